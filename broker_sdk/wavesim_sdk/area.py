@@ -1,0 +1,207 @@
+"""Shared-memory areas: tables that one process writes and any number read, a whole tick at a time.
+
+Layout of a segment (little-endian, all offsets in bytes)::
+
+    0     8   magic "WVSMAREA"
+    8     8   layout version
+    16   16   layout hash, ASCII
+    32    8   size of the segment
+    40    8   PID of the server
+    48    8   start time of that process (clock ticks since boot)
+    56    8   length of the layout text
+    64    -   layout text: JSON list of the tables, each with offset, capacity and columns
+
+A table at its offset::
+
+    0     8   begun: how many times a write began
+    8     8   done: how many times a write was finished
+    16    8   tick that buffer 0 belongs to
+    24    8   tick that buffer 1 belongs to
+    32    8   PID of the table's writer (0 = nobody)
+    40    8   start time of that process
+    48    8   due: tick for which a synchronous writer is asked (sensor tables)
+    56    8   period in ticks of a synchronous writer; 0 = a free one
+    64    -   buffer 0, then buffer 1: capacity rows each
+
+The writer fills the buffer that readers do not look at, ``(begun + 1) & 1``, between raising
+``begun`` and ``done``.  A reader copies buffer ``done & 1`` and keeps the copy if ``begun`` did not
+pass ``done + 1`` meanwhile: nobody waits, and nobody sees half a tick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import posix_ipc
+
+from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.tables import LAYOUT_VERSION, Table, layout_hash
+
+MAGIC = b"WVSMAREA"
+HEADER_BYTES = 64
+TABLE_HEADER_BYTES = 64
+BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, PERIOD = range(8)
+Record = np.ndarray[Any, np.dtype[np.void]]
+
+
+def segment_name(server: str, area: str) -> str:
+    """POSIX name of an area's segment."""
+    return f"/wavesim.{server}.{area}"
+
+
+def process_start(pid: int) -> int:
+    """Start time of a process in clock ticks since boot; 0 if there is none.
+
+    Together with the PID it names a process for ever, although PIDs are used again.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    fields = stat.rpartition(")")[2].split()
+    return 0 if fields[0] in "ZX" else int(fields[19])
+
+
+def alive(pid: int, start: int) -> bool:
+    """Whether that very process still runs."""
+    return pid > 0 and process_start(pid) == start
+
+
+class TableView:
+    """One table inside a mapped segment."""
+
+    def __init__(self, buffer: memoryview, offset: int, capacity: int, dtype: np.dtype[np.void]) -> None:
+        self.capacity, self.dtype = capacity, dtype
+        self.header = np.frombuffer(buffer, np.int64, 8, offset)
+        size = capacity * dtype.itemsize
+        start = offset + TABLE_HEADER_BYTES
+        self.buffers: tuple[Record, Record] = (
+            np.frombuffer(buffer, dtype, capacity, start),
+            np.frombuffer(buffer, dtype, capacity, start + size),
+        )
+
+    def snapshot(self) -> tuple[int, Record]:
+        """(tick, copy of all rows) of one finished write. Never blocks the writer."""
+        header = self.header
+        for _ in range(1_000_000):
+            done = int(header[DONE])
+            tick = int(header[TICK_0 + (done & 1)])
+            copy = self.buffers[done & 1].copy()
+            if int(header[BEGUN]) <= done + 1:
+                return tick, copy
+        raise AttachError("the table changes faster than it can be read")
+
+    def begin(self) -> Record:
+        """The rows to fill for the next write; they hold the values of the last write but one."""
+        begun = int(self.header[DONE]) + 1
+        self.header[BEGUN] = begun
+        return self.buffers[begun & 1]
+
+    def end(self, tick: int) -> None:
+        """Publish what was filled since :meth:`begin`."""
+        begun = int(self.header[BEGUN])
+        self.header[TICK_0 + (begun & 1)] = tick
+        self.header[DONE] = begun
+
+    def publish(self, rows: Record, tick: int) -> None:
+        """Publish a copy of ``rows``."""
+        self.begin()[: len(rows)] = rows
+        self.end(tick)
+
+
+class Area:
+    """A mapped segment with its tables."""
+
+    def __init__(self, name: str, memory: mmap.mmap, owned: bool) -> None:
+        self.name, self._memory, self._owned = name, memory, owned
+        self._view = memoryview(memory)
+        self.header = np.frombuffer(self._view, np.int64, 8, 0)
+        text = bytes(self._view[HEADER_BYTES : HEADER_BYTES + int(self.header[7])])
+        self.layout: list[dict[str, Any]] = json.loads(text)
+        self.tables: dict[str, TableView] = {}
+        for t in self.layout:
+            dtype = np.dtype([(f["name"], f["type"], tuple(f["shape"])) for f in t["fields"]])
+            if t["offset"] + TABLE_HEADER_BYTES + 2 * t["capacity"] * dtype.itemsize > len(self._view):
+                raise AttachError(f"{name} is damaged: table '{t['name']}' lies outside the segment")
+            self.tables[t["name"]] = TableView(self._view, t["offset"], t["capacity"], dtype)
+
+    def __getitem__(self, table: str) -> TableView:
+        return self.tables[table]
+
+    @property
+    def server(self) -> tuple[int, int]:
+        """(PID, start time) of the server that owns the segment."""
+        return int(self.header[5]), int(self.header[6])
+
+    @classmethod
+    def create(cls, name: str, tables: Sequence[tuple[Table, int]], group: bool = False) -> Area:
+        """Create a segment; the caller has made sure that no other server owns the name."""
+        layout: list[dict[str, Any]] = []
+        for table, capacity in tables:
+            fields = [
+                {"name": f.name, "type": f"<{f.type}" if f.type[0] in "if" else f"|{f.type}", "shape": list(f.shape), "unit": f.unit, "doc": f.doc}
+                for f in table.fields
+            ]
+            layout.append({"name": table.name, "offset": 2**53, "capacity": capacity, "writer": table.writer, "fields": fields})
+        offset = HEADER_BYTES + len(json.dumps(layout)) + 64
+        offset = (offset + 4095) & ~4095
+        for entry, (table, capacity) in zip(layout, tables, strict=True):
+            entry["offset"] = offset
+            offset += TABLE_HEADER_BYTES + 2 * capacity * table.dtype.itemsize
+            offset = (offset + 63) & ~63
+        with contextlib.suppress(posix_ipc.ExistentialError):
+            posix_ipc.unlink_shared_memory(name)
+        shared = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o660 if group else 0o600, size=offset)
+        memory = mmap.mmap(shared.fd, offset)
+        shared.close_fd()
+        text = json.dumps(layout).encode()
+        header = np.frombuffer(memory, np.int64, 8, 0)
+        memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text
+        header[1], header[4], header[5], header[6], header[7] = LAYOUT_VERSION, offset, os.getpid(), process_start(os.getpid()), len(text)
+        memory[16:32] = layout_hash().encode()
+        memory[0:8] = MAGIC
+        return cls(name, memory, owned=True)
+
+    @classmethod
+    def attach(cls, name: str, writable: bool = False) -> Area:
+        """Attach to a server's segment, or say why that cannot be done."""
+        try:
+            shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
+        except posix_ipc.ExistentialError:
+            raise NotRunning(f"no server owns the shared memory {name}; is it running, under this name?") from None
+        except (posix_ipc.PermissionsError, PermissionError):
+            raise AttachError(f"no permission for the shared memory {name}") from None
+        try:
+            size = os.fstat(shared.fd).st_size
+            if size < HEADER_BYTES:
+                raise AttachError(f"{name} is no WaVeSim area (only {size} bytes)")
+            memory = mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
+        finally:
+            shared.close_fd()
+        version = int.from_bytes(memory[8:16], "little")
+        found = memory[16:32].decode("ascii", "replace")
+        if memory[0:8] != MAGIC:
+            raise AttachError(f"{name} is no WaVeSim area")
+        if version != LAYOUT_VERSION or found != layout_hash():
+            raise AttachError(
+                f"{name} has layout version {version} ({found}), this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
+            )
+        try:
+            area = cls(name, memory, owned=False)
+        except (ValueError, KeyError, TypeError) as error:
+            raise AttachError(f"{name} is damaged: {error}") from None
+        if not alive(*area.server):
+            raise NotRunning(f"the server that owned {name} is gone; start it again (it clears what was left)")
+        return area
+
+    def unlink(self) -> None:
+        """Remove the name; mappings live on until they are dropped."""
+        with contextlib.suppress(posix_ipc.ExistentialError):
+            posix_ipc.unlink_shared_memory(self.name)

@@ -1,0 +1,165 @@
+"""Attaching to a running server: consistent snapshots to read, sensor columns to write."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import posix_ipc
+
+from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, Record, alive, process_start, segment_name
+from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.tables import RunState
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Bodies of one tick. ``rows`` are those with a body; arrays have capacity rows."""
+
+    tick: int
+    time_ns: int
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+    identity: Record
+    state: Record
+
+
+class Simulation:
+    """A reader of both areas (and the way to the sensor columns).
+
+    ``Simulation("wavesim")`` attaches to the server of that name; raises
+    :class:`~wavesim_sdk.errors.NotRunning` when there is none.
+    """
+
+    def __init__(self, server: str = "wavesim") -> None:
+        self.server = server
+        self.simulation = Area.attach(segment_name(server, "simulation"))
+        self.vehicles = Area.attach(segment_name(server, "vehicles"), writable=True)
+
+    def alive(self) -> bool:
+        """Whether the server still runs."""
+        return alive(*self.simulation.server)
+
+    def clock(self) -> Record:
+        """The clock's record."""
+        return self.simulation["clock"].snapshot()[1][0]
+
+    def run_state(self) -> RunState:
+        return RunState(int(self.clock()["state"]))
+
+    def world(self) -> Record:
+        """The world's parameters."""
+        return self.simulation["world"].snapshot()[1][0]
+
+    def clients(self) -> Record:
+        """The clients' table, all rows."""
+        return self.simulation["clients"].snapshot()[1]
+
+    def signals(self) -> Record:
+        """The live signals."""
+        rows = self.simulation["signals"].snapshot()[1]
+        return rows[rows["id"] > 0]
+
+    def snapshot(self) -> Snapshot:
+        """Identity and motion of every body at one tick."""
+        identity = self.vehicles["identity"].snapshot()[1]
+        tick, state = self.vehicles["state"].snapshot()
+        step = int(self.world()["step_ns"])
+        rows = np.flatnonzero(identity["present"])
+        return Snapshot(tick, tick * step, rows, identity, state)
+
+    def row(self, name: str) -> int:
+        """Row of a body by its name."""
+        identity = self.vehicles["identity"].snapshot()[1]
+        found = np.flatnonzero((identity["name"] == name.encode()) & (identity["present"] == 1))
+        if not len(found):
+            raise AttachError(f"there is no body '{name}' at present")
+        return int(found[0])
+
+    def sensor(self, name: str) -> Record:
+        """All rows of a sensor's table."""
+        if name not in self.vehicles.tables:
+            raise AttachError(f"this run has no sensor '{name}'; name it under <emulators>")
+        return self.vehicles[name].snapshot()[1]
+
+
+class SensorColumn:
+    """The right to write one sensor's table.
+
+    A claim is guarded by a POSIX semaphore with a time limit; it is refused while another live
+    process holds the table, and taken over from a dead one.
+    """
+
+    def __init__(self, simulation: Simulation, sensor: str) -> None:
+        self.simulation, self.sensor = simulation, sensor
+        if sensor not in simulation.vehicles.tables:
+            raise AttachError(f"this run has no sensor '{sensor}'; name it under <emulators>")
+        self.table = simulation.vehicles[sensor]
+        with claim_lock(simulation.server):
+            owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
+            if alive(owner, start) and owner != os.getpid():
+                raise AttachError(f"sensor '{sensor}' is written by process {owner} already; stop that one first")
+            self.table.header[PERIOD] = 0
+            self.table.header[OWNER] = os.getpid()
+            self.table.header[OWNER_START] = process_start(os.getpid())
+        self._due = semaphore(simulation.server, sensor, "due")
+        self._done = semaphore(simulation.server, sensor, "done")
+        # A predecessor that was killed may have left posts behind.
+        for s in (self._due, self._done):
+            with contextlib.suppress(posix_ipc.BusyError):
+                while True:
+                    s.acquire(0)
+
+    def synchronise(self, period_ticks: int) -> None:
+        """Ask the engine to wait for this column at each ``period_ticks``-th tick."""
+        self.table.header[PERIOD] = period_ticks
+
+    def wait_due(self, timeout: float) -> int | None:
+        """The tick the engine asks for, or None when ``timeout`` seconds passed."""
+        try:
+            self._due.acquire(timeout)
+        except posix_ipc.BusyError:
+            return None
+        return int(self.table.header[DUE])
+
+    def write(self, rows: Record, tick: int) -> None:
+        """Publish the values of all rows."""
+        self.table.publish(rows, tick)
+
+    def answer(self) -> None:
+        """Tell the engine that the values of the due tick are written."""
+        self._done.release()
+
+    def release(self) -> None:
+        """Give the column back."""
+        if int(self.table.header[OWNER]) == os.getpid():
+            self.table.header[PERIOD] = 0
+            self.table.header[OWNER] = 0
+            self._done.release()
+
+
+def semaphore(server: str, sensor: str, what: str, create: bool = False) -> posix_ipc.Semaphore:
+    """One of the two semaphores that pace a synchronous sensor."""
+    name = f"/wavesim.{server}.{sensor}.{what}"
+    try:
+        return posix_ipc.Semaphore(name, posix_ipc.O_CREX if create else 0, mode=0o600)
+    except posix_ipc.ExistentialError:
+        raise NotRunning(f"the server '{server}' has no semaphore {name}") from None
+
+
+@contextlib.contextmanager
+def claim_lock(server: str, timeout: float = 2.0) -> Iterator[None]:
+    """The semaphore that guards claims. A holder that was killed inside loses it after ``timeout``."""
+    guard = posix_ipc.Semaphore(f"/wavesim.{server}.claim", posix_ipc.O_CREAT, mode=0o600, initial_value=1)
+    # The guarded part takes microseconds: whoever holds it for seconds is dead, and its post is ours.
+    with contextlib.suppress(posix_ipc.BusyError):
+        guard.acquire(timeout)
+    try:
+        yield
+    finally:
+        if guard.value == 0:
+            guard.release()
+        guard.close()

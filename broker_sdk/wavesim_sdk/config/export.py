@@ -1,0 +1,119 @@
+"""The XSD and the reference page of the configuration, derived from the declaration."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+from lxml import etree
+
+from wavesim_sdk import units
+from wavesim_sdk.config.model import Config, Models
+from wavesim_sdk.config.schema import Key, child_elements, keys
+
+_XS = "http://www.w3.org/2001/XMLSchema"
+_NUMBER = r"[\-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][\-+]?[0-9]+)?"
+
+
+def _classes(root: type) -> Iterator[type]:
+    """Every element class once, in reading order."""
+    seen: set[type] = set()
+    stack = [root]
+    while stack:
+        of = stack.pop(0)
+        if of not in seen:
+            seen.add(of)
+            yield of
+            stack = [c.of for _, c in child_elements(of)] + stack
+
+
+def xsd() -> bytes:
+    """An XML schema for editors and other tools; it accepts what the reader's first stage accepts."""
+    e = etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS})
+
+    def sub(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
+        return etree.SubElement(parent, f"{{{_XS}}}{tag}", {k.rstrip("_"): v for k, v in attributes.items()})
+
+    sub(e, "element", name="wavesim", type="Config")
+    sub(e, "element", name="models", type="Models")
+    for of in [*_classes(Config)]:
+        kind = sub(e, "complexType", name=of.__name__)
+        has_content = any(k.kind == "numbers" for _, k in keys(of))
+        if has_content:
+            kind.set("mixed", "true")
+        declared = list(child_elements(of))
+        if declared:
+            group = sub(kind, "choice", minOccurs="0", maxOccurs="unbounded")
+            for _, c in declared:
+                sub(group, "element", name=c.name, type=c.of.__name__)
+        for _, k in keys(of):
+            if k.kind == "numbers":
+                continue
+            attribute = sub(kind, "attribute", name=k.name, use="required" if k.required else "optional")
+            _type(sub, attribute, k)
+    return etree.tostring(e, pretty_print=True, xml_declaration=True, encoding="utf-8")
+
+
+def _type(sub: object, attribute: etree._Element, k: Key) -> None:
+    assert callable(sub)
+    base = {"text": "string", "choice": "string", "flag": "string", "integer": "integer", "number": "string"}
+    restriction = sub(sub(attribute, "simpleType"), "restriction", base=f"xs:{base[k.kind]}")
+    if k.kind in ("choice", "flag"):
+        for value in k.choices or ("yes", "no"):
+            sub(restriction, "enumeration", value=value)
+    if k.kind == "number":
+        unit = "|".join(u.replace("/", "/") for u in units.QUANTITIES[k.quantity]) if k.quantity else ""
+        tail = rf"\s*({unit})" if unit else ""
+        sub(restriction, "pattern", value=rf"\s*({_NUMBER}[\s,]*){{{k.count}}}{tail}\s*")
+
+
+def markdown() -> str:
+    """docs/CONFIG.md: every element and key with unit, default and range."""
+    lines = [
+        "# Configuration reference",
+        "",
+        "Made from the declaration in `wavesim_sdk/config/model.py` by `make docs`; do not edit by hand.",
+        "",
+        "A quantity is written with its unit (`15 ms`, `2 kn`, `1 2 3 m`); numbers without a unit are marked `-`.",
+        "Angles: 0 deg is north, 90 deg is east. World frame: north, east, down. Body frame: forward, starboard, down.",
+        "`wavesim check FILE` reads a file and says what is wrong with it, by line.",
+        "",
+    ]
+    for of in _classes(Config):
+        tag = {Config: "wavesim", Models: "models"}.get(of, "")
+        name = tag or of.__name__
+        lines += [f"## {name}", "", " ".join(inspect.getdoc(of).split()) if of.__doc__ else "", ""]  # type: ignore[union-attr]
+        declared = list(keys(of))
+        if declared:
+            lines += ["| key | unit | default | range | meaning |", "|---|---|---|---|---|"]
+            lines += [_row(k) for _, k in declared]
+            lines.append("")
+        inner = list(child_elements(of))
+        if inner:
+            lines += ["| element | how often | meaning |", "|---|---|---|"]
+            for _, c in inner:
+                often = "any number" if c.many else "once" if c.required else "at most once"
+                lines.append(f"| `<{c.name}>` ([{c.of.__name__}](#{c.of.__name__.lower()})) | {often} | {c.doc} |")
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _row(k: Key) -> str:
+    unit = ", ".join(units.QUANTITIES[k.quantity]) if k.quantity else {"text": "text", "choice": "choice", "flag": "yes/no"}.get(k.kind, "-")
+    if k.count > 1:
+        unit = f"{k.count} x {unit}"
+    if k.required:
+        default = "**required**"
+    elif isinstance(k.default, bool):
+        default = "yes" if k.default else "no"
+    elif isinstance(k.default, tuple):
+        default = " ".join(f"{d:g}" for d in k.default) or "none"
+    elif isinstance(k.default, str):
+        default = f"`{k.default}`" if k.default else "empty"
+    else:
+        default = units.text(float(k.default), k.quantity)
+    low = units.text(k.low, k.quantity) if k.low is not None else ""
+    high = units.text(k.high, k.quantity) if k.high is not None else ""
+    span = f"{low} .. {high}" if low or high else " / ".join(k.choices)
+    name = "(text)" if k.kind == "numbers" else f"`{k.name}`"
+    return f"| {name} | {unit} | {default} | {span} | {k.doc} |"

@@ -1,0 +1,259 @@
+"""Reading a configuration: safe XML, then the declaration, then the meaning.
+
+Every refusal is a :class:`~wavesim_sdk.errors.ConfigError` with file and line, what was found, what
+is allowed and, for a misspelt name, the nearest match.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import hashlib
+from collections.abc import Callable, Iterable
+from importlib.metadata import entry_points
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lxml import etree
+
+from wavesim_sdk import units
+from wavesim_sdk.config import meaning
+from wavesim_sdk.config.model import Config, Model, Models
+from wavesim_sdk.config.schema import Key, child_elements, keys
+from wavesim_sdk.errors import ConfigError
+
+MAX_BYTES = 4 * 1024 * 1024
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """A configuration that passed every check.
+
+    ``models`` holds the models that the fleet uses and all of the file's own; ``text`` is the file as
+    it was read and ``digest`` the SHA-256 over everything that can change the run.
+    """
+
+    config: Config
+    models: dict[str, Model]
+    path: Path
+    text: str
+    digest: str
+
+    def model(self, name: str) -> Model:
+        """A model of this configuration or of the library; ConfigError names the nearest match."""
+        found = self.models.get(name) or library().get(name)
+        if found is None:
+            known = sorted({*self.models, *library()})
+            raise ConfigError(f"there is no model '{name}'{nearest(name, known)}")
+        return found
+
+    def data_file(self, name: str) -> Path:
+        """A data file named in the configuration."""
+        return self.path.parent / name
+
+
+def load(path: str | Path) -> Loaded:
+    """Read and check a configuration file."""
+    path = Path(path)
+    root, text = _parse(path)
+    config = _root(root, "wavesim", Config, path)
+    models, texts = _models(config.models, path, {})
+    digest = hashlib.sha256("\0".join([text, *texts]).encode()).hexdigest()
+    loaded = Loaded(config, models, path.resolve(), text, digest)
+    used = {b.model: loaded.model(b.model) for b in config.fleet.bodies if _known(b.model, models, b.place)}
+    loaded = dataclasses.replace(loaded, models={**models, **used})
+    meaning.check(loaded.config, loaded.models, loaded.path)
+    return loaded
+
+
+def _known(name: str, models: dict[str, Model], where: str) -> bool:
+    known = {*models, *library()}
+    if name not in known:
+        file, _, line = where.rpartition(":")
+        raise ConfigError(f"there is no model '{name}'{nearest(name, sorted(known))}", file, int(line))
+    return True
+
+
+@functools.cache
+def library() -> dict[str, Model]:
+    """The models that installed packages offer under the entry point group ``wavesim.models``."""
+    found: dict[str, Model] = {}
+    for entry in entry_points(group="wavesim.models"):
+        for resource in sorted(files(entry.value).iterdir(), key=lambda r: r.name):
+            if resource.name.endswith(".xml"):
+                path = Path(str(resource))
+                root, _ = _parse(path)
+                found.update(_models(_root(root, "models", Models, path), path, {})[0])
+    return found
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` or the list of what is allowed."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, 1)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; allowed are: {', '.join(known)}" if known else ""
+
+
+def _parse(path: Path) -> tuple[Any, str]:
+    """Parse one XML file with no entities, no DTD and no network."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read the file: {error.strerror}", str(path)) from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"the file has {len(data)} bytes; at most {MAX_BYTES} are read", str(path))
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True)
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        line = error.lineno or 1
+        raise ConfigError(f"not well-formed XML: {error.msg}", str(path), line) from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        line = data[: data.find(b"<!DOCTYPE")].count(b"\n") + 1
+        raise ConfigError("document types and entities are not allowed; remove the <!DOCTYPE>", str(path), line)
+    return root, data.decode("utf-8", "replace")
+
+
+def _root(element: Any, tag: str, of: type[T], path: Path) -> T:
+    if element.tag != tag:
+        raise ConfigError(f"the root element is <{element.tag}>, expected <{tag}>", str(path), element.sourceline)
+    return build(element, of, str(path))
+
+
+def _models(models: Models, path: Path, seen: dict[Path, None]) -> tuple[dict[str, Model], list[str]]:
+    found: dict[str, Model] = {}
+    texts: list[str] = []
+    own: list[Model] = list(models.model)
+    for include in models.include:
+        target = (path.parent / include.file).resolve()
+        if not target.is_relative_to(path.parent.resolve()):
+            raise ConfigError(f"included file '{include.file}' lies outside the configuration's folder", str(path))
+        if target in seen:
+            raise ConfigError(f"'{include.file}' is included more than once", str(path))
+        seen[target] = None
+        root, text = _parse(target)
+        inner, inner_texts = _models(_root(root, "models", Models, target), target, seen)
+        own.extend(inner.values())
+        texts += [text, *inner_texts]
+    for model in own:
+        if model.name in found:
+            file, _, line = model.place.rpartition(":")
+            raise ConfigError(f"model '{model.name}' is defined twice", file, int(line))
+        found[model.name] = model
+    return found, texts
+
+
+def build(element: Any, of: type[T], file: str) -> T:
+    """An object of a declared class from its XML element."""
+    tag, line = element.tag, element.sourceline
+    declared = {k.name: (field, k) for field, k in keys(of)}
+    content = next((k for _, k in declared.values() if k.kind == "numbers"), None)
+    attributes = {n: v for n, v in declared.items() if v[1].kind != "numbers"}
+    values: dict[str, Any] = {}
+    for name, text in element.attrib.items():
+        if name not in attributes:
+            raise ConfigError(f"<{tag}> has no key '{name}'{nearest(name, attributes)}", file, line)
+        field, declaration = attributes[name]
+        values[field] = _value(declaration, text, tag, file, line)
+    for name, (field, declaration) in attributes.items():
+        if field not in values and declaration.required:
+            unit = f" ({units.unit_names(declaration.quantity)})" if declaration.quantity else ""
+            raise ConfigError(f"<{tag}> needs the key '{name}'{unit}: {declaration.doc}", file, line)
+    text = (element.text or "").strip()
+    if content is not None and text:
+        values["rows"] = _numbers(content, text, tag, file, line)
+    elif text or any((child.tail or "").strip() for child in element):
+        raise ConfigError(f"<{tag}> holds text ('{text[:30]}') where only elements are allowed", file, line)
+    _children(element, of, file, values)
+    if any(f.metadata.get("place") for f in dataclasses.fields(of)):  # type: ignore[arg-type]
+        values["place"] = f"{file}:{line}"
+    return of(**values)
+
+
+def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None:
+    declared = {c.name: (field, c) for field, c in child_elements(of)}
+    for item in element:
+        if item.tag not in declared:
+            raise ConfigError(f"<{element.tag}> has no element <{item.tag}>{nearest(str(item.tag), declared)}", file, item.sourceline)
+        field, c = declared[item.tag]
+        value = build(item, c.of, file)
+        if c.many:
+            values[field] = (*values.get(field, ()), value)
+        elif field in values:
+            raise ConfigError(f"<{item.tag}> may stand only once in <{element.tag}>", file, item.sourceline)
+        else:
+            values[field] = value
+    for name, (field, c) in declared.items():
+        if field in values or c.many:
+            continue
+        if c.required:
+            raise ConfigError(f"<{element.tag}> needs an element <{name}>: {c.doc}", file, element.sourceline)
+        if not _may_be_none(of, field):
+            values[field] = build(etree.Element(name), c.of, file)
+
+
+def _may_be_none(of: type, field: str) -> bool:
+    """Whether the field's annotation allows None; otherwise an absent element means its defaults."""
+    return "None" in str(of.__annotations__[field])
+
+
+def _numbers(declaration: Key, text: str, tag: str, file: str, line: int) -> tuple[float, ...]:
+    try:
+        return units.parse(text, "", declaration.count or len(text.split()))
+    except ValueError as error:
+        raise ConfigError(f"<{tag}>: {error}", file, line) from None
+
+
+def _value(declaration: Key, text: str, tag: str, file: str, line: int) -> Any:
+    convert: dict[str, Callable[[], Any]] = {
+        "text": lambda: text,
+        "choice": lambda: _choice(declaration, text),
+        "flag": lambda: _flag(text),
+        "integer": lambda: _integer(declaration, text),
+        "number": lambda: _number(declaration, text),
+    }
+    try:
+        return convert[declaration.kind]()
+    except ValueError as error:
+        raise ConfigError(f"<{tag}> {declaration.name}: {error}", file, line) from None
+
+
+def _choice(declaration: Key, text: str) -> str:
+    if text not in declaration.choices:
+        raise ValueError(f"'{text}' is not allowed{nearest(text, declaration.choices)}")
+    return text
+
+
+def _flag(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError(f"'{text}' is not allowed; write yes or no")
+    return text == "yes"
+
+
+def _integer(declaration: Key, text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a whole number") from None
+    _in_range(declaration, number)
+    return number
+
+
+def _number(declaration: Key, text: str) -> float | tuple[float, ...]:
+    numbers = units.parse(text, declaration.quantity, declaration.count)
+    for number in numbers:
+        _in_range(declaration, number)
+    return numbers if declaration.count > 1 else numbers[0]
+
+
+def _in_range(declaration: Key, number: float) -> None:
+    q = declaration.quantity
+    if declaration.low is not None and number < declaration.low:
+        raise ValueError(f"{units.text(number, q)} is below the least allowed, {units.text(declaration.low, q)}")
+    if declaration.high is not None and number > declaration.high:
+        raise ValueError(f"{units.text(number, q)} is above the greatest allowed, {units.text(declaration.high, q)}")

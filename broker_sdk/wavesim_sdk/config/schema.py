@@ -1,0 +1,122 @@
+"""How the configuration is declared: one frozen dataclass per XML element.
+
+Each attribute is a field made by :func:`key`, each child element one made by :func:`child` or
+:func:`children`.  The reader, the XSD and ``docs/CONFIG.md`` are all derived from these fields, so
+unit, default and range of a key are written once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+REQUIRED: Any = object()
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Key:
+    """An XML attribute: its quantity (empty = pure number), count of numbers, range and meaning."""
+
+    name: str
+    kind: str  # "number", "integer", "text", "choice", "flag", "numbers" (element text)
+    doc: str
+    quantity: str = ""
+    count: int = 1
+    default: Any = REQUIRED
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True)
+class Child:
+    """A child element: its class, whether it may be absent or repeated."""
+
+    name: str
+    of: type
+    doc: str
+    many: bool = False
+    required: bool = False
+    least: int = 0
+
+
+def key(
+    doc: str,
+    quantity: str = "",
+    default: Any = REQUIRED,
+    *,
+    count: int = 1,
+    low: float | None = None,
+    high: float | None = None,
+    integer: bool = False,
+) -> Any:
+    """A number (or ``count`` numbers) in an attribute, given with a unit of ``quantity``."""
+    kind = "integer" if integer else "number"
+    return _field(Key("", kind, doc, quantity, count, default, low, high), default)
+
+
+def text(doc: str, default: Any = REQUIRED) -> Any:
+    return _field(Key("", "text", doc, default=default), default)
+
+
+def choice(doc: str, choices: tuple[str, ...], default: Any = REQUIRED) -> Any:
+    return _field(Key("", "choice", doc, default=default, choices=choices), default)
+
+
+def flag(doc: str, default: bool) -> Any:
+    return _field(Key("", "flag", doc, default=default), default)
+
+
+def content(doc: str, count: int = 0) -> Any:
+    """The numbers written between the tags of the element (``count`` of them; 0 = any)."""
+    return _field(Key("", "numbers", doc, count=count, default=()), ())
+
+
+def child(of: type, doc: str, *, required: bool = False) -> Any:
+    return dataclasses.field(
+        default=None,
+        metadata={"schema": Child("", of, doc, required=required)},
+        kw_only=True,
+    )
+
+
+def children(of: type, doc: str, *, name: str = "", least: int = 0) -> Any:
+    return dataclasses.field(
+        default=(),
+        metadata={"schema": Child(name, of, doc, many=True, least=least)},
+        kw_only=True,
+    )
+
+
+def place() -> Any:
+    """The ``file:line`` the element was read from; filled in by the reader."""
+    return dataclasses.field(default="", metadata={"place": True}, kw_only=True, compare=False)
+
+
+def _field(schema: Key, default: Any) -> Any:
+    if default is REQUIRED:
+        return dataclasses.field(metadata={"schema": schema}, kw_only=True)
+    return dataclasses.field(default=default, metadata={"schema": schema}, kw_only=True)
+
+
+def keys(of: type) -> Iterator[tuple[str, Key]]:
+    """(field name, declaration with its XML name) of each attribute of an element class."""
+    for f in dataclasses.fields(of):
+        s = f.metadata.get("schema")
+        if isinstance(s, Key):
+            yield f.name, dataclasses.replace(s, name=f.name)
+
+
+def child_elements(of: type) -> Iterator[tuple[str, Child]]:
+    """(field name, declaration with its XML name) of each child of an element class."""
+    for f in dataclasses.fields(of):
+        s = f.metadata.get("schema")
+        if isinstance(s, Child):
+            yield f.name, dataclasses.replace(s, name=s.name or f.name.replace("_", "-"))

@@ -1,0 +1,49 @@
+"""Rotations and angles: NED world W, forward-starboard-down body B, quaternions scalar first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def quaternion(roll: float, pitch: float, heading: float) -> Array:
+    """q_WB from roll, pitch, heading in rad (Fossen 2021, eq. 2.79)."""
+    cr, sr = np.cos(roll / 2), np.sin(roll / 2)
+    cp, sp = np.cos(pitch / 2), np.sin(pitch / 2)
+    cy, sy = np.cos(heading / 2), np.sin(heading / 2)
+    return np.array(
+        [
+            cy * cp * cr + sy * sp * sr,
+            cy * cp * sr - sy * sp * cr,
+            sy * cp * sr + cy * sp * cr,
+            sy * cp * cr - cy * sp * sr,
+        ]
+    )
+
+
+def rotation(q_WB: Array) -> Array:
+    """R_WB (..., 3, 3) of unit quaternions (..., 4): ``v_W = R_WB v_B``."""
+    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(r, axis=-1) for r in rows], axis=-2)
+
+
+def euler(q_WB: Array) -> Array:
+    """(..., 3) roll, pitch, heading in rad; heading in (-pi, pi]."""
+    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
+    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
+    heading = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    return np.stack([roll, pitch, heading], axis=-1)
+
+
+def wrap(angle: float) -> float:
+    """The angle in (-pi, pi]."""
+    return float(-((np.pi - angle) % (2 * np.pi)) + np.pi)

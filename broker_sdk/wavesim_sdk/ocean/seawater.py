@@ -1,0 +1,66 @@
+"""Sea water by UNESCO 44 (Fofonoff & Millard 1983) and the Practical Salinity Scale 1978.
+
+Pressure here is gauge pressure in dbar, temperature IPTS-68 in C.  Valid for 2 <= S <= 42 and
+-2 <= T <= 35; checked against the tables of the report.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+C_35_15_0 = 4.2914  #: conductivity of standard sea water, S/m (UNESCO 44: 42.914 mS/cm)
+
+
+def _rt35(t: Array) -> Array:
+    return 0.6766097 + t * (2.00564e-2 + t * (1.104259e-4 + t * (-6.9698e-7 + t * 1.0031e-9)))
+
+
+def _sal(sqrt_rt: Array, dt: Array) -> Array:
+    x = sqrt_rt
+    a = 0.0080 + x * (-0.1692 + x * (25.3851 + x * (14.0941 + x * (-7.0261 + x * 2.7081))))
+    b = 0.0005 + x * (-0.0056 + x * (-0.0066 + x * (-0.0375 + x * (0.0636 - x * 0.0144))))
+    return a + dt / (1.0 + 0.0162 * dt) * b
+
+
+def _dsal(x: Array, dt: Array) -> Array:
+    a = -0.1692 + x * (50.7702 + x * (42.2823 + x * (-28.1044 + x * 13.5405)))
+    b = -0.0056 + x * (-0.0132 + x * (-0.1125 + x * (0.2544 - x * 0.0720)))
+    return a + dt / (1.0 + 0.0162 * dt) * b
+
+
+def _pressure_terms(t: Array, p: Array) -> tuple[Array, Array, Array]:
+    a = 0.4215 - 3.107e-3 * t
+    b = 1.0 + t * (3.426e-2 + t * 4.464e-4)
+    c = p * (2.070e-5 + p * (-6.370e-10 + p * 3.989e-15))
+    return a, b, c
+
+
+def salinity(conductivity: Array, temperature: Array, pressure: Array) -> Array:
+    """Practical salinity from conductivity (S/m), temperature (C) and gauge pressure (dbar)."""
+    r = np.asarray(conductivity) / C_35_15_0
+    t = np.asarray(temperature, float)
+    a, b, c = _pressure_terms(t, np.asarray(pressure, float))
+    rt = r / (_rt35(t) * (1.0 + c / (b + a * r)))
+    return np.where(r <= 5e-4, 0.0, _sal(np.sqrt(np.abs(rt)), t - 15.0))
+
+
+def conductivity(salinity_: Array, temperature: Array, pressure: Array) -> Array:
+    """Conductivity (S/m): the inverse of :func:`salinity`, by Newton's method to 1e-12."""
+    s = np.asarray(salinity_, float)
+    t = np.asarray(temperature, float)
+    x = np.sqrt(np.maximum(s, 0.02) / 35.0)
+    for _ in range(25):
+        step = (_sal(x, t - 15.0) - s) / _dsal(x, t - 15.0)
+        x = x - step
+        if np.all(np.abs(step) < 1e-14):
+            break
+    a, b, c = _pressure_terms(t, np.asarray(pressure, float))
+    # R / (rt35 (1 + c / (b + a R))) = Rt is a quadratic equation in R.
+    rtt = _rt35(t) * x * x
+    half = 0.5 * (b - a * rtt)
+    disc = np.sqrt(half * half + a * rtt * (b + c))
+    return np.asarray((disc - half) / a * C_35_15_0)

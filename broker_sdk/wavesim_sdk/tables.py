@@ -1,0 +1,400 @@
+"""Every table and record of the system, declared once.
+
+From these declarations come the layout of shared memory, the schemas of the log, the structs of the
+mailbox and ``docs/SHARED_MEMORY.md``.  A number is 8 bytes (``i8`` or ``f8``) and a text a multiple
+of 8 bytes, so that a record's bytes are the same in C, in NumPy and in CDR, without padding.
+
+Frames: W north-east-down, B forward-starboard-down, F the water at the body.  Quaternions scalar first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+LAYOUT_VERSION = 1
+
+MAX_ACTUATORS = 12  #: thrusters (8) first, then fins (4)
+NAME_BYTES = 32
+
+
+class RunState(IntEnum):
+    """State of the simulation timer."""
+
+    STOPPED = 0
+    RUNNING = 1
+    PAUSED = 2
+    ENDED = 3
+
+
+class BodyType(IntEnum):
+    """The three client types of the paper."""
+
+    SURFACE = 0
+    UNDERWATER = 1
+    BUOY = 2
+
+
+class Outcome(IntEnum):
+    """What became of a signal at one node. Everything but HEARD is a loss with its reason."""
+
+    HEARD = 0
+    BELOW_THRESHOLD = 1
+    FADED = 2  #: below the ambient noise before it arrived: the signal died
+    OUT_OF_BAND = 3
+    TRANSMITTING = 4  #: half duplex: the node was sending
+    RECHARGING = 5  #: the node is deaf in its recharge time
+    RECEIVER_LEFT = 6
+    NOT_SENT = 7  #: the transmitter was still recharging, so the signal never left
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column: numpy type, shape, unit, and meaning (with its frame)."""
+
+    name: str
+    type: str
+    unit: str
+    doc: str
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its columns and who writes it."""
+
+    name: str
+    doc: str
+    writer: str
+    fields: tuple[Field, ...]
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        return np.dtype([(f.name, f"<{f.type}" if f.type[0] in "if" else f.type, f.shape) for f in self.fields])
+
+
+def _f(name: str, unit: str, doc: str, *shape: int) -> Field:
+    return Field(name, "f8", unit, doc, shape)
+
+
+def _i(name: str, unit: str, doc: str, *shape: int) -> Field:
+    return Field(name, "i8", unit, doc, shape)
+
+
+def _s(name: str, doc: str, size: int = NAME_BYTES) -> Field:
+    return Field(name, f"S{size}", "", doc)
+
+
+TICK = _i("tick", "", "Tick that the row belongs to.")
+TIME = _i("time_ns", "ns", "Simulation time since the start.")
+
+# ------------------------------------------------------------------ area 1: simulation
+
+CLOCK = Table(
+    "clock",
+    "Elapsed time, state and counters of the simulation.",
+    "engine",
+    (
+        TICK,
+        TIME,
+        _i("timestamp", "0.1 ms", "Tenths of a millisecond since the start, as in the paper."),
+        _i("state", "", "0 stopped, 1 running, 2 paused, 3 ended."),
+        _f("speed", "", "Wanted simulated seconds per wall second; 0 = as fast as possible."),
+        _f("realtime_factor", "", "Simulated seconds per wall second of the last second."),
+        _i("ticks_late", "", "Ticks in real time that began more than one step late."),
+        _i("lateness_ns", "ns", "Lateness of the last tick in real time."),
+        _i("lateness_max_ns", "ns", "Greatest lateness since the start."),
+        _i("slipped_ns", "ns", "Wall time given up because ticks could not catch up."),
+        _i("vehicles", "", "Vehicles present."),
+        _i("buoys", "", "Buoys present."),
+        _i("signals_live", "", "Signals that can still be heard."),
+        _i("signals_sent", "", "Signals sent since the start."),
+        _i("receptions", "", "Receptions heard since the start."),
+        _i("events_dropped", "", "Records lost because the front did not keep up (real time only)."),
+        _i("sensors_late", "", "Times a synchronous emulator missed its time limit."),
+        _i("started_unix_ns", "ns", "Wall time of the first start; 0 = not yet."),
+    ),
+)
+
+WORLD = Table(
+    "world",
+    "The configurable parameters of the world.",
+    "engine",
+    (
+        _i("step_ns", "ns", "Length of a tick."),
+        _i("duration_ns", "ns", "Time at which the run ends; 0 = never."),
+        _i("seed", "", "Seed of every random stream."),
+        _f("sound_speed", "m/s", "Speed of sound."),
+        _f("absorption", "dB/m", "Constant absorption; NaN when it is computed by frequency."),
+        _f("spreading", "dB", "Factor of log10 r."),
+        _f("ambient_noise", "dB re 1 uPa", "Level below which a signal is dead."),
+        _f("density", "kg/m3", "Density of the water."),
+        _f("gravity", "m/s2", "Acceleration of gravity."),
+        _f("current_W", "m/s", "Uniform flow at this time, frame W.", 3),
+        _f("origin", "rad", "Latitude and longitude of the origin of W.", 2),
+    ),
+)
+
+CLIENTS = Table(
+    "clients",
+    "Connected clients with their keep-alive data; the row is that of the client's body.",
+    "front",
+    (
+        _i("status", "", "0 empty, 1 connected, 2 removed by keep-alive, 3 left."),
+        _i("type", "", "0 surface, 1 underwater, 2 buoy."),
+        _s("name", "Name of the vehicle."),
+        _s("address", "IP address.", 48),
+        _i("port", "", "UDP port."),
+        _i("lockstep_ns", "ns", "Lockstep period; 0 = free."),
+        _f("silent", "s", "Wall time since the last datagram."),
+        _f("rtt_last", "s", "Last keep-alive round trip."),
+        _f("rtt_mean", "s", "Mean round trip."),
+        _f("rtt_min", "s", "Least round trip."),
+        _f("rtt_max", "s", "Greatest round trip."),
+        _i("keepalives", "", "Keep-alive messages sent."),
+        _i("replies", "", "Replies received."),
+        _i("datagrams_in", "", "Datagrams accepted from it."),
+        _i("datagrams_out", "", "Datagrams sent to it."),
+    ),
+)
+
+SIGNALS = Table(
+    "signals",
+    "Live acoustic signals, for viewers: one sphere each.",
+    "engine",
+    (
+        _i("id", "", "Number of the signal, from 1; 0 = empty row."),
+        _i("source", "", "Row of the sender."),
+        _f("frequency", "Hz", "Carrier."),
+        _f("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+        _f("level", "dB re 1 uPa", "Level at the present radius."),
+        _f("radius", "m", "Present radius c (t - t0)."),
+        _i("emission_ns", "ns", "t0."),
+        _f("origin_W", "m", "Point of emission, frame W.", 3),
+    ),
+)
+
+# ------------------------------------------------------------------ area 2: vehicles and buoys
+
+IDENTITY = Table(
+    "identity",
+    "Who is in each row.",
+    "engine",
+    (
+        _i("present", "", "1 if the row holds a body."),
+        _i("type", "", "0 surface, 1 underwater, 2 buoy."),
+        _s("name", "Name of the vehicle."),
+        _s("model", "Name of its model."),
+        _i("generation", "", "Grows each time a body enters the row."),
+    ),
+)
+
+GEOMETRY = Table(
+    "geometry",
+    "Geometry and masses.",
+    "engine",
+    (
+        _f("size", "m", "Box: length, width, height. Cylinder: length, diameter, diameter. Sphere: 3 x diameter.", 3),
+        _f("mass", "kg", "Mass."),
+        _f("transducer_B", "m", "Position of the transducer, frame B; NaN = none.", 3),
+    ),
+)
+
+STATE = Table(
+    "state",
+    "Motion of each body at the tick.",
+    "engine",
+    (
+        _f("p_WB_W", "m", "Position of the body origin in W.", 3),
+        _f("q_WB", "", "Attitude quaternion, scalar first.", 4),
+        _f("v_WB_B", "m/s", "Velocity over ground, in B.", 3),
+        _f("w_WB_B", "rad/s", "Angular velocity, in B.", 3),
+        _f("v_FB_B", "m/s", "Velocity through the water, in B.", 3),
+    ),
+)
+
+ACTUATION = Table(
+    "actuation",
+    "Actuators: thrusters 0..7, fins 8..11.",
+    "engine",
+    (
+        _f("command", "N, 1/s or rad", "Commanded value after saturation.", MAX_ACTUATORS),
+        _f("actual", "N, 1/s or rad", "Value after lag and rate limit.", MAX_ACTUATORS),
+    ),
+)
+
+
+def sensor_table(name: str, doc: str, fields: Sequence[Field]) -> Table:
+    """A sensor's table: its values, each row with tick, time, validity and sequence number."""
+    head = (
+        TICK,
+        TIME,
+        _i("valid", "", "1 if the values may be used."),
+        _i("sequence", "", "Grows with each new value; 0 = never written."),
+    )
+    return Table(name, doc, f"emulator {name}", head + tuple(fields))
+
+
+SENSORS: dict[str, Table] = {
+    t.name: t
+    for t in (
+        sensor_table(
+            "ctd",
+            "Conductivity, temperature, depth sensor.",
+            (
+                _f("pressure", "dbar", "Absolute pressure P0 + P1 z + P2 z^2."),
+                _f("temperature", "C", "Temperature (IPTS-68)."),
+                _f("conductivity", "S/m", "Conductivity."),
+                _f("salinity", "", "Practical salinity PSS-78 of the three."),
+            ),
+        ),
+        sensor_table(
+            "echosounder",
+            "Distance to the bottom, straight down.",
+            (_f("range", "m", "Distance from the vehicle to the sea bed."),),
+        ),
+        sensor_table(
+            "ahrs",
+            "Attitude and heading reference.",
+            (
+                _f("roll", "rad", "Roll."),
+                _f("pitch", "rad", "Pitch."),
+                _f("heading", "rad", "Heading from true north, 0..2 pi."),
+                _f("rates", "rad/s", "Angular velocity, frame B.", 3),
+            ),
+        ),
+        sensor_table(
+            "speedlog",
+            "Speed through the water.",
+            (_f("v_FB_B", "m/s", "Velocity through the water, frame B.", 3),),
+        ),
+    )
+}
+
+SIMULATION_TABLES = (CLOCK, WORLD, CLIENTS, SIGNALS)
+VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION)
+
+# ------------------------------------------------------------------ records (log, mailbox)
+
+SENT = Table(
+    "sent",
+    "A signal that a transducer sent.",
+    "log",
+    (
+        _i("id", "", "Number of the signal, from 1."),
+        _i("source", "", "Row of the sender."),
+        _i("query", "", "Number of the signal that this one answers; 0 = none."),
+        _i("emission_ns", "ns", "Exact time of emission."),
+        _f("frequency", "Hz", "Carrier."),
+        _f("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+        _f("origin_W", "m", "Position of the transducer at emission, frame W.", 3),
+        _i("outcome", "", "0 sent; 7 not sent: the transmitter was recharging."),
+    ),
+)
+
+RECEPTION = Table(
+    "reception",
+    "What became of a signal at one node: heard, or lost with its reason.",
+    "log",
+    (
+        _i("id", "", "Number of the signal."),
+        _i("source", "", "Row of the sender."),
+        _i("receiver", "", "Row of the receiver."),
+        _i("query", "", "Number of the signal that this one answers; 0 = none."),
+        _i("query_source", "", "Row of the sender of that query; -1 = none."),
+        _i("outcome", "", "Outcome: 0 heard, else the reason of the loss."),
+        _i("emission_ns", "ns", "Exact time of emission."),
+        _i("arrival_ns", "ns", "Exact time of arrival (of death, if it faded)."),
+        _i("reported_ns", "ns", "Arrival as the instrument reports it, with its noise and resolution."),
+        _f("frequency", "Hz", "Carrier."),
+        _f("level", "dB re 1 uPa", "Received level."),
+        _f("range", "m", "True length of the path."),
+        _f("position_W", "m", "Position of the receiving transducer at arrival, frame W.", 3),
+    ),
+)
+
+ESTIMATE = Table(
+    "estimate",
+    "What an on-board navigator believes (published by its broker).",
+    "log",
+    (
+        _f("p_WB_W", "m", "Estimated position.", 3),
+        _f("sigma", "m", "Standard deviation of the estimate (north, east, down).", 3),
+        _f("dead_reckoning_W", "m", "Position by heading and speed through water alone.", 3),
+        _f("innovation", "m", "Last range innovation; NaN = none since the last record."),
+    ),
+)
+
+MAILBOX_STATE = Table(
+    "mailbox_state",
+    "State message of the mailbox.",
+    "mailbox",
+    (TICK, TIME, *STATE.fields, *ACTUATION.fields),
+)
+
+MAILBOX_RECEPTION = Table(
+    "mailbox_reception",
+    "Reception message of the mailbox.",
+    "mailbox",
+    (
+        _i("id", "", "Number of the signal."),
+        _i("query", "", "Number of the signal that it answers; 0 = none."),
+        _i("emission_ns", "ns", "Emission."),
+        _i("reception_ns", "ns", "Reception, by the receiver's instrument."),
+        _f("frequency", "Hz", "Carrier."),
+        _f("level", "dB re 1 uPa", "Received level."),
+    ),
+)
+
+RECORDS = (SENT, RECEPTION, ESTIMATE, MAILBOX_STATE, MAILBOX_RECEPTION)
+
+
+def layout_hash() -> str:
+    """Hash over all built-in tables; part of every segment's header."""
+    text = repr((LAYOUT_VERSION, SIMULATION_TABLES, VEHICLE_TABLES, tuple(SENSORS.values())))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def ros2msg(table: Table) -> str:
+    """The table as a ROS 2 message definition; its CDR body is the record's bytes."""
+    lines = []
+    for f in table.fields:
+        kind = {"i": "int64", "f": "float64", "S": "uint8"}[f.type[0]]
+        count = int(f.type[1:]) if f.type[0] == "S" else int(np.prod(f.shape)) if f.shape else 0
+        lines.append(f"# {f.doc}" + (f" [{f.unit}]" if f.unit else ""))
+        lines.append(f"{kind}[{count}] {f.name}" if count else f"{kind} {f.name}")
+    return "\n".join(lines)
+
+
+def c_struct(table: Table) -> str:
+    """The table as a C struct (8-byte members, no padding, little-endian)."""
+    lines = [f"/* {table.doc} */", f"struct wavesim_{table.name} {{"]
+    for f in table.fields:
+        kind = {"i": "int64_t", "f": "double", "S": "char"}[f.type[0]]
+        count = int(f.type[1:]) if f.type[0] == "S" else int(np.prod(f.shape)) if f.shape else 0
+        lines.append(f"    {kind} {f.name}{f'[{count}]' if count else ''}; /* {f.doc}{f' [{f.unit}]' if f.unit else ''} */")
+    return "\n".join([*lines, "};"])
+
+
+def markdown() -> str:
+    """The tables part of docs/SHARED_MEMORY.md."""
+    lines: list[str] = []
+    for title, group in (
+        ("Area *simulation*", SIMULATION_TABLES),
+        ("Area *vehicles*", VEHICLE_TABLES),
+        ("Area *vehicles*: sensors (those that the configuration names)", tuple(SENSORS.values())),
+        ("Records of the log and the mailbox", RECORDS),
+    ):
+        lines += [f"## {title}", ""]
+        for t in group:
+            lines += [f"### {t.name}", "", f"{t.doc} Written by: {t.writer}. {t.dtype.itemsize} bytes a row.", ""]
+            lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
+            for f in t.fields:
+                shape = f" x {f.shape[0]}" if f.shape else ""
+                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {f.doc} |")
+            lines.append("")
+    return "\n".join(lines)
