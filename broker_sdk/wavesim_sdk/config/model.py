@@ -123,6 +123,7 @@ class Fin:
     limit: float = key("Greatest angle to either side.", "angle", low=0.0, high=1.5707963)
     rate: float = key("Greatest angular rate.", "angular rate", low=0.0)
     lag: float = key("Time constant of the servo.", "time", 0.0, low=0.0)
+    inflow: bool = flag("no: leave out w_n, for models whose <lift> holds the fins' share already.", True)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,5 @@
+"""WaVeSim server: the engine, the network front, the logger, the models."""
+
+from wavesim_server.simulation import Simulation
+
+__all__ = ["Simulation"]

@@ -1,0 +1,139 @@
+"""Buoyancy of box, cylinder and sphere, partly submerged, exactly.
+
+Each function takes the water plane in body axes, ``n . x = d`` with ``n`` the unit vector that points
+down in B: the part with ``n . x > d`` is under water.  It returns the submerged volume and its first
+moments (volume times centroid), by closed forms.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba as nb
+
+_njit = nb.njit(cache=True, error_model="numpy")
+
+
+@_njit
+def sphere(radius: float, d: float) -> tuple[float, float]:
+    """(volume, moment along n) of the cap n.x > d of a sphere about the origin."""
+    d = min(max(d, -radius), radius)
+    h = radius - d
+    volume = math.pi * h * h * (3.0 * radius - h) / 3.0
+    moment = math.pi * (radius * radius - d * d) ** 2 / 4.0
+    return volume, moment
+
+
+@_njit
+def _chord(s: float, radius: float) -> tuple[float, float, float]:
+    """Integrals from -R to s of w(x), x w(x), x^2 w(x), with w = 2 sqrt(R^2 - x^2)."""
+    s = min(max(s, -radius), radius)
+    r2 = radius * radius
+    root = math.sqrt(max(r2 - s * s, 0.0))
+    angle = math.asin(s / radius) + 0.5 * math.pi
+    m0 = s * root + r2 * angle
+    m1 = -2.0 / 3.0 * root**3
+    m2 = 0.25 * (s * (2.0 * s * s - r2) * root + r2 * r2 * angle)
+    return m0, m1, m2
+
+
+@_njit
+def cylinder(half: float, radius: float, nx: float, ny: float, nz: float, d: float) -> tuple[float, float, float, float]:
+    """(volume, mx, my, mz) under water of a cylinder along x.
+
+    The submerged length over a point of the circular section is linear in the coordinate ``s`` along
+    the plane's tilt, clamped to 0..2 half: integrate it with the chord's moments.
+    """
+    tilt = math.sqrt(ny * ny + nz * nz)
+    sign = 1.0 if nx >= 0.0 else -1.0
+    ey, ez = (ny / tilt, nz / tilt) if tilt > 1e-12 else (0.0, 1.0)
+    # Under water where |nx| X + tilt s > d, with X = sign x.  A plane nearly along the axis is
+    # treated as 1e-6 rad off it: relative error below 1e-6.
+    a = max(abs(nx), 1e-6)
+    length = 2.0 * half
+    # Submerged length along the axis: half - X0(s), X0 = (d - tilt s)/a, clamped.
+    if tilt > 1e-9:
+        s_dry = (d - a * half) / tilt  # below this s nothing is submerged
+        s_full = (d + a * half) / tilt  # above it the whole length
+    else:
+        s_dry = -2.0 * radius if d < a * half else 2.0 * radius
+        s_full = -2.0 * radius if d < -a * half else 2.0 * radius
+    p0, p1, p2 = _chord(s_dry, radius)
+    q0, q1, q2 = _chord(s_full, radius)
+    e0, e1, e2 = _chord(radius, radius)
+    # part with the whole length
+    volume = length * (e0 - q0)
+    ms = length * (e1 - q1)
+    mx = 0.0
+    # part with the length half - X0 = b + k s
+    b, k = half - d / a, tilt / a
+    w0, w1, w2 = q0 - p0, q1 - p1, q2 - p2
+    volume += b * w0 + k * w1
+    ms += b * w1 + k * w2
+    # its centroid in X lies at half - L/2, so the moment is half L - L^2/2
+    mx += half * (b * w0 + k * w1) - 0.5 * (b * b * w0 + 2.0 * b * k * w1 + k * k * w2)
+    return volume, sign * mx, ms * ey, ms * ez
+
+
+@_njit
+def box(hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float) -> tuple[float, float, float, float]:
+    """(volume, mx, my, mz) under water of a box about the origin.
+
+    Each face is clipped by the plane and joined to a point of the plane: the tetrahedra of the
+    clipped faces add up to the submerged body, and the cut itself adds nothing.
+    """
+    ox, oy, oz = nx * d, ny * d, nz * d  # the apex, on the plane
+    volume = mx = my = mz = 0.0
+    for axis in range(3):
+        for side in range(2):
+            sign = 1.0 if side == 1 else -1.0
+            # First vertex of the fan, previous vertex, and how many were emitted.
+            fx = fy = fz = px = py = pz = 0.0
+            count = 0
+            for corner in range(4):
+                ax, ay, az = _corner(axis, sign, corner, hx, hy, hz)
+                bx, by, bz = _corner(axis, sign, (corner + 1) % 4, hx, hy, hz)
+                da = nx * ax + ny * ay + nz * az - d
+                db = nx * bx + ny * by + nz * bz - d
+                for part in range(2):
+                    # part 0: the corner itself, if wet; part 1: the crossing of the edge
+                    if part == 0:
+                        if da < 0.0:
+                            continue
+                        vx, vy, vz = ax, ay, az
+                    else:
+                        if (da < 0.0) == (db < 0.0):
+                            continue
+                        t = da / (da - db)
+                        vx, vy, vz = ax + t * (bx - ax), ay + t * (by - ay), az + t * (bz - az)
+                    if count == 0:
+                        fx, fy, fz = vx, vy, vz
+                    elif count >= 2:
+                        e1x, e1y, e1z = fx - ox, fy - oy, fz - oz
+                        e2x, e2y, e2z = px - ox, py - oy, pz - oz
+                        e3x, e3y, e3z = vx - ox, vy - oy, vz - oz
+                        v6 = (
+                            e1x * (e2y * e3z - e2z * e3y)
+                            + e1y * (e2z * e3x - e2x * e3z)
+                            + e1z * (e2x * e3y - e2y * e3x)
+                        ) / 6.0
+                        volume += v6
+                        mx += v6 * 0.25 * (ox + fx + px + vx)
+                        my += v6 * 0.25 * (oy + fy + py + vy)
+                        mz += v6 * 0.25 * (oz + fz + pz + vz)
+                    px, py, pz = vx, vy, vz
+                    count += 1
+    return volume, mx, my, mz
+
+
+@_njit
+def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float) -> tuple[float, float, float]:
+    """Corner 0..3 of a face, counter-clockwise seen from outside."""
+    a = 1.0 if corner == 1 or corner == 2 else -1.0
+    b = 1.0 if corner >= 2 else -1.0
+    a *= sign  # mirrored faces turn the other way round
+    if axis == 0:
+        return sign * hx, a * hy, b * hz
+    if axis == 1:
+        return b * hx, sign * hy, a * hz
+    return a * hx, b * hy, sign * hz

@@ -1,0 +1,142 @@
+"""Sea bed and flow, compiled, for the tick. Their readable twins are in ``wavesim_sdk.ocean``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.ocean.bed import Triangles, read_soundings
+from wavesim_sdk.ocean.water import Water
+from wavesim_server.dynamics.rows import CURRENT, LANES, PX, PY, PZ
+
+_njit = nb.njit(cache=True, error_model="numpy")
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Bed(NamedTuple):
+    """Parameters of the bed: plane, bumps (n, 5), steepest slope anywhere, whether soundings are used."""
+
+    plane: Array
+    bumps: Array
+    slope: float
+    soundings: bool
+
+
+class Net(NamedTuple):
+    """Soundings as triangles: points (n, 3), corners (m, 3), neighbours (m, 3)."""
+
+    points: Array
+    corners: Any
+    neighbours: Any
+
+
+class Flow(NamedTuple):
+    """Uniform stream, and a gridded volume (may be empty)."""
+
+    stream: Array  # north, east, amplitude, direction, period, phase
+    origin: Array
+    spacing: Array
+    depths: Array
+    values: Array  # (2, depths, north, east)
+
+
+def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
+    """The bed of a configuration for the kernels."""
+    world = loaded.config.world
+    if world.soundings is not None:
+        offset = np.array([world.soundings.north, world.soundings.east, 0.0])
+        t = Triangles(read_soundings(loaded.data_file(world.soundings.file)) + offset)
+        a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
+        normal = np.cross(b - a, c - a)
+        slope = float((np.hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max())
+        return Bed(np.zeros(3), np.zeros((0, 5)), min(slope, 10.0), True), Net(t.points, t.simplices, t.neighbors)
+    bed = world.bed
+    bumps = np.array([[b.height, b.north, b.east, b.alpha, b.beta] for b in bed.bump]).reshape(-1, 5)
+    steep = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
+    slope = math.hypot(bed.slope_north, bed.slope_east) + sum(abs(b.height) * max(b.alpha, b.beta) * steep for b in bed.bump)
+    empty = np.zeros((0, 3), np.int64)
+    return Bed(np.array([bed.depth, bed.slope_north, bed.slope_east]), bumps, slope, False), Net(np.zeros((0, 3)), empty, empty)
+
+
+def flow_of(loaded: Loaded, water: Water) -> Flow:
+    """The flow of a configuration for the kernels."""
+    c = loaded.config.world.current
+    stream = np.array([c.north, c.east, c.tide_amplitude, c.tide_direction, c.tide_period, c.tide_phase])
+    if water.volume is None:
+        return Flow(stream, np.zeros(2), np.ones(2), np.zeros(2), np.zeros((2, 0, 0, 0)))
+    v = water.volume
+    return Flow(stream, np.array(v.origin), np.array(v.spacing), v.depths, np.ascontiguousarray(v.values[2:4]))
+
+
+@_njit
+def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> float:
+    """Depth of the bed under (x, y); NaN where no soundings reach."""
+    if not bed.soundings:
+        depth = bed.plane[0] + bed.plane[1] * x + bed.plane[2] * y
+        for i in range(bed.bumps.shape[0]):
+            dx = bed.bumps[i, 3] * (x - bed.bumps[i, 1])
+            dy = bed.bumps[i, 4] * (y - bed.bumps[i, 2])
+            depth += bed.bumps[i, 0] * math.exp(-dx * dx - dy * dy)
+        return depth
+    # Walk from the triangle found last time towards the point.
+    t = cursor[row]
+    for _ in range(net.corners.shape[0]):
+        a, b, c = net.corners[t, 0], net.corners[t, 1], net.corners[t, 2]
+        ax, ay = net.points[a, 0], net.points[a, 1]
+        bx, by = net.points[b, 0], net.points[b, 1]
+        cx, cy = net.points[c, 0], net.points[c, 1]
+        det = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
+        wa = ((by - cy) * (x - cx) + (cx - bx) * (y - cy)) / det
+        wb = ((cy - ay) * (x - cx) + (ax - cx) * (y - cy)) / det
+        wc = 1.0 - wa - wb
+        if wa >= -1e-12 and wb >= -1e-12 and wc >= -1e-12:
+            cursor[row] = t
+            return wa * net.points[a, 2] + wb * net.points[b, 2] + wc * net.points[c, 2]
+        side = 0 if wa <= wb and wa <= wc else 1 if wb <= wc else 2
+        t = net.neighbours[t, side]
+        if t < 0:
+            return math.nan
+    return math.nan
+
+
+@_njit
+def flow_at(flow: Flow, time: float, x: float, y: float, z: float) -> tuple[float, float]:
+    """Flow (north, east) at a point."""
+    s = flow.stream
+    speed = s[2] * math.cos(2.0 * math.pi * time / s[4] + s[5])
+    north, east = s[0] + speed * math.cos(s[3]), s[1] + speed * math.sin(s[3])
+    nz, nx, ny = flow.values.shape[1], flow.values.shape[2], flow.values.shape[3]
+    if nz == 0:
+        return north, east
+    fx = min(max((x - flow.origin[0]) / flow.spacing[0], 0.0), nx - 1.0)
+    fy = min(max((y - flow.origin[1]) / flow.spacing[1], 0.0), ny - 1.0)
+    i, j = min(int(fx), nx - 2), min(int(fy), ny - 2)
+    k = 0
+    while k < nz - 2 and z >= flow.depths[k + 1]:
+        k += 1
+    a, b = fx - i, fy - j
+    c = min(max((z - flow.depths[k]) / (flow.depths[k + 1] - flow.depths[k]), 0.0), 1.0)
+    total_n = total_e = 0.0
+    for dk in range(2):
+        for di in range(2):
+            for dj in range(2):
+                w = (c if dk else 1.0 - c) * (a if di else 1.0 - a) * (b if dj else 1.0 - b)
+                total_n += w * flow.values[0, k + dk, i + di, j + dj]
+                total_e += w * flow.values[1, k + dk, i + di, j + dj]
+    return north + total_n, east + total_e
+
+
+@_njit
+def set_currents(blocks: Any, order: Any, count: int, flow: Flow, time: float) -> None:
+    """Write the flow at each body into its row."""
+    for i in range(count):
+        row = order[i]
+        b, l = blocks[row // LANES], row % LANES
+        n, e = flow_at(flow, time, b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l])
+        b[CURRENT * LANES + l] = n
+        b[(CURRENT + 1) * LANES + l] = e
+        b[(CURRENT + 2) * LANES + l] = 0.0
