@@ -118,10 +118,10 @@ class SensorColumn:
         self.table.header[PERIOD] = period_ticks
 
     def wait_due(self, timeout: float) -> int | None:
-        """The tick the engine asks for, or None when ``timeout`` seconds passed."""
+        """The tick the engine asks for, or None when ``timeout`` seconds passed or a signal came."""
         try:
             self._due.acquire(timeout)
-        except posix_ipc.BusyError:
+        except (posix_ipc.BusyError, posix_ipc.SignalError):
             return None
         return int(self.table.header[DUE])
 

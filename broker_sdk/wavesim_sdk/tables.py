@@ -116,7 +116,6 @@ CLOCK = Table(
         _i("receptions", "", "Receptions heard since the start."),
         _i("events_dropped", "", "Records lost because the front did not keep up (real time only)."),
         _i("sensors_late", "", "Times a synchronous emulator missed its time limit."),
-        _i("started_unix_ns", "ns", "Wall time of the first start; 0 = not yet."),
     ),
 )
 
@@ -333,7 +332,7 @@ MAILBOX_STATE = Table(
     "mailbox_state",
     "State message of the mailbox.",
     "mailbox",
-    (TICK, TIME, *STATE.fields, *ACTUATION.fields),
+    (TICK, TIME, *STATE.fields, _f("actuation", "N, 1/s or rad", "Actual actuation: thrusters 0..7, fins 8..11.", MAX_ACTUATORS)),
 )
 
 MAILBOX_RECEPTION = Table(

@@ -1,1 +1,129 @@
-pass
+"""The on-board program of an AUV: it never sees its true position.
+
+It knows what was surveyed before the dive (beacons, mission, its start) and what its instruments say:
+pressure, heading and rates, speed through the water, and its acoustic transducer.
+
+    python auv.py --config config.xml --vehicle lauv
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+
+import control
+import guidance
+from navigator import Beacon, Navigator
+
+from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.ocean.water import depth_of_pressure
+
+
+class Auv:
+    """Navigation, guidance and control of one AUV, from the values of one step to actuator commands."""
+
+    def __init__(self, loaded: Loaded, name: str) -> None:
+        config = loaded.config
+        body = next(b for b in config.fleet.bodies if b.name == name)
+        assert body.program is not None
+        self.loaded, self.body, self.program = loaded, body, body.program
+        model = loaded.model(body.model)
+        self.transducer = body.transducer or model.transducer
+        assert self.transducer is not None
+        self.beacons: dict[float, Beacon] = {}
+        for b in config.fleet.bodies:
+            t = b.transducer or loaded.model(b.model).transducer
+            if t is not None and t.query:
+                place = (b.position[0] + t.position[0], b.position[1] + t.position[1], b.position[2] + t.position[2])
+                self.beacons[t.reply] = Beacon(place, t.reply, t.turn_around)
+                self.query = t.query
+        self.navigator = Navigator(body.position[0], body.position[1], config.acoustics.sound_speed)
+        self.guidance = guidance.LineOfSight(body.waypoint, (body.position[0], body.position[1]))
+        limit = min(f.limit for f in model.fin)
+        self.heading = control.Heading(1.0, 1.2, limit)
+        self.depth = control.Depth(limit=limit)
+        low, high = model.thruster[0].minimum, model.thruster[0].maximum
+        self.speed = control.Speed(12.0, 4.0, max(low, 0.0), high)
+        self.asked: dict[int, float] = {}
+        self._time = -1.0
+
+    def act(self, step: Step, broker: Broker) -> tuple[list[float | None], list[float | None]]:
+        """Actuator commands and the navigator's estimate for one step."""
+        sensors = step.state.sensors
+        if not {"ctd", "ahrs", "speedlog"} <= sensors.keys():
+            return [None], [None] * 10  # the instruments are not up yet
+        depth = depth_of_pressure(self.loaded.config.world, sensors["ctd"][1])
+        _, _, pitch, heading, _, q, r = sensors["ahrs"]
+        surge, sway = sensors["speedlog"][1:3]
+        dt = step.time - self._time if self._time >= 0.0 else 0.0
+        self._time = step.time
+        self.navigator.predict(step.time, dt, heading, surge, sway, depth, self._lever())
+        self._listen(step)
+        self._ask(step, broker)
+        return self._steer(depth, pitch, heading, q, r, surge, sway, dt), self._estimate(depth)
+
+    def _lever(self) -> tuple[float, float, float]:
+        assert self.transducer is not None
+        x, y, z = self.transducer.position
+        return x, y, z
+
+    def _listen(self, step: Step) -> None:
+        self.navigator.innovation = math.nan
+        for sent in step.sent:
+            self.asked[sent.id] = sent.emission_ns * 1e-9
+        for heard in step.receptions:
+            beacon = self.beacons.get(round(heard.frequency, 3))
+            if beacon is not None and heard.query in self.asked:
+                self.navigator.round_trip(self.asked[heard.query], heard.reception_ns * 1e-9, beacon)
+
+    def _ask(self, step: Step, broker: Broker) -> None:
+        period = self.program.ping_period
+        if period > 0.0:
+            since = (step.time - self.program.ping_offset) % period
+            if step.time >= self.program.ping_offset - 1e-9 and (since < 1e-6 or period - since < 1e-6):
+                broker.ping(self.query)
+
+    def _steer(self, depth: float, pitch: float, heading: float, q: float, r: float, surge: float, sway: float, dt: float) -> list[float | None]:
+        n = self.navigator.x
+        course = self.guidance.course(n[0], n[1])
+        target = self.guidance.target
+        wanted = guidance.heading_for(course, heading, surge, sway, (n[2], n[3]))
+        rudder = -self.heading.turn(wanted, heading, r)
+        planes = self.depth.planes(target.depth, depth, pitch, q, dt)
+        thrust = self.speed.thrust(target.speed, surge, dt)
+        return [thrust, *[None] * 7, rudder, rudder, planes, planes]
+
+    def _estimate(self, depth: float) -> list[float | None]:
+        n = self.navigator
+        sigma = [math.sqrt(n.P[0, 0]), math.sqrt(n.P[1, 1]), 0.1]
+        innovation = None if math.isnan(n.innovation) else float(n.innovation)
+        values = [*n.x[:2], depth, *sigma, *n.dead_reckoning, depth]
+        return [*(float(v) for v in values), innovation]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", default="config.xml")
+    parser.add_argument("--vehicle", required=True)
+    parser.add_argument("--port", type=int, default=9750)
+    a = parser.parse_args()
+    try:
+        loaded = load(a.config)
+        auv = Auv(loaded, a.vehicle)
+        with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=auv.program.period) as broker:
+            for step in broker.steps():
+                command, estimate = auv.act(step, broker)
+                broker.answer(command, estimate)
+    except WaveSimError as error:
+        print(f"{a.vehicle}: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

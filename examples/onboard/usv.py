@@ -1,1 +1,71 @@
-pass
+"""The on-board program of a twin-thruster boat. On the surface it knows where it is: the true state
+stands in for its GPS.
+
+    python usv.py --config config.xml --vehicle jolner
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+
+import control
+import guidance
+import numpy as np
+
+from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.config import load
+from wavesim_sdk.config.model import Body
+from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.frames import euler, wrap
+
+
+class Boat:
+    """Guidance and control of one boat."""
+
+    def __init__(self, body: Body) -> None:
+        self.guidance = guidance.LineOfSight(body.waypoint, (body.position[0], body.position[1]), lookahead=8.0, acceptance=6.0)
+        self.heading = control.Heading(60.0, 90.0, 80.0)
+        self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
+        self._time = -1.0
+
+    def act(self, step: Step) -> list[float | None]:
+        motion = step.state.motion
+        if motion is None:
+            raise BrokerError("this boat needs its state; set truth=\"full\" for it in the configuration")
+        heading = float(euler(np.array(motion[3:7]))[2])
+        dt = step.time - self._time if self._time >= 0.0 else 0.0
+        self._time = step.time
+        course = self.guidance.course(motion[0], motion[1])
+        # Velocity over ground is known here, so the crab angle needs no current.
+        wanted = guidance.heading_for(course, heading, motion[7], motion[8], (0.0, 0.0))
+        turn = self.heading.turn(wanted, heading, motion[12])
+        turning = max(0.3, math.cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
+        thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)
+        return [0.5 * thrust + 0.5 * turn, 0.5 * thrust - 0.5 * turn]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", default="config.xml")
+    parser.add_argument("--vehicle", required=True)
+    parser.add_argument("--port", type=int, default=9750)
+    a = parser.parse_args()
+    try:
+        body = next(b for b in load(a.config).config.fleet.bodies if b.name == a.vehicle)
+        assert body.program is not None
+        boat = Boat(body)
+        with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=body.program.period) as broker:
+            for step in broker.steps():
+                broker.answer(boat.act(step))
+    except WaveSimError as error:
+        print(f"{a.vehicle}: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -174,9 +174,9 @@ class Simulation:
         free = (row for row in range(len(self._reserved), self.capacity) if row not in self.occupants)
         return next(free, None)
 
-    def enter(self, name: str, model: str = "", position: Sequence[float] = (0.0, 0.0, 0.0), attitude: Sequence[float] = (0.0, 0.0, 0.0)) -> int:
+    def enter(self, name: str, model: str = "", position: Sequence[float] = (0.0, 0.0, 0.0), attitude: Sequence[float] = (0.0, 0.0, 0.0), row: int | None = None) -> int:
         """Let a body in: one of the configuration by its name, or a new one of a model. Returns its row."""
-        row = self.row_for(name)
+        row = self.row_for(name) if row is None else row
         if row is None:
             raise ValueError(f"all {self.capacity} rows are taken")
         if row in self.occupants:

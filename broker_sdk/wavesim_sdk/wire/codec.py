@@ -79,8 +79,8 @@ def decode_header(data: bytes, from_client: bool) -> Header:
 def decode_body(data: bytes, kind: Type) -> list[Any]:
     """Rules 8 and 9: the body's elements, checked."""
     try:
-        body = msgpack.unpackb(data[HEADER_BYTES:], strict_map_key=False, max_buffer_size=MAX_DATAGRAM)
-    except Exception:  # msgpack raises a wide family, ValueError to RecursionError, on foreign bytes
+        body = msgpack.unpackb(data[HEADER_BYTES:])
+    except (ValueError, TypeError, OverflowError, RecursionError):  # what msgpack raises on foreign bytes
         raise Dropped("body") from None
     if type(body) is not list or _depth(body) > MAX_DEPTH:
         raise Dropped("body")

@@ -1,0 +1,1 @@
+"""The logger: one MCAP file per run."""

@@ -1,0 +1,339 @@
+"""Brokers: the client side of the simulator for on-board software.
+
+A broker joins by name and then works step by step::
+
+    with Broker("lauv", lockstep=0.1) as broker:
+        for step in broker.steps():
+            for heard in step.receptions:
+                ...
+            broker.answer([thrust])
+
+In lockstep the server waits for each answer; with ``lockstep=0`` a step is simply each new state.
+:class:`AsyncBroker` is the same for asyncio programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from wavesim_sdk.errors import BrokerError, Refused, SessionLost
+from wavesim_sdk.wire import codec
+from wavesim_sdk.wire.client import (
+    ClientSession,
+    Ended,
+    Join,
+    JoinRefused,
+    Phase,
+    Reception,
+    RequestRefused,
+    RunStateChanged,
+    SessionEvent,
+    SignalSent,
+    State,
+    Welcome,
+)
+from wavesim_sdk.wire.messages import MAX_DATAGRAM, Request
+from wavesim_sdk.wire.udp import Udp, open_socket
+
+DEFAULT_SERVER = ("127.0.0.1", 9750)
+JOIN_TIMEOUT_S = 10.0
+_LOOPBACK = {False: "127.0.0.1", True: "::1"}  # servers of this version listen there only
+Command = Sequence[float | None]
+
+
+@dataclass
+class Step:
+    """One state, with everything that happened since the one before."""
+
+    state: State
+    receptions: list[Reception] = field(default_factory=list)
+    sent: list[SignalSent] = field(default_factory=list)
+    refused: list[RequestRefused] = field(default_factory=list)
+    run_states: list[RunStateChanged] = field(default_factory=list)
+
+    @property
+    def time(self) -> float:
+        """Simulation time in s."""
+        return self.state.time_ns * 1e-9
+
+
+class _Steps:
+    """Collects session events into steps; raises when the session is over."""
+
+    def __init__(self, server: tuple[str, int]) -> None:
+        self.welcome: Welcome | None = None
+        self.ended = False
+        self._server = server
+        self._next = Step(State(0, 0, 0, None, [], {}))
+
+    def feed(self, event: SessionEvent) -> Step | None:
+        """A finished step, if this event completes one."""
+        step = self._next
+        match event:
+            case Welcome():
+                self.welcome = event
+            case Reception():
+                step.receptions.append(event)
+            case SignalSent():
+                step.sent.append(event)
+            case RequestRefused():
+                step.refused.append(event)
+            case RunStateChanged():
+                step.run_states.append(event)
+                self.ended = self.ended or event.run_state == 3
+            case JoinRefused():
+                raise Refused(f"the server refused the join: {event.text}")
+            case Ended():
+                raise SessionLost(f"the server ended the session: {event.text}")
+            case State():
+                step.state = event
+                self._next = Step(event)
+                return step
+        return None
+
+    def no_answer(self) -> SessionLost:
+        host, port = self._server
+        return SessionLost(f"no server answers at {host}:{port}; is one running there? (wavesim serve CONFIG)")
+
+
+class _Base:
+    """What both kinds of broker share: the session and the calls that need no waiting."""
+
+    def __init__(
+        self,
+        name: str,
+        server: tuple[str, int] = DEFAULT_SERVER,
+        *,
+        model: str = "",
+        position: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        attitude: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        lockstep: float = 0.0,
+        state_period: float = 0.0,
+        previous: int = 0,
+    ) -> None:
+        join = Join(name, model, position, attitude, round(lockstep * 1e9), round(state_period * 1e9), previous)
+        self.name, self.server, self.lockstep = name, server, lockstep
+        self.session = ClientSession(join)
+        self._steps = _Steps(server)
+        self._step: State | None = None
+
+    @property
+    def welcome(self) -> Welcome:
+        """What the server said at joining."""
+        if self._steps.welcome is None:
+            raise BrokerError("the broker has not joined")
+        return self._steps.welcome
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has ended."""
+        return self._steps.ended
+
+    def ping(self, frequency: float, level: float | None = None) -> int:
+        """Ask the transducer to send a signal (Hz, dB re 1 uPa at 1 m); returns the request's number.
+
+        It leaves at the time of the step under way (in lockstep) or at the next tick. A refusal,
+        such as a transducer that still recharges, comes in ``Step.refused``.
+        """
+        return self.session.request(codec.request(Request.PING, float(frequency), level))
+
+    def answer(self, command: Command | None = None, estimate: Command | None = None) -> None:
+        """Actuator commands (None: as before), and what the navigator believes.
+
+        ``command``: thrusters 0..7, fins 8..11 (N or 1/s; rad). ``estimate``: position x3, sigma x3, dead
+        reckoning x3, last range innovation.
+        """
+        values = None if command is None else list(command)
+        if self._step is not None and self._step.step:
+            self.session.done(self._step.tick, values, None if estimate is None else list(estimate))
+            self._step = None
+            return
+        if values is not None:
+            self.session.actuate(values)
+        if estimate is not None:
+            self.session.estimate(list(estimate))
+
+
+class Broker(_Base):
+    """A blocking broker. Call :meth:`steps` or :meth:`poll` often: they also answer the keep-alive."""
+
+    def __enter__(self) -> Broker:
+        self.connect()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
+        """Join the server."""
+        self._socket = open_socket(_LOOPBACK[":" in self.server[0]], 0)
+        self._socket.connect(self.server)
+        limit = time.monotonic() + timeout
+        while self._steps.welcome is None:
+            if time.monotonic() > limit:
+                raise self._steps.no_answer()
+            self._turn(limit)
+        return self.welcome
+
+    def _turn(self, limit: float) -> list[Step]:
+        """Send what is due, wait for a datagram or a timer, take what came."""
+        now = time.monotonic()
+        self._flush(now)
+        timer = self.session.next_timer()
+        wait = min(limit, timer if timer is not None else limit) - now
+        finished: list[Step] = []
+        if not select.select([self._socket], [], [], max(wait, 0.0))[0]:
+            return finished
+        while True:
+            try:
+                data = self._socket.recv(MAX_DATAGRAM + 1)
+            except BlockingIOError:
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.02)  # nobody has that port (yet)
+                break
+            for event in self.session.receive(data, time.monotonic()):
+                step = self._steps.feed(event)
+                if step is not None:
+                    finished.append(step)
+        return finished
+
+    def _flush(self, now: float) -> None:
+        for data in self.session.outgoing(now):
+            with contextlib.suppress(ConnectionRefusedError, BlockingIOError):
+                self._socket.send(data)
+
+    def poll(self, timeout: float = 0.0) -> list[Step]:
+        """Steps that arrive within ``timeout`` seconds; returns at once when there is one."""
+        limit = time.monotonic() + timeout
+        while True:
+            finished = self._turn(limit)
+            if finished:
+                self._step = finished[-1].state
+                self._flush(time.monotonic())
+                return finished
+            self._check_alive()
+            if time.monotonic() >= limit:
+                return []
+
+    def _check_alive(self) -> None:
+        silence = time.monotonic() - self.session.last_heard
+        if self._steps.welcome is not None and silence > 2.0 * max(self.welcome.keepalive_timeout, 1.0):
+            raise self._steps.no_answer()
+
+    def steps(self) -> Iterator[Step]:
+        """Every step until the run has ended."""
+        while not self.ended:
+            for step in self.poll(0.5):
+                yield step
+                if self._step is not None and self._step.step:
+                    self.answer()  # the caller had nothing to say
+                self._flush(time.monotonic())
+
+    def close(self) -> None:
+        """Leave the server."""
+        if self.session.phase is Phase.JOINED:
+            self.session.leave()
+            self._flush(time.monotonic())
+        self._socket.close()
+
+
+class AsyncBroker(_Base):
+    """The same for asyncio programs."""
+
+    async def __aenter__(self) -> AsyncBroker:
+        await self.connect()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
+        """Join the server."""
+        self._udp = await Udp.over(open_socket(_LOOPBACK[":" in self.server[0]], 0))
+        self._queue: asyncio.Queue[Step | BrokerError] = asyncio.Queue(1024)
+        self._wake = asyncio.Event()
+        self._joined = asyncio.Event()
+        self._error: BrokerError | None = None
+        self._tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._timer())]
+        try:
+            await asyncio.wait_for(self._joined.wait(), timeout)
+        except TimeoutError:
+            await self.close()
+            raise self._steps.no_answer() from None
+        if self._error is not None:
+            await self.close()
+            raise self._error
+        return self.welcome
+
+    async def _receive(self) -> None:
+        while (got := await self._udp.receive()) is not None:
+            data, address = got
+            if address != self.server:
+                continue
+            try:
+                for event in self.session.receive(data, time.monotonic()):
+                    step = self._steps.feed(event)
+                    if step is not None:
+                        self._put(step)
+            except BrokerError as error:
+                self._error = error
+                self._put(error)
+            if self._steps.welcome is not None or self._error is not None:
+                self._joined.set()
+            await self._flush()
+            self._wake.set()
+
+    def _put(self, item: Step | BrokerError) -> None:
+        if self._queue.full():  # the program is slow: the latest states count, its events are kept
+            old = self._queue.get_nowait()
+            if isinstance(old, Step) and isinstance(item, Step):
+                item.receptions[:0], item.sent[:0] = old.receptions, old.sent
+        self._queue.put_nowait(item)
+
+    async def _flush(self) -> None:
+        for data in self.session.outgoing(time.monotonic()):
+            await self._udp.send(data, self.server)
+
+    async def _timer(self) -> None:
+        while True:
+            await self._flush()
+            timer = self.session.next_timer()
+            self._wake.clear()
+            wait = 0.5 if timer is None else max(timer - time.monotonic(), 0.0)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), wait)
+
+    async def steps(self) -> AsyncIterator[Step]:
+        """Every step until the run has ended."""
+        while not self.ended:
+            try:
+                item = await asyncio.wait_for(self._queue.get(), 0.5)
+            except TimeoutError:
+                silence = time.monotonic() - self.session.last_heard
+                if silence > 2.0 * max(self.welcome.keepalive_timeout, 1.0):
+                    raise self._steps.no_answer() from None
+                continue
+            if isinstance(item, BrokerError):
+                raise item
+            self._step = item.state
+            yield item
+            if self._step is not None and self._step.step:
+                self.answer()
+            await self._flush()
+
+    async def close(self) -> None:
+        """Leave the server."""
+        if self.session.phase is Phase.JOINED:
+            self.session.leave()
+            await self._flush()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._udp.close()

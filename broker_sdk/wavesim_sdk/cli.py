@@ -1,0 +1,165 @@
+"""The command ``wavesim``. Each installed package adds its commands by an entry point."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wavesim_sdk import __version__
+from wavesim_sdk.errors import WaveSimError
+
+_ORDER = ("serve", "trial", "start", "stop", "pause", "resume", "step", "speed", "status", "shutdown")
+
+
+class _Group(click.Group):
+    """A group that shows the daily commands first and turns our errors into one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self.commands, key=lambda c: (_ORDER.index(c) if c in _ORDER else 99, c))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WaveSimError as error:
+            click.echo(f"wavesim: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("wavesim: interrupted", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(141)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="wavesim")
+def cli() -> None:
+    """WaVeSim: a simulation server for marine vehicles and acoustic navigation.
+
+    \b
+    wavesim trial config.xml      run a whole trial: server, emulators, programs, report
+    wavesim serve config.xml      run a server; brokers and emulators join by themselves
+    wavesim status                ask a running server how it is
+
+    Shell completion: eval "$(_WAVESIM_COMPLETE=bash_source wavesim)"
+    """
+
+
+def main() -> None:
+    """Entry point of the command."""
+    for entry in entry_points(group="wavesim.commands"):
+        try:
+            offered = entry.load()()
+        except ImportError as error:  # one broken package must not take the others along
+            click.echo(f"wavesim: the commands of '{entry.value}' cannot be loaded: {error}", err=True)
+            continue
+        for command in offered:
+            cli.add_command(command)
+    cli()
+
+
+server_option = click.option("--server", "-s", default="wavesim", envvar="WAVESIM_SERVER", show_default=True, help="Name of the server.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+
+
+def _send(server: str, verb: str, **arguments: Any) -> None:
+    from wavesim_sdk.commander import Commander
+    from wavesim_sdk.errors import CommanderError
+
+    with Commander(server) as commander:
+        reply = commander.send(verb, **arguments)
+    if not reply.ok:
+        raise CommanderError(reply.text)
+    click.echo(reply.text)
+
+
+def _verb(verb: str, argument: str, meaning: str) -> click.Command:
+    """A command for a verb of the commander."""
+    if not argument:
+
+        def run(server: str) -> None:
+            _send(server, verb)
+
+        return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(server_option(run))
+
+    def run_with(server: str, **arguments: Any) -> None:
+        _send(server, verb, **arguments)
+
+    kind = int if argument == "ticks" else float
+    return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(click.argument(argument, type=kind)(server_option(run_with)))
+
+
+@click.command()
+@server_option
+@json_option
+def status(server: str, as_json: bool) -> None:
+    """Everything the server knows of itself."""
+    from wavesim_sdk.commander import Commander
+
+    with Commander(server) as commander:
+        data = commander.send("status").data
+    if as_json:
+        click.echo(json.dumps(data, indent=2))
+        return
+    clients = data.pop("clients")
+    for key, value in data.items():
+        click.echo(f"{key:18} {value if value != {} and value != [] else '-'}")
+    for c in clients:
+        click.echo(f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms" + (", waited for" if c["waited_for"] else ""))
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path), default="config.xml")
+@click.option("--schema", is_flag=True, help="Print the XML schema instead, for an editor.")
+@json_option
+def check(config: Path, schema: bool, as_json: bool) -> None:
+    """Read a configuration and say what is wrong with it, or what it holds."""
+    from wavesim_sdk.config import export, load
+
+    if schema:
+        click.echo(export.xsd().decode(), nl=False)
+        return
+    loaded = load(config)
+    bodies = [{"name": b.name, "model": b.model, "client": b.client} for b in loaded.config.fleet.bodies]
+    if as_json:
+        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": bodies}, indent=2))
+        return
+    click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
+    for b in bodies:
+        click.echo(f"  {b['name']:16} {b['model']:12} client {b['client']}")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--queue", required=True, help="POSIX message queue to fill, such as /auv.in; made if absent.")
+@click.option("--signal", "signal_name", default="", help="Signal to send at each message, such as USR1.")
+@click.option("--pid", type=int, default=0, help="Process that gets the signal.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Server's address.")
+@click.option("--port", default=9750, show_default=True, help="Server's port.")
+@click.option("--model", default="", help="Model, for a body that the configuration does not name.")
+@click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
+def mailbox(name: str, queue: str, signal_name: str, pid: int, host: str, port: int, model: str, lockstep: float) -> None:
+    """Join as NAME and drop every message into a POSIX queue, for programs in any language."""
+    from wavesim_sdk.broker import Broker
+    from wavesim_sdk.mailbox import Mailbox
+
+    with Mailbox(queue, signal_name, pid) as box, Broker(name, (host, port), model=model, lockstep=lockstep) as broker:
+        box.run(broker)
+
+
+def commands() -> list[click.Command]:
+    """The SDK's own commands."""
+    from wavesim_sdk.commander import VERBS
+
+    verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in VERBS.items() if verb != "status"]
+    return [*verbs, status, check, mailbox]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Reading a log: whole, or what a killed server left of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENSORS, SENT, STATE, Table
+
+CDR_HEADER = b"\x00\x01\x00\x00"
+METADATA = "wavesim"
+Record = np.ndarray[Any, np.dtype[np.void]]
+
+TABLES: dict[str, Table] = {f"wavesim/{t.name}": t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *SENSORS.values())}
+
+
+@dataclass
+class Series:
+    """All messages of one topic: their times (ns) and records."""
+
+    time_ns: np.ndarray[Any, np.dtype[np.int64]]
+    records: Record
+
+
+@dataclass
+class Log:
+    """A log in memory."""
+
+    path: Path
+    metadata: dict[str, str] = field(default_factory=dict)
+    series: dict[str, Series] = field(default_factory=dict)
+    json: dict[str, list[tuple[int, dict[str, Any]]]] = field(default_factory=lambda: defaultdict(list))
+    content_hash: str = ""
+    messages: int = 0
+    complete: bool = False
+    end_ns: int = 0
+
+    @property
+    def bodies(self) -> dict[int, dict[str, Any]]:
+        """Row -> the body that was (last) there."""
+        return {int(b["row"]): b for _, b in self.json.get("/bodies", [])}
+
+    def get(self, topic: str, table: Table) -> Series:
+        """A topic's series; empty if there was none."""
+        return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.dtype))
+
+
+def records(path: Path) -> Iterator[Any]:
+    """Every record of the file that can be read; stops quietly at a torn end."""
+    try:
+        from mcap.exceptions import McapError
+        from mcap.stream_reader import StreamReader
+    except ImportError:
+        raise LogError("reading logs needs the package mcap: pip install 'wavesim-sdk[log]'") from None
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise LogError(f"cannot read {path}: {error.strerror}") from None
+    with file:
+        if file.read(8) != b"\x89MCAP0\r\n":
+            raise LogError(f"{path} is no MCAP file")
+        file.seek(0)
+        try:
+            yield from StreamReader(file, record_size_limit=64 * 1024 * 1024).records
+        except (McapError, EOFError, struct.error, ValueError, OverflowError):
+            return
+        except Exception as error:  # the decompressors raise errors of their own on a torn chunk
+            if type(error).__module__.split(".")[0] not in ("zstandard", "lz4", "builtins"):
+                raise
+            return
+
+
+def read(path: str | Path) -> Log:
+    """Read a log into memory."""
+    log = Log(Path(path))
+    schemas: dict[int, str] = {}
+    channels: dict[int, tuple[str, str]] = {}
+    times: dict[str, list[int]] = defaultdict(list)
+    data: dict[str, list[bytes]] = defaultdict(list)
+    kinds: dict[str, str] = {}
+    digest = hashlib.sha256()
+    for r in records(log.path):
+        kind = type(r).__name__
+        if kind == "Schema":
+            schemas[r.id] = r.name
+        elif kind == "Channel":
+            channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
+        elif kind == "Metadata" and r.name == METADATA:
+            log.metadata = dict(r.metadata)
+            digest.update(log.metadata.get("digest", "").encode() + log.metadata.get("seed", "").encode())
+        elif kind == "Message" and r.channel_id in channels:
+            topic, schema = channels[r.channel_id]
+            log.messages += 1
+            if topic.startswith("/host/"):
+                continue
+            digest.update(topic.encode() + struct.pack("<q", r.log_time) + r.data)
+            log.end_ns = max(log.end_ns, r.log_time)
+            if schema == "json":
+                log.json[topic].append((r.log_time, json.loads(r.data)))
+            else:
+                times[topic].append(r.log_time)
+                data[topic].append(r.data[len(CDR_HEADER) :])
+                kinds[topic] = schema
+        elif kind == "DataEnd":
+            log.complete = True
+    for topic, parts in data.items():
+        table = TABLES.get(kinds[topic])
+        if table is None:
+            continue
+        size = table.dtype.itemsize
+        good = [(t, p) for t, p in zip(times[topic], parts, strict=True) if len(p) == size]
+        joined = np.frombuffer(b"".join(p for _, p in good), table.dtype)
+        log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined)
+    log.content_hash = digest.hexdigest()
+    if not log.metadata:
+        raise LogError(f"{path} is no WaVeSim log (it has no '{METADATA}' metadata)")
+    return log

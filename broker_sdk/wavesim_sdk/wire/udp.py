@@ -1,0 +1,105 @@
+"""asyncio-dgram, made safe for a socket that strangers can reach.
+
+asyncio-dgram 3.0 queues without bound, raises an earlier send's error in another task's ``recv`` and
+closes its transport on a malformed address.  Here the queue is bounded (what does not fit is dropped
+and counted), errors are counted, and addresses are only ever those a datagram came from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import asyncio_dgram
+from asyncio_dgram.aio import DatagramServer, Protocol
+
+from wavesim_sdk.wire.messages import MAX_DATAGRAM
+
+Address = tuple[str, int]
+QUEUE = 4096
+SOCKET_BUFFER = 4 * 1024 * 1024
+
+
+class _BoundedQueue(asyncio.Queue[Any]):
+    """A queue that drops the newest when it is full, and counts."""
+
+    dropped = 0
+
+    def put_nowait(self, item: Any) -> None:
+        if self.qsize() >= QUEUE and item[0] is not None:
+            self.dropped += 1
+        else:
+            super().put_nowait(item)
+
+
+def open_socket(address: str, port: int) -> socket.socket:
+    """A bound UDP socket with large buffers; OSError as from bind."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+            sock.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
+        sock.bind((address, port))
+    except OSError:
+        sock.close()
+        raise
+    sock.setblocking(False)
+    return sock
+
+
+class Udp:
+    """One UDP socket: bounded receive, guarded send."""
+
+    def __init__(self, stream: DatagramServer, queue: _BoundedQueue) -> None:
+        self._stream, self._queue = stream, queue
+        self.errors = 0
+
+    @classmethod
+    async def over(cls, sock: socket.socket) -> Udp:
+        """Wrap a bound socket."""
+        loop = asyncio.get_running_loop()
+        queue, errors, drained = _BoundedQueue(), asyncio.Queue[Any](), asyncio.Event()
+        transport, _ = await loop.create_datagram_endpoint(lambda: Protocol(queue, errors, drained), sock=sock)
+        return cls(DatagramServer(transport, queue, errors, drained), queue)
+
+    @property
+    def dropped(self) -> int:
+        """Datagrams that did not fit into the queue."""
+        return self._queue.dropped
+
+    async def receive(self) -> tuple[bytes, Address] | None:
+        """The next datagram; None when the socket is closed."""
+        while True:
+            try:
+                data, address = await self._stream.recv()
+                return data, address[:2]
+            except asyncio_dgram.TransportClosed:
+                return None
+            except OSError:
+                self.errors += 1
+
+    def receive_ready(self) -> list[tuple[bytes, Address]]:
+        """Whatever else is queued, without waiting."""
+        ready: list[tuple[bytes, Address]] = []
+        while self._queue.qsize():
+            data, address = self._queue.get_nowait()
+            if data is None:
+                self._queue.put_nowait((None, None))
+                break
+            ready.append((data, address[:2]))
+        return ready
+
+    async def send(self, data: bytes, address: Address) -> None:
+        """Send one datagram of this program's own making to an address that a datagram came from."""
+        if len(data) > MAX_DATAGRAM:
+            raise ValueError(f"{len(data)} bytes are too many for a datagram")
+        try:
+            await self._stream.send(data, address)
+        except asyncio_dgram.TransportClosed:
+            pass
+        except OSError:
+            self.errors += 1
+
+    def close(self) -> None:
+        self._stream.close()

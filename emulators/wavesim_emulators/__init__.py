@@ -1,0 +1,1 @@
+"""WaVeSim sensor emulators: separate processes that write sensor columns in shared memory."""

@@ -1,0 +1,57 @@
+"""Line-of-sight guidance along waypoints (Fossen 2021, section 12.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from wavesim_sdk.config.model import Waypoint
+from wavesim_sdk.frames import wrap
+
+
+class LineOfSight:
+    """Steers along the legs between waypoints, round and round.
+
+    ``lookahead`` is the distance ahead on the leg that is aimed at; a waypoint counts as reached
+    within ``acceptance``.
+    """
+
+    def __init__(self, waypoints: Sequence[Waypoint], start: tuple[float, float], lookahead: float = 12.0, acceptance: float = 10.0) -> None:
+        if not waypoints:
+            raise ValueError("a mission needs at least one waypoint")
+        self.waypoints, self.lookahead, self.acceptance = waypoints, lookahead, acceptance
+        self._from = start
+        self._next = 0
+        self.cross_track = 0.0
+
+    @property
+    def target(self) -> Waypoint:
+        """The waypoint ahead."""
+        return self.waypoints[self._next]
+
+    def course(self, north: float, east: float) -> float:
+        """Desired course over ground in rad."""
+        target = self.target
+        if math.hypot(target.north - north, target.east - east) < self.acceptance or self._passed(north, east):
+            self._from = (target.north, target.east)
+            self._next = (self._next + 1) % len(self.waypoints)
+            target = self.target
+        leg = math.atan2(target.east - self._from[1], target.north - self._from[0])
+        dn, de = north - self._from[0], east - self._from[1]
+        self.cross_track = -dn * math.sin(leg) + de * math.cos(leg)
+        return leg - math.atan(self.cross_track / self.lookahead)
+
+    def _passed(self, north: float, east: float) -> bool:
+        """Whether the point lies beyond the end of the leg."""
+        ln, le = self.target.north - self._from[0], self.target.east - self._from[1]
+        return (north - self._from[0]) * ln + (east - self._from[1]) * le > ln * ln + le * le
+
+
+def heading_for(course: float, heading: float, surge: float, sway: float, current: tuple[float, float]) -> float:
+    """Heading that makes the vehicle move on ``course``: the crab angle of now is kept."""
+    vn = surge * math.cos(heading) - sway * math.sin(heading) + current[0]
+    ve = surge * math.sin(heading) + sway * math.cos(heading) + current[1]
+    if math.hypot(vn, ve) < 0.2:
+        return course
+    drift = wrap(math.atan2(ve, vn) - heading)
+    return wrap(course - max(-0.6, min(0.6, drift)))

@@ -1,0 +1,94 @@
+"""Navigation by long baseline: an extended Kalman filter over acoustic round trips.
+
+State: north, east, and the water's drift (north, east).  Between measurements the position follows
+heading and speed through the water plus the drift.  A round trip measures the way out, from where the
+vehicle was when it asked, plus the way back, to where it is when it hears the answer; both places are
+known relative to now from the recent track, so no range is smeared by the vehicle's motion.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Beacon:
+    """A transponder that was surveyed: where it is, what it answers with, how long it takes."""
+
+    position: tuple[float, float, float]
+    frequency: float
+    turn_around: float
+
+
+class Navigator:
+    """The filter of one vehicle."""
+
+    HISTORY = 400
+
+    def __init__(self, north: float, east: float, sound_speed: float) -> None:
+        self.x = np.array([north, east, 0.0, 0.0])
+        self.P = np.diag([1.0, 1.0, 0.2**2, 0.2**2])
+        self.c = sound_speed
+        self.dead_reckoning = np.array([north, east])
+        self.innovation = math.nan
+        self.accepted = self.rejected = 0
+        self._times: list[float] = []
+        self._track: list[tuple[float, float, float]] = []  # relative track of the transducer
+        self._moved = np.zeros(2)
+
+    def predict(self, time: float, dt: float, heading: float, surge: float, sway: float, depth: float, lever: tuple[float, float, float]) -> None:
+        """Move on by ``dt`` and remember where the transducer is."""
+        c, s = math.cos(heading), math.sin(heading)
+        through = np.array([surge * c - sway * s, surge * s + sway * c])
+        self.dead_reckoning += through * dt
+        step = (through + self.x[2:]) * dt
+        self.x[:2] += step
+        self._moved += step
+        F = np.eye(4)
+        F[0, 2] = F[1, 3] = dt
+        self.P = F @ self.P @ F.T + np.diag([0.03**2, 0.03**2, 0.0006**2, 0.0006**2]) * dt
+        self._times.append(time)
+        self._track.append((self._moved[0] + c * lever[0] - s * lever[1], self._moved[1] + s * lever[0] + c * lever[1], depth + lever[2]))
+        if len(self._times) > self.HISTORY:
+            del self._times[: self.HISTORY // 2], self._track[: self.HISTORY // 2]
+
+    def _at(self, time: float) -> Array:
+        """Transducer on the relative track, linear between steps."""
+        k = min(max(bisect_left(self._times, time), 1), len(self._times) - 1)
+        t0, t1 = self._times[k - 1], self._times[k]
+        part = (time - t0) / (t1 - t0)
+        a, b = np.array(self._track[k - 1]), np.array(self._track[k])
+        return np.asarray(a + part * (b - a))
+
+    def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = 0.8) -> bool:
+        """Take a round trip (times in s); False if it is too far from what the filter expects."""
+        if len(self._times) < 2 or asked < self._times[0]:
+            return False
+        measured = self.c * (heard - asked - beacon.turn_around)
+        H = np.zeros(4)
+        expected = 0.0
+        for time in (asked, heard):
+            at = self._at(time)
+            place = np.array([self.x[0] - self._moved[0] + at[0], self.x[1] - self._moved[1] + at[1], at[2]])
+            difference = place - np.array(beacon.position)
+            distance = float(np.linalg.norm(difference))
+            expected += distance
+            H[:2] += difference[:2] / distance
+        self.innovation = measured - expected
+        S = float(H @ self.P @ H) + sigma**2
+        if self.innovation**2 > 25.0 * S:
+            self.rejected += 1
+            return False
+        gain = self.P @ H / S
+        self.x += gain * self.innovation
+        self.P = (np.eye(4) - np.outer(gain, H)) @ self.P
+        self.P = 0.5 * (self.P + self.P.T)
+        self.accepted += 1
+        return True

@@ -1,0 +1,125 @@
+"""The server's commands: ``serve``, ``trial``, ``log``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wavesim_sdk.cli import json_option
+from wavesim_sdk.config import load
+
+config_argument = click.argument("config", type=click.Path(path_type=Path), default="config.xml")
+seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Instead of the configuration's seed.")
+port_option = click.option("--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free one.")
+
+
+@click.command()
+@config_argument
+@click.option("--name", help="Name of the server, instead of the configuration's.")
+@port_option
+@click.option("--log", "log_file", help="Log file, instead of the configuration's; empty = none.")
+@seed_option
+@click.option("--speed", type=click.FloatRange(0, 1000), help="Simulated seconds per wall second; 0 = as fast as possible.")
+@click.option("--start", is_flag=True, help="Start the timer at once, without waiting for `wavesim start`.")
+def serve(config: Path, name: str | None, port: int | None, log_file: str | None, seed: int | None, speed: float | None, start: bool) -> None:
+    """Run a server. It stands still until `wavesim start`; Ctrl-C ends it."""
+    from wavesim_sdk.commander import Commander
+    from wavesim_server.serve import Supervisor, default_options
+    from wavesim_server.serve import serve as run
+
+    loaded = load(config)
+    options = default_options(loaded, name, port, log_file, seed, speed)
+
+    def started(server: Supervisor) -> None:
+        server.wait_ready(options.name)
+        click.echo(f"server '{options.name}' on UDP {loaded.config.network.address}:{server.port}; log {options.log or 'off'}", err=True)
+        if start:
+            with Commander(options.name) as commander:
+                commander.send("start")
+
+    run(loaded, options, started)
+
+
+@click.group()
+def log() -> None:
+    """Look into a log file."""
+
+
+@log.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def info(file: Path, as_json: bool) -> None:
+    """What a log holds: configuration, seed, versions, topics, hash of the content."""
+    from wavesim_sdk.log import read
+
+    found = read(file)
+    data: dict[str, Any] = {
+        "file": str(file),
+        "complete": found.complete,
+        "duration_s": found.end_ns * 1e-9,
+        "messages": found.messages,
+        "content_hash": found.content_hash,
+        **{k: v for k, v in found.metadata.items() if k not in ("configuration", "versions")},
+        "versions": json.loads(found.metadata.get("versions", "{}")),
+        "topics": {t: len(s.records) for t, s in sorted(found.series.items())} | {t: len(v) for t, v in found.json.items()},
+    }
+    if as_json:
+        click.echo(json.dumps(data, indent=2))
+        return
+    for key, value in data.items():
+        if isinstance(value, dict):
+            click.echo(f"{key}:")
+            for k, v in value.items():
+                click.echo(f"  {k:34} {v}")
+        else:
+            click.echo(f"{key:20} {value}")
+    if not found.complete:
+        click.echo("the server was killed while it wrote this log; everything up to the last complete chunk is here", err=True)
+
+
+@log.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--csv", "folder", type=click.Path(path_type=Path), required=True, help="Folder for one CSV file per topic.")
+def export(file: Path, folder: Path) -> None:
+    """Write every topic of a log as a CSV file."""
+    from wavesim_server.logbook.export import write_csv
+
+    for name, rows in write_csv(file, folder):
+        click.echo(f"{name:44} {rows} rows")
+
+
+@log.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def report(file: Path, as_json: bool) -> None:
+    """The table of a trial: distances, signals, ranges, navigation errors."""
+    from wavesim_server.logbook import report as reports
+
+    table = reports.make(file)
+    click.echo(json.dumps(table, indent=2) if as_json else reports.text(table))
+
+
+@click.command()
+@config_argument
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for log, table and pictures.")
+@click.option("--realtime", is_flag=True, help="Keep wall time instead of running as fast as possible.")
+@click.option("--duration", type=click.FloatRange(0.1), help="End after this many simulated seconds.")
+@click.option("--name", help="Name of the server, instead of the configuration's.")
+@port_option
+@seed_option
+@click.option("--no-plots", is_flag=True, help="Make no pictures.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def trial(config: Path, out: Path, realtime: bool, duration: float | None, name: str | None, port: int | None, seed: int | None, no_plots: bool, quiet: bool) -> None:
+    """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
+    from wavesim_server.trial import Trial
+
+    loaded = load(config)
+    trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
+    click.echo(trial.run(plots=not no_plots))
+
+
+def commands() -> list[click.Command]:
+    return [serve, trial, log]

@@ -1,0 +1,156 @@
+"""Writing the log: one open, self-describing MCAP file per run; see docs/LOG.md."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mcap.writer import CompressionType, Writer
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.log import CDR_HEADER, METADATA
+from wavesim_sdk.ocean.bed import sea_bed
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENSORS, SENT, STATE, Table, ros2msg
+
+_JSON_SCHEMA = json.dumps({"type": "object"}).encode()
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that can change a run."""
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in ("wavesim-sdk", "wavesim-server", "numpy", "numba", "llvmlite"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found
+
+
+def bed_grid(loaded: Loaded, points: int = 81) -> dict[str, Any]:
+    """The sea bed around the trial on a grid, so that a log can be drawn without its data files."""
+    bodies = loaded.config.fleet.bodies
+    north = [b.position[0] for b in bodies] + [w.north for b in bodies for w in b.waypoint] or [0.0]
+    east = [b.position[1] for b in bodies] + [w.east for b in bodies for w in b.waypoint] or [0.0]
+    margin = 0.12 * max(max(north) - min(north), max(east) - min(east), 100.0)
+    n = np.linspace(min(north) - margin, max(north) + margin, points)
+    e = np.linspace(min(east) - margin, max(east) + margin, points)
+    depth = sea_bed(loaded)(n[:, None], e[None, :])
+    rounded = [[round(float(d), 2) if np.isfinite(d) else None for d in row] for row in depth]
+    return {"north": n.round(3).tolist(), "east": e.round(3).tolist(), "depth": rounded}
+
+
+class LogWriter:
+    """One log file. Killed at any moment, it is readable up to its last complete chunk (half a second)."""
+
+    def __init__(self, path: Path, loaded: Loaded, seed: int) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("wb", buffering=0)
+        except OSError as error:
+            raise LogError(f"cannot write the log {path}: {error.strerror}") from None
+        config = loaded.config
+        rate = config.log.state_rate * max(1, len(config.fleet.bodies)) * (STATE.dtype.itemsize + ACTUATION.dtype.itemsize)
+        chunk = int(min(max(rate * 0.5, 1024), 65536))
+        self._writer = Writer(self._file, chunk_size=chunk, compression=CompressionType.ZSTD)
+        self._writer.start(profile="ros2", library="wavesim")
+        self._channels: dict[str, int] = {}
+        self._schemas: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+        self.names: dict[int, str] = {}
+        self.bytes_lost = 0
+        self._failed = ""
+        self._writer.add_metadata(
+            METADATA,
+            {
+                "configuration": loaded.text,
+                "configuration_file": loaded.path.name,
+                "digest": loaded.digest,
+                "seed": str(seed),
+                "server": config.name,
+                "step_ns": str(round(config.time.step * 1e9)),
+                "versions": json.dumps(versions(), sort_keys=True),
+            },
+        )
+
+        self.json("/world/bed", 0, bed_grid(loaded))
+
+    @property
+    def failed(self) -> str:
+        """Why the log is no longer written; empty while all is well."""
+        return self._failed
+
+    def _channel(self, topic: str, table: Table | None) -> int:
+        if topic not in self._channels:
+            name = f"wavesim/{table.name}" if table else "json"
+            if name not in self._schemas:
+                encoding, data = ("ros2msg", ros2msg(table).encode()) if table else ("jsonschema", _JSON_SCHEMA)
+                self._schemas[name] = self._writer.register_schema(name, encoding, data)
+            self._channels[topic] = self._writer.register_channel(topic, "cdr" if table else "json", self._schemas[name])
+            self._counts[topic] = 0
+        return self._channels[topic]
+
+    def _add(self, topic: str, table: Table | None, time_ns: int, data: bytes) -> None:
+        if self._failed:
+            self.bytes_lost += len(data)
+            return
+        try:
+            channel = self._channel(topic, table)
+            self._counts[topic] += 1
+            self._writer.add_message(channel, time_ns, data, time_ns, self._counts[topic])
+        except OSError as error:  # disk full: the simulation goes on, the status names it
+            self._failed = f"the log stopped: {error.strerror}"
+            self.bytes_lost += len(data)
+
+    def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
+        """A message of plain values."""
+        self._add(topic, None, time_ns, json.dumps(value, sort_keys=True).encode())
+
+    def record(self, topic: str, table: Table, time_ns: int, record: bytes) -> None:
+        """A record of a declared table."""
+        self._add(topic, table, time_ns, CDR_HEADER + record)
+
+    def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
+        """A body came or went."""
+        self.names[row] = name
+        self.json("/bodies", time_ns, {"row": row, "name": name, "model": model, "type": kind, "present": present})
+
+    def states(self, time_ns: int, rows: Any, state: bytes, actuation: bytes, sensors: dict[str, list[bytes]]) -> None:
+        """State, actuation and new sensor values of all bodies at one tick."""
+        ns, na = STATE.dtype.itemsize, ACTUATION.dtype.itemsize
+        for k, row in enumerate(rows):
+            name = self.names.get(int(row), f"row{row}")
+            self.record(f"/state/{name}", STATE, time_ns, state[k * ns : (k + 1) * ns])
+            self.record(f"/actuation/{name}", ACTUATION, time_ns, actuation[k * na : (k + 1) * na])
+        for sensor, (sensor_rows, values) in sensors.items():
+            table = SENSORS[sensor]
+            size = table.dtype.itemsize
+            for k, row in enumerate(np.frombuffer(sensor_rows, np.int64)):
+                name = self.names.get(int(row), f"row{row}")
+                self.record(f"/sensor/{sensor}/{name}", table, time_ns, values[k * size : (k + 1) * size])
+
+    def signals(self, sent: Any, receptions: Any) -> None:
+        """Signals sent, heard and lost."""
+        for r in sent:
+            self.record("/acoustics/sent", SENT, int(r["emission_ns"]), r.tobytes())
+        for r in receptions:
+            self.record("/acoustics/reception", RECEPTION, int(r["arrival_ns"]), r.tobytes())
+
+    def estimate(self, time_ns: int, row: int, values: list[float | None]) -> None:
+        """What an on-board navigator believes."""
+        numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
+        if len(numbers) == 10:
+            self.record(f"/estimate/{self.names.get(row, f'row{row}')}", ESTIMATE, time_ns, numbers.tobytes())
+
+    def close(self) -> None:
+        """Write the index and close."""
+        try:
+            if not self._failed:
+                self._writer.finish()
+        except OSError as error:
+            self._failed = f"the log stopped: {error.strerror}"
+        self._file.close()

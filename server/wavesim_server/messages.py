@@ -1,0 +1,33 @@
+"""What engine and front say to each other through the two rings."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Command(IntEnum):
+    """Front to engine; the payload is a msgpack list."""
+
+    ENTER = 1  # row, name, model, position, attitude, lockstep ticks
+    LEAVE = 2  # row
+    ACTUATE = 3  # row, values
+    PING = 4  # row, frequency, level or nil, request number
+    CONTROL = 5  # id, verb, argument
+    RELEASE = 6  # tick, [row, values or nil, [[frequency, level, number], ...]] of every lockstep client
+
+
+class Event(IntEnum):
+    """Engine to front."""
+
+    SIGNALS = 1  # msgpack [bytes of sent records, bytes of reception records]
+    LOG = 2  # msgpack [tick, rows, state, actuation, {sensor: [rows, records]}]
+    STEP = 3  # msgpack [tick, rows]: lockstep clients are due, the engine waits for RELEASE
+    RUN = 4  # msgpack [run state, time_ns]
+    REPLY = 5  # msgpack [id, ok, text, data]
+    REFUSED = 6  # msgpack [row, request number, text]
+    ROSTER = 7  # msgpack [time_ns, row, name, model, type, present]
+    FAULT = 8  # msgpack [time_ns, names]
+
+
+COMMANDS_BYTES = 4 * 1024 * 1024
+EVENTS_BYTES = 32 * 1024 * 1024

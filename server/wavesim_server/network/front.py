@@ -1,0 +1,439 @@
+"""The front process: UDP, keep-alive, send-state, commander and logger on one asyncio loop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from wavesim_sdk.area import Area, Record, segment_name
+from wavesim_sdk.commander import CommanderQueue, Reply
+from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.tables import CLIENTS, RECEPTION, SENT, BodyType, Outcome, RunState
+from wavesim_sdk.wire import codec, server
+from wavesim_sdk.wire.client import Join
+from wavesim_sdk.wire.messages import Event as WireEvent
+from wavesim_sdk.wire.messages import Refusal, Request, Type
+from wavesim_sdk.wire.server import Admission, Session
+from wavesim_sdk.wire.udp import Udp
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.messages import Command, Event
+from wavesim_server.network import control
+from wavesim_server.resources import ring_names
+from wavesim_server.ring import Ring
+
+HOUSEKEEPING_S = 0.02
+CLIENTS_PERIOD_S = 0.1
+
+
+@dataclass
+class Step:
+    """A lockstep tick that the engine waits at."""
+
+    tick: int
+    waiting: set[int]  # rows
+    answers: dict[int, tuple[list[float | None] | None, list[float | None] | None]]
+    deadline: float
+
+
+class Front:
+    """Everything between the socket and the rings."""
+
+    def __init__(self, loaded: Loaded, name: str, seed: int, commands_fd: int, events_fd: int, log: LogWriter | None) -> None:
+        self.loaded, self.config, self.name, self.seed, self.log = loaded, loaded.config, name, seed, log
+        self.areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
+        commands, events = ring_names(name)
+        self.commands, self.events = Ring(commands), Ring(events)
+        self.commands_fd, self.events_fd = commands_fd, events_fd
+        network = self.config.network
+        self.sessions = server.ServerSessions(self._admit, network.keepalive_period, network.keepalive_timeout)
+        self.by_row: dict[int, Session] = {}
+        self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
+        self.pings: dict[int, list[list[Any]]] = {}  # row -> requests of the step under way
+        self.step: Step | None = None
+        self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
+        self.queue = CommanderQueue(name)
+        self.sensors = [t for t in self.areas["vehicles"].tables if getattr(self.config.emulators, t, None) is not None]
+        self.step_ns = round(self.config.time.step * 1e9)
+        self.pending: dict[int, dict[str, Any]] = {}  # commands to the commander that the engine works on
+        self._numbers = 0
+        self.departed: dict[int, int] = {}  # row -> status to publish
+        self._parent = os.getppid()
+        self.udp: Udp | None = None
+        self._clients_at = 0.0
+        self._backlog: list[tuple[Command, bytes]] = []
+        self._ended = asyncio.Event()
+
+    # -- processes -------------------------------------------------------------------------------
+
+    async def run(self, sock: socket.socket) -> None:
+        """Until the supervisor sends SIGTERM."""
+        self.udp = await Udp.over(sock)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.events_fd, self._on_events)
+        loop.add_reader(self.queue.fd, self._on_commander)
+        loop.add_signal_handler(signal.SIGTERM, self._ended.set)
+        tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._housekeeping())]
+        ended = asyncio.create_task(self._ended.wait())
+        done, _ = await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
+        for session in list(self.sessions.by_token.values()):
+            self.sessions.bye(session, "the server shuts down")
+        await self._flush()
+        for task in tasks:
+            task.cancel()
+        self._on_events()
+        self.udp.close()
+        await asyncio.sleep(0)  # the transport closes on the next turn of the loop
+        if self.log is not None:
+            self.log.close()
+        self.queue.close()
+        for task in done:
+            if task is not ended and task.exception() is not None:
+                raise task.exception()  # type: ignore[misc]
+
+    async def _receive(self) -> None:
+        assert self.udp is not None
+        while (first := await self.udp.receive()) is not None:
+            now = time.monotonic()
+            for data, address in (first, *self.udp.receive_ready()):
+                for happening in self.sessions.receive(data, address, now):
+                    self._handle(happening)
+            await self._flush()
+
+    async def _flush(self) -> None:
+        assert self.udp is not None
+        batch, self.sessions.outgoing = self.sessions.outgoing, []
+        for data, address in batch:
+            await self.udp.send(data, address)
+
+    async def _housekeeping(self) -> None:
+        while os.getppid() == self._parent:
+            now = time.monotonic()
+            for happening in self.sessions.tick(now):
+                self._handle(happening)
+            self._send_states(now)
+            if self.step is not None and now > self.step.deadline:
+                self._dismiss(self.step)
+            if now >= self._clients_at:
+                self._clients_at = now + CLIENTS_PERIOD_S
+                self._publish_clients(now)
+            self._push_backlog()
+            await self._flush()
+            states = [s.next_state for s in self.sessions.by_token.values() if not s.join.lockstep_ns]
+            await asyncio.sleep(max(0.001, min(HOUSEKEEPING_S, *(t - time.monotonic() for t in states))) if states else HOUSEKEEPING_S)
+
+    def _tell(self, command: Command, *arguments: Any) -> None:
+        """Hand a command to the engine, in order, never blocking."""
+        self._backlog.append((command, msgpack.packb(list(arguments))))
+        self._push_backlog()
+
+    def _push_backlog(self) -> None:
+        while self._backlog and self.commands.push(*self._backlog[0]):
+            self._backlog.pop(0)
+        os.eventfd_write(self.commands_fd, 1)
+
+    # -- clients -----------------------------------------------------------------------------------
+
+    def _admit(self, join: Join) -> Admission:
+        row = self.reserved.get(join.name)
+        truth = True
+        if row is not None:
+            body = self.config.fleet.bodies[row]
+            if body.client == "none":
+                raise server.Refused(Refusal.NAME_IN_USE, f"'{join.name}' is a body without a client (client=\"none\" in the configuration)")
+            truth = body.truth == "full"
+        else:
+            if not join.model:
+                raise server.Refused(Refusal.UNKNOWN_NAME, f"the configuration has no body '{join.name}', and no model was named for a new one")
+            try:
+                self.loaded.model(join.model)
+            except ConfigError as error:
+                raise server.Refused(Refusal.UNKNOWN_MODEL, error.message) from None
+            if not join.name or not join.name.isascii() or not join.name.replace("-", "").replace("_", "").isalnum():
+                raise server.Refused(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
+            if max(map(abs, (*join.position, *join.attitude))) > 1e6:
+                raise server.Refused(Refusal.BAD_VALUE, "position or attitude is out of range")
+            taken = {*self.reserved.values(), *self.by_row}
+            row = next((r for r in range(self.config.shared.vehicles) if r not in taken), None)
+            if row is None:
+                raise server.Refused(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
+        if join.lockstep_ns < 0 or join.lockstep_ns % self.step_ns:
+            raise server.Refused(Refusal.BAD_VALUE, f"lockstep_ns {join.lockstep_ns} is no multiple of the time step, {self.step_ns} ns")
+        period = join.state_period_ns * 1e-9 if join.state_period_ns > 0 else 1.0 / self.config.network.state_rate
+        period = max(period, 1e-3)
+        clock = self._clock()
+        welcome = [
+            row,
+            self.step_ns,
+            self.config.acoustics.sound_speed,
+            int(clock["tick"]),
+            int(clock["state"]),
+            round(period * 1e9),
+            self.config.network.keepalive_timeout,
+        ]
+        return Admission(row, truth, welcome, period)
+
+    def _handle(self, happening: server.Happening) -> None:
+        session, row = happening.session, happening.session.admission.id
+        match happening:
+            case server.Joined() | server.Resumed():
+                self.by_row[row] = session
+                j = session.join
+                self._tell(Command.ENTER, row, j.name, j.model, j.position, j.attitude, j.lockstep_ns // self.step_ns)
+                if isinstance(happening, server.Resumed) and self.step is not None and row in self.step.waiting:
+                    self._ask(session, self.step.tick)
+            case server.Gone(reason=reason):
+                self._gone(session, row, reason)
+            case server.Actuated(command=command):
+                self._tell(Command.ACTUATE, row, command)
+            case server.Estimated(values=values):
+                self._estimate(row, values, int(self._clock()["time_ns"]))
+            case server.Requested(number=number, item=item):
+                self._request(session, row, number, item)
+            case server.StepDone(tick=tick, command=command, estimate=estimate):
+                self._answered(row, tick, command, estimate)
+
+    def _gone(self, session: Session, row: int, reason: str) -> None:
+        if self.by_row.get(row) is session:
+            del self.by_row[row]
+            self.dismissed.discard(row)
+            self._tell(Command.LEAVE, row)
+            self.departed[row] = 2 if reason == "silent" else 3
+        if self.step is not None:
+            self.step.waiting.discard(row)
+            self.step.answers.pop(row, None)
+            self._release_if_complete()
+
+    def _request(self, session: Session, row: int, number: int, item: list[Any]) -> None:
+        if item[0] != Request.PING:
+            self._refuse(session, number, f"unknown request {item[0]}")
+            return
+        frequency, level = float(item[1]), item[2]
+        if not 1.0 <= frequency <= 1e6 or (level is not None and not 0.0 <= level <= 260.0):
+            self._refuse(session, number, f"frequency {frequency:g} Hz (1 Hz to 1 MHz) or level {level} dB (0 to 260) is out of range")
+        elif session.join.lockstep_ns:
+            self.pings.setdefault(row, []).append([frequency, level, number])
+        else:
+            self._tell(Command.PING, row, frequency, level, number)
+
+    def _refuse(self, session: Session, number: int, text: str) -> None:
+        session.outbox.push(codec.event(WireEvent.REQUEST_REFUSED, number, text[:400]))
+
+    def _estimate(self, row: int, values: list[float | None] | None, time_ns: int) -> None:
+        if values is not None and self.log is not None:
+            self.log.estimate(time_ns, row, values)
+
+    # -- lockstep ------------------------------------------------------------------------------------
+
+    def _on_step(self, tick: int, rows: list[int]) -> None:
+        now = time.monotonic()
+        present = {row for row in rows if row in self.by_row}
+        waited = present - self.dismissed
+        self.step = Step(tick, waited, {}, now + self.config.network.lockstep_timeout)
+        snapshot = self._states()
+        for row in sorted(present):
+            self._ask(self.by_row[row], tick, snapshot)
+        self._release_if_complete()
+
+    def _ask(self, session: Session, tick: int, snapshot: tuple[Record, Record, dict[str, Record]] | None = None) -> None:
+        state = self._state_body(session, tick, snapshot or self._states())
+        self.sessions.step(session, state, time.monotonic())
+
+    def _answered(self, row: int, tick: int, command: list[float | None] | None, estimate: list[float | None] | None) -> None:
+        self.dismissed.discard(row)
+        if self.step is not None and self.step.tick == tick:
+            self.step.answers[row] = (command, estimate)
+            self.step.waiting.discard(row)
+            self._release_if_complete()
+
+    def _dismiss(self, step: Step) -> None:
+        """Clients that took too long are no longer waited for, until they answer again."""
+        self.dismissed |= step.waiting
+        step.waiting.clear()
+        self._release_if_complete()
+
+    def _release_if_complete(self) -> None:
+        step = self.step
+        if step is None or step.waiting:
+            return
+        self.step = None
+        answers = []
+        for row, (command, estimate) in sorted(step.answers.items()):
+            answers.append([row, command, self.pings.pop(row, [])])
+            self._estimate(row, estimate, step.tick * self.step_ns)
+        self._tell(Command.RELEASE, step.tick, answers)
+
+    # -- send-state ------------------------------------------------------------------------------------
+
+    def _clock(self) -> Any:
+        return self.areas["simulation"]["clock"].snapshot()[1][0]
+
+    def _states(self) -> tuple[Record, Record, dict[str, Record]]:
+        vehicles = self.areas["vehicles"]
+        sensors = {s: vehicles[s].snapshot()[1] for s in self.sensors}
+        return vehicles["state"].snapshot()[1], vehicles["actuation"].snapshot()[1], sensors
+
+    def _state_body(self, session: Session, tick: int, snapshot: tuple[Record, Record, dict[str, Record]]) -> list[Any]:
+        state, actuation, sensors = snapshot
+        row = session.admission.id
+        motion = state[row : row + 1].view(np.float64).tolist() if session.admission.truth else None
+        values: dict[str, list[float]] = {}
+        for name, table in sensors.items():
+            record = table[row]
+            if record["valid"]:
+                numbers = table[row : row + 1].view(np.float64)[4:].tolist()
+                values[name] = [int(record["time_ns"]), *numbers]
+        run_state = int(self._clock()["state"])
+        return [tick, tick * self.step_ns, run_state, motion, actuation["actual"][row].tolist(), values]
+
+    def _send_states(self, now: float) -> None:
+        due = [s for s in self.sessions.by_token.values() if not s.join.lockstep_ns and now >= s.next_state]
+        if not due:
+            return
+        snapshot = self._states()
+        tick = int(self._clock()["tick"])
+        for session in due:
+            behind = now - session.next_state
+            session.next_state = now + session.admission.state_period - (behind if behind < session.admission.state_period else 0.0)
+            self.sessions.send(session, Type.STATE, self._state_body(session, tick, snapshot))
+
+    def _publish_clients(self, now: float) -> None:
+        table = self.areas["simulation"]["clients"]
+        rows = table.snapshot()[1]
+        for row, status in self.departed.items():
+            rows["status"][row] = status
+        self.departed.clear()
+        for row, s in self.by_row.items():
+            kind = self._type(s)
+            r = s.rtt
+            rows[row] = np.array(
+                (1, kind, s.name.encode(), s.address[0].encode(), s.address[1], s.join.lockstep_ns, now - s.last_heard, r.last, r.mean, r.least, r.greatest, r.sent, r.replies, s.datagrams_in, s.datagrams_out),
+                CLIENTS.dtype,
+            )
+        table.publish(rows, int(self._clock()["tick"]))
+
+    def _type(self, session: Session) -> int:
+        row = self.reserved.get(session.name)
+        model = self.loaded.model(self.config.fleet.bodies[row].model if row is not None else session.join.model)
+        return int({"surface": BodyType.SURFACE, "underwater": BodyType.UNDERWATER, "buoy": BodyType.BUOY}[model.type])
+
+    # -- the engine's events ----------------------------------------------------------------------------
+
+    def _on_events(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self.events_fd)
+        for kind, payload in self.events.pop_all():
+            body = msgpack.unpackb(payload, strict_map_key=False)
+            match kind:
+                case Event.SIGNALS:
+                    self._on_signals(np.frombuffer(body[0], SENT.dtype), np.frombuffer(body[1], RECEPTION.dtype))
+                case Event.LOG if self.log is not None:
+                    self.log.states(body[0] * self.step_ns, np.frombuffer(body[1], np.int64), *body[2:])
+                case Event.STEP:
+                    self._on_step(*body)
+                case Event.RUN:
+                    self._on_run(*body)
+                case Event.REPLY:
+                    self._on_reply(*body)
+                case Event.REFUSED:
+                    if body[0] in self.by_row:
+                        self._refuse(self.by_row[body[0]], body[1], body[2])
+                case Event.ROSTER if self.log is not None:
+                    self.log.body(*body)
+                case Event.FAULT:
+                    print(f"faulted and frozen: {', '.join(body[1])}", file=sys.stderr, flush=True)
+                    if self.log is not None:
+                        self.log.json("/faults", body[0], {"frozen": body[1]})
+        if self.sessions.outgoing:
+            self._send_now()
+
+    def _send_now(self) -> None:
+        task = asyncio.ensure_future(self._flush())
+        task.add_done_callback(lambda t: t.exception())
+
+    def _on_signals(self, sent: Record, receptions: Record) -> None:
+        if self.log is not None:
+            self.log.signals(sent, receptions)
+        for s in sent:
+            session = self.by_row.get(int(s["source"]))
+            if session is None:
+                continue
+            if s["outcome"] == Outcome.HEARD:
+                event = codec.event(WireEvent.SENT, int(s["id"]), int(s["emission_ns"]), float(s["frequency"]), float(s["source_level"]))
+            else:
+                event = codec.event(WireEvent.REQUEST_REFUSED, 0, "the transducer was recharging; nothing was sent")
+            self._push_event(session, event)
+        for r in receptions:
+            session = self.by_row.get(int(r["receiver"])) if r["outcome"] == Outcome.HEARD else None
+            if session is not None:
+                values = [int(r[k]) for k in ("reported_ns", "id", "query", "emission_ns")]
+                self._push_event(session, codec.event(WireEvent.RECEPTION, *values, float(r["frequency"]), float(r["level"])))
+
+    def _push_event(self, session: Session, event: list[Any]) -> None:
+        try:
+            session.outbox.push(event)
+        except OverflowError:
+            self.sessions.bye(session, "it acknowledged none of the last 4096 events")
+            self._gone(session, session.admission.id, "silent")
+
+    def _on_run(self, state: int, time_ns: int) -> None:
+        if self.log is not None:
+            self.log.json("/run", time_ns, {"state": RunState(state).name.lower()})
+        for session in self.by_row.values():
+            self._push_event(session, codec.event(WireEvent.RUN_STATE, state, time_ns))
+
+    # -- commander -----------------------------------------------------------------------------------------
+
+    def _on_commander(self) -> None:
+        for command in self.queue.receive():
+            verb, argument, error = control.parse(command)
+            if error:
+                self.queue.reply(command, Reply(False, error))
+            elif verb == "status":
+                self.queue.reply(command, Reply(True, "", control.status(self)))
+            elif len(self.pending) < 64:
+                self._numbers += 1
+                self.pending[self._numbers] = command
+                self._tell(Command.CONTROL, self._numbers, verb, argument)
+            else:
+                self.queue.reply(command, Reply(False, "too many commands at once"))
+
+    def _on_reply(self, number: int, ok: bool, text: str, data: dict[str, Any]) -> None:
+        command = self.pending.pop(number, None)
+        if command is not None:
+            self.queue.reply(command, Reply(ok, text, data))
+
+
+def main() -> None:
+    """Entry point of the process; arguments come from the supervisor."""
+    parser = argparse.ArgumentParser()
+    for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--socket-fd", "--log"):
+        parser.add_argument(name)
+    a = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the supervisor, which ends this process
+    try:
+        loaded = load(Path(a.config))
+        log = LogWriter(Path(a.log), loaded, int(a.seed)) if a.log else None
+        front = Front(loaded, a.name, int(a.seed), int(a.commands_fd), int(a.events_fd), log)
+    except WaveSimError as error:
+        print(f"wavesim: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    sock = socket.socket(fileno=int(a.socket_fd))
+    sock.setblocking(False)
+    asyncio.run(front.run(sock))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Names of a server's shared objects, the lock on its name, and their removal."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+from typing import IO
+
+import posix_ipc
+
+from wavesim_sdk.area import segment_name
+from wavesim_sdk.commander import queue_name
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.tables import SENSORS
+
+
+class AlreadyRunning(WaveSimError):
+    """Another server owns the name."""
+
+    exit_code = 7
+
+
+class NameLock:
+    """An advisory lock that the kernel frees when its holder dies."""
+
+    def __init__(self, server: str) -> None:
+        folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+        path = folder / f"wavesim-{os.getuid()}-{server}.lock"
+        self._file: IO[str] = path.open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            pid = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise AlreadyRunning(f"a server named '{server}' runs already (process {pid}); stop it, or give this one another name with --name") from None
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        self._file.close()
+
+
+def ring_names(server: str) -> tuple[str, str]:
+    """(commands to the engine, events from it)."""
+    return segment_name(server, "commands"), segment_name(server, "events")
+
+
+def wipe(server: str) -> list[str]:
+    """Remove everything a server of this name may have left; returns what was there."""
+    found: list[str] = []
+    areas = [segment_name(server, a) for a in ("simulation", "vehicles")]
+    for name in (*areas, *ring_names(server)):
+        with contextlib.suppress(posix_ipc.ExistentialError):
+            posix_ipc.unlink_shared_memory(name)
+            found.append(name)
+    semaphores = [f"/wavesim.{server}.{s}.{w}" for s in SENSORS for w in ("due", "done")]
+    for name in (*semaphores, f"/wavesim.{server}.claim"):
+        with contextlib.suppress(posix_ipc.ExistentialError):
+            posix_ipc.unlink_semaphore(name)
+            found.append(name)
+    with contextlib.suppress(posix_ipc.ExistentialError):
+        posix_ipc.unlink_message_queue(queue_name(server))
+        found.append(queue_name(server))
+    return found

@@ -1,0 +1,192 @@
+"""The supervisor: makes the shared objects, starts engine and front, watches them, clears up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import posix_ipc
+
+from wavesim_sdk.area import Area, segment_name
+from wavesim_sdk.attach import semaphore
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import AttachError, CommanderError, WaveSimError
+from wavesim_sdk.tables import CLIENTS, CLOCK, SENSORS, SIGNALS, VEHICLE_TABLES, WORLD
+from wavesim_sdk.wire.udp import open_socket
+from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES
+from wavesim_server.resources import NameLock, ring_names, wipe
+from wavesim_server.ring import Ring
+
+
+class PortTaken(WaveSimError):
+    """The UDP port is in use."""
+
+    exit_code = 8
+
+
+class Crashed(WaveSimError):
+    """Engine or front ended by itself."""
+
+    exit_code = 9
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says about a server."""
+
+    name: str
+    seed: int
+    port: int
+    log: str
+    speed: float | None = None
+    duration: float | None = None
+
+
+@contextlib.contextmanager
+def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
+    """Areas, rings and semaphores of a server; removed at the end, whatever happens."""
+    config = loaded.config
+    wipe(name)
+    try:
+        n, group = config.shared.vehicles, config.shared.group
+        sensors = [t for s, t in SENSORS.items() if getattr(config.emulators, s) is not None]
+        try:
+            Area.create(segment_name(name, "simulation"), [(CLOCK, 1), (WORLD, 1), (CLIENTS, n), (SIGNALS, config.shared.signals)], group)
+            Area.create(segment_name(name, "vehicles"), [(t, n) for t in (*VEHICLE_TABLES, *sensors)], group)
+            commands, events = ring_names(name)
+            Ring(commands, COMMANDS_BYTES)
+            Ring(events, EVENTS_BYTES)
+            for t in sensors:
+                for what in ("due", "done"):
+                    semaphore(name, t.name, what, create=True)
+        except (OSError, posix_ipc.Error) as error:
+            raise WaveSimError(f"cannot make shared memory or semaphores: {error}") from None
+        yield
+    finally:
+        wipe(name)
+
+
+def bind(loaded: Loaded, port: int) -> socket.socket:
+    """The server's UDP socket, or a clear refusal."""
+    address = loaded.config.network.address
+    try:
+        return open_socket(address, port)
+    except OSError as error:
+        raise PortTaken(f"cannot use UDP {address}:{port}: {error.strerror}; choose another with --port or <network port=...>") from None
+
+
+def ready(name: str) -> bool:
+    """Whether the server's engine has published and its front takes commands."""
+    try:
+        with Commander(name) as commander:
+            return Area.attach(segment_name(name, "vehicles"))["identity"].header[1] > 0 and commander.send("status").ok
+    except (CommanderError, AttachError):
+        return False
+
+
+class Supervisor:
+    """A running server as seen by the process that started it."""
+
+    def __init__(self, loaded: Loaded, options: Options, sock: socket.socket) -> None:
+        self.options = options
+        self.port = int(sock.getsockname()[1])
+        commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
+        common = ["--config", str(loaded.path), "--name", options.name, "--seed", str(options.seed)]
+        common += ["--commands-fd", str(commands), "--events-fd", str(events)]
+        pace = [] if options.speed is None else ["--pace", str(options.speed)]
+        pace += [] if options.duration is None else ["--duration", str(options.duration)]
+        self.engine = self._start("wavesim_server.engine", [*common, *pace], (commands, events))
+        front = [*common, "--socket-fd", str(sock.fileno()), "--log", options.log]
+        self.front = self._start("wavesim_server.network.front", front, (commands, events, sock.fileno()))
+        os.close(commands)
+        os.close(events)
+        sock.close()
+
+    @staticmethod
+    def _start(module: str, arguments: list[str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", module, *arguments], pass_fds=fds, stdin=subprocess.DEVNULL)
+
+    def wait_ready(self, name: str, timeout: float = 180.0) -> None:
+        """Until the engine has its kernels (compiled on the first run) and the front takes commands."""
+        limit = time.monotonic() + timeout
+        while time.monotonic() < limit:
+            self.check()
+            if ready(name):
+                return
+            time.sleep(0.02)
+        raise Crashed(f"the server was not ready within {timeout:g} s")
+
+    def check(self) -> int | None:
+        """None while both run; 0 after an orderly end of the engine; Crashed otherwise."""
+        for name, process in (("engine", self.engine), ("front", self.front)):
+            code = process.poll()
+            if code is None:
+                continue
+            if name == "engine" and code == 0:
+                return 0
+            if code in (2, 6) and name == "front":
+                raise Crashed("the front could not start (see above)")
+            cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+            raise Crashed(f"the {name} process {cause}; the server stops")
+        return None
+
+    def end(self, timeout: float = 10.0) -> None:
+        """End both processes: engine first, so that the front logs its last records."""
+        for process in (self.engine, self.front):
+            if process.poll() is None:
+                process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout)
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def serve(loaded: Loaded, options: Options, on_start: object = None) -> None:
+    """Run a server until it is shut down, Ctrl-C, SIGTERM, or the loss of one of its processes."""
+    stop = False
+
+    def ask(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal stop
+        stop = True
+
+    lock = NameLock(options.name)
+    try:
+        sock = bind(loaded, options.port)
+        with shared_objects(loaded, options.name):
+            previous = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+            server = Supervisor(loaded, options, sock)
+            if callable(on_start):
+                on_start(server)
+            try:
+                while not stop and server.check() is None:
+                    time.sleep(0.05)
+            finally:
+                server.end()
+                for s, handler in previous.items():
+                    signal.signal(s, handler)
+    finally:
+        lock.release()
+
+
+def default_options(loaded: Loaded, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None) -> Options:
+    """Command-line values over the configuration's."""
+    config = loaded.config
+    file = config.log.file if log is None else log
+    return Options(
+        name or config.name,
+        config.seed if seed is None else seed,
+        config.network.port if port is None else port,
+        str(Path(file).absolute()) if file else "",
+        speed,
+    )

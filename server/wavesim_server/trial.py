@@ -1,0 +1,192 @@
+"""A whole trial: server, emulators and on-board programs as processes; then table and pictures."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tqdm import tqdm
+
+from wavesim_sdk.area import OWNER
+from wavesim_sdk.attach import Simulation as Reader
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.tables import SENSORS, RunState
+from wavesim_server.logbook import report
+from wavesim_server.resources import NameLock
+from wavesim_server.serve import Options, Supervisor, bind, shared_objects
+
+JOIN_LIMIT_S = 60.0
+
+
+class Stalled(WaveSimError):
+    """A participant did not come up, or ended early."""
+
+    exit_code = 10
+
+
+def _interrupt(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+class Trial:
+    """One run of a configuration with everything that takes part."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        out: Path,
+        *,
+        realtime: bool = False,
+        duration: float | None = None,
+        name: str | None = None,
+        port: int | None = None,
+        seed: int | None = None,
+        quiet: bool = False,
+    ) -> None:
+        config = loaded.config
+        self.loaded, self.quiet = loaded, quiet
+        self.duration = duration or config.time.duration
+        if not self.duration:
+            raise ConfigError("a trial needs an end: set <time duration=...> or --duration", str(loaded.path))
+        self.name = name or config.name
+        self.folder = (out / self.name).absolute()
+        self.log = self.folder / "run.mcap"
+        self.seed = config.seed if seed is None else seed
+        speed = 1.0 if realtime else None
+        port = config.network.port if port is None else port
+        self.options = Options(self.name, self.seed, port, str(self.log), speed, self.duration)
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def run(self, plots: bool = True) -> str:
+        """Run it; returns the table as text."""
+        lock = NameLock(self.name)
+        handlers = {s: signal.signal(s, _interrupt) for s in (signal.SIGTERM, signal.SIGHUP)}
+        try:
+            sock = bind(self.loaded, self.options.port)
+            self._prepare_folder()
+            with shared_objects(self.loaded, self.name):
+                server = Supervisor(self.loaded, self.options, sock)
+                try:
+                    self._say("starting server (the first time its kernels are compiled: about a minute)")
+                    server.wait_ready(self.name)
+                    wall = self._take_part(server)
+                finally:
+                    self._end_participants()
+                    server.end()
+        finally:
+            for s, handler in handlers.items():
+                signal.signal(s, handler)
+            lock.release()
+        return self._finish(plots, wall)
+
+    def _prepare_folder(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WaveSimError(f"cannot write to {self.folder}: {error.strerror}") from None
+        for old in self.folder.glob("*.png"):
+            old.unlink()
+
+    def _say(self, text: str) -> None:
+        if not self.quiet:
+            print(f"trial {self.name}: {text}", file=sys.stderr, flush=True)
+
+    # -- participants ----------------------------------------------------------------------------
+
+    def _start(self, label: str, arguments: list[str]) -> None:
+        with (self.folder / f"{label}.txt").open("wb") as out:
+            self.processes[label] = subprocess.Popen([sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=self.loaded.path.parent)
+
+    def _take_part(self, server: Supervisor) -> float:
+        path = str(self.loaded.path)
+        reader = Reader(self.name)
+        emulators = [s for s in SENSORS if getattr(self.loaded.config.emulators, s) is not None]
+        for s in emulators:
+            self._start(f"emulator-{s}", ["-m", "wavesim_sdk.cli", "emulate", s, path, "--server", self.name])
+        for b in self.loaded.config.fleet.bodies:
+            if b.program is not None:
+                script = str(self.loaded.data_file(b.program.run))
+                self._start(f"program-{b.name}", [script, "--config", path, "--vehicle", b.name, "--port", str(server.port)])
+        with Commander(self.name) as commander:
+            self._await_all(server, reader, commander, emulators)
+            self._say(f"{len(emulators)} emulators and {len(self.processes) - len(emulators)} programs take part")
+            commander.send("start")
+            started = time.monotonic()
+            self._watch(server, reader)
+            wall = time.monotonic() - started
+            with contextlib.suppress(WaveSimError):
+                commander.send("shutdown")
+        return wall
+
+    def _await_all(self, server: Supervisor, reader: Reader, commander: Commander, emulators: list[str]) -> None:
+        limit = time.monotonic() + JOIN_LIMIT_S
+        while True:
+            server.check()
+            missing = [s for s in emulators if reader.vehicles[s].header[OWNER] == 0]
+            missing += commander.send("status").data["missing"]
+            if not missing:
+                return
+            self._check_processes()
+            if time.monotonic() > limit:
+                raise Stalled(f"these did not join within {JOIN_LIMIT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt")
+            time.sleep(0.02)
+
+    def _check_processes(self) -> None:
+        for label, process in self.processes.items():
+            if process.poll() is not None:
+                tail = (self.folder / f"{label}.txt").read_text(errors="replace").strip().splitlines()
+                raise Stalled(f"{label} ended with code {process.returncode}: {tail[-1] if tail else 'it said nothing'}")
+
+    def _watch(self, server: Supervisor, reader: Reader) -> None:
+        lost: set[str] = set()
+        with tqdm(total=round(self.duration, 1), unit="s", disable=self.quiet, desc=f"trial {self.name}", bar_format="{desc}: {percentage:3.0f}%|{bar:30}| {n:.0f}/{total:.0f} s simulated, {rate_fmt}") as bar:
+            while True:
+                clock = reader.clock()
+                bar.update(float(clock["time_ns"]) * 1e-9 - bar.n)
+                if clock["state"] == RunState.ENDED:
+                    return
+                if server.check() is not None:
+                    raise Stalled("the server ended before the trial did")
+                for label, process in self.processes.items():
+                    if process.poll() is not None and label not in lost:
+                        lost.add(label)
+                        self._say(f"{label} ended early (code {process.returncode}); the trial goes on without it")
+                time.sleep(0.05)
+
+    def _end_participants(self) -> None:
+        limit = time.monotonic() + 5.0
+        for process in self.processes.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.3)
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.1, limit - time.monotonic()))
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    # -- results ---------------------------------------------------------------------------------
+
+    def _finish(self, plots: bool, wall: float) -> str:
+        table = report.make(self.log)
+        table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
+        text = report.text(table)
+        (self.folder / "table.txt").write_text(text + "\n")
+        (self.folder / "table.json").write_text(json.dumps(table, indent=2) + "\n")
+        pictures: list[str] = []
+        if plots:
+            self._say("drawing pictures")
+            done = subprocess.run([sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)], capture_output=True, text=True, check=False)
+            if done.returncode:
+                self._say(f"no pictures: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'the plot command failed'}")
+            pictures = done.stdout.split()
+        return "\n".join([text, "", f"log       {self.log}", *(f"picture   {p}" for p in pictures)])

@@ -1,0 +1,1 @@
+"""WaveSim pictures: what a run's log looks like."""
