@@ -1,0 +1,71 @@
+# `make trial` and `make test` are all that a fresh machine with Python 3.11+ needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml
+SOURCES := broker_sdk server emulators viz examples tests benchmarks
+WORKERS ?= 2
+
+.PHONY: help trial test setup lint types imports docs docs-check examples bench pictures clean
+
+help:
+	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
+	@echo "make test      set up, run all tests"
+	@echo "make lint types imports docs-check examples    the other checks of CI"
+	@echo "make docs      write the generated pages and tables of docs/ anew"
+	@echo "make bench     measure; results go to docs/performance.md by hand"
+
+trial: $(VENV)/.installed
+	@$(BIN)/wavesim trial config.xml
+
+test: $(VENV)/.tools
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+setup: $(VENV)/.tools
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "WaVeSim needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "cannot make a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.python constraints.txt $(PROJECTS)
+	@echo "installing WaVeSim into $(VENV) (once)"
+	@$(PIP) -e 'broker_sdk[ocean,log]' -e server -e emulators -e viz
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.installed requirements-dev.txt
+	@echo "installing the tools for tests into $(VENV) (once)"
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+lint: $(VENV)/.tools
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+
+types: $(VENV)/.tools
+	@$(BIN)/mypy
+	@MYPYPATH=broker_sdk:examples/onboard $(BIN)/mypy -m auv -m usv
+
+imports: $(VENV)/.tools
+	@$(BIN)/lint-imports
+
+docs: $(VENV)/.tools
+	@$(BIN)/python docs/generate.py
+
+docs-check: $(VENV)/.tools
+	@$(BIN)/python docs/generate.py --check
+
+examples: $(VENV)/.tools
+	@$(BIN)/python -m pytest -q tests/examples $(ARGS)
+
+bench: $(VENV)/.tools
+	@$(BIN)/python benchmarks/kernel.py
+	@$(BIN)/python benchmarks/trial.py
+
+pictures: $(VENV)/.installed
+	@$(BIN)/wavesim trial config.xml --quiet > /dev/null
+	@cp runs/demo/tracks.png runs/demo/navigation.png docs/images/
+
+clean:
+	rm -rf $(VENV) runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

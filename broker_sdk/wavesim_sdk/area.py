@@ -146,10 +146,18 @@ class Area:
         layout: list[dict[str, Any]] = []
         for table, capacity in tables:
             fields = [
-                {"name": f.name, "type": f"<{f.type}" if f.type[0] in "if" else f"|{f.type}", "shape": list(f.shape), "unit": f.unit, "doc": f.doc}
+                {
+                    "name": f.name,
+                    "type": f"<{f.type}" if f.type[0] in "if" else f"|{f.type}",
+                    "shape": list(f.shape),
+                    "unit": f.unit,
+                    "doc": f.doc,
+                }
                 for f in table.fields
             ]
-            layout.append({"name": table.name, "offset": 2**53, "capacity": capacity, "writer": table.writer, "fields": fields})
+            layout.append(
+                {"name": table.name, "offset": 2**53, "capacity": capacity, "writer": table.writer, "fields": fields}
+            )
         offset = HEADER_BYTES + len(json.dumps(layout)) + 64
         offset = (offset + 4095) & ~4095
         for entry, (table, capacity) in zip(layout, tables, strict=True):
@@ -164,7 +172,13 @@ class Area:
         text = json.dumps(layout).encode()
         header = np.frombuffer(memory, np.int64, 8, 0)
         memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text
-        header[1], header[4], header[5], header[6], header[7] = LAYOUT_VERSION, offset, os.getpid(), process_start(os.getpid()), len(text)
+        header[1], header[4], header[5], header[6], header[7] = (
+            LAYOUT_VERSION,
+            offset,
+            os.getpid(),
+            process_start(os.getpid()),
+            len(text),
+        )
         memory[16:32] = layout_hash().encode()
         memory[0:8] = MAGIC
         return cls(name, memory, owned=True)

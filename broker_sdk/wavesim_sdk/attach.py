@@ -45,14 +45,16 @@ class Simulation:
 
     def clock(self) -> Record:
         """The clock's record."""
-        return self.simulation["clock"].snapshot()[1][0]
+        clock: Record = self.simulation["clock"].snapshot()[1][0]
+        return clock
 
     def run_state(self) -> RunState:
         return RunState(int(self.clock()["state"]))
 
     def world(self) -> Record:
         """The world's parameters."""
-        return self.simulation["world"].snapshot()[1][0]
+        world: Record = self.simulation["world"].snapshot()[1][0]
+        return world
 
     def clients(self) -> Record:
         """The clients' table, all rows."""
@@ -116,6 +118,11 @@ class SensorColumn:
     def synchronise(self, period_ticks: int) -> None:
         """Ask the engine to wait for this column at each ``period_ticks``-th tick."""
         self.table.header[PERIOD] = period_ticks
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether the engine still waits for this column."""
+        return bool(self.table.header[PERIOD])
 
     def wait_due(self, timeout: float) -> int | None:
         """The tick the engine asks for, or None when ``timeout`` seconds passed or a signal came."""

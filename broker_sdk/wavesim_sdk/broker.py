@@ -167,7 +167,9 @@ class Broker(_Base):
         self.connect()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
@@ -251,7 +253,9 @@ class AsyncBroker(_Base):
         await self.connect()
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close()
 
     async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
@@ -267,9 +271,9 @@ class AsyncBroker(_Base):
         except TimeoutError:
             await self.close()
             raise self._steps.no_answer() from None
-        if self._error is not None:
+        if self._steps.welcome is None:
             await self.close()
-            raise self._error
+            raise self._error or self._steps.no_answer()
         return self.welcome
 
     async def _receive(self) -> None:

@@ -64,7 +64,9 @@ def main() -> None:
     cli()
 
 
-server_option = click.option("--server", "-s", default="wavesim", envvar="WAVESIM_SERVER", show_default=True, help="Name of the server.")
+server_option = click.option(
+    "--server", "-s", default="wavesim", envvar="WAVESIM_SERVER", show_default=True, help="Name of the server."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 
 
@@ -92,7 +94,9 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
         _send(server, verb, **arguments)
 
     kind = int if argument == "ticks" else float
-    return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(click.argument(argument, type=kind)(server_option(run_with)))
+    return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(
+        click.argument(argument, type=kind)(server_option(run_with))
+    )
 
 
 @click.command()
@@ -111,7 +115,10 @@ def status(server: str, as_json: bool) -> None:
     for key, value in data.items():
         click.echo(f"{key:18} {value if value != {} and value != [] else '-'}")
     for c in clients:
-        click.echo(f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms" + (", waited for" if c["waited_for"] else ""))
+        click.echo(
+            f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms"
+            + (", waited for" if c["waited_for"] else "")
+        )
 
 
 @click.command()
@@ -144,7 +151,9 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 @click.option("--port", default=9750, show_default=True, help="Server's port.")
 @click.option("--model", default="", help="Model, for a body that the configuration does not name.")
 @click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
-def mailbox(name: str, queue: str, signal_name: str, pid: int, host: str, port: int, model: str, lockstep: float) -> None:
+def mailbox(
+    name: str, queue: str, signal_name: str, pid: int, host: str, port: int, model: str, lockstep: float
+) -> None:
     """Join as NAME and drop every message into a POSIX queue, for programs in any language."""
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox

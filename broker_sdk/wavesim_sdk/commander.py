@@ -58,11 +58,15 @@ class Commander:
         try:
             self._queue = posix_ipc.MessageQueue(queue_name(server))
         except posix_ipc.ExistentialError:
-            raise NotRunning(f"no server named '{server}' is running (there is no queue {queue_name(server)}); start one with: wavesim serve CONFIG") from None
+            raise NotRunning(
+                f"no server named '{server}' is running (there is no queue {queue_name(server)}); start one with: wavesim serve CONFIG"
+            ) from None
         except posix_ipc.PermissionsError:
             raise CommanderError(f"the server '{server}' belongs to another user") from None
         self._reply_name = f"/wavesim.{server}.reply.{os.getpid()}.{next(_ids)}"
-        self._reply = posix_ipc.MessageQueue(self._reply_name, posix_ipc.O_CREX, mode=0o600, max_messages=2, max_message_size=REPLY_BYTES)
+        self._reply = posix_ipc.MessageQueue(
+            self._reply_name, posix_ipc.O_CREX, mode=0o600, max_messages=2, max_message_size=REPLY_BYTES
+        )
 
     def send(self, verb: str, timeout: float = 5.0, **arguments: Any) -> Reply:
         """Send a command and wait for its answer."""
@@ -78,7 +82,9 @@ class Commander:
             try:
                 answer = json.loads(self._reply.receive(timeout)[0])
             except posix_ipc.BusyError:
-                raise CommanderError(f"the server '{self.server}' did not answer '{verb}' within {timeout:g} s") from None
+                raise CommanderError(
+                    f"the server '{self.server}' did not answer '{verb}' within {timeout:g} s"
+                ) from None
             if answer["id"] == number:
                 return Reply(bool(answer["ok"]), str(answer["text"]), dict(answer.get("data") or {}))
 
@@ -103,7 +109,9 @@ class CommanderQueue:
         self.name = queue_name(server)
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_message_queue(self.name)
-        self._queue = posix_ipc.MessageQueue(self.name, posix_ipc.O_CREX, mode=0o600, max_messages=QUEUE_LENGTH, max_message_size=COMMAND_BYTES)
+        self._queue = posix_ipc.MessageQueue(
+            self.name, posix_ipc.O_CREX, mode=0o600, max_messages=QUEUE_LENGTH, max_message_size=COMMAND_BYTES
+        )
         self._queue.block = False
         self.bad = 0
 
@@ -121,7 +129,11 @@ class CommanderQueue:
                 return
             try:
                 command = json.loads(data)
-                well_formed = isinstance(command, dict) and isinstance(command.get("verb"), str) and isinstance(command.get("id"), int)
+                well_formed = (
+                    isinstance(command, dict)
+                    and isinstance(command.get("verb"), str)
+                    and isinstance(command.get("id"), int)
+                )
             except (ValueError, RecursionError):
                 well_formed = False
             if well_formed:

@@ -20,7 +20,9 @@ CDR_HEADER = b"\x00\x01\x00\x00"
 METADATA = "wavesim"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {f"wavesim/{t.name}": t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *SENSORS.values())}
+TABLES: dict[str, Table] = {
+    f"wavesim/{t.name}": t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *SENSORS.values())
+}
 
 
 @dataclass

@@ -48,7 +48,9 @@ class Mailbox:
     def __enter__(self) -> Mailbox:
         try:
             try:
-                self._queue = posix_ipc.MessageQueue(self.queue_name, posix_ipc.O_CREX, mode=0o600, max_messages=LENGTH, max_message_size=MESSAGE_BYTES)
+                self._queue = posix_ipc.MessageQueue(
+                    self.queue_name, posix_ipc.O_CREX, mode=0o600, max_messages=LENGTH, max_message_size=MESSAGE_BYTES
+                )
                 self._created = True
             except posix_ipc.ExistentialError:
                 self._queue = posix_ipc.MessageQueue(self.queue_name)
@@ -56,10 +58,14 @@ class Mailbox:
             raise WaveSimError(f"cannot open the queue '{self.queue_name}': {error}") from None
         if self._queue.max_message_size < MESSAGE_BYTES:
             self._queue.close()
-            raise WaveSimError(f"the queue '{self.queue_name}' takes messages of {self._queue.max_message_size} bytes; {MESSAGE_BYTES} are needed")
+            raise WaveSimError(
+                f"the queue '{self.queue_name}' takes messages of {self._queue.max_message_size} bytes; {MESSAGE_BYTES} are needed"
+            )
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._queue.close()
         if self._created:
             with contextlib.suppress(posix_ipc.ExistentialError):

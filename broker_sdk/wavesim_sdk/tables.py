@@ -9,6 +9,7 @@ Frames: W north-east-down, B forward-starboard-down, F the water at the body.  Q
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class Table:
     writer: str
     fields: tuple[Field, ...]
 
-    @property
+    @functools.cached_property
     def dtype(self) -> np.dtype[np.void]:
         return np.dtype([(f.name, f"<{f.type}" if f.type[0] in "if" else f.type, f.shape) for f in self.fields])
 
@@ -332,7 +333,12 @@ MAILBOX_STATE = Table(
     "mailbox_state",
     "State message of the mailbox.",
     "mailbox",
-    (TICK, TIME, *STATE.fields, _f("actuation", "N, 1/s or rad", "Actual actuation: thrusters 0..7, fins 8..11.", MAX_ACTUATORS)),
+    (
+        TICK,
+        TIME,
+        *STATE.fields,
+        _f("actuation", "N, 1/s or rad", "Actual actuation: thrusters 0..7, fins 8..11.", MAX_ACTUATORS),
+    ),
 )
 
 MAILBOX_RECEPTION = Table(
@@ -375,7 +381,9 @@ def c_struct(table: Table) -> str:
     for f in table.fields:
         kind = {"i": "int64_t", "f": "double", "S": "char"}[f.type[0]]
         count = int(f.type[1:]) if f.type[0] == "S" else int(np.prod(f.shape)) if f.shape else 0
-        lines.append(f"    {kind} {f.name}{f'[{count}]' if count else ''}; /* {f.doc}{f' [{f.unit}]' if f.unit else ''} */")
+        lines.append(
+            f"    {kind} {f.name}{f'[{count}]' if count else ''}; /* {f.doc}{f' [{f.unit}]' if f.unit else ''} */"
+        )
     return "\n".join([*lines, "};"])
 
 

@@ -76,11 +76,15 @@ class Emulator:
         if not free:
             column.synchronise(self.period_ticks)
         try:
-            while not self._stop and simulation.alive():
+            while not self._stop:
                 if free:
                     time.sleep(1.0 / self.parameters.rate)
+                    if not simulation.alive():
+                        break
                 elif column.wait_due(0.2) is None:
-                    if column.table.header[7] == 0:  # the engine gave up on us: ask to be waited for again
+                    if not simulation.alive():
+                        break
+                    if not column.synchronous:  # the engine gave up on us: ask to be waited for again
                         column.synchronise(self.period_ticks)
                     continue
                 view = simulation.snapshot()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavesim_emulators.base import Emulator, Noise, Record, Rows, Snapshot
+from wavesim_emulators.base import Emulator, Noise, Rows
+from wavesim_sdk.area import Record
+from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.bed import sea_bed
 

@@ -15,7 +15,6 @@ import sys
 import control
 import guidance
 from navigator import Beacon, Navigator
-
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import WaveSimError
@@ -42,6 +41,7 @@ class Auv:
                 self.query = t.query
         self.navigator = Navigator(body.position[0], body.position[1], config.acoustics.sound_speed)
         self.guidance = guidance.LineOfSight(body.waypoint, (body.position[0], body.position[1]))
+        self.crab = guidance.CrabAngle()
         limit = min(f.limit for f in model.fin)
         self.heading = control.Heading(1.0, 1.2, limit)
         self.depth = control.Depth(limit=limit)
@@ -86,11 +86,13 @@ class Auv:
             if step.time >= self.program.ping_offset - 1e-9 and (since < 1e-6 or period - since < 1e-6):
                 broker.ping(self.query)
 
-    def _steer(self, depth: float, pitch: float, heading: float, q: float, r: float, surge: float, sway: float, dt: float) -> list[float | None]:
+    def _steer(
+        self, depth: float, pitch: float, heading: float, q: float, r: float, surge: float, sway: float, dt: float
+    ) -> list[float | None]:
         n = self.navigator.x
         course = self.guidance.course(n[0], n[1])
         target = self.guidance.target
-        wanted = guidance.heading_for(course, heading, surge, sway, (n[2], n[3]))
+        wanted = self.crab.heading(course, heading, surge, sway, (n[2], n[3]), dt)
         rudder = -self.heading.turn(wanted, heading, r)
         planes = self.depth.planes(target.depth, depth, pitch, q, dt)
         thrust = self.speed.thrust(target.speed, surge, dt)

@@ -40,7 +40,15 @@ class Heading:
 class Depth:
     """Depth by pitch: an outer PI loop asks for a pitch angle, an inner PD loop moves the planes."""
 
-    def __init__(self, kz: float = 0.12, ki: float = 0.008, kp: float = 1.2, kd: float = 1.0, pitch_limit: float = math.radians(25.0), limit: float = math.radians(15.0)) -> None:
+    def __init__(
+        self,
+        kz: float = 0.12,
+        ki: float = 0.008,
+        kp: float = 1.2,
+        kd: float = 1.0,
+        pitch_limit: float = math.radians(25.0),
+        limit: float = math.radians(15.0),
+    ) -> None:
         self.kz, self.ki, self.kp, self.kd = kz, ki, kp, kd
         self.pitch_limit, self.limit = pitch_limit, limit
         self._integral = 0.0

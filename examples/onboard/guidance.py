@@ -16,7 +16,13 @@ class LineOfSight:
     within ``acceptance``.
     """
 
-    def __init__(self, waypoints: Sequence[Waypoint], start: tuple[float, float], lookahead: float = 12.0, acceptance: float = 10.0) -> None:
+    def __init__(
+        self,
+        waypoints: Sequence[Waypoint],
+        start: tuple[float, float],
+        lookahead: float = 12.0,
+        acceptance: float = 10.0,
+    ) -> None:
         if not waypoints:
             raise ValueError("a mission needs at least one waypoint")
         self.waypoints, self.lookahead, self.acceptance = waypoints, lookahead, acceptance
@@ -47,11 +53,23 @@ class LineOfSight:
         return (north - self._from[0]) * ln + (east - self._from[1]) * le > ln * ln + le * le
 
 
-def heading_for(course: float, heading: float, surge: float, sway: float, current: tuple[float, float]) -> float:
-    """Heading that makes the vehicle move on ``course``: the crab angle of now is kept."""
-    vn = surge * math.cos(heading) - sway * math.sin(heading) + current[0]
-    ve = surge * math.sin(heading) + sway * math.cos(heading) + current[1]
-    if math.hypot(vn, ve) < 0.2:
-        return course
-    drift = wrap(math.atan2(ve, vn) - heading)
-    return wrap(course - max(-0.6, min(0.6, drift)))
+class CrabAngle:
+    """Turns a desired course into a heading: the crab angle is measured and smoothed.
+
+    The smoothing (``tau`` seconds) keeps the sideslip of a turn out of the loop.
+    """
+
+    def __init__(self, tau: float = 10.0) -> None:
+        self.tau = tau
+        self._drift = 0.0
+
+    def heading(
+        self, course: float, heading: float, surge: float, sway: float, current: tuple[float, float], dt: float
+    ) -> float:
+        """Heading for a course; velocities through the water (B) and of the water (W)."""
+        vn = surge * math.cos(heading) - sway * math.sin(heading) + current[0]
+        ve = surge * math.sin(heading) + sway * math.cos(heading) + current[1]
+        if math.hypot(vn, ve) > 0.2:
+            drift = max(-0.6, min(0.6, wrap(math.atan2(ve, vn) - heading)))
+            self._drift += (drift - self._drift) * min(1.0, dt / self.tau)
+        return wrap(course - self._drift)

@@ -43,7 +43,16 @@ class Navigator:
         self._track: list[tuple[float, float, float]] = []  # relative track of the transducer
         self._moved = np.zeros(2)
 
-    def predict(self, time: float, dt: float, heading: float, surge: float, sway: float, depth: float, lever: tuple[float, float, float]) -> None:
+    def predict(
+        self,
+        time: float,
+        dt: float,
+        heading: float,
+        surge: float,
+        sway: float,
+        depth: float,
+        lever: tuple[float, float, float],
+    ) -> None:
         """Move on by ``dt`` and remember where the transducer is."""
         c, s = math.cos(heading), math.sin(heading)
         through = np.array([surge * c - sway * s, surge * s + sway * c])
@@ -55,7 +64,13 @@ class Navigator:
         F[0, 2] = F[1, 3] = dt
         self.P = F @ self.P @ F.T + np.diag([0.03**2, 0.03**2, 0.0006**2, 0.0006**2]) * dt
         self._times.append(time)
-        self._track.append((self._moved[0] + c * lever[0] - s * lever[1], self._moved[1] + s * lever[0] + c * lever[1], depth + lever[2]))
+        self._track.append(
+            (
+                self._moved[0] + c * lever[0] - s * lever[1],
+                self._moved[1] + s * lever[0] + c * lever[1],
+                depth + lever[2],
+            )
+        )
         if len(self._times) > self.HISTORY:
             del self._times[: self.HISTORY // 2], self._track[: self.HISTORY // 2]
 

@@ -10,10 +10,10 @@ import argparse
 import math
 import sys
 
-import control
-import guidance
 import numpy as np
 
+import control
+import guidance
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import load
 from wavesim_sdk.config.model import Body
@@ -25,21 +25,24 @@ class Boat:
     """Guidance and control of one boat."""
 
     def __init__(self, body: Body) -> None:
-        self.guidance = guidance.LineOfSight(body.waypoint, (body.position[0], body.position[1]), lookahead=8.0, acceptance=6.0)
-        self.heading = control.Heading(60.0, 90.0, 80.0)
+        self.guidance = guidance.LineOfSight(
+            body.waypoint, (body.position[0], body.position[1]), lookahead=25.0, acceptance=6.0
+        )
+        self.crab = guidance.CrabAngle()
+        self.heading = control.Heading(80.0, 200.0, 80.0)
         self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
         self._time = -1.0
 
     def act(self, step: Step) -> list[float | None]:
         motion = step.state.motion
         if motion is None:
-            raise BrokerError("this boat needs its state; set truth=\"full\" for it in the configuration")
+            raise BrokerError('this boat needs its state; set truth="full" for it in the configuration')
         heading = float(euler(np.array(motion[3:7]))[2])
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
         course = self.guidance.course(motion[0], motion[1])
         # Velocity over ground is known here, so the crab angle needs no current.
-        wanted = guidance.heading_for(course, heading, motion[7], motion[8], (0.0, 0.0))
+        wanted = self.crab.heading(course, heading, motion[7], motion[8], (0.0, 0.0), dt)
         turn = self.heading.turn(wanted, heading, motion[12])
         turning = max(0.3, math.cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
         thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)

@@ -22,9 +22,19 @@ port_option = click.option("--port", type=click.IntRange(0, 65535), help="UDP po
 @port_option
 @click.option("--log", "log_file", help="Log file, instead of the configuration's; empty = none.")
 @seed_option
-@click.option("--speed", type=click.FloatRange(0, 1000), help="Simulated seconds per wall second; 0 = as fast as possible.")
+@click.option(
+    "--speed", type=click.FloatRange(0, 1000), help="Simulated seconds per wall second; 0 = as fast as possible."
+)
 @click.option("--start", is_flag=True, help="Start the timer at once, without waiting for `wavesim start`.")
-def serve(config: Path, name: str | None, port: int | None, log_file: str | None, seed: int | None, speed: float | None, start: bool) -> None:
+def serve(
+    config: Path,
+    name: str | None,
+    port: int | None,
+    log_file: str | None,
+    seed: int | None,
+    speed: float | None,
+    start: bool,
+) -> None:
     """Run a server. It stands still until `wavesim start`; Ctrl-C ends it."""
     from wavesim_sdk.commander import Commander
     from wavesim_server.serve import Supervisor, default_options
@@ -35,7 +45,10 @@ def serve(config: Path, name: str | None, port: int | None, log_file: str | None
 
     def started(server: Supervisor) -> None:
         server.wait_ready(options.name)
-        click.echo(f"server '{options.name}' on UDP {loaded.config.network.address}:{server.port}; log {options.log or 'off'}", err=True)
+        click.echo(
+            f"server '{options.name}' on UDP {loaded.config.network.address}:{server.port}; log {options.log or 'off'}",
+            err=True,
+        )
         if start:
             with Commander(options.name) as commander:
                 commander.send("start")
@@ -64,7 +77,8 @@ def info(file: Path, as_json: bool) -> None:
         "content_hash": found.content_hash,
         **{k: v for k, v in found.metadata.items() if k not in ("configuration", "versions")},
         "versions": json.loads(found.metadata.get("versions", "{}")),
-        "topics": {t: len(s.records) for t, s in sorted(found.series.items())} | {t: len(v) for t, v in found.json.items()},
+        "topics": {t: len(s.records) for t, s in sorted(found.series.items())}
+        | {t: len(v) for t, v in found.json.items()},
     }
     if as_json:
         click.echo(json.dumps(data, indent=2))
@@ -77,12 +91,16 @@ def info(file: Path, as_json: bool) -> None:
         else:
             click.echo(f"{key:20} {value}")
     if not found.complete:
-        click.echo("the server was killed while it wrote this log; everything up to the last complete chunk is here", err=True)
+        click.echo(
+            "the server was killed while it wrote this log; everything up to the last complete chunk is here", err=True
+        )
 
 
 @log.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--csv", "folder", type=click.Path(path_type=Path), required=True, help="Folder for one CSV file per topic.")
+@click.option(
+    "--csv", "folder", type=click.Path(path_type=Path), required=True, help="Folder for one CSV file per topic."
+)
 def export(file: Path, folder: Path) -> None:
     """Write every topic of a log as a CSV file."""
     from wavesim_server.logbook.export import write_csv
@@ -104,7 +122,13 @@ def report(file: Path, as_json: bool) -> None:
 
 @click.command()
 @config_argument
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for log, table and pictures.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder for log, table and pictures.",
+)
 @click.option("--realtime", is_flag=True, help="Keep wall time instead of running as fast as possible.")
 @click.option("--duration", type=click.FloatRange(0.1), help="End after this many simulated seconds.")
 @click.option("--name", help="Name of the server, instead of the configuration's.")
@@ -112,7 +136,17 @@ def report(file: Path, as_json: bool) -> None:
 @seed_option
 @click.option("--no-plots", is_flag=True, help="Make no pictures.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
-def trial(config: Path, out: Path, realtime: bool, duration: float | None, name: str | None, port: int | None, seed: int | None, no_plots: bool, quiet: bool) -> None:
+def trial(
+    config: Path,
+    out: Path,
+    realtime: bool,
+    duration: float | None,
+    name: str | None,
+    port: int | None,
+    seed: int | None,
+    no_plots: bool,
+    quiet: bool,
+) -> None:
     """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
     from wavesim_server.trial import Trial
 

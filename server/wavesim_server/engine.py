@@ -205,7 +205,9 @@ class Engine:
                 case Command.CONTROL:
                     self._control(*arguments)
 
-    def _enter(self, row: int, name: str, model: str, position: list[float], attitude: list[float], lockstep: int) -> None:
+    def _enter(
+        self, row: int, name: str, model: str, position: list[float], attitude: list[float], lockstep: int
+    ) -> None:
         if row not in self.sim.occupants:
             self.sim.enter(name, model, position, attitude, row)
         self.lockstep.pop(row, None)
@@ -226,7 +228,9 @@ class Engine:
     def _roster(self, row: int, present: bool) -> None:
         if self._started:
             occupant = self.sim.occupants[row]
-            self._emit(Event.ROSTER, [self.sim.time_ns, row, occupant.name, occupant.model.name, occupant.model.type, present])
+            self._emit(
+                Event.ROSTER, [self.sim.time_ns, row, occupant.name, occupant.model.name, occupant.model.type, present]
+            )
 
     def _ping(self, row: int, frequency: float, level: float | None, number: int) -> None:
         if row not in self.sim.occupants:
@@ -271,7 +275,9 @@ class Engine:
                 return
             self.budget = int(argument)
             self._set_state(RunState.RUNNING)
-        self._emit(Event.REPLY, [number, True, text or f"{self.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s", {}])
+        self._emit(
+            Event.REPLY, [number, True, text or f"{self.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s", {}]
+        )
 
     def _set_state(self, state: RunState) -> None:
         if state is self.state:
@@ -327,7 +333,12 @@ class Engine:
         c = table.begin()[0]
         c["tick"], c["time_ns"], c["timestamp"] = self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000
         c["state"], c["speed"], c["realtime_factor"] = int(self.state), self.speed, self._factor
-        c["ticks_late"], c["lateness_ns"], c["lateness_max_ns"], c["slipped_ns"] = self._late, self._lateness, self._lateness_max, self._slipped
+        c["ticks_late"], c["lateness_ns"], c["lateness_max_ns"], c["slipped_ns"] = (
+            self._late,
+            self._lateness,
+            self._lateness_max,
+            self._slipped,
+        )
         c["vehicles"], c["buoys"] = len(self.sim.occupants) - buoys, buoys
         c["signals_live"], c["signals_sent"], c["receptions"] = live, sent, heard
         c["events_dropped"], c["sensors_late"] = self.events.dropped, self._sensors_late

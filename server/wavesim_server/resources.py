@@ -36,7 +36,9 @@ class NameLock:
             self._file.seek(0)
             pid = self._file.read().strip() or "unknown"
             self._file.close()
-            raise AlreadyRunning(f"a server named '{server}' runs already (process {pid}); stop it, or give this one another name with --name") from None
+            raise AlreadyRunning(
+                f"a server named '{server}' runs already (process {pid}); stop it, or give this one another name with --name"
+            ) from None
         self._file.truncate(0)
         self._file.write(str(os.getpid()))
         self._file.flush()

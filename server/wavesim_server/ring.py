@@ -31,7 +31,9 @@ class Ring:
         if capacity:
             with contextlib.suppress(posix_ipc.ExistentialError):
                 posix_ipc.unlink_shared_memory(name)
-        shared = posix_ipc.SharedMemory(name, posix_ipc.O_CREX if capacity else 0, mode=0o600, size=size if capacity else 0)
+        shared = posix_ipc.SharedMemory(
+            name, posix_ipc.O_CREX if capacity else 0, mode=0o600, size=size if capacity else 0
+        )
         self._memory = mmap.mmap(shared.fd, os.fstat(shared.fd).st_size)
         shared.close_fd()
         self._header = np.frombuffer(self._memory, np.int64, 8)

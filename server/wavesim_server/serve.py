@@ -61,7 +61,11 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
         n, group = config.shared.vehicles, config.shared.group
         sensors = [t for s, t in SENSORS.items() if getattr(config.emulators, s) is not None]
         try:
-            Area.create(segment_name(name, "simulation"), [(CLOCK, 1), (WORLD, 1), (CLIENTS, n), (SIGNALS, config.shared.signals)], group)
+            Area.create(
+                segment_name(name, "simulation"),
+                [(CLOCK, 1), (WORLD, 1), (CLIENTS, n), (SIGNALS, config.shared.signals)],
+                group,
+            )
             Area.create(segment_name(name, "vehicles"), [(t, n) for t in (*VEHICLE_TABLES, *sensors)], group)
             commands, events = ring_names(name)
             Ring(commands, COMMANDS_BYTES)
@@ -82,7 +86,9 @@ def bind(loaded: Loaded, port: int) -> socket.socket:
     try:
         return open_socket(address, port)
     except OSError as error:
-        raise PortTaken(f"cannot use UDP {address}:{port}: {error.strerror}; choose another with --port or <network port=...>") from None
+        raise PortTaken(
+            f"cannot use UDP {address}:{port}: {error.strerror}; choose another with --port or <network port=...>"
+        ) from None
 
 
 def ready(name: str) -> bool:
@@ -179,7 +185,9 @@ def serve(loaded: Loaded, options: Options, on_start: object = None) -> None:
         lock.release()
 
 
-def default_options(loaded: Loaded, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None) -> Options:
+def default_options(
+    loaded: Loaded, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None
+) -> Options:
     """Command-line values over the configuration's."""
     config = loaded.config
     file = config.log.file if log is None else log

@@ -1,11 +1,11 @@
 """The engine as a library: bodies, water and sound advance together, with no network and no files.
 
-    from wavesim_server import Simulation
-    sim = Simulation.from_config("config.xml")
-    row = sim.enter("lauv")
-    sim.command(row, [10.0])
-    sim.advance(250)
-    print(sim.state()["p_WB_W"][row])
+from wavesim_server import Simulation
+sim = Simulation.from_config("config.xml")
+row = sim.enter("lauv")
+sim.command(row, [10.0])
+sim.advance(250)
+print(sim.state()["p_WB_W"][row])
 """
 
 from __future__ import annotations
@@ -66,13 +66,38 @@ def _transducers(blocks: Any, work: Work, m: medium.Medium) -> None:
         tx, ty, tz = work.lever[row, 0], work.lever[row, 1], work.lever[row, 2]
         for i in range(3):
             m.before[row, i] = m.after[row, i]
-        m.after[row, 0] = b[r.PX * r.LANES + l] + (1.0 - 2.0 * (y * y + z * z)) * tx + 2.0 * (x * y - z * w) * ty + 2.0 * (x * z + y * w) * tz
-        m.after[row, 1] = b[r.PY * r.LANES + l] + 2.0 * (x * y + z * w) * tx + (1.0 - 2.0 * (x * x + z * z)) * ty + 2.0 * (y * z - x * w) * tz
-        m.after[row, 2] = b[r.PZ * r.LANES + l] + 2.0 * (x * z - y * w) * tx + 2.0 * (y * z + x * w) * ty + (1.0 - 2.0 * (x * x + y * y)) * tz
+        m.after[row, 0] = (
+            b[r.PX * r.LANES + l]
+            + (1.0 - 2.0 * (y * y + z * z)) * tx
+            + 2.0 * (x * y - z * w) * ty
+            + 2.0 * (x * z + y * w) * tz
+        )
+        m.after[row, 1] = (
+            b[r.PY * r.LANES + l]
+            + 2.0 * (x * y + z * w) * tx
+            + (1.0 - 2.0 * (x * x + z * z)) * ty
+            + 2.0 * (y * z - x * w) * tz
+        )
+        m.after[row, 2] = (
+            b[r.PZ * r.LANES + l]
+            + 2.0 * (x * z - y * w) * tx
+            + 2.0 * (y * z + x * w) * ty
+            + (1.0 - 2.0 * (x * x + y * y)) * tz
+        )
 
 
 @nb.njit(cache=True, error_model="numpy", nogil=True)
-def _ticks(blocks: Any, counts: Any, sea: Sea, work: Work, m: medium.Medium, step_ns: int, tick: int, last_tick: int, half: bool) -> tuple[int, int, bool]:
+def _ticks(
+    blocks: Any,
+    counts: Any,
+    sea: Sea,
+    work: Work,
+    m: medium.Medium,
+    step_ns: int,
+    tick: int,
+    last_tick: int,
+    half: bool,
+) -> tuple[int, int, bool]:
     """Ticks from ``tick`` to ``last_tick``. Returns (tick reached, code, whether a tick is half done).
 
     A tick is half done when its sound still needs room: the caller makes it and calls again.
@@ -137,9 +162,16 @@ class Simulation:
         bed, net = kernels.bed_of(loaded)
         self._sea = Sea(bed, net, kernels.flow_of(loaded, self.water), np.zeros(capacity, np.int64))
         self._work = Work(
-            np.zeros(capacity, np.int64), np.zeros((capacity, 3)), np.zeros((2, 6)), np.zeros((capacity, r.STATE_ROWS)), np.zeros(capacity, np.int64), np.zeros(3, np.int64)
+            np.zeros(capacity, np.int64),
+            np.zeros((capacity, 3)),
+            np.zeros((2, 6)),
+            np.zeros((capacity, r.STATE_ROWS)),
+            np.zeros(capacity, np.int64),
+            np.zeros(3, np.int64),
         )
-        self.medium = medium.create(capacity, config.acoustics, signals=max(64, config.shared.signals), out=max(4096, 4 * capacity))
+        self.medium = medium.create(
+            capacity, config.acoustics, signals=max(64, config.shared.signals), out=max(4096, 4 * capacity)
+        )
         self.occupants: dict[int, Occupant] = {}
         self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
         self.identity = np.zeros(capacity, IDENTITY.dtype)
@@ -174,7 +206,14 @@ class Simulation:
         free = (row for row in range(len(self._reserved), self.capacity) if row not in self.occupants)
         return next(free, None)
 
-    def enter(self, name: str, model: str = "", position: Sequence[float] = (0.0, 0.0, 0.0), attitude: Sequence[float] = (0.0, 0.0, 0.0), row: int | None = None) -> int:
+    def enter(
+        self,
+        name: str,
+        model: str = "",
+        position: Sequence[float] = (0.0, 0.0, 0.0),
+        attitude: Sequence[float] = (0.0, 0.0, 0.0),
+        row: int | None = None,
+    ) -> int:
         """Let a body in: one of the configuration by its name, or a new one of a model. Returns its row."""
         row = self.row_for(name) if row is None else row
         if row is None:
@@ -245,7 +284,17 @@ class Simulation:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`."""
         last, half = self.tick + ticks, False
         while self.tick < last or half:
-            self.tick, code, half = _ticks(self.fleet.blocks, self.fleet.counts, self._sea, self._work, self.medium, self.step_ns, self.tick, last, half)
+            self.tick, code, half = _ticks(
+                self.fleet.blocks,
+                self.fleet.counts,
+                self._sea,
+                self._work,
+                self.medium,
+                self.step_ns,
+                self.tick,
+                last,
+                half,
+            )
             if code == medium.GROW:
                 self.medium = medium.grown(self.medium)
             self._collect()

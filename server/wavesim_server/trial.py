@@ -102,7 +102,13 @@ class Trial:
 
     def _start(self, label: str, arguments: list[str]) -> None:
         with (self.folder / f"{label}.txt").open("wb") as out:
-            self.processes[label] = subprocess.Popen([sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=self.loaded.path.parent)
+            self.processes[label] = subprocess.Popen(
+                [sys.executable, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=self.loaded.path.parent,
+            )
 
     def _take_part(self, server: Supervisor) -> float:
         path = str(self.loaded.path)
@@ -113,7 +119,9 @@ class Trial:
         for b in self.loaded.config.fleet.bodies:
             if b.program is not None:
                 script = str(self.loaded.data_file(b.program.run))
-                self._start(f"program-{b.name}", [script, "--config", path, "--vehicle", b.name, "--port", str(server.port)])
+                self._start(
+                    f"program-{b.name}", [script, "--config", path, "--vehicle", b.name, "--port", str(server.port)]
+                )
         with Commander(self.name) as commander:
             self._await_all(server, reader, commander, emulators)
             self._say(f"{len(emulators)} emulators and {len(self.processes) - len(emulators)} programs take part")
@@ -135,18 +143,28 @@ class Trial:
                 return
             self._check_processes()
             if time.monotonic() > limit:
-                raise Stalled(f"these did not join within {JOIN_LIMIT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt")
+                raise Stalled(
+                    f"these did not join within {JOIN_LIMIT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt"
+                )
             time.sleep(0.02)
 
     def _check_processes(self) -> None:
         for label, process in self.processes.items():
             if process.poll() is not None:
                 tail = (self.folder / f"{label}.txt").read_text(errors="replace").strip().splitlines()
-                raise Stalled(f"{label} ended with code {process.returncode}: {tail[-1] if tail else 'it said nothing'}")
+                raise Stalled(
+                    f"{label} ended with code {process.returncode}: {tail[-1] if tail else 'it said nothing'}"
+                )
 
     def _watch(self, server: Supervisor, reader: Reader) -> None:
         lost: set[str] = set()
-        with tqdm(total=round(self.duration, 1), unit="s", disable=self.quiet, desc=f"trial {self.name}", bar_format="{desc}: {percentage:3.0f}%|{bar:30}| {n:.0f}/{total:.0f} s simulated, {rate_fmt}") as bar:
+        with tqdm(
+            total=round(self.duration, 1),
+            unit="s",
+            disable=self.quiet,
+            desc=f"trial {self.name}",
+            bar_format="{desc}: {percentage:3.0f}%|{bar:30}| {n:.0f}/{total:.0f} s simulated, {rate_fmt}",
+        ) as bar:
             while True:
                 clock = reader.clock()
                 bar.update(float(clock["time_ns"]) * 1e-9 - bar.n)
@@ -185,8 +203,15 @@ class Trial:
         pictures: list[str] = []
         if plots:
             self._say("drawing pictures")
-            done = subprocess.run([sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             if done.returncode:
-                self._say(f"no pictures: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'the plot command failed'}")
+                self._say(
+                    f"no pictures: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'the plot command failed'}"
+                )
             pictures = done.stdout.split()
         return "\n".join([text, "", f"log       {self.log}", *(f"picture   {p}" for p in pictures)])

@@ -99,7 +99,11 @@ def markdown() -> str:
 
 
 def _row(k: Key) -> str:
-    unit = ", ".join(units.QUANTITIES[k.quantity]) if k.quantity else {"text": "text", "choice": "choice", "flag": "yes/no"}.get(k.kind, "-")
+    unit = (
+        ", ".join(units.QUANTITIES[k.quantity])
+        if k.quantity
+        else {"text": "text", "choice": "choice", "flag": "yes/no"}.get(k.kind, "-")
+    )
     if k.count > 1:
         unit = f"{k.count} x {unit}"
     if k.required:

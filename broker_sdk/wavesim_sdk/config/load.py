@@ -107,7 +107,9 @@ def _parse(path: Path) -> tuple[Any, str]:
         raise ConfigError(f"cannot read the file: {error.strerror}", str(path)) from None
     if len(data) > MAX_BYTES:
         raise ConfigError(f"the file has {len(data)} bytes; at most {MAX_BYTES} are read", str(path))
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
+    )
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
@@ -179,9 +181,11 @@ def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None
     declared = {c.name: (field, c) for field, c in child_elements(of)}
     for item in element:
         if item.tag not in declared:
-            raise ConfigError(f"<{element.tag}> has no element <{item.tag}>{nearest(str(item.tag), declared)}", file, item.sourceline)
+            raise ConfigError(
+                f"<{element.tag}> has no element <{item.tag}>{nearest(str(item.tag), declared)}", file, item.sourceline
+            )
         field, c = declared[item.tag]
-        value = build(item, c.of, file)
+        value: Any = build(item, c.of, file)
         if c.many:
             values[field] = (*values.get(field, ()), value)
         elif field in values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,7 +16,7 @@ MAX_THRUSTERS, MAX_FINS = 8, 4
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
-def matrix(m: Matrix6 | None) -> np.ndarray:
+def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The 6x6 array of a matrix element; zeros if it is absent."""
     if m is None:
         return np.zeros((6, 6))
@@ -119,7 +119,10 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
         if body.program is not None:
             steps = body.program.period / config.time.step
             if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
-                _at(body.place, f"program period {body.program.period:g} s is no multiple of the time step {config.time.step:g} s")
+                _at(
+                    body.place,
+                    f"program period {body.program.period:g} s is no multiple of the time step {config.time.step:g} s",
+                )
 
 
 def _files(config: Config, path: Path) -> None:

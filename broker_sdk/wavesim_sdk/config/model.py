@@ -136,9 +136,7 @@ class Transducer:
     threshold: float = key("Least received level that is detected, re 1 uPa.", "level", 80.0)
     source_level: float = key("Level of its own signals, re 1 uPa at 1 m.", "level", 188.0)
     pulse: float = key("Length of its signals; it is deaf while it sends.", "time", 0.01, low=0.0)
-    turn_around: float = key(
-        "Time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0
-    )
+    turn_around: float = key("Time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0)
     recharge: float = key("After sending, it cannot send for this long.", "time", 1.0, low=0.0)
     deaf_in_recharge: bool = flag("Whether it hears nothing either while it recharges.", False)
     query: float = key("Frequency of queries that it answers; 0 Hz = it never answers.", "frequency", 0.0)
@@ -166,12 +164,8 @@ class Model:
     inertia: Inertia = child(Inertia, "Inertia about the centre of mass.", required=True)
     buoyancy: Buoyancy | None = child(Buoyancy, "Absent: the volume of the primitive, at its centre.")
     added_mass: Matrix6 = child(Matrix6, "Added mass M_A (positive).", required=True)
-    linear_drag: Matrix6 = child(
-        Matrix6, "Force per velocity, opposing: tau = -D nu_r (positive).", required=True
-    )
-    quadratic_drag: Matrix6 = child(
-        Matrix6, "tau = -D (abs(nu_r) nu_r), element by element (positive).", required=True
-    )
+    linear_drag: Matrix6 = child(Matrix6, "Force per velocity, opposing: tau = -D nu_r (positive).", required=True)
+    quadratic_drag: Matrix6 = child(Matrix6, "tau = -D (abs(nu_r) nu_r), element by element (positive).", required=True)
     lift: Matrix6 | None = child(Matrix6, "Body lift and cross terms: tau = -L abs(u_r) nu_r.")
     thruster: tuple[Thruster, ...] = children(Thruster, "Up to eight thrusters.")
     fin: tuple[Fin, ...] = children(Fin, "Up to four fins.")
@@ -383,10 +377,14 @@ class Network:
 
     address: str = text("Loopback address to bind to.", "127.0.0.1")
     port: int = key("UDP port; 0 = any free one.", default=9750, low=0, high=65535, integer=True)
-    state_rate: float = key("How often a client that asks for no rate is sent its state.", "frequency", 20.0, low=0.1, high=1000.0)
+    state_rate: float = key(
+        "How often a client that asks for no rate is sent its state.", "frequency", 20.0, low=0.1, high=1000.0
+    )
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
     keepalive_timeout: float = key("A client silent for longer is removed (wall time).", "time", 5.0, low=0.05)
-    lockstep_timeout: float = key("A lockstep client may take this long over a step (wall time).", "time", 5.0, low=0.01)
+    lockstep_timeout: float = key(
+        "A lockstep client may take this long over a step (wall time).", "time", 5.0, low=0.01
+    )
 
 
 @dataclass(frozen=True)
@@ -403,7 +401,9 @@ class Log:
     """The log file."""
 
     file: str = text("Where to write; relative to the working folder of the server. Empty = no log.", "")
-    state_rate: float = key("How often state, actuation and sensors are written.", "frequency", 10.0, low=0.01, high=10000.0)
+    state_rate: float = key(
+        "How often state, actuation and sensors are written.", "frequency", 10.0, low=0.01, high=10000.0
+    )
 
 
 @dataclass(frozen=True)

@@ -16,20 +16,20 @@ C_35_15_0 = 4.2914  #: conductivity of standard sea water, S/m (UNESCO 44: 42.91
 
 
 def _rt35(t: Array) -> Array:
-    return 0.6766097 + t * (2.00564e-2 + t * (1.104259e-4 + t * (-6.9698e-7 + t * 1.0031e-9)))
+    return np.asarray(0.6766097 + t * (2.00564e-2 + t * (1.104259e-4 + t * (-6.9698e-7 + t * 1.0031e-9))))
 
 
 def _sal(sqrt_rt: Array, dt: Array) -> Array:
     x = sqrt_rt
     a = 0.0080 + x * (-0.1692 + x * (25.3851 + x * (14.0941 + x * (-7.0261 + x * 2.7081))))
     b = 0.0005 + x * (-0.0056 + x * (-0.0066 + x * (-0.0375 + x * (0.0636 - x * 0.0144))))
-    return a + dt / (1.0 + 0.0162 * dt) * b
+    return np.asarray(a + dt / (1.0 + 0.0162 * dt) * b)
 
 
 def _dsal(x: Array, dt: Array) -> Array:
     a = -0.1692 + x * (50.7702 + x * (42.2823 + x * (-28.1044 + x * 13.5405)))
     b = -0.0056 + x * (-0.0132 + x * (-0.1125 + x * (0.2544 - x * 0.0720)))
-    return a + dt / (1.0 + 0.0162 * dt) * b
+    return np.asarray(a + dt / (1.0 + 0.0162 * dt) * b)
 
 
 def _pressure_terms(t: Array, p: Array) -> tuple[Array, Array, Array]:

@@ -94,8 +94,12 @@ class Grid:
         c = np.clip((p[..., 2] - z0) / (z1 - z0), 0.0, 1.0)
         a, b = fx - i, fy - j
         v = self.values
-        top = (v[:, k, i, j] * (1 - b) + v[:, k, i, j + 1] * b) * (1 - a) + (v[:, k, i + 1, j] * (1 - b) + v[:, k, i + 1, j + 1] * b) * a
-        low = (v[:, k + 1, i, j] * (1 - b) + v[:, k + 1, i, j + 1] * b) * (1 - a) + (v[:, k + 1, i + 1, j] * (1 - b) + v[:, k + 1, i + 1, j + 1] * b) * a
+        top = (v[:, k, i, j] * (1 - b) + v[:, k, i, j + 1] * b) * (1 - a) + (
+            v[:, k, i + 1, j] * (1 - b) + v[:, k, i + 1, j + 1] * b
+        ) * a
+        low = (v[:, k + 1, i, j] * (1 - b) + v[:, k + 1, i, j + 1] * b) * (1 - a) + (
+            v[:, k + 1, i + 1, j] * (1 - b) + v[:, k + 1, i + 1, j + 1] * b
+        ) * a
         return np.asarray(top * (1 - c) + low * c)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -231,7 +231,7 @@ class ClientSession:
             self._send.append((Type.DONE, self._done[1]))
             return []
         if self._step is None or self._step.tick != body[0]:
-            self._step, self._step_needs = State(*body[:6], step=True), body[6]
+            self._step, self._step_needs = replace(State(*body[:6]), step=True), body[6]
             return self._release_step()
         return []
 
@@ -251,7 +251,17 @@ class ClientSession:
                 out.append(self._encode(Type.HELLO, [self._nonce, bytes(MIN_HELLO)]))
             else:
                 j = self.join
-                body = [self._cookie, self._nonce, j.name, j.model, list(j.position), list(j.attitude), j.lockstep_ns, j.state_period_ns, j.previous]
+                body = [
+                    self._cookie,
+                    self._nonce,
+                    j.name,
+                    j.model,
+                    list(j.position),
+                    list(j.attitude),
+                    j.lockstep_ns,
+                    j.state_period_ns,
+                    j.previous,
+                ]
                 out.append(self._encode(Type.JOIN, body))
         if self.token:
             # Requests go before the DONE that counts them.

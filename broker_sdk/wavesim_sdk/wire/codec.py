@@ -50,7 +50,9 @@ class Header:
 
 def encode(kind: Type, body: list[Any], token: int = 0, sequence: int = 0, ack: int = 0) -> bytes:
     """One datagram. The body is trusted: it comes from this program."""
-    data = _HEADER.pack(MAGIC, VERSION, kind, 0, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF) + msgpack.packb(body)
+    data: bytes = _HEADER.pack(MAGIC, VERSION, kind, 0, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF) + msgpack.packb(
+        body
+    )
     if len(data) > MAX_DATAGRAM:
         raise ValueError(f"{kind.name} has {len(data)} bytes; a datagram holds {MAX_DATAGRAM}")
     return data
@@ -130,9 +132,15 @@ def _is(value: Any, kind: str, size: int) -> bool:
     if kind == "bin":
         return type(value) is bytes and (not size or len(value) == size)
     if kind == "map":
-        return type(value) is dict and all(type(k) is str and type(v) is list and all(map(_number, v)) for k, v in value.items())
+        return type(value) is dict and all(
+            type(k) is str and type(v) is list and all(map(_number, v)) for k, v in value.items()
+        )
     # A list of numbers (nil allowed), or of items that are checked one by one.
-    return type(value) is list and (not size or len(value) == size) and all(v is None or type(v) is list or _number(v) for v in value)
+    return (
+        type(value) is list
+        and (not size or len(value) == size)
+        and all(v is None or type(v) is list or _number(v) for v in value)
+    )
 
 
 def _number(value: Any) -> bool:

@@ -87,7 +87,11 @@ _NUMBERED = (
 #: type -> (from the client?, needs a session?, elements)
 MESSAGES: dict[Type, tuple[bool, bool, tuple[Element, ...]]] = {
     Type.HELLO: (True, False, (_e("nonce", "int", "any number, comes back"), _e("padding", "bin", "to make 64 bytes"))),
-    Type.CHALLENGE: (False, False, (_e("nonce", "int", "of the HELLO"), _e("cookie", "bin", "to be returned in JOIN", size=16))),
+    Type.CHALLENGE: (
+        False,
+        False,
+        (_e("nonce", "int", "of the HELLO"), _e("cookie", "bin", "to be returned in JOIN", size=16)),
+    ),
     Type.JOIN: (
         True,
         False,
@@ -120,7 +124,11 @@ MESSAGES: dict[Type, tuple[bool, bool, tuple[Element, ...]]] = {
     Type.REFUSE: (
         False,
         False,
-        (_e("nonce", "int", "of the JOIN"), _e("code", "int", "refusal code"), _e("text", "str", "for people", size=400)),
+        (
+            _e("nonce", "int", "of the JOIN"),
+            _e("code", "int", "refusal code"),
+            _e("text", "str", "for people", size=400),
+        ),
     ),
     Type.ACTUATE: (True, True, (_e("command", "list", "actuator commands", "SI"),)),
     Type.REQUESTS: (True, True, _NUMBERED),
@@ -139,7 +147,13 @@ MESSAGES: dict[Type, tuple[bool, bool, tuple[Element, ...]]] = {
     Type.ESTIMATE: (
         True,
         True,
-        (_e("values", "list", "estimated position x3, sigma x3, dead reckoning x3 (m), last range innovation (m, nil = none)"),),
+        (
+            _e(
+                "values",
+                "list",
+                "estimated position x3, sigma x3, dead reckoning x3 (m), last range innovation (m, nil = none)",
+            ),
+        ),
     ),
     Type.ACK: (True, True, ()),
     Type.STATE: (False, True, _STATE),
@@ -197,7 +211,9 @@ def markdown() -> dict[str, str]:
     """The three tables of docs/PROTOCOL.md, by the name of their place."""
     lines = ["| type | message | from | session | body, in order |", "|---|---|---|---|---|"]
     for kind, (client, session, elements) in MESSAGES.items():
-        lines.append(f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {_rows(elements)} |")
+        lines.append(
+            f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {_rows(elements)} |"
+        )
     tables = {"messages": "\n".join(lines)}
     numbered: tuple[tuple[str, dict[Event, tuple[Element, ...]] | dict[Request, tuple[Element, ...]]], ...] = (
         ("events", EVENTS),

@@ -210,7 +210,12 @@ class ServerSessions:
         join = Join(body[2], body[3], tuple(body[4]), tuple(body[5]), body[6], body[7], body[8])
         holder = next((s for s in self.by_token.values() if s.name == join.name), None)
         if holder is not None and (not join.previous or holder.token != join.previous):
-            self._refuse(nonce, Refusal.NAME_IN_USE, f"'{join.name}' is in use by a client at {holder.address[0]}:{holder.address[1]}", address)
+            self._refuse(
+                nonce,
+                Refusal.NAME_IN_USE,
+                f"'{join.name}' is in use by a client at {holder.address[0]}:{holder.address[1]}",
+                address,
+            )
             return []
         try:
             admission = self._admit(join) if holder is None else holder.admission
@@ -238,7 +243,9 @@ class ServerSessions:
             return [Estimated(session, body[0])]
         if kind is Type.REQUESTS:
             session.ack_at = now + ACK_DELAY_S if session.ack_at is None else session.ack_at
-            new: list[Happening] = [Requested(session, number, item) for number, item in session.inbox.accept(body[0], body[1])]
+            new: list[Happening] = [
+                Requested(session, number, item) for number, item in session.inbox.accept(body[0], body[1])
+            ]
             return new + self._release_done(session)
         if kind is Type.DONE:
             if session.step is not None and session.step[0] == body[0]:
@@ -267,7 +274,9 @@ class ServerSessions:
         session.sequence += 1
         session.datagrams_out += 1
         session.ack_at = None
-        self.outgoing.append((codec.encode(kind, body, session.token, session.sequence, session.inbox.received), session.address))
+        self.outgoing.append(
+            (codec.encode(kind, body, session.token, session.sequence, session.inbox.received), session.address)
+        )
 
     def _send_raw(self, kind: Type, body: list[Any], address: Address) -> None:
         self.outgoing.append((codec.encode(kind, body), address))

@@ -61,7 +61,7 @@ class Udp:
         loop = asyncio.get_running_loop()
         queue, errors, drained = _BoundedQueue(), asyncio.Queue[Any](), asyncio.Event()
         transport, _ = await loop.create_datagram_endpoint(lambda: Protocol(queue, errors, drained), sock=sock)
-        return cls(DatagramServer(transport, queue, errors, drained), queue)
+        return cls(DatagramServer(transport, queue, errors, drained), queue)  # type: ignore[arg-type]  # its stub names the wrong class
 
     @property
     def dropped(self) -> int:
@@ -72,8 +72,8 @@ class Udp:
         """The next datagram; None when the socket is closed."""
         while True:
             try:
-                data, address = await self._stream.recv()
-                return data, address[:2]
+                got: Any = await self._stream.recv()
+                return got[0], got[1][:2]
             except asyncio_dgram.TransportClosed:
                 return None
             except OSError:

@@ -28,7 +28,9 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 
 # columns of a node
-N_ACTIVE, N_LOW, N_HIGH, N_THRESHOLD, N_PULSE, N_TAT, N_RECHARGE, N_DEAF, N_QUERY, N_REPLY, N_TOLERANCE, N_LEVEL = range(12)
+N_ACTIVE, N_LOW, N_HIGH, N_THRESHOLD, N_PULSE, N_TAT, N_RECHARGE, N_DEAF, N_QUERY, N_REPLY, N_TOLERANCE, N_LEVEL = (
+    range(12)
+)
 N_TX_START, N_TX_END, N_READY, N_SINCE = range(12, 16)  # of its last signal; when it entered
 NODE_COLUMNS = 16
 # columns of a live signal
@@ -106,7 +108,20 @@ def set_node(m: Medium, row: int, t: Transducer, time: float) -> None:
     """Make a row a node that can hear and send from now on."""
     n = m.nodes[row]
     n[:] = 0.0
-    n[:N_TX_START] = (1.0, t.listen_low, t.listen_high, t.threshold, t.pulse, t.turn_around, t.recharge, float(t.deaf_in_recharge), t.query, t.reply, t.tolerance, t.source_level)
+    n[:N_TX_START] = (
+        1.0,
+        t.listen_low,
+        t.listen_high,
+        t.threshold,
+        t.pulse,
+        t.turn_around,
+        t.recharge,
+        float(t.deaf_in_recharge),
+        t.query,
+        t.reply,
+        t.tolerance,
+        t.source_level,
+    )
     n[N_TX_START] = n[N_TX_END] = n[N_READY] = -1.0
     n[N_SINCE] = time
 
@@ -141,7 +156,10 @@ def _pop(m: Medium) -> None:
         if child >= last:
             break
         right = child + 1
-        if right < last and (m.times[right] < m.times[child] or (m.times[right] == m.times[child] and m.entries[right, H_SEQ] < m.entries[child, H_SEQ])):
+        if right < last and (
+            m.times[right] < m.times[child]
+            or (m.times[right] == m.times[child] and m.entries[right, H_SEQ] < m.entries[child, H_SEQ])
+        ):
             child = right
         if time < m.times[child] or (time == m.times[child] and seq < m.entries[child, H_SEQ]):
             break
@@ -211,12 +229,21 @@ def request(m: Medium, node: int, time: float, frequency: float, level: float, q
 
 
 @_njit
-def _record(m: Medium, s: int, node: int, outcome: int, time: float, level: float, r: float, x: float, y: float, z: float) -> None:
+def _record(
+    m: Medium, s: int, node: int, outcome: int, time: float, level: float, r: float, x: float, y: float, z: float
+) -> None:
     k = m.counters[C_OUT_REC]
     m.counters[C_OUT_REC] += 1
     o, i = m.out_rec[k], m.out_rec_ids[k]
     o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7] = m.signals[s, S_T0], time, m.signals[s, S_FREQ], level, r, x, y, z
-    i[0], i[1], i[2], i[3], i[4], i[5] = m.signal_ids[s, I_ID], m.signal_ids[s, I_SOURCE], node, m.signal_ids[s, I_QUERY], m.signal_ids[s, I_QSOURCE], outcome
+    i[0], i[1], i[2], i[3], i[4], i[5] = (
+        m.signal_ids[s, I_ID],
+        m.signal_ids[s, I_SOURCE],
+        node,
+        m.signal_ids[s, I_QUERY],
+        m.signal_ids[s, I_QSOURCE],
+        outcome,
+    )
 
 
 @_njit
@@ -246,7 +273,16 @@ def _emit(m: Medium, e: int, node: int, time: float, x: float, y: float, z: floa
     alpha = thorp(frequency * 1e-3) if m.sound[4] else m.sound[2]
     rmax = reach(level - noise, spreading, alpha)
     g, d = m.signals[s], m.signal_ids[s]
-    g[S_T0], g[S_FREQ], g[S_LEVEL], g[S_X], g[S_Y], g[S_Z], g[S_RMAX], g[S_ALPHA] = time, frequency, level, x, y, z, rmax, alpha
+    g[S_T0], g[S_FREQ], g[S_LEVEL], g[S_X], g[S_Y], g[S_Z], g[S_RMAX], g[S_ALPHA] = (
+        time,
+        frequency,
+        level,
+        x,
+        y,
+        z,
+        rmax,
+        alpha,
+    )
     d[I_ID], d[I_SOURCE], d[I_QUERY], d[I_QSOURCE], d[I_PENDING] = number, node, query, qsource, 0
     m.counters[C_LIVE] += 1
     for j in range(capacity):
@@ -256,7 +292,18 @@ def _emit(m: Medium, e: int, node: int, time: float, x: float, y: float, z: floa
         # `after` is up to a tick from its place at the emission: allow for it in the bound
         dist = max(math.sqrt(dx * dx + dy * dy + dz * dz) - MAX_SPEED * 0.1, 0.0)
         if dist * c / (c + MAX_SPEED) > rmax:
-            _record(m, s, j, FADED, time + rmax / c, noise, math.sqrt(dx * dx + dy * dy + dz * dz), m.after[j, 0], m.after[j, 1], m.after[j, 2])
+            _record(
+                m,
+                s,
+                j,
+                FADED,
+                time + rmax / c,
+                noise,
+                math.sqrt(dx * dx + dy * dy + dz * dz),
+                m.after[j, 0],
+                m.after[j, 1],
+                m.after[j, 2],
+            )
         else:
             d[I_PENDING] += 1
             _push(m, time + dist / (c + MAX_SPEED), CANDIDATE, s, j)
@@ -296,7 +343,10 @@ def advance(m: Medium, start: float, end: float, capacity: int) -> int:
     span = end - start
     while m.counters[C_HEAP] and m.times[0] <= end:
         time, kind, s, j = m.times[0], m.entries[0, H_KIND], m.entries[0, H_SIGNAL], m.entries[0, H_NODE]
-        if m.counters[C_OUT_REC] + capacity + 1 > m.out_rec.shape[0] or m.counters[C_OUT_SENT] + 1 > m.out_sent.shape[0]:
+        if (
+            m.counters[C_OUT_REC] + capacity + 1 > m.out_rec.shape[0]
+            or m.counters[C_OUT_SENT] + 1 > m.out_sent.shape[0]
+        ):
             return FLUSH
         if m.counters[C_HEAP] + capacity + 2 > m.times.shape[0] or m.counters[C_LIVE] + 1 > m.signals.shape[0]:
             return GROW
@@ -331,9 +381,17 @@ def advance(m: Medium, start: float, end: float, capacity: int) -> int:
             _arrive(m, s, j, time, x, y, z)
         else:
             g = m.signals[s]
-            vx, vy, vz = (m.after[j, 0] - m.before[j, 0]) / span, (m.after[j, 1] - m.before[j, 1]) / span, (m.after[j, 2] - m.before[j, 2]) / span
+            vx, vy, vz = (
+                (m.after[j, 0] - m.before[j, 0]) / span,
+                (m.after[j, 1] - m.before[j, 1]) / span,
+                (m.after[j, 2] - m.before[j, 2]) / span,
+            )
             back = g[S_T0] - start
-            qx, qy, qz = m.before[j, 0] + vx * back - g[S_X], m.before[j, 1] + vy * back - g[S_Y], m.before[j, 2] + vz * back - g[S_Z]
+            qx, qy, qz = (
+                m.before[j, 0] + vx * back - g[S_X],
+                m.before[j, 1] + vy * back - g[S_Y],
+                m.before[j, 2] + vz * back - g[S_Z],
+            )
             arrival = g[S_T0] + crossing(c, qx, qy, qz, vx, vy, vz)
             if arrival <= end:
                 _push(m, max(arrival, time), EXACT, s, j)
@@ -357,7 +415,12 @@ def live_table(m: Medium, time: float, table: Any, ids: Any) -> int:
         if radius > g[S_RMAX]:
             continue
         ids[k, 0], ids[k, 1], ids[k, 2] = m.signal_ids[s, I_ID], m.signal_ids[s, I_SOURCE], round(g[S_T0] * 1e9)
-        table[k, 0], table[k, 1], table[k, 2], table[k, 3] = g[S_FREQ], g[S_LEVEL], g[S_LEVEL] - loss(radius, m.sound[1], g[S_ALPHA]), radius
+        table[k, 0], table[k, 1], table[k, 2], table[k, 3] = (
+            g[S_FREQ],
+            g[S_LEVEL],
+            g[S_LEVEL] - loss(radius, m.sound[1], g[S_ALPHA]),
+            radius,
+        )
         table[k, 4], table[k, 5], table[k, 6] = g[S_X], g[S_Y], g[S_Z]
         k += 1
     return k

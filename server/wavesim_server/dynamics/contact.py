@@ -13,7 +13,23 @@ from typing import Any
 
 import numba as nb
 
-from wavesim_server.dynamics.rows import CAPSULE_HALF, CAPSULE_R, CLEARANCE, LANES, MINV, PRESENT, PX, PY, PZ, QW, QX, QY, QZ, STATE_ROWS, U
+from wavesim_server.dynamics.rows import (
+    CAPSULE_HALF,
+    CAPSULE_R,
+    CLEARANCE,
+    LANES,
+    MINV,
+    PRESENT,
+    PX,
+    PY,
+    PZ,
+    QW,
+    QX,
+    QY,
+    QZ,
+    STATE_ROWS,
+    U,
+)
 from wavesim_server.environment.kernels import bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
@@ -40,7 +56,9 @@ def _to_body(b: Any, l: int, x: float, y: float, z: float) -> tuple[float, float
 
 
 @_njit
-def _lever(b: Any, l: int, px: float, py: float, pz: float, nx: float, ny: float, nz: float, j: Any) -> tuple[float, float]:
+def _lever(
+    b: Any, l: int, px: float, py: float, pz: float, nx: float, ny: float, nz: float, j: Any
+) -> tuple[float, float]:
     """Fill j with [n; r x n] in B for point p (W); return (approach speed along n, inverse mass along it)."""
     mx, my, mz = _to_body(b, l, nx, ny, nz)
     rx, ry, rz = _to_body(b, l, px - b[PX * LANES + l], py - b[PY * LANES + l], pz - b[PZ * LANES + l])
@@ -64,7 +82,19 @@ def _impulse(b: Any, l: int, j: Any, size: float) -> None:
 
 
 @_njit
-def _closest(ax: float, ay: float, az: float, ha: float, bx: float, by: float, bz: float, hb: float, dx: float, dy: float, dz: float) -> tuple[float, float]:
+def _closest(
+    ax: float,
+    ay: float,
+    az: float,
+    ha: float,
+    bx: float,
+    by: float,
+    bz: float,
+    hb: float,
+    dx: float,
+    dy: float,
+    dz: float,
+) -> tuple[float, float]:
     """Parameters (s, t) of the closest points of the segments c_a + s a and c_a + d + t b."""
     ab = ax * bx + ay * by + az * bz
     ad = ax * dx + ay * dy + az * dz
@@ -112,7 +142,11 @@ def _pair(blocks: Any, ra: int, rb: int, scratch: Any) -> int:
     a, la, b, lb = blocks[ra // LANES], ra % LANES, blocks[rb // LANES], rb % LANES
     ha, hb = a[CAPSULE_HALF * LANES + la], b[CAPSULE_HALF * LANES + lb]
     reach = a[CAPSULE_R * LANES + la] + b[CAPSULE_R * LANES + lb]
-    dx, dy, dz = b[PX * LANES + lb] - a[PX * LANES + la], b[PY * LANES + lb] - a[PY * LANES + la], b[PZ * LANES + lb] - a[PZ * LANES + la]
+    dx, dy, dz = (
+        b[PX * LANES + lb] - a[PX * LANES + la],
+        b[PY * LANES + lb] - a[PY * LANES + la],
+        b[PZ * LANES + lb] - a[PZ * LANES + la],
+    )
     far = reach + ha + hb
     if dx * dx + dy * dy + dz * dz > far * far:
         return 0
@@ -129,7 +163,11 @@ def _pair(blocks: Any, ra: int, rb: int, scratch: Any) -> int:
         nx, ny, nz = 0.0, 0.0, 1.0
     # the point of contact on a's surface
     ra_ = a[CAPSULE_R * LANES + la]
-    px, py, pz = a[PX * LANES + la] + s * ax + ra_ * nx, a[PY * LANES + la] + s * ay + ra_ * ny, a[PZ * LANES + la] + s * az + ra_ * nz
+    px, py, pz = (
+        a[PX * LANES + la] + s * ax + ra_ * nx,
+        a[PY * LANES + la] + s * ay + ra_ * ny,
+        a[PZ * LANES + la] + s * az + ra_ * nz,
+    )
     ja, jb = scratch[0], scratch[1]
     va, ka = _lever(a, la, px, py, pz, nx, ny, nz, ja)
     vb, kb = _lever(b, lb, px, py, pz, nx, ny, nz, jb)

@@ -36,12 +36,26 @@ def shape_of(model: Model) -> Shape:
         b = model.box
         half = (b.length / 2, b.width / 2, b.height / 2)
         radius = min(half[1], half[2])
-        return Shape(0, half, math.hypot(*half), b.length * b.width * b.height, (b.length, b.width, b.height), (max(half[0] - radius, 0.0), radius))
+        return Shape(
+            0,
+            half,
+            math.hypot(*half),
+            b.length * b.width * b.height,
+            (b.length, b.width, b.height),
+            (max(half[0] - radius, 0.0), radius),
+        )
     if model.cylinder is not None:
         c = model.cylinder
         a = c.length / 2
         volume = math.pi * c.radius**2 * c.length
-        return Shape(1, (a, c.radius, c.radius), math.hypot(a, c.radius), volume, (c.length, 2 * c.radius, 2 * c.radius), (max(a - c.radius, 0.0), c.radius))
+        return Shape(
+            1,
+            (a, c.radius, c.radius),
+            math.hypot(a, c.radius),
+            volume,
+            (c.length, 2 * c.radius, 2 * c.radius),
+            (max(a - c.radius, 0.0), c.radius),
+        )
     assert model.sphere is not None
     radius = model.sphere.diameter / 2
     d = model.sphere.diameter
@@ -79,7 +93,9 @@ class Fleet:
         """The rows of one body, as a view."""
         return self._rows[row // r.LANES, :, row % r.LANES]
 
-    def add(self, row: int, model: Model, position: tuple[float, ...], attitude: tuple[float, ...], mooring: Mooring | None) -> None:
+    def add(
+        self, row: int, model: Model, position: tuple[float, ...], attitude: tuple[float, ...], mooring: Mooring | None
+    ) -> None:
         """Put a body at rest into a row."""
         shape = shape_of(model)
         rigid, added, about_o = mass_matrices(model)

@@ -38,7 +38,9 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
 
 
 @_njit
-def cylinder(half: float, radius: float, nx: float, ny: float, nz: float, d: float) -> tuple[float, float, float, float]:
+def cylinder(
+    half: float, radius: float, nx: float, ny: float, nz: float, d: float
+) -> tuple[float, float, float, float]:
     """(volume, mx, my, mz) under water of a cylinder along x.
 
     The submerged length over a point of the circular section is linear in the coordinate ``s`` along
@@ -60,7 +62,7 @@ def cylinder(half: float, radius: float, nx: float, ny: float, nz: float, d: flo
         s_full = -2.0 * radius if d < -a * half else 2.0 * radius
     p0, p1, p2 = _chord(s_dry, radius)
     q0, q1, q2 = _chord(s_full, radius)
-    e0, e1, e2 = _chord(radius, radius)
+    e0, e1, _ = _chord(radius, radius)
     # part with the whole length
     volume = length * (e0 - q0)
     ms = length * (e1 - q1)
@@ -76,7 +78,9 @@ def cylinder(half: float, radius: float, nx: float, ny: float, nz: float, d: flo
 
 
 @_njit
-def box(hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float) -> tuple[float, float, float, float]:
+def box(
+    hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
+) -> tuple[float, float, float, float]:
     """(volume, mx, my, mz) under water of a box about the origin.
 
     Each face is clipped by the plane and joined to a point of the plane: the tetrahedra of the

@@ -63,10 +63,10 @@ from wavesim_server.dynamics.rows import (
     T_C,
     T_H,
     TAU,
-    U,
     WEIGHT,
     X0,
     K,
+    U,
 )
 
 _njit = nb.njit(cache=True, error_model="numpy")
@@ -82,7 +82,14 @@ def _at(b: Any, row: int, lane: int) -> float:
 def _row(b: Any, row: int, lane: int, x0: float, x1: float, x2: float, x3: float, x4: float, x5: float) -> float:
     """One row of a 6x6 matrix times a vector."""
     o = row * LANES + lane
-    return b[o] * x0 + b[o + LANES] * x1 + b[o + 2 * LANES] * x2 + b[o + 3 * LANES] * x3 + b[o + 4 * LANES] * x4 + b[o + 5 * LANES] * x5
+    return (
+        b[o] * x0
+        + b[o + LANES] * x1
+        + b[o + 2 * LANES] * x2
+        + b[o + 3 * LANES] * x3
+        + b[o + 4 * LANES] * x4
+        + b[o + 5 * LANES] * x5
+    )
 
 
 @_inline
@@ -93,7 +100,24 @@ def _row3(b: Any, row: int, lane: int, x0: float, x1: float, x2: float) -> float
 
 
 @_inline
-def _drag(b: Any, i: int, lane: int, s: float, u: float, v: float, w: float, p: float, q: float, r: float, au: float, av: float, aw: float, ap: float, aq: float, ar: float) -> float:
+def _drag(
+    b: Any,
+    i: int,
+    lane: int,
+    s: float,
+    u: float,
+    v: float,
+    w: float,
+    p: float,
+    q: float,
+    r: float,
+    au: float,
+    av: float,
+    aw: float,
+    ap: float,
+    aq: float,
+    ar: float,
+) -> float:
     """Row i of (D_L + s L + D_Q abs) nu_r."""
     o = (DL + 6 * i) * LANES + lane
     f = (LIFT + 6 * i) * LANES + lane
@@ -211,7 +235,10 @@ def actuator_forces(b: Any, thrusters: int, fins: int) -> None:
             f3 = _fin(b, 3, l, u, v, w, p, q, r)
             for i in range(6):
                 b[(TAU + i) * LANES + l] += (
-                    _at(b, F_H + i, l) * f0 + _at(b, F_H + 6 + i, l) * f1 + _at(b, F_H + 12 + i, l) * f2 + _at(b, F_H + 18 + i, l) * f3
+                    _at(b, F_H + i, l) * f0
+                    + _at(b, F_H + 6 + i, l) * f1
+                    + _at(b, F_H + 12 + i, l) * f2
+                    + _at(b, F_H + 18 + i, l) * f3
                 )
 
 
@@ -282,7 +309,11 @@ def derivative(b: Any) -> None:
         fm += lz * r31 - lx * r33
         fn += lx * r32 - ly * r31
         # mooring line, at the origin of the body
-        dx, dy, dz = _at(b, MOOR, l) - _at(b, PX, l), _at(b, MOOR + 1, l) - _at(b, PY, l), _at(b, MOOR + 2, l) - _at(b, PZ, l)
+        dx, dy, dz = (
+            _at(b, MOOR, l) - _at(b, PX, l),
+            _at(b, MOOR + 1, l) - _at(b, PY, l),
+            _at(b, MOOR + 2, l) - _at(b, PZ, l),
+        )
         dist = math.sqrt(dx * dx + dy * dy + dz * dz) + 1e-12
         stretch = dist - _at(b, MOOR + 3, l)
         pull = _at(b, MOOR + 4, l) * stretch - _at(b, MOOR + 5, l) * (dx * xd + dy * yd + dz * zd) / dist

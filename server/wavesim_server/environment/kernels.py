@@ -57,9 +57,13 @@ def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
     bed = world.bed
     bumps = np.array([[b.height, b.north, b.east, b.alpha, b.beta] for b in bed.bump]).reshape(-1, 5)
     steep = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
-    slope = math.hypot(bed.slope_north, bed.slope_east) + sum(abs(b.height) * max(b.alpha, b.beta) * steep for b in bed.bump)
+    slope = math.hypot(bed.slope_north, bed.slope_east) + sum(
+        abs(b.height) * max(b.alpha, b.beta) * steep for b in bed.bump
+    )
     empty = np.zeros((0, 3), np.int64)
-    return Bed(np.array([bed.depth, bed.slope_north, bed.slope_east]), bumps, slope, False), Net(np.zeros((0, 3)), empty, empty)
+    return Bed(np.array([bed.depth, bed.slope_north, bed.slope_east]), bumps, slope, False), Net(
+        np.zeros((0, 3)), empty, empty
+    )
 
 
 def flow_of(loaded: Loaded, water: Water) -> Flow:

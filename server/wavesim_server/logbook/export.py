@@ -21,7 +21,15 @@ def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
         folder.mkdir(parents=True, exist_ok=True)
         for topic, series in sorted(found.series.items()):
             columns, values = _flat(series.records)
-            yield _write(folder, topic, ["time_ns", *columns], ([t, *v] for t, v in zip(series.time_ns.tolist(), values, strict=True))), len(series.time_ns)
+            yield (
+                _write(
+                    folder,
+                    topic,
+                    ["time_ns", *columns],
+                    ([t, *v] for t, v in zip(series.time_ns.tolist(), values, strict=True)),
+                ),
+                len(series.time_ns),
+            )
         for topic, messages in found.json.items():
             yield _write(folder, topic, ["time_ns", "json"], ([t, json.dumps(m)] for t, m in messages)), len(messages)
     except OSError as error:

@@ -19,7 +19,10 @@ def exchanges(log: Log) -> Any:
     ``reported_ns`` (by the instrument), ``turn_ns`` (from the query's arrival to the reply), ``out`` and
     ``back``: true lengths of the legs in m.
     """
-    kind = np.dtype([(n, "i8") for n in ("row", "beacon", "query", "reply", "asked_ns", "heard_ns", "reported_ns", "turn_ns")] + [("out", "f8"), ("back", "f8")])
+    kind = np.dtype(
+        [(n, "i8") for n in ("row", "beacon", "query", "reply", "asked_ns", "heard_ns", "reported_ns", "turn_ns")]
+        + [("out", "f8"), ("back", "f8")]
+    )
     receptions = log.get("/acoustics/reception", RECEPTION).records
     heard = receptions[receptions["outcome"] == Outcome.HEARD]
     outward = {(int(r["id"]), int(r["receiver"])): r for r in heard}
@@ -29,7 +32,20 @@ def exchanges(log: Log) -> Any:
         if first is None or r["receiver"] != first["source"]:
             continue
         turn = int(r["emission_ns"]) - int(first["arrival_ns"])
-        found.append((r["receiver"], r["source"], r["query"], r["id"], first["emission_ns"], r["arrival_ns"], r["reported_ns"], turn, first["range"], r["range"]))
+        found.append(
+            (
+                r["receiver"],
+                r["source"],
+                r["query"],
+                r["id"],
+                first["emission_ns"],
+                r["arrival_ns"],
+                r["reported_ns"],
+                turn,
+                first["range"],
+                r["range"],
+            )
+        )
     return np.array(found, kind)
 
 
@@ -61,7 +77,9 @@ def make(path: Path) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "name": name,
             "model": body["model"],
-            "distance_m": round(float(np.linalg.norm(np.diff(track, axis=0), axis=1).sum()), 1) if len(track) > 1 else 0.0,
+            "distance_m": round(float(np.linalg.norm(np.diff(track, axis=0), axis=1).sum()), 1)
+            if len(track) > 1
+            else 0.0,
             "sent": int(((sent["source"] == row) & (sent["outcome"] == 0)).sum()),
             "not_sent": int(((sent["source"] == row) & (sent["outcome"] != 0)).sum()),
             "heard": int((mine["outcome"] == 0).sum()),
@@ -82,7 +100,13 @@ def make(path: Path) -> dict[str, Any]:
                 "dead_reckoning_end_m": round(float(dead[-1]), 2),
             }
         vehicles.append(entry)
-    return {"log": str(path), "duration_s": log.end_ns * 1e-9, "seed": log.metadata.get("seed"), "content_hash": log.content_hash, "vehicles": vehicles}
+    return {
+        "log": str(path),
+        "duration_s": log.end_ns * 1e-9,
+        "seed": log.metadata.get("seed"),
+        "content_hash": log.content_hash,
+        "vehicles": vehicles,
+    }
 
 
 def _sound_speed(log: Log) -> float:
@@ -97,7 +121,12 @@ def _sound_speed(log: Log) -> float:
 def text(table: dict[str, Any]) -> str:
     """The table for people."""
     head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
-    lines = [f"{table['duration_s']:.0f} s simulated" + (f" in {table['wall_s']:.1f} s ({table['realtime_factor']:.0f} x real time)" if "wall_s" in table else ""), "", head]
+    lines = [
+        f"{table['duration_s']:.0f} s simulated"
+        + (f" in {table['wall_s']:.1f} s ({table['realtime_factor']:.0f} x real time)" if "wall_s" in table else ""),
+        "",
+        head,
+    ]
     reasons: Counter[str] = Counter()
     for v in table["vehicles"]:
         reasons.update(v["lost"])

@@ -54,7 +54,9 @@ class LogWriter:
         except OSError as error:
             raise LogError(f"cannot write the log {path}: {error.strerror}") from None
         config = loaded.config
-        rate = config.log.state_rate * max(1, len(config.fleet.bodies)) * (STATE.dtype.itemsize + ACTUATION.dtype.itemsize)
+        rate = (
+            config.log.state_rate * max(1, len(config.fleet.bodies)) * (STATE.dtype.itemsize + ACTUATION.dtype.itemsize)
+        )
         chunk = int(min(max(rate * 0.5, 1024), 65536))
         self._writer = Writer(self._file, chunk_size=chunk, compression=CompressionType.ZSTD)
         self._writer.start(profile="ros2", library="wavesim")
@@ -90,7 +92,9 @@ class LogWriter:
             if name not in self._schemas:
                 encoding, data = ("ros2msg", ros2msg(table).encode()) if table else ("jsonschema", _JSON_SCHEMA)
                 self._schemas[name] = self._writer.register_schema(name, encoding, data)
-            self._channels[topic] = self._writer.register_channel(topic, "cdr" if table else "json", self._schemas[name])
+            self._channels[topic] = self._writer.register_channel(
+                topic, "cdr" if table else "json", self._schemas[name]
+            )
             self._counts[topic] = 0
         return self._channels[topic]
 
@@ -150,7 +154,7 @@ class LogWriter:
         """Write the index and close."""
         try:
             if not self._failed:
-                self._writer.finish()
+                self._writer.finish()  # type: ignore[no-untyped-call]
         except OSError as error:
             self._failed = f"the log stopped: {error.strerror}"
         self._file.close()

@@ -22,7 +22,7 @@ def parse(command: dict[str, Any]) -> tuple[str, float | int | None, str]:
     if not name:
         return verb, None, ""
     value = command.get(name)
-    if type(value) not in (int, float) or not math.isfinite(value):
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         return verb, None, f"'{verb}' needs {name}=NUMBER"
     if verb == "step" and (value != int(value) or not 1 <= value <= 10_000_000):
         return verb, None, "a step is 1 to 10 000 000 whole ticks"

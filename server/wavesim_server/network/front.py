@@ -51,7 +51,9 @@ class Step:
 class Front:
     """Everything between the socket and the rings."""
 
-    def __init__(self, loaded: Loaded, name: str, seed: int, commands_fd: int, events_fd: int, log: LogWriter | None) -> None:
+    def __init__(
+        self, loaded: Loaded, name: str, seed: int, commands_fd: int, events_fd: int, log: LogWriter | None
+    ) -> None:
         self.loaded, self.config, self.name, self.seed, self.log = loaded, loaded.config, name, seed, log
         self.areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
         commands, events = ring_names(name)
@@ -87,7 +89,8 @@ class Front:
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
         tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._housekeeping())]
         ended = asyncio.create_task(self._ended.wait())
-        done, _ = await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
+        failed = [t for t in tasks if t.done() and t.exception() is not None]
         for session in list(self.sessions.by_token.values()):
             self.sessions.bye(session, "the server shuts down")
         await self._flush()
@@ -99,9 +102,8 @@ class Front:
         if self.log is not None:
             self.log.close()
         self.queue.close()
-        for task in done:
-            if task is not ended and task.exception() is not None:
-                raise task.exception()  # type: ignore[misc]
+        for task in failed:
+            task.result()
 
     async def _receive(self) -> None:
         assert self.udp is not None
@@ -132,7 +134,9 @@ class Front:
             self._push_backlog()
             await self._flush()
             states = [s.next_state for s in self.sessions.by_token.values() if not s.join.lockstep_ns]
-            await asyncio.sleep(max(0.001, min(HOUSEKEEPING_S, *(t - time.monotonic() for t in states))) if states else HOUSEKEEPING_S)
+            await asyncio.sleep(
+                max(0.001, min(HOUSEKEEPING_S, *(t - time.monotonic() for t in states))) if states else HOUSEKEEPING_S
+            )
 
     def _tell(self, command: Command, *arguments: Any) -> None:
         """Hand a command to the engine, in order, never blocking."""
@@ -152,11 +156,17 @@ class Front:
         if row is not None:
             body = self.config.fleet.bodies[row]
             if body.client == "none":
-                raise server.Refused(Refusal.NAME_IN_USE, f"'{join.name}' is a body without a client (client=\"none\" in the configuration)")
+                raise server.Refused(
+                    Refusal.NAME_IN_USE,
+                    f"'{join.name}' is a body without a client (client=\"none\" in the configuration)",
+                )
             truth = body.truth == "full"
         else:
             if not join.model:
-                raise server.Refused(Refusal.UNKNOWN_NAME, f"the configuration has no body '{join.name}', and no model was named for a new one")
+                raise server.Refused(
+                    Refusal.UNKNOWN_NAME,
+                    f"the configuration has no body '{join.name}', and no model was named for a new one",
+                )
             try:
                 self.loaded.model(join.model)
             except ConfigError as error:
@@ -170,7 +180,9 @@ class Front:
             if row is None:
                 raise server.Refused(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
         if join.lockstep_ns < 0 or join.lockstep_ns % self.step_ns:
-            raise server.Refused(Refusal.BAD_VALUE, f"lockstep_ns {join.lockstep_ns} is no multiple of the time step, {self.step_ns} ns")
+            raise server.Refused(
+                Refusal.BAD_VALUE, f"lockstep_ns {join.lockstep_ns} is no multiple of the time step, {self.step_ns} ns"
+            )
         period = join.state_period_ns * 1e-9 if join.state_period_ns > 0 else 1.0 / self.config.network.state_rate
         period = max(period, 1e-3)
         clock = self._clock()
@@ -222,7 +234,11 @@ class Front:
             return
         frequency, level = float(item[1]), item[2]
         if not 1.0 <= frequency <= 1e6 or (level is not None and not 0.0 <= level <= 260.0):
-            self._refuse(session, number, f"frequency {frequency:g} Hz (1 Hz to 1 MHz) or level {level} dB (0 to 260) is out of range")
+            self._refuse(
+                session,
+                number,
+                f"frequency {frequency:g} Hz (1 Hz to 1 MHz) or level {level} dB (0 to 260) is out of range",
+            )
         elif session.join.lockstep_ns:
             self.pings.setdefault(row, []).append([frequency, level, number])
         else:
@@ -247,11 +263,15 @@ class Front:
             self._ask(self.by_row[row], tick, snapshot)
         self._release_if_complete()
 
-    def _ask(self, session: Session, tick: int, snapshot: tuple[Record, Record, dict[str, Record]] | None = None) -> None:
+    def _ask(
+        self, session: Session, tick: int, snapshot: tuple[Record, Record, dict[str, Record]] | None = None
+    ) -> None:
         state = self._state_body(session, tick, snapshot or self._states())
         self.sessions.step(session, state, time.monotonic())
 
-    def _answered(self, row: int, tick: int, command: list[float | None] | None, estimate: list[float | None] | None) -> None:
+    def _answered(
+        self, row: int, tick: int, command: list[float | None] | None, estimate: list[float | None] | None
+    ) -> None:
         self.dismissed.discard(row)
         if self.step is not None and self.step.tick == tick:
             self.step.answers[row] = (command, estimate)
@@ -306,7 +326,9 @@ class Front:
         tick = int(self._clock()["tick"])
         for session in due:
             behind = now - session.next_state
-            session.next_state = now + session.admission.state_period - (behind if behind < session.admission.state_period else 0.0)
+            session.next_state = (
+                now + session.admission.state_period - (behind if behind < session.admission.state_period else 0.0)
+            )
             self.sessions.send(session, Type.STATE, self._state_body(session, tick, snapshot))
 
     def _publish_clients(self, now: float) -> None:
@@ -319,7 +341,23 @@ class Front:
             kind = self._type(s)
             r = s.rtt
             rows[row] = np.array(
-                (1, kind, s.name.encode(), s.address[0].encode(), s.address[1], s.join.lockstep_ns, now - s.last_heard, r.last, r.mean, r.least, r.greatest, r.sent, r.replies, s.datagrams_in, s.datagrams_out),
+                (
+                    1,
+                    kind,
+                    s.name.encode(),
+                    s.address[0].encode(),
+                    s.address[1],
+                    s.join.lockstep_ns,
+                    now - s.last_heard,
+                    r.last,
+                    r.mean,
+                    r.least,
+                    r.greatest,
+                    r.sent,
+                    r.replies,
+                    s.datagrams_in,
+                    s.datagrams_out,
+                ),
                 CLIENTS.dtype,
             )
         table.publish(rows, int(self._clock()["tick"]))
@@ -371,7 +409,9 @@ class Front:
             if session is None:
                 continue
             if s["outcome"] == Outcome.HEARD:
-                event = codec.event(WireEvent.SENT, int(s["id"]), int(s["emission_ns"]), float(s["frequency"]), float(s["source_level"]))
+                event = codec.event(
+                    WireEvent.SENT, int(s["id"]), int(s["emission_ns"]), float(s["frequency"]), float(s["source_level"])
+                )
             else:
                 event = codec.event(WireEvent.REQUEST_REFUSED, 0, "the transducer was recharging; nothing was sent")
             self._push_event(session, event)
@@ -379,7 +419,9 @@ class Front:
             session = self.by_row.get(int(r["receiver"])) if r["outcome"] == Outcome.HEARD else None
             if session is not None:
                 values = [int(r[k]) for k in ("reported_ns", "id", "query", "emission_ns")]
-                self._push_event(session, codec.event(WireEvent.RECEPTION, *values, float(r["frequency"]), float(r["level"])))
+                self._push_event(
+                    session, codec.event(WireEvent.RECEPTION, *values, float(r["frequency"]), float(r["level"]))
+                )
 
     def _push_event(self, session: Session, event: list[Any]) -> None:
         try:

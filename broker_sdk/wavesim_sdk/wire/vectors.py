@@ -1,0 +1,52 @@
+"""Test vectors of the wire protocol: one datagram of each type."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from wavesim_sdk.wire.codec import encode
+from wavesim_sdk.wire.messages import Type
+
+TOKEN = 0x1122334455667788
+_MOTION = [1.5, -2.0, 10.0, 1.0, 0.0, 0.0, 0.0, 1.25, 0.0, 0.5, 0.0, 0.0, 0.125, 1.0, 0.0, 0.5]
+_STATE = [250, 1_000_000_000, 1, _MOTION, [9.5, *[0.0] * 7, 0.25, 0.25, 0.0, 0.0], {"ctd": [1_000_000_000, 11.5, 15.25, 4.25, 35.5]}]
+_COOKIE = bytes(range(16))
+
+#: (type, token, sequence, ack, body)
+VECTORS: list[tuple[Type, int, int, int, list[Any]]] = [
+    (Type.HELLO, 0, 1, 0, [7, bytes(64)]),
+    (Type.CHALLENGE, 0, 0, 0, [7, _COOKIE]),
+    (Type.JOIN, 0, 2, 0, [_COOKIE, 7, "lauv", "", [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 100_000_000, 0, 0]),
+    (Type.WELCOME, TOKEN, 1, 0, [7, 3, 4_000_000, 1500.0, 0, 0, 50_000_000, 5.0]),
+    (Type.REFUSE, 0, 0, 0, [7, 2, "'lauv' is in use"]),
+    (Type.ACTUATE, TOKEN, 3, 0, [[9.5, None, None, None, None, None, None, None, 0.25, 0.25]]),
+    (Type.REQUESTS, TOKEN, 4, 0, [1, [[1, 25000.0, None], [1, 26000.0, 180.0]]]),
+    (Type.DONE, TOKEN, 5, 2, [250, 2, [9.5], None]),
+    (Type.KEEPALIVE_REPLY, TOKEN, 6, 2, [12]),
+    (Type.LEAVE, TOKEN, 7, 2, []),
+    (Type.ESTIMATE, TOKEN, 8, 2, [[1.0, 2.0, 3.0, 0.5, 0.5, 0.1, 1.5, 2.5, 3.0, None]]),
+    (Type.ACK, TOKEN, 9, 2, []),
+    (Type.STATE, TOKEN, 2, 0, _STATE),
+    (Type.EVENTS, TOKEN, 3, 1, [1, [[2, 5, 1_000_000_000, 25000.0, 188.0], [1, 1_350_000_000, 6, 5, 1_200_000_000, 26000.0, 131.5], [4, 2, 1_400_000_000]]]),
+    (Type.STEP, TOKEN, 4, 1, [*_STATE[:3], None, *_STATE[4:], 3]),
+    (Type.KEEPALIVE, TOKEN, 5, 1, [12]),
+    (Type.BYE, TOKEN, 6, 1, ["the server shuts down"]),
+]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"bin": value.hex()}
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    return {k: _plain(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def markdown() -> str:
+    """The vectors as the lines of docs/PROTOCOL.md."""
+    lines = ["```"]
+    for kind, token, sequence, ack, body in VECTORS:
+        meaning = {"type": kind.value, "token": token, "sequence": sequence, "ack": ack, "body": _plain(body)}
+        lines.append(f"{kind.name} {encode(kind, body, token, sequence, ack).hex()} {json.dumps(meaning)}")
+    return "\n".join([*lines, "```"])

@@ -1,0 +1,57 @@
+"""Write the generated parts of the documents; with --check, only say what is out of date."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from wavesim_sdk import mailbox, tables
+from wavesim_sdk.config import export
+from wavesim_sdk.wire import messages, vectors
+
+ROOT = Path(__file__).parent.parent
+
+
+def between(text: str, name: str, content: str) -> str:
+    """Replace what stands between <!-- name:begin --> and <!-- name:end -->."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    if not pattern.search(text):
+        raise SystemExit(f"no place '{name}'")
+    return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file and what it should hold."""
+    protocol = (ROOT / "docs/PROTOCOL.md").read_text()
+    for name, content in {**messages.markdown(), "vectors": vectors.markdown()}.items():
+        protocol = between(protocol, name, content)
+    shared = (ROOT / "docs/SHARED_MEMORY.md").read_text()
+    return {
+        ROOT / "docs/PROTOCOL.md": protocol,
+        ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.markdown()),
+        ROOT / "docs/CONFIG.md": export.markdown(),
+        ROOT / "docs/wavesim.xsd": export.xsd().decode(),
+        ROOT / "examples/mailbox-c/wavesim_mailbox.h": mailbox.c_header(),
+    }
+
+
+def main() -> int:
+    check = "--check" in sys.argv
+    stale = 0
+    for path, text in pages().items():
+        if path.exists() and path.read_text() == text:
+            continue
+        stale += 1
+        if check:
+            print(f"{path.relative_to(ROOT)} is out of date; run `make docs`")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(f"wrote {path.relative_to(ROOT)}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+/* Made by `python -m wavesim_sdk.mailbox`; do not edit by hand. */
+#ifndef WAVESIM_MAILBOX_H
+#define WAVESIM_MAILBOX_H
+
+#include <stdint.h>
+
+#define WAVESIM_MESSAGE_BYTES 1024
+enum wavesim_kind { WAVESIM_STATE = 1, WAVESIM_RECEPTION = 2, WAVESIM_RUN_STATE = 3 };
+
+struct wavesim_head {
+    int32_t kind;
+    int32_t bytes;
+};
+
+/* State message of the mailbox. */
+struct wavesim_mailbox_state {
+    int64_t tick; /* Tick that the row belongs to. */
+    int64_t time_ns; /* Simulation time since the start. [ns] */
+    double p_WB_W[3]; /* Position of the body origin in W. [m] */
+    double q_WB[4]; /* Attitude quaternion, scalar first. */
+    double v_WB_B[3]; /* Velocity over ground, in B. [m/s] */
+    double w_WB_B[3]; /* Angular velocity, in B. [rad/s] */
+    double v_FB_B[3]; /* Velocity through the water, in B. [m/s] */
+    double actuation[12]; /* Actual actuation: thrusters 0..7, fins 8..11. [N, 1/s or rad] */
+};
+
+/* Reception message of the mailbox. */
+struct wavesim_mailbox_reception {
+    int64_t id; /* Number of the signal. */
+    int64_t query; /* Number of the signal that it answers; 0 = none. */
+    int64_t emission_ns; /* Emission. [ns] */
+    int64_t reception_ns; /* Reception, by the receiver's instrument. [ns] */
+    double frequency; /* Carrier. [Hz] */
+    double level; /* Received level. [dB re 1 uPa] */
+};
+
+#endif

@@ -1,0 +1,294 @@
+"""The pictures of a run, drawn from its log alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from wavesim_sdk.frames import euler
+from wavesim_sdk.log import Log, read
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, SENSORS, STATE
+
+COLOURS = ("#d1495b", "#00798c", "#edae49", "#6a4c93", "#30638e", "#8c564b")
+INK, FAINT = "#22313f", "#8395a7"
+_STYLE: Any = {
+    "figure.dpi": 130,
+    "font.size": 9,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titleweight": "bold",
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#dfe6ec",
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+}
+
+
+class Run:
+    """A log with what all pictures need."""
+
+    def __init__(self, path: Path) -> None:
+        self.log: Log = read(path)
+        bodies = sorted(self.log.bodies.items())
+        self.vehicles = [b["name"] for _, b in bodies if b["type"] != "buoy"]
+        self.buoys = [b["name"] for _, b in bodies if b["type"] == "buoy"]
+        self.rows = {b["name"]: row for row, b in bodies}
+        self.colour = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(self.vehicles)}
+        self.navigators = [n for n in self.vehicles if f"/estimate/{n}" in self.log.series]
+
+    def state(self, name: str) -> Any:
+        return self.log.get(f"/state/{name}", STATE)
+
+    def title(self) -> str:
+        m = self.log.metadata
+        return f"{m.get('server', '?')}, {self.log.end_ns * 1e-9:.0f} s, seed {m.get('seed', '?')}"
+
+
+def draw(path: Path, folder: Path) -> list[Path]:
+    """Draw every picture that the log has data for; returns their paths."""
+    run = Run(path)
+    pictures = {"tracks": tracks, "navigation": navigation, "ctd": ctd, "motion": motion}
+    made: list[Path] = []
+    folder.mkdir(parents=True, exist_ok=True)
+    with plt.rc_context(_STYLE):
+        for name, make in pictures.items():
+            figure = make(run)
+            if figure is None:
+                continue
+            target = folder / f"{name}.png"
+            figure.savefig(target, bbox_inches="tight", facecolor="white")
+            plt.close(figure)
+            made.append(target)
+    return made
+
+
+def tracks(run: Run) -> Figure | None:
+    """Tracks, true and estimated, over the sea bed; depth along the way beneath."""
+    if not run.vehicles:
+        return None
+    figure = plt.figure(figsize=(10, 11.2))
+    grid = figure.add_gridspec(2, 2, width_ratios=(1, 0.03), height_ratios=(4, 1.15), hspace=0.18, wspace=0.04)
+    chart, profile = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+    _bed(run, chart, figure.add_subplot(grid[0, 1]))
+    ends: list[Any] = []
+    for name in run.vehicles:
+        p = run.state(name).records["p_WB_W"]
+        if not len(p):
+            continue
+        colour = run.colour[name]
+        chart.plot(p[:, 1], p[:, 0], color=colour, lw=1.8, label=f"{name}: true", zorder=4)
+        chart.plot(p[0, 1], p[0, 0], "o", color=colour, ms=6, mec="white", zorder=6)
+        chart.plot(p[-1, 1], p[-1, 0], "s", color=colour, ms=6, mec="white", zorder=6)
+        ends.append(p)
+        if name in run.navigators:
+            e = run.log.get(f"/estimate/{name}", ESTIMATE).records
+            chart.plot(
+                e["p_WB_W"][:, 1],
+                e["p_WB_W"][:, 0],
+                color="black",
+                lw=0.7,
+                ls=(0, (4, 3)),
+                zorder=5,
+                label=f"{name}: acoustic navigation",
+            )
+            chart.plot(
+                e["dead_reckoning_W"][:, 1],
+                e["dead_reckoning_W"][:, 0],
+                color=colour,
+                lw=1.1,
+                ls=":",
+                zorder=3,
+                label=f"{name}: dead reckoning alone",
+            )
+        time = run.state(name).time_ns * 1e-9
+        profile.plot(time, p[:, 2], color=colour, label=name)
+        _bottom_under(run, profile, name, colour)
+    for name in run.buoys:
+        p = run.state(name).records["p_WB_W"]
+        if len(p):
+            chart.plot(p[-1, 1], p[-1, 0], marker="^", ms=9, color="#f7b801", mec=INK, ls="", zorder=7)
+            chart.annotate(
+                name,
+                (p[-1, 1], p[-1, 0]),
+                textcoords="offset points",
+                xytext=(8, 6),
+                color=INK,
+                fontsize=8,
+                zorder=8,
+                bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.7},
+            )
+    chart.set_aspect("equal")
+    chart.set_xlabel("east (m)")
+    chart.set_ylabel("north (m)")
+    chart.set_title(f"Tracks over the sea bed ({run.title()})")
+    figure.legend(
+        *chart.get_legend_handles_labels(), loc="upper center", bbox_to_anchor=(0.5, 0.065), ncols=3, fontsize=8
+    )
+    profile.invert_yaxis()
+    profile.set_xlabel("time (s)")
+    profile.set_ylabel("depth (m)")
+    profile.set_title("Depth, and the sea bed under each vehicle as its echosounder saw it (dots)")
+    return figure
+
+
+def _bed(run: Run, chart: Axes, bar: Axes) -> None:
+    """Filled depth contours."""
+    message = next((m for _, m in run.log.json.get("/world/bed", [])), None)
+    if message is None:
+        bar.axis("off")
+        return
+    depth = np.array([[np.nan if d is None else d for d in row] for row in message["depth"]])
+    low, high = np.nanmin(depth), np.nanmax(depth)
+    levels = np.linspace(low, high if high > low else low + 1.0, 25)
+    filled = chart.contourf(message["east"], message["north"], depth, levels=levels, cmap="GnBu", alpha=0.85)
+    if high > low:
+        lines = chart.contour(
+            message["east"], message["north"], depth, levels=levels[::4], colors="white", linewidths=0.5
+        )
+        chart.clabel(lines, fmt="%.0f m", fontsize=6.5)
+    colours = chart.figure.colorbar(filled, cax=bar, ticks=MaxNLocator(8), format="%.0f")
+    colours.set_label("depth of the sea bed (m)")
+    colours.ax.invert_yaxis()
+    chart.set_xlim(message["east"][0], message["east"][-1])
+    chart.set_ylim(message["north"][0], message["north"][-1])
+    chart.grid(False)
+
+
+def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> None:
+    echo = run.log.get(f"/sensor/echosounder/{name}", SENSORS["echosounder"])
+    good = echo.records["valid"] == 1
+    state = run.state(name)
+    if good.any() and len(state.time_ns) > 1:
+        at = echo.records["time_ns"][good]
+        depth = np.interp(at, state.time_ns, state.records["p_WB_W"][:, 2])
+        profile.plot(at * 1e-9, depth + echo.records["range"][good], ".", ms=1.2, color=colour, alpha=0.5)
+
+
+def navigation(run: Run) -> Figure | None:
+    """Navigation error against dead reckoning, and range residuals."""
+    if not run.navigators:
+        return None
+    figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.4), width_ratios=(3, 1))
+    error, spread, residual, histogram = axes[0, 0], axes[0, 1], axes[1, 0], axes[1, 1]
+    for name in run.navigators:
+        colour = run.colour[name]
+        estimate, state = run.log.get(f"/estimate/{name}", ESTIMATE), run.state(name)
+        both, i, k = np.intersect1d(estimate.time_ns, state.time_ns, return_indices=True)
+        true = state.records["p_WB_W"][k][:, :2]
+        nav = np.linalg.norm(estimate.records["p_WB_W"][i][:, :2] - true, axis=1)
+        dead = np.linalg.norm(estimate.records["dead_reckoning_W"][i][:, :2] - true, axis=1)
+        t = both * 1e-9
+        error.semilogy(t, np.maximum(dead, 1e-2), color=colour, ls=":", label=f"{name}: dead reckoning")
+        error.semilogy(t, np.maximum(nav, 1e-2), color=colour, lw=0.9, label=f"{name}: acoustic")
+        good = np.isfinite(nav)
+        spread.plot(np.sort(nav[good]), np.linspace(0, 100, int(good.sum())), color=colour)
+        inn = estimate.records["innovation"]
+        has = np.isfinite(inn)
+        residual.plot(estimate.time_ns[has] * 1e-9, inn[has], ".", ms=2.5, color=colour, alpha=0.7, label=name)
+        if has.any():
+            limit = max(1.0, float(np.percentile(np.abs(inn[has]), 99.5)))
+            histogram.hist(
+                np.clip(inn[has], -limit, limit), bins=50, color=colour, alpha=0.55, orientation="horizontal"
+            )
+    error.axhline(3.0, color=FAINT, lw=0.8)
+    error.text(error.get_xlim()[1], 3.1, "3 m ", ha="right", va="bottom", color=FAINT, fontsize=8)
+    error.set_title(f"Horizontal position error ({run.title()})")
+    error.set_ylabel("error (m)")
+    error.legend(ncols=2, fontsize=8)
+    spread.set_title("Distribution")
+    spread.set_xlabel("error (m)")
+    spread.set_ylabel("% of the time below")
+    residual.set_title("Round-trip range residuals (measured minus expected by the filter)")
+    residual.set_xlabel("time (s)")
+    residual.set_ylabel("residual (m)")
+    residual.legend(fontsize=8, markerscale=3)
+    histogram.set_ylim(residual.get_ylim())
+    histogram.set_xlabel("count")
+    figure.tight_layout()
+    return figure
+
+
+def ctd(run: Run) -> Figure | None:
+    """What the CTDs measured against depth."""
+    table = SENSORS["ctd"]
+    names = [n for n in run.vehicles if len(run.log.get(f"/sensor/ctd/{n}", table).records)]
+    if not names:
+        return None
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 4.6), sharey=True)
+    columns = (
+        ("temperature", "temperature (C)"),
+        ("conductivity", "conductivity (S/m)"),
+        ("salinity", "practical salinity"),
+    )
+    for name in names:
+        sensor, state = run.log.get(f"/sensor/ctd/{name}", table), run.state(name)
+        good = sensor.records["valid"] == 1
+        values = sensor.records[good]
+        depth = np.interp(values["time_ns"], state.time_ns, state.records["p_WB_W"][:, 2])
+        for ax, (column, _) in zip(axes, columns, strict=True):
+            ax.plot(values[column], depth, ".", ms=1.5, alpha=0.5, color=run.colour[name], label=name)
+    for ax, (_, label) in zip(axes, columns, strict=True):
+        ax.set_xlabel(label)
+        ax.ticklabel_format(useOffset=False)
+    axes[0].invert_yaxis()
+    axes[0].set_ylabel("depth (m)")
+    axes[0].set_title(f"CTD ({run.title()})")
+    axes[0].legend(markerscale=6, fontsize=8)
+    figure.tight_layout()
+    return figure
+
+
+def motion(run: Run) -> Figure | None:
+    """Speed, attitude and actuation of each vehicle."""
+    names = [n for n in run.vehicles if len(run.state(n).records)]
+    if not names:
+        return None
+    figure, axes = plt.subplots(4, len(names), figsize=(3.9 * len(names), 8.2), sharex=True, squeeze=False)
+    for k, name in enumerate(names):
+        state = run.state(name)
+        t, s = state.time_ns * 1e-9, state.records
+        colour = run.colour[name]
+        speed, angle, thrust, fins = axes[:, k]
+        speed.plot(t, s["v_FB_B"][:, 0], color=colour, label="through the water")
+        speed.plot(t, np.linalg.norm(s["v_WB_B"], axis=1), color=FAINT, lw=0.8, label="over ground")
+        speed.set_title(name)
+        attitude = np.degrees(euler(s["q_WB"]))
+        angle.plot(t, attitude[:, 0], color=FAINT, lw=0.8, label="roll")
+        angle.plot(t, attitude[:, 1], color=colour, lw=0.9, label="pitch")
+        actuation = run.log.get(f"/actuation/{name}", ACTUATION)
+        actual = actuation.records["actual"]
+        ta = actuation.time_ns * 1e-9
+        for i in range(8):
+            if np.abs(actual[:, i]).max(initial=0.0) > 0.0:
+                thrust.plot(ta, actual[:, i], lw=0.9, color=(colour, INK)[i % 2], label=f"thruster {i}")
+        for i, label in ((8, "rudder"), (10, "planes")):
+            if np.abs(actual[:, i]).max(initial=0.0) > 0.0:
+                fins.plot(ta, np.degrees(actual[:, i]), lw=0.8, color=colour if i == 8 else INK, label=label)
+        if not fins.lines:
+            fins.text(0.5, 0.5, "no fins", transform=fins.transAxes, ha="center", color=FAINT)
+        fins.set_xlabel("time (s)")
+        for ax in (speed, angle, thrust, fins):
+            if ax.lines:
+                ax.legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=2, borderpad=0.1)
+    for ax, label in zip(axes[:, 0], ("speed (m/s)", "angle (deg)", "thrust (N)", "fin angle (deg)"), strict=True):
+        ax.set_ylabel(label)
+    figure.tight_layout()
+    return figure
