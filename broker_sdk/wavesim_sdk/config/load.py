@@ -110,14 +110,16 @@ def _parse(path: Path) -> tuple[Any, str]:
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
     )
+    broken: etree.XMLSyntaxError | None = None
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        line = error.lineno or 1
-        raise ConfigError(f"not well-formed XML: {error.msg}", str(path), line) from None
-    if root.getroottree().docinfo.internalDTD is not None:
-        line = data[: data.find(b"<!DOCTYPE")].count(b"\n") + 1
+        broken = error
+    if (broken and b"<!ENTITY" in data) or (not broken and root.getroottree().docinfo.internalDTD is not None):
+        line = data[: max(data.find(b"<!DOCTYPE"), 0)].count(b"\n") + 1
         raise ConfigError("document types and entities are not allowed; remove the <!DOCTYPE>", str(path), line)
+    if broken:
+        raise ConfigError(f"not well-formed XML: {broken.msg}", str(path), broken.lineno or 1)
     return root, data.decode("utf-8", "replace")
 
 

@@ -29,7 +29,7 @@ from wavesim_sdk.wire.messages import (
 )
 
 _HEADER = struct.Struct("<4sBBHQII")
-REASONS = ("size", "magic", "version", "flags", "type", "token", "address", "body", "fields", "old", "rate")
+REASONS = ("size", "magic", "version", "flags", "type", "token", "address", "body", "fields", "old")
 
 
 class Dropped(Exception):

@@ -1,0 +1,140 @@
+"""Fixtures: configurations, real servers in processes of their own, the folder of real data."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import posix_ipc
+import pytest
+
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.config import Loaded, load
+from wavesim_server.resources import wipe
+
+ROOT = Path(__file__).parent.parent
+CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Real data beside the project; in CI its absence is a failure."""
+    for folder in (Path(os.environ.get("WAVESIM_DATA", "")), ROOT.parent / "shared" / "data", ROOT.parent.parent / "shared" / "data"):
+        if folder.name and (folder / "dune").is_dir():
+            return folder
+    message = "the folder of real data (../shared/data, or $WAVESIM_DATA) is absent"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    """A server name that nobody else uses; whatever is left under it is removed."""
+    unique = f"t{os.getpid()}-{next(_numbers)}"
+    yield unique
+    left = wipe(unique)
+    assert left == [], f"the server left these behind: {left}"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Callable[..., Loaded]:
+    """Write a configuration from the text inside <wavesim> and read it."""
+
+    def make(inner: str, **attributes: str) -> Loaded:
+        head = "".join(f' {k}="{v}"' for k, v in attributes.items())
+        path = tmp_path / f"config{next(_numbers)}.xml"
+        path.write_text(f"<wavesim{head}>\n{inner}\n</wavesim>\n")
+        return load(path)
+
+    return make
+
+
+def wavesim(*arguments: str | Path, timeout: float = 120.0, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run([*CLI, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False, **options)  # type: ignore[call-overload,no-any-return]
+
+
+class Server:
+    """A real server in a process."""
+
+    def __init__(self, config_path: Path, name: str, *arguments: str) -> None:
+        self.name = name
+        self.process = subprocess.Popen(
+            [*CLI, "serve", str(config_path), "--name", name, "--port", "0", *arguments],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        if "on UDP" not in line:
+            self.process.wait(10)
+            raise AssertionError(f"the server did not start: {line}{self.process.stderr.read()}")
+        self.port = int(line.split("on UDP ")[1].split(";")[0].rpartition(":")[2])
+
+    def send(self, verb: str, **arguments: object) -> dict[str, object]:
+        with Commander(self.name) as commander:
+            reply = commander.send(verb, **arguments)
+        assert reply.ok, reply.text
+        return reply.data
+
+    def status(self) -> dict[str, object]:
+        return self.send("status")
+
+    def wait(self, condition: Callable[[dict[str, object]], bool], timeout: float = 30.0) -> dict[str, object]:
+        """Poll the status until the condition holds."""
+        limit = time.monotonic() + timeout
+        while time.monotonic() < limit:
+            status = self.status()
+            if condition(status):
+                return status
+            time.sleep(0.02)
+        raise AssertionError(f"timed out; last status: {status}")
+
+    def end(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(20)
+        if self.process.poll() is None:
+            self.process.kill()
+        return self.process.wait()
+
+
+@pytest.fixture
+def serve(name: str) -> Iterator[Callable[..., Server]]:
+    """Start servers; they are ended after the test."""
+    servers: list[Server] = []
+
+    def start(path: Path, *arguments: str) -> Server:
+        servers.append(Server(path, name, *arguments))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.end()
+        if server.process.stderr is not None:
+            server.process.stderr.close()
+
+
+@pytest.fixture
+def queue_name() -> Iterator[str]:
+    """A message queue name that is removed after the test."""
+    queue = f"/wavesim-test-{os.getpid()}-{next(_numbers)}"
+    yield queue
+    with contextlib.suppress(posix_ipc.ExistentialError):
+        posix_ipc.unlink_message_queue(queue)

@@ -1,0 +1,114 @@
+"""Shared memory: whole ticks only, under a writer that never pauses; refusals name both sides."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import signal
+import time
+
+import numpy as np
+import posix_ipc
+import pytest
+
+from wavesim_sdk import tables
+from wavesim_sdk.area import BEGUN, Area, alive, process_start
+from wavesim_sdk.attach import claim_lock
+from wavesim_sdk.errors import AttachError, NotRunning
+
+NAME = f"/wavesim.area-test-{os.getpid()}"
+
+
+@pytest.fixture
+def area() -> Area:
+    made = Area.create(NAME, [(tables.STATE, 100), (tables.CLOCK, 1)])
+    yield made
+    made.unlink()
+
+
+def _write_for_ever(name: str) -> None:
+    table = Area.attach(name, writable=True)["state"]
+    tick = 0
+    while True:
+        tick += 1
+        table.begin()["p_WB_W"][:] = tick
+        table.end(tick)
+
+
+def test_readers_never_see_half_a_tick(area: Area) -> None:
+    writer = mp.get_context("spawn").Process(target=_write_for_ever, args=(NAME,))
+    writer.start()
+    try:
+        limit = time.monotonic() + 30
+        while area["state"].header[BEGUN] == 0 and time.monotonic() < limit:
+            pass
+        seen = set()
+        for _ in range(20_000):
+            tick, rows = area["state"].snapshot()
+            assert (rows["p_WB_W"] == tick).all()
+            seen.add(tick)
+        assert len(seen) > 100
+    finally:
+        writer.kill()
+        writer.join()
+    tick, rows = area["state"].snapshot()
+    assert (rows["p_WB_W"] == tick).all(), "a writer killed inside a write leaves the last whole tick"
+
+
+def test_a_foreign_layout_is_refused_with_both_versions(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wavesim_sdk.area.layout_hash", lambda: "0" * 16)
+    with pytest.raises(AttachError, match=f"version 1 \\({tables.layout_hash()}\\), this program expects 1 \\(0000"):
+        Area.attach(NAME)
+
+
+def test_absent_damaged_and_orphaned(area: Area) -> None:
+    with pytest.raises(NotRunning, match="no server owns"):
+        Area.attach(NAME + "x")
+    area.header[6] += 1
+    with pytest.raises(NotRunning, match="is gone"):
+        Area.attach(NAME)
+    area.header[6] -= 1
+    area.header[0] = 0
+    with pytest.raises(AttachError, match="no WaVeSim area"):
+        Area.attach(NAME)
+
+
+def test_a_reader_cannot_write(area: Area) -> None:
+    reader = Area.attach(NAME)
+    with pytest.raises(ValueError, match="read-only"):
+        reader["state"].buffers[0]["p_WB_W"][0] = 1.0
+
+
+def test_process_identity() -> None:
+    assert alive(os.getpid(), process_start(os.getpid()))
+    assert not alive(os.getpid(), process_start(os.getpid()) + 1)
+    assert process_start(2**22 + 1) == 0
+
+
+def _die_inside(name: str) -> None:
+    with claim_lock(name):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_killed_inside_the_semaphore_stops_nobody() -> None:
+    name = f"claim-{os.getpid()}"
+    try:
+        child = mp.get_context("spawn").Process(target=_die_inside, args=(name,))
+        child.start()
+        child.join()
+        assert child.exitcode == -signal.SIGKILL
+        started = time.monotonic()
+        with claim_lock(name, timeout=0.3):
+            pass
+        with claim_lock(name, timeout=5.0):
+            pass
+        assert time.monotonic() - started < 3.0
+    finally:
+        posix_ipc.unlink_semaphore(f"/wavesim.{name}.claim")
+
+
+def test_tables_are_free_of_padding() -> None:
+    for t in (*tables.SIMULATION_TABLES, *tables.VEHICLE_TABLES, *tables.SENSORS.values(), *tables.RECORDS):
+        assert t.dtype.itemsize == sum(t.dtype[f.name].itemsize for f in t.fields)
+        assert t.dtype.itemsize % 8 == 0
+        assert np.dtype(t.dtype).isalignedstruct or all(o % 8 == 0 for _, o in t.dtype.fields.values())

@@ -1,0 +1,169 @@
+"""Every refusal of the configuration names file, line, what was found and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from wavesim_sdk import units
+from wavesim_sdk.config import Loaded, export, library, load
+from wavesim_sdk.errors import ConfigError
+
+BODY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "value"),
+    [
+        ("15 ms", "time", 0.015),
+        ("2 kn", "speed", 2 * 1852 / 3600),
+        ("90 deg", "angle", math.pi / 2),
+        ("-1.5e-3 1/m", "inverse length", -1.5e-3),
+        ("25 kHz", "frequency", 25e3),
+        ("5 dB/km", "attenuation", 0.005),
+        ("42.914 mS/cm", "conductivity", 4.2914),
+        ("7", "", 7.0),
+        ("1500 rpm", "rotation", 25.0),
+    ],
+)
+def test_quantities(text: str, quantity: str, value: float) -> None:
+    assert units.parse(text, quantity) == pytest.approx((value,), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "message"),
+    [
+        ("15", "time", "has no unit"),
+        ("15 m", "time", "no unit of time"),
+        ("15 s", "", "pure number"),
+        ("abc", "time", "not a number"),
+        ("1 2 s", "time", "2 number"),
+        ("1e999 s", "time", "not finite"),
+    ],
+)
+def test_bad_quantities(text: str, quantity: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        units.parse(text, quantity)
+
+
+def test_a_good_file(config: Callable[..., Loaded]) -> None:
+    loaded = config('<time step="20 ms"/>' + BODY, name="x")
+    assert loaded.config.time.step == 0.02
+    assert loaded.config.acoustics.sound_speed == 1500.0
+    assert loaded.config.fleet.bodies[0].position == (0.0, 0.0, 5.0)
+    assert len(loaded.digest) == 64
+
+
+@pytest.mark.parametrize(
+    ("inner", "message", "line"),
+    [
+        ('<time stepp="4 ms"/>', "<time> has no key 'stepp'; did you mean 'step'?", 2),
+        ("\n<tyme/>", "<wavesim> has no element <tyme>; did you mean 'time'?", 3),
+        ('<time step="4"/>', "has no unit; write one of s, ms", 2),
+        ('<time step="4 m"/>', "unit 'm' is no unit of time", 2),
+        ('<time step="4 s"/>', "4 s is above the greatest allowed, 0.1 s", 2),
+        ('<time pace="quick"/>', "'quick' is not allowed; allowed are: realtime, fast", 2),
+        ('<shared group="true"/>', "write yes or no", 2),
+        ('<network port="99999"/>', "above the greatest allowed", 2),
+        ('<network port="x"/>', "not a whole number", 2),
+        ("<time/><time/>", "may stand only once", 2),
+        ("hello", "holds text", 1),
+        ('<fleet><buoy name="b" model="bouy" position="0 0 5 m"/></fleet>', "there is no model 'bouy'; did you mean 'buoy'?", 2),
+        ('<fleet><buoy name="b" model="buoy"/></fleet>', "<buoy> needs the key 'position'", 2),
+        ('<fleet><vehicle name="b" model="buoy" position="0 0 5 m"/></fleet>', "write it as <buoy>", 2),
+        ('<fleet><buoy name="b c" model="buoy" position="0 0 5 m"/></fleet>', "use 1 to 31 letters", 2),
+        (BODY.replace("</fleet>", '\n<buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'), "two bodies are called 'b'", 3),
+        ('<network address="10.0.0.1"/>', "not loopback", 0),
+        ('<network address="example"/>', "not an IP address", 0),
+        ('<world><soundings file="none.ini"/></world>', "the file 'none.ini' does not exist", 0),
+    ],
+)
+def test_refusals(config: Callable[..., Loaded], inner: str, message: str, line: int) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config(inner)
+    assert message in str(caught.value)
+    assert caught.value.line == line
+    assert ".xml" in str(caught.value)
+
+
+MODEL = """<models><model name="m" type="buoy"><sphere diameter="1 m"/><mass value="1 kg"/>
+<inertia xx="1" yy="1" zz="1"/><added-mass diagonal="1 1 1 0 0 0"/><linear-drag diagonal="1 1 1 1 1 1"/>
+<quadratic-drag diagonal="1 1 1 1 1 1"/></model></models>"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('<mass value="1 kg"/>', '<mass value="-1 kg"/>', "below the least allowed"),
+        ('<mass value="1 kg"/>', "", "needs an element <mass>"),
+        ('xx="1"', 'xx="9"', "no mass distribution has this inertia"),
+        ('xx="1" yy="1"', 'xx="0" yy="1"', "not positive definite"),
+        ('diagonal="1 1 1 0 0 0"', 'diagonal="-1 1 1 0 0 0"', "negative eigenvalue"),
+        ('diagonal="1 1 1 0 0 0"', "", "needs either"),
+        ('diagonal="1 1 1 0 0 0"', 'diagonal="1 1 1"', "3 number(s) where 6"),
+        ('<sphere diameter="1 m"/>', '<box length="1 m" width="1 m" height="1 m"/>', "exactly one geometry, a <sphere>"),
+    ],
+)
+def test_models_are_checked(config: Callable[..., Loaded], old: str, new: str, message: str) -> None:
+    config(MODEL)
+    with pytest.raises(ConfigError, match=None) as caught:
+        config(MODEL.replace(old, new))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<wavesim><time></wavesim>", "not well-formed"),
+        ("", "not well-formed"),
+        ("<other/>", "expected <wavesim>"),
+        ('<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]><wavesim name="&e;"/>', "document types and entities are not allowed"),
+        ('<!DOCTYPE w [<!ENTITY a "xxxxxxxxxx"><!ENTITY b "&a;&a;&a;&a;">]><wavesim>&b;</wavesim>', "not allowed"),
+        ('<!DOCTYPE wavesim SYSTEM "http://127.0.0.1:1/x.dtd"><wavesim/>', "not allowed"),
+    ],
+)
+def test_unsafe_or_broken_xml(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "c.xml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load(path)
+
+
+def test_a_missing_and_a_huge_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        load(tmp_path / "none.xml")
+    big = tmp_path / "big.xml"
+    big.write_bytes(b"<wavesim>" + b" " * 5_000_000 + b"</wavesim>")
+    with pytest.raises(ConfigError, match="at most"):
+        load(big)
+
+
+def test_includes_stay_in_their_folder(tmp_path: Path) -> None:
+    (tmp_path / "models.xml").write_text(MODEL)
+    (tmp_path / "c.xml").write_text('<wavesim><models><include file="models.xml"/></models></wavesim>')
+    assert "m" in load(tmp_path / "c.xml").models
+    (tmp_path / "c.xml").write_text('<wavesim><models><include file="../x.xml"/></models></wavesim>')
+    with pytest.raises(ConfigError, match="outside"):
+        load(tmp_path / "c.xml")
+    (tmp_path / "models.xml").write_text('<models><include file="models.xml"/></models>')
+    (tmp_path / "c.xml").write_text('<wavesim><models><include file="models.xml"/></models></wavesim>')
+    with pytest.raises(ConfigError, match="more than once"):
+        load(tmp_path / "c.xml")
+
+
+def test_the_library_cites_its_sources() -> None:
+    assert {"lauv", "remus100", "jolner", "buoy"} <= library().keys()
+    for model in library().values():
+        assert model.source and model.validated and model.title, model.name
+
+
+def test_the_schema_agrees_with_the_reader(root: Path) -> None:
+    schema = etree.XMLSchema(etree.fromstring(export.xsd()))
+    for path in [root / "config.xml", *(root / "server/wavesim_server/models").glob("*.xml")]:
+        assert schema.validate(etree.parse(str(path))), f"{path}: {schema.error_log}"
+    for bad in ('<time stepp="4 ms"/>', "<tyme/>", '<time step="4"/>', '<time step="4 m"/>', '<time pace="quick"/>', '<network port="x"/>'):
+        assert not schema.validate(etree.fromstring(f"<wavesim>{bad}</wavesim>")), bad
