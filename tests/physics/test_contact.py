@@ -1,0 +1,69 @@
+"""Contacts: bodies do not pass through each other or the sea bed, and no energy comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.physics.test_dynamics import BARE, energy, set_velocity
+from wavesim_sdk.config import Loaded
+from wavesim_server import Simulation
+
+HEAVY = BARE.format(volume=0.23, rb="0.1 0 -0.1", d=30, lag=0)
+NEUTRAL = BARE.format(volume=250 / 1025, rb="0.1 0.02 0.03", d=0, lag=0)
+
+
+def test_a_sinking_body_comes_to_rest_on_the_bed(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(config(f'<time step="4 ms"/><world><bed depth="20 m"/></world>{HEAVY}'))
+    row = sim.enter("v", "bare", (0.0, 0.0, 15.0))
+    sim.advance(30_000)
+    state = sim.state()
+    assert state["p_WB_W"][row][2] == pytest.approx(19.8, abs=0.02), "its axis is a radius above the bed"
+    assert np.abs(state["v_WB_B"][row]).max() < 1e-3
+    assert sim.contacts > 0
+
+
+def test_a_slope_and_a_hill(config: Callable[..., Loaded]) -> None:
+    bed = '<bed depth="20 m" slope_north="0.3"><bump height="-6 m" north="10 m" east="0 m" alpha="0.2 1/m" beta="0.2 1/m"/></bed>'
+    sim = Simulation(config(f'<time step="4 ms"/><world>{bed}</world>{HEAVY}'))
+    row = sim.enter("v", "bare", (0.0, 0.0, 12.0))
+    set_velocity(sim, row, [2.0, 0, 0, 0, 0, 0])
+    from wavesim_sdk.ocean.bed import sea_bed
+
+    depth = sea_bed(sim.loaded)
+    for _ in range(100):
+        sim.advance(100)
+        p = sim.state()["p_WB_W"][row]
+        assert p[2] < depth(p[0], p[1]) - 0.1, "never below the bed"
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.15])
+def test_a_collision_keeps_momentum_and_makes_no_energy(config: Callable[..., Loaded], offset: float) -> None:
+    sim = Simulation(config(f'<time step="4 ms"/><world><bed depth="1000 m"/></world>{NEUTRAL}'))
+    a = sim.enter("a", "bare", (0.0, 0.0, 100.0))
+    b = sim.enter("b", "bare", (4.0, offset, 100.0))
+    set_velocity(sim, a, [1.5, 0, 0, 0, 0, 0])
+    before = energy(sim, a) + energy(sim, b)
+    last = before
+    touched = False
+    for _ in range(100):
+        sim.advance(10)
+        now = energy(sim, a) + energy(sim, b)
+        assert now <= last * (1 + 1e-9)
+        last = now
+        touched = touched or sim.contacts > 0
+    assert touched
+    state = sim.state()
+    assert state["p_WB_W"][b][0] > 4.5, "the struck body was pushed on"
+    if offset == 0.0:
+        assert last < 0.9 * before, "no bounce: a part of the energy is gone"
+
+
+def test_far_bodies_do_not_touch(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(config('<time step="4 ms"/>'))
+    for k in range(20):
+        sim.enter(f"v{k}", "lauv", (3.0 * k, 0.0, 20.0))
+    sim.advance(100)
+    assert sim.contacts == 0
