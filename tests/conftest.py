@@ -33,7 +33,11 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Real data beside the project; in CI its absence is a failure."""
-    for folder in (Path(os.environ.get("WAVESIM_DATA", "")), ROOT.parent / "shared" / "data", ROOT.parent.parent / "shared" / "data"):
+    for folder in (
+        Path(os.environ.get("WAVESIM_DATA", "")),
+        ROOT.parent / "shared" / "data",
+        ROOT.parent.parent / "shared" / "data",
+    ):
         if folder.name and (folder / "dune").is_dir():
             return folder
     message = "the folder of real data (../shared/data, or $WAVESIM_DATA) is absent"
@@ -66,7 +70,9 @@ def config(tmp_path: Path) -> Callable[..., Loaded]:
 
 def wavesim(*arguments: str | Path, timeout: float = 120.0, **options: object) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
-    return subprocess.run([*CLI, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False, **options)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(
+        [*CLI, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False, **options
+    )  # type: ignore[call-overload,no-any-return]
 
 
 class Server:

@@ -81,6 +81,8 @@ class Commander:
         while True:
             try:
                 answer = json.loads(self._reply.receive(timeout)[0])
+            except posix_ipc.SignalError:  # the caller's own handler ran: go on waiting
+                continue
             except posix_ipc.BusyError:
                 raise CommanderError(
                     f"the server '{self.server}' did not answer '{verb}' within {timeout:g} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import struct
@@ -20,9 +21,7 @@ CDR_HEADER = b"\x00\x01\x00\x00"
 METADATA = "wavesim"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {
-    f"wavesim/{t.name}": t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *SENSORS.values())
-}
+TABLES: dict[str, Table] = {t.message: t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *SENSORS.values())}
 
 
 @dataclass
@@ -72,7 +71,7 @@ def records(path: Path) -> Iterator[Any]:
             raise LogError(f"{path} is no MCAP file")
         file.seek(0)
         try:
-            yield from StreamReader(file, record_size_limit=64 * 1024 * 1024).records
+            yield from StreamReader(file, record_size_limit=64 * 1024 * 1024, validate_crcs=True).records
         except (McapError, EOFError, struct.error, ValueError, OverflowError):
             return
         except Exception as error:  # the decompressors raise errors of their own on a torn chunk
@@ -107,12 +106,13 @@ def read(path: str | Path) -> Log:
             digest.update(topic.encode() + struct.pack("<q", r.log_time) + r.data)
             log.end_ns = max(log.end_ns, r.log_time)
             if schema == "json":
-                log.json[topic].append((r.log_time, json.loads(r.data)))
+                with contextlib.suppress(ValueError):
+                    log.json[topic].append((r.log_time, json.loads(r.data)))
             else:
                 times[topic].append(r.log_time)
                 data[topic].append(r.data[len(CDR_HEADER) :])
                 kinds[topic] = schema
-        elif kind == "DataEnd":
+        elif kind == "Footer":
             log.complete = True
     for topic, parts in data.items():
         table = TABLES.get(kinds[topic])

@@ -73,6 +73,11 @@ class Table:
     writer: str
     fields: tuple[Field, ...]
 
+    @property
+    def message(self) -> str:
+        """Name of the log's message type, as ROS 2 writes such names."""
+        return "wavesim/" + "".join(part.capitalize() for part in self.name.split("_"))
+
     @functools.cached_property
     def dtype(self) -> np.dtype[np.void]:
         return np.dtype([(f.name, f"<{f.type}" if f.type[0] in "if" else f.type, f.shape) for f in self.fields])
@@ -371,7 +376,8 @@ def ros2msg(table: Table) -> str:
         kind = {"i": "int64", "f": "float64", "S": "uint8"}[f.type[0]]
         count = int(f.type[1:]) if f.type[0] == "S" else int(np.prod(f.shape)) if f.shape else 0
         lines.append(f"# {f.doc}" + (f" [{f.unit}]" if f.unit else ""))
-        lines.append(f"{kind}[{count}] {f.name}" if count else f"{kind} {f.name}")
+        name = f.name.lower()  # ROS 2 allows nothing else
+        lines.append(f"{kind}[{count}] {name}" if count else f"{kind} {name}")
     return "\n".join(lines)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from wavesim_emulators.base import Emulator, Noise, Rows
+from wavesim_sdk import frames
 from wavesim_sdk.area import Record
 from wavesim_sdk.attach import Snapshot
-from wavesim_sdk import frames
 
 TILT_SIGMA = np.radians(0.1)
 HEADING_SIGMA = np.radians(0.3)

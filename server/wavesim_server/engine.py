@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import select
-import signal
 import sys
 import time
 from contextlib import suppress
@@ -37,7 +36,7 @@ CATCH_UP_S = 0.25  #: a real-time engine that is later than this gives the time 
 class Engine:
     """One run of the engine."""
 
-    def __init__(self, simulation: Simulation, name: str, commands_fd: int, events_fd: int) -> None:
+    def __init__(self, simulation: Simulation, name: str, commands_fd: int, events_fd: int, log: bool) -> None:
         self.sim, self.name = simulation, name
         config = simulation.config
         self.areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
@@ -50,7 +49,7 @@ class Engine:
         self.state = RunState.STOPPED
         self.speed = config.time.speed if config.time.pace == "realtime" else 0.0
         self.end_tick = round(config.time.duration * 1e9) // simulation.step_ns or None
-        self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if config.log.file else 0
+        self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
         self.lockstep: dict[int, int] = {}  # row -> period in ticks
         self.budget: int | None = None  # ticks left of a `step` command
@@ -380,12 +379,11 @@ class Engine:
 def main() -> None:
     """Entry point of the process; arguments come from the supervisor."""
     parser = argparse.ArgumentParser()
-    for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--pace", "--duration"):
+    for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--pace", "--duration", "--log"):
         parser.add_argument(name)
     a = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the supervisor, which ends this process
     simulation = Simulation(load(Path(a.config)), int(a.seed))
-    engine = Engine(simulation, a.name, int(a.commands_fd), int(a.events_fd))
+    engine = Engine(simulation, a.name, int(a.commands_fd), int(a.events_fd), bool(a.log))
     if a.pace:
         engine.speed = float(a.pace)
     if a.duration:

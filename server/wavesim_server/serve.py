@@ -109,18 +109,21 @@ class Supervisor:
         commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
         common = ["--config", str(loaded.path), "--name", options.name, "--seed", str(options.seed)]
         common += ["--commands-fd", str(commands), "--events-fd", str(events)]
-        pace = [] if options.speed is None else ["--pace", str(options.speed)]
-        pace += [] if options.duration is None else ["--duration", str(options.duration)]
-        self.engine = self._start("wavesim_server.engine", [*common, *pace], (commands, events))
+        extra = ["--log", options.log] if options.log else []
+        extra += [] if options.speed is None else ["--pace", str(options.speed)]
+        extra += [] if options.duration is None else ["--duration", str(options.duration)]
+        self.engine = self._start("wavesim_server.engine", [*common, *extra], (commands, events))
         front = [*common, "--socket-fd", str(sock.fileno()), "--log", options.log]
         self.front = self._start("wavesim_server.network.front", front, (commands, events, sock.fileno()))
         os.close(commands)
         os.close(events)
         sock.close()
 
-    @staticmethod
+    @staticmethod  # a session of its own: Ctrl-C goes to the supervisor, which ends it in order
     def _start(module: str, arguments: list[str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", module, *arguments], pass_fds=fds, stdin=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *arguments], pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=True
+        )
 
     def wait_ready(self, name: str, timeout: float = 180.0) -> None:
         """Until the engine has its kernels (compiled on the first run) and the front takes commands."""

@@ -108,6 +108,7 @@ class Trial:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=self.loaded.path.parent,
+                start_new_session=True,  # Ctrl-C goes to the trial, which ends them
             )
 
     def _take_part(self, server: Supervisor) -> float:

@@ -21,7 +21,9 @@ BARE = """<models><model name="bare" type="underwater"><cylinder length="2 m" ra
 <thruster name="t" position="-1 0.1 0 m" direction="1 0 0" law="force" minimum="-100" maximum="100" lag="{lag} s"/></model></models>"""
 
 
-def place(sim: Simulation, name: str, model: str, depth: float = 100.0, attitude: tuple[float, float, float] = (0, 0, 0)) -> int:
+def place(
+    sim: Simulation, name: str, model: str, depth: float = 100.0, attitude: tuple[float, float, float] = (0, 0, 0)
+) -> int:
     return sim.enter(name, model, (0.0, 0.0, depth), attitude)
 
 
@@ -39,7 +41,9 @@ def settle_actuators(sim: Simulation, row: int, values: dict[int, float]) -> Any
 
 @pytest.mark.parametrize("model", ["lauv", "remus100"])
 def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., Loaded], model: str) -> None:
-    sim = Simulation(config('<time step="10 ms"/><world><current north="0.3 m/s" east="-0.2 m/s"/><bed depth="1000 m"/></world>'))
+    sim = Simulation(
+        config('<time step="10 ms"/><world><current north="0.3 m/s" east="-0.2 m/s"/><bed depth="1000 m"/></world>')
+    )
     row = place(sim, "v", model, attitude=(0.2, -0.4, 2.0))
     sim.enter("other", "buoy", (500.0, 0.0, 50.0))
     nu = [1.3, 0.2, -0.1, 0.3, -0.2, 0.25]
@@ -61,7 +65,9 @@ def test_fourth_order_with_lagging_actuators(config: Callable[..., Loaded]) -> N
         # abs(nu) nu has a kink at zero, where no integrator keeps its order: linear drag only
         text = BARE.format(volume=0.2439, rb="0.1 0 -0.1", d=8, lag=0.5)
         text = text.replace('<quadratic-drag diagonal="8 8 8 8 8 8"/>', '<quadratic-drag diagonal="0 0 0 0 0 0"/>')
-        sim = Simulation(config(f'<time step="{ms} ms"/><world><current north="0.4 m/s"/><bed depth="1000 m"/></world>{text}'))
+        sim = Simulation(
+            config(f'<time step="{ms} ms"/><world><current north="0.4 m/s"/><bed depth="1000 m"/></world>{text}')
+        )
         row = place(sim, "v", "bare", attitude=(0.5, 0.3, 1.0))
         set_velocity(sim, row, [1.0, 0.4, -0.3, 0.8, 0.5, -0.6])
         sim.command(row, [80.0])
@@ -101,7 +107,11 @@ def test_no_direction_is_special(config: Callable[..., Loaded]) -> None:
     ends = []
     for turn in (0.0, 1.234):
         c, s = math.cos(turn), math.sin(turn)
-        sim = Simulation(config(f'<time step="20 ms"/><world><current north="{0.3 * c} m/s" east="{0.3 * s} m/s"/><bed depth="1000 m"/></world>'))
+        sim = Simulation(
+            config(
+                f'<time step="20 ms"/><world><current north="{0.3 * c} m/s" east="{0.3 * s} m/s"/><bed depth="1000 m"/></world>'
+            )
+        )
         row = place(sim, "v", "lauv", attitude=(0.0, 0.0, turn))
         sim.command(row, [8.0, *[None] * 7, 0.1, 0.1])
         sim.advance(1000)
@@ -147,7 +157,9 @@ def test_neutral_buoyancy_stays_put_for_an_hour(config: Callable[..., Loaded]) -
 
 
 def test_a_body_without_power_goes_with_the_current(config: Callable[..., Loaded]) -> None:
-    sim = Simulation(config('<time step="20 ms"/><world><current north="0.2 m/s" east="0.3 m/s"/><bed depth="500 m"/></world>'))
+    sim = Simulation(
+        config('<time step="20 ms"/><world><current north="0.2 m/s" east="0.3 m/s"/><bed depth="500 m"/></world>')
+    )
     row = place(sim, "v", "remus100")
     sim.advance(30_000)
     v = np.array([0.2, 0.3])
@@ -181,7 +193,9 @@ def test_saturation_lag_and_rate(config: Callable[..., Loaded]) -> None:
     sim.command(row, [99.0, *[None] * 7, 1.0])
     sim.advance(20)
     actual = sim.actuation()["actual"][row]
-    assert actual[0] == pytest.approx(12.0 * (1 - math.exp(-0.2 / 0.2)), rel=1e-12), "saturated at 12 N, lag 0.2 s, exact"
+    assert actual[0] == pytest.approx(12.0 * (1 - math.exp(-0.2 / 0.2)), rel=1e-12), (
+        "saturated at 12 N, lag 0.2 s, exact"
+    )
     sim.advance(500)
     assert sim.actuation()["actual"][row][8] == pytest.approx(math.radians(25.0)), "the fin stops at its limit"
     sim.command(row, [None] * 8 + [-1.0])

@@ -23,7 +23,9 @@ def direction(a: float, b: float) -> np.ndarray:
     return np.array([math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)])
 
 
-def brute(inside: Callable[[np.ndarray], np.ndarray], half: tuple[float, float, float], n: np.ndarray, d: float) -> np.ndarray:
+def brute(
+    inside: Callable[[np.ndarray], np.ndarray], half: tuple[float, float, float], n: np.ndarray, d: float
+) -> np.ndarray:
     """(volume, moments) by counting points."""
     axes = [(np.arange(GRID) + 0.5) / GRID * 2 * h - h for h in half]
     p = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
@@ -96,7 +98,9 @@ def test_draft_and_free_decay_periods_of_a_raft(config: Callable[..., Loaded]) -
     for _ in range(2000):
         sim.advance(1)
         z.append(sim.state()["p_WB_W"][row][2] - (draft - 0.25))
-    assert _period(np.array(z), 0.01) == pytest.approx(2 * math.pi * math.sqrt((mass + 300) / (rho * g * 2.0)), rel=1e-3)
+    assert _period(np.array(z), 0.01) == pytest.approx(
+        2 * math.pi * math.sqrt((mass + 300) / (rho * g * 2.0)), rel=1e-3
+    )
     # roll: stiffness W GM about the centre of mass; the axis is free, so use the measured coupled mode
     sim = Simulation(config('<time step="10 ms"/>' + BOX.format(mass=mass, zg=0.0, d=0)))
     row = sim.enter("raft", "raft", (0.0, 0.0, draft - 0.25), (0.02, 0.0, 0.0))
@@ -107,7 +111,9 @@ def test_draft_and_free_decay_periods_of_a_raft(config: Callable[..., Loaded]) -
     kb = 0.25 - draft / 2  # centre of buoyancy below the box's centre
     bm = (2.0 * 1.0**3 / 12) / (2.0 * 1.0 * draft)
     gm = bm - kb
-    assert _period(np.array(roll), 0.01) == pytest.approx(2 * math.pi * math.sqrt((40 + 10) / (mass * g * gm)), rel=0.01)
+    assert _period(np.array(roll), 0.01) == pytest.approx(
+        2 * math.pi * math.sqrt((40 + 10) / (mass * g * gm)), rel=0.01
+    )
 
 
 def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., Loaded]) -> None:
@@ -126,4 +132,6 @@ def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., Loaded]) -> Non
     for _ in range(4000):
         sim.advance(1)
         z.append(sim.state()["p_WB_W"][row][2])
-    assert _period(np.array(z), 0.004) == pytest.approx(2 * math.pi * math.sqrt((half + 33.54) / (1025 * 9.81 * math.pi * 0.0625)), rel=1e-3)
+    assert _period(np.array(z), 0.004) == pytest.approx(
+        2 * math.pi * math.sqrt((half + 33.54) / (1025 * 9.81 * math.pi * 0.0625)), rel=1e-3
+    )

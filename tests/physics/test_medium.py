@@ -25,11 +25,19 @@ PLAIN = 'listen_low="10 kHz" listen_high="40 kHz" threshold="60 dB" source_level
 ANSWERS = PLAIN + ' query="25 kHz" reply="26 kHz" turn_around="{tat} ms"'
 
 
-def sea(config: Callable[..., Loaded], tick: str, *transducers: str, noise: str = "20 dB", extra: str = "") -> Simulation:
+def sea(
+    config: Callable[..., Loaded], tick: str, *transducers: str, noise: str = "20 dB", extra: str = ""
+) -> Simulation:
     """A sea in which bodies move on straight lines (weight equals buoyancy, no drag)."""
-    models = "".join(GHOST.replace('"ghost"', f'"ghost{k}"').format(transducer=t)[8:-9] for k, t in enumerate(transducers))
+    models = "".join(
+        GHOST.replace('"ghost"', f'"ghost{k}"').format(transducer=t)[8:-9] for k, t in enumerate(transducers)
+    )
     acoustics = f'<acoustics sound_speed="1500 m/s" ambient_noise="{noise}" {extra}/>'
-    return Simulation(config(f'<time step="{tick}"/><world density="1000 kg/m3"><bed depth="9000 m"/></world>{acoustics}<models>{models}</models>'))
+    return Simulation(
+        config(
+            f'<time step="{tick}"/><world density="1000 kg/m3"><bed depth="9000 m"/></world>{acoustics}<models>{models}</models>'
+        )
+    )
 
 
 def node(sim: Simulation, name: str, kind: int, x: float, v: float = 0.0, y: float = 0.0, z: float = 1000.0) -> int:
@@ -96,7 +104,15 @@ def test_the_arrival_log_is_the_same_at_any_tick(config: Callable[..., Loaded]) 
         sim = sea(config, tick, PLAIN, ANSWERS.format(tat=15))
         rng = np.random.default_rng(3)
         for k in range(8):
-            node(sim, f"n{k}", k % 2, rng.uniform(-800, 800), rng.uniform(-3, 3), rng.uniform(-800, 800), rng.uniform(500, 1500))
+            node(
+                sim,
+                f"n{k}",
+                k % 2,
+                rng.uniform(-800, 800),
+                rng.uniform(-3, 3),
+                rng.uniform(-800, 800),
+                rng.uniform(500, 1500),
+            )
         sim.ping(0, 25e3)
         _, receptions = run(sim, 4.0)
         logs.append(np.sort(receptions[["arrival_ns", "id", "receiver", "outcome"]]))
@@ -144,7 +160,9 @@ def test_reach_is_where_the_loss_is(excess: float, spreading: float, alpha: floa
     assert medium.loss(medium.reach(excess, spreading, alpha), spreading, alpha) == pytest.approx(excess, abs=1e-6)
 
 
-def outcome(config: Callable[..., Loaded], transducer: str, frequency: float = 25e3, level: float = 185.0, noise: str = "20 dB") -> Outcome:
+def outcome(
+    config: Callable[..., Loaded], transducer: str, frequency: float = 25e3, level: float = 185.0, noise: str = "20 dB"
+) -> Outcome:
     sim = sea(config, "20 ms", PLAIN, transducer, noise=noise)
     node(sim, "a", 0, 0.0)
     b = node(sim, "b", 1, 1000.0)
@@ -175,7 +193,7 @@ def test_recharge(config: Callable[..., Loaded], tick: str) -> None:
         sim.ping(a, 25e3)
         run(sim, gap)
         sim.ping(a, 25e3)
-        _, receptions = run(sim, 1.0)
+        _, _receptions = run(sim, 1.0)
         sent = sim.counters[0]
         assert sent == 2 + replies
 
@@ -255,7 +273,10 @@ def test_memory_and_live_signals_stay_bounded(config: Callable[..., Loaded]) -> 
 
 
 def test_many_signals_make_the_medium_grow(config: Callable[..., Loaded]) -> None:
-    loaded = config('<time step="100 ms"/><shared vehicles="200"/><world density="1000 kg/m3"><bed depth="9000 m"/></world>' + GHOST.format(transducer=PLAIN))
+    loaded = config(
+        '<time step="100 ms"/><shared vehicles="200"/><world density="1000 kg/m3"><bed depth="9000 m"/></world>'
+        + GHOST.format(transducer=PLAIN)
+    )
     sim = Simulation(loaded)
     rng = np.random.default_rng(0)
     for k in range(200):
@@ -290,6 +311,11 @@ def test_a_turning_receiver_against_bisection(config: Callable[..., Loaded], tic
     sim.ping(a, 25e3)
     _, receptions = run(sim, 1.0)
     centre = np.array([700.0, 10.0, 1000.0])
-    exact = slow_twin(lambda t: centre + 10.0 * np.array([math.sin(0.2 * t), -math.cos(0.2 * t), 0.0]), np.array([0.0, 0.0, 1000.0]), 0.0, 1500.0)
+    exact = slow_twin(
+        lambda t: centre + 10.0 * np.array([math.sin(0.2 * t), -math.cos(0.2 * t), 0.0]),
+        np.array([0.0, 0.0, 1000.0]),
+        0.0,
+        1500.0,
+    )
     dt = sim.step_ns * 1e-9
     assert abs(heard(receptions, b)["arrival_ns"][0] * 1e-9 - exact) < 0.4 * dt**2 / 8 / 1500 + 2e-9

@@ -28,7 +28,9 @@ def test_every_type_has_a_vector() -> None:
     assert {v[0] for v in VECTORS} == set(Type) == set(MESSAGES)
 
 
-def _datagram(body: bytes, kind: int = Type.KEEPALIVE_REPLY, magic: bytes = MAGIC, version: int = 1, flags: int = 0) -> bytes:
+def _datagram(
+    body: bytes, kind: int = Type.KEEPALIVE_REPLY, magic: bytes = MAGIC, version: int = 1, flags: int = 0
+) -> bytes:
     return struct.pack("<4sBBHQII", magic, version, kind, flags, 1, 1, 0) + body
 
 

@@ -52,7 +52,9 @@ def test_a_reader_of_the_page_reads_the_vectors(page: str) -> None:
         fields = {f: int.from_bytes(data[o : o + s], "little") for o, s, f in table}
         assert data[:4] == b"WVSM"
         assert fields["version"] == 1 and fields["flags"] == 0
-        assert {k: fields[k] for k in ("type", "token", "sequence", "ack")} == {k: meaning[k] for k in ("type", "token", "sequence", "ack")}
+        assert {k: fields[k] for k in ("type", "token", "sequence", "ack")} == {
+            k: meaning[k] for k in ("type", "token", "sequence", "ack")
+        }
         assert plain(msgpack.unpackb(data[size:])) == meaning["body"], name
 
 
@@ -70,5 +72,7 @@ def test_the_drop_reasons_of_the_page_are_those_of_the_code(page: str) -> None:
 
 
 def test_generated_pages_are_up_to_date(root: Path) -> None:
-    done = subprocess.run([sys.executable, str(root / "docs" / "generate.py"), "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(root / "docs" / "generate.py"), "--check"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout

@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 import pytest
 
 from wavesim_sdk.wire import codec, server
-from wavesim_sdk.wire.client import ClientSession, Ended, Join, JoinRefused, Phase, Reception, SessionEvent, State, Welcome
+from wavesim_sdk.wire.client import (
+    ClientSession,
+    Ended,
+    Join,
+    JoinRefused,
+    Phase,
+    Reception,
+    SessionEvent,
+    State,
+    Welcome,
+)
 from wavesim_sdk.wire.messages import Event, Refusal, Request, Type
 from wavesim_sdk.wire.server import Admission, ServerSessions
 
@@ -109,7 +119,9 @@ def test_lockstep_over_a_lossy_link(loss: float) -> None:
             new = link.events[before:]
             if new and isinstance(new[-1], State) and new[-1].tick == tick:
                 break
-        assert [type(e).__name__ for e in link.events[before:]] == ["Reception", "State"], "the step comes after its events"
+        assert [type(e).__name__ for e in link.events[before:]] == ["Reception", "State"], (
+            "the step comes after its events"
+        )
         link.client.request(codec.request(Request.PING, 25e3, None))
         link.client.done(tick, [1.0], None)
         for _ in range(400):

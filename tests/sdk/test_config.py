@@ -72,11 +72,19 @@ def test_a_good_file(config: Callable[..., Loaded]) -> None:
         ('<network port="x"/>', "not a whole number", 2),
         ("<time/><time/>", "may stand only once", 2),
         ("hello", "holds text", 1),
-        ('<fleet><buoy name="b" model="bouy" position="0 0 5 m"/></fleet>', "there is no model 'bouy'; did you mean 'buoy'?", 2),
+        (
+            '<fleet><buoy name="b" model="bouy" position="0 0 5 m"/></fleet>',
+            "there is no model 'bouy'; did you mean 'buoy'?",
+            2,
+        ),
         ('<fleet><buoy name="b" model="buoy"/></fleet>', "<buoy> needs the key 'position'", 2),
         ('<fleet><vehicle name="b" model="buoy" position="0 0 5 m"/></fleet>', "write it as <buoy>", 2),
         ('<fleet><buoy name="b c" model="buoy" position="0 0 5 m"/></fleet>', "use 1 to 31 letters", 2),
-        (BODY.replace("</fleet>", '\n<buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'), "two bodies are called 'b'", 3),
+        (
+            BODY.replace("</fleet>", '\n<buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'),
+            "two bodies are called 'b'",
+            3,
+        ),
         ('<network address="10.0.0.1"/>', "not loopback", 0),
         ('<network address="example"/>', "not an IP address", 0),
         ('<world><soundings file="none.ini"/></world>', "the file 'none.ini' does not exist", 0),
@@ -105,7 +113,11 @@ MODEL = """<models><model name="m" type="buoy"><sphere diameter="1 m"/><mass val
         ('diagonal="1 1 1 0 0 0"', 'diagonal="-1 1 1 0 0 0"', "negative eigenvalue"),
         ('diagonal="1 1 1 0 0 0"', "", "needs either"),
         ('diagonal="1 1 1 0 0 0"', 'diagonal="1 1 1"', "3 number(s) where 6"),
-        ('<sphere diameter="1 m"/>', '<box length="1 m" width="1 m" height="1 m"/>', "exactly one geometry, a <sphere>"),
+        (
+            '<sphere diameter="1 m"/>',
+            '<box length="1 m" width="1 m" height="1 m"/>',
+            "exactly one geometry, a <sphere>",
+        ),
     ],
 )
 def test_models_are_checked(config: Callable[..., Loaded], old: str, new: str, message: str) -> None:
@@ -121,7 +133,10 @@ def test_models_are_checked(config: Callable[..., Loaded], old: str, new: str, m
         ("<wavesim><time></wavesim>", "not well-formed"),
         ("", "not well-formed"),
         ("<other/>", "expected <wavesim>"),
-        ('<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]><wavesim name="&e;"/>', "document types and entities are not allowed"),
+        (
+            '<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]><wavesim name="&e;"/>',
+            "document types and entities are not allowed",
+        ),
         ('<!DOCTYPE w [<!ENTITY a "xxxxxxxxxx"><!ENTITY b "&a;&a;&a;&a;">]><wavesim>&b;</wavesim>', "not allowed"),
         ('<!DOCTYPE wavesim SYSTEM "http://127.0.0.1:1/x.dtd"><wavesim/>', "not allowed"),
     ],
@@ -165,5 +180,12 @@ def test_the_schema_agrees_with_the_reader(root: Path) -> None:
     schema = etree.XMLSchema(etree.fromstring(export.xsd()))
     for path in [root / "config.xml", *(root / "server/wavesim_server/models").glob("*.xml")]:
         assert schema.validate(etree.parse(str(path))), f"{path}: {schema.error_log}"
-    for bad in ('<time stepp="4 ms"/>', "<tyme/>", '<time step="4"/>', '<time step="4 m"/>', '<time pace="quick"/>', '<network port="x"/>'):
+    for bad in (
+        '<time stepp="4 ms"/>',
+        "<tyme/>",
+        '<time step="4"/>',
+        '<time step="4 m"/>',
+        '<time pace="quick"/>',
+        '<network port="x"/>',
+    ):
         assert not schema.validate(etree.fromstring(f"<wavesim>{bad}</wavesim>")), bad

@@ -17,14 +17,22 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import bed, seawater, water
 
 
-@pytest.mark.parametrize(("r", "t", "p", "s"), [(1, 15, 0, 35.0), (1.2, 20, 2000, 37.245628), (0.65, 5, 1500, 27.995347)])
+@pytest.mark.parametrize(
+    ("r", "t", "p", "s"), [(1, 15, 0, 35.0), (1.2, 20, 2000, 37.245628), (0.65, 5, 1500, 27.995347)]
+)
 def test_salinity_table(r: float, t: float, p: float, s: float) -> None:
     assert seawater.salinity(r * seawater.C_35_15_0, t, p) == pytest.approx(s, abs=1e-6)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("s", "t", "p", "r", "tolerance"),
-    [(40, 40, 10000, 1.888091, 5e-7), (25, 10, 0, 0.654990, 1e-6), (25, 0, 1000, 0.506244, 1e-6), (25, 10, 1000, 0.662975, 1e-6), (25, 0, 0, 0.498008, 1e-6)],
+    [
+        (40, 40, 10000, 1.888091, 5e-7),
+        (25, 10, 0, 0.654990, 1e-6),
+        (25, 0, 1000, 0.506244, 1e-6),
+        (25, 10, 1000, 0.662975, 1e-6),
+        (25, 0, 0, 0.498008, 1e-6),
+    ],
 )
 def test_conductivity_table(s: float, t: float, p: float, r: float, tolerance: float) -> None:
     assert seawater.conductivity(s, t, p) / seawater.C_35_15_0 == pytest.approx(r, abs=tolerance)  # type: ignore[arg-type]
@@ -52,8 +60,15 @@ def test_pressure_and_depth(z: float) -> None:
 
 
 def test_the_papers_bed() -> None:
-    b = Bed(depth=50.0, slope_north=0.1, slope_east=-0.2, bump=(Bump(height=-5.0, north=10.0, east=0.0, alpha=0.1, beta=0.2),))
-    assert bed.analytic(b, np.array([0.0, 10.0]), np.array([0.0, 5.0])) == pytest.approx([50 - 5 * math.exp(-1), 51 - 1 - 5 * math.exp(-1)])
+    b = Bed(
+        depth=50.0,
+        slope_north=0.1,
+        slope_east=-0.2,
+        bump=(Bump(height=-5.0, north=10.0, east=0.0, alpha=0.1, beta=0.2),),
+    )
+    assert bed.analytic(b, np.array([0.0, 10.0]), np.array([0.0, 5.0])) == pytest.approx(
+        [50 - 5 * math.exp(-1), 51 - 1 - 5 * math.exp(-1)]
+    )
 
 
 def test_soundings_are_exact_at_the_points_and_linear_between(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -50,7 +51,7 @@ class LogWriter:
     def __init__(self, path: Path, loaded: Loaded, seed: int) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("wb", buffering=0)
+            self._file = path.open("wb")
         except OSError as error:
             raise LogError(f"cannot write the log {path}: {error.strerror}") from None
         config = loaded.config
@@ -80,6 +81,7 @@ class LogWriter:
         )
 
         self.json("/world/bed", 0, bed_grid(loaded))
+        self._flush()
 
     @property
     def failed(self) -> str:
@@ -88,7 +90,7 @@ class LogWriter:
 
     def _channel(self, topic: str, table: Table | None) -> int:
         if topic not in self._channels:
-            name = f"wavesim/{table.name}" if table else "json"
+            name = table.message if table else "json"
             if name not in self._schemas:
                 encoding, data = ("ros2msg", ros2msg(table).encode()) if table else ("jsonschema", _JSON_SCHEMA)
                 self._schemas[name] = self._writer.register_schema(name, encoding, data)
@@ -137,6 +139,15 @@ class LogWriter:
                 name = self.names.get(int(row), f"row{row}")
                 self.record(f"/sensor/{sensor}/{name}", table, time_ns, values[k * size : (k + 1) * size])
 
+        self._flush()
+
+    def _flush(self) -> None:
+        """Hand complete chunks to the system: a killed server loses at most the chunk under way."""
+        try:
+            self._file.flush()
+        except OSError as error:
+            self._failed = f"the log stopped: {error.strerror}"
+
     def signals(self, sent: Any, receptions: Any) -> None:
         """Signals sent, heard and lost."""
         for r in sent:
@@ -157,4 +168,5 @@ class LogWriter:
                 self._writer.finish()  # type: ignore[no-untyped-call]
         except OSError as error:
             self._failed = f"the log stopped: {error.strerror}"
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()

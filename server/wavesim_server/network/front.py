@@ -464,7 +464,6 @@ def main() -> None:
     for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--socket-fd", "--log"):
         parser.add_argument(name)
     a = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the supervisor, which ends this process
     try:
         loaded = load(Path(a.config))
         log = LogWriter(Path(a.log), loaded, int(a.seed)) if a.log else None

@@ -1,0 +1,206 @@
+"""A real server: commander, clients that come and go, stopped and running."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.conftest import Server
+from wavesim_sdk.attach import Simulation
+from wavesim_sdk.broker import AsyncBroker, Broker
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import Refused
+
+pytestmark = pytest.mark.system
+
+FLEET = """<time step="4 ms"/><network keepalive_period="100 ms" keepalive_timeout="1 s" lockstep_timeout="1 s"/><world><bed depth="200 m"/></world>
+<fleet><vehicle name="hidden" model="lauv" position="0 0 20 m" client="optional" truth="none"/>
+<vehicle name="boat" model="jolner" position="50 0 -0.1 m" client="optional"/>
+<buoy name="fixed" model="buoy" position="0 300 10 m"><mooring anchor="0 300 100 m" length="89.9 m" stiffness="1000 N/m" damping="100 N s/m"/></buoy></fleet>"""
+
+
+@pytest.fixture
+def server(config: Callable[..., Loaded], serve: Callable[..., Server]) -> Server:
+    return serve(config(FLEET).path, "--speed", "1")
+
+
+def test_the_commander(server: Server) -> None:
+    s = server.status()
+    assert (s["state"], s["tick"], s["vehicles"], s["buoys"]) == ("stopped", 0, 0, 1)
+    server.send("step", ticks=25)
+    s = server.wait(lambda s: s["tick"] == 25)
+    assert s["state"] == "paused" and s["time_ns"] == 100_000_000 and s["timestamp"] == 1000
+    server.send("start")
+    server.wait(lambda s: s["tick"] > 100)
+    with Commander(server.name) as commander:
+        refused = commander.send("step", ticks=1)
+        assert not refused.ok and "pause it" in refused.text
+        unknown = commander.send("strat")
+        assert not unknown.ok and "did you mean 'start'" in unknown.text
+        assert (
+            "needs speed" in commander.send("speed", speed="x").text
+            or "needs factor" in commander.send("speed", factor="x").text
+        )
+        assert not commander.send("speed", factor=-1).ok
+    server.send("pause")
+    first = server.status()
+    assert first["state"] == "paused"
+    assert server.status()["tick"] == first["tick"], "time stands still"
+    server.send("resume")
+    server.wait(lambda s: s["tick"] > first["tick"])
+    server.send("speed", factor=0)
+    server.wait(lambda s: s["time_ns"] > 20e9)
+    server.send("stop")
+    assert server.status()["state"] == "stopped"
+    server.send("shutdown")
+    assert server.process.wait(10) == 0
+
+
+def test_bad_messages_in_the_commander_queue_are_counted(server: Server) -> None:
+    import posix_ipc
+
+    from wavesim_sdk.commander import queue_name
+
+    queue = posix_ipc.MessageQueue(queue_name(server.name))
+    for junk in (b"", b"\xff\xfe", b"[]", b'{"verb": 1, "id": 1}', b"[" * 1000):
+        queue.send(junk)
+    queue.close()
+    server.wait(lambda s: s["commander_bad"] == 5)
+
+
+def test_clients_talk_while_the_simulation_is_stopped(server: Server) -> None:
+    with Broker("boat", ("127.0.0.1", server.port)) as broker:
+        step = broker.poll(5.0)[-1]
+        assert step.state.tick == 0 and step.state.run_state == 0
+        assert step.state.motion is not None and step.state.motion[:2] == [50.0, 0.0]
+        broker.answer([40.0, 40.0])
+        broker.poll(0.2)
+        assert server.status()["clients_total"] == 1
+        server.send("start")
+        limit = time.monotonic() + 20
+        while time.monotonic() < limit:
+            state = broker.poll(1.0)[-1].state
+            if state.motion is not None and state.motion[7] > 0.3:
+                break
+        assert state.motion is not None and state.motion[7] > 0.3, "the command given while stopped moves the boat"
+        assert state.actuation[:2] == pytest.approx([40.0, 40.0], rel=1e-2)
+        server.wait(lambda s: s["clients"][0]["rtt_ms"] > 0)  # type: ignore[index]
+    server.wait(lambda s: s["clients_total"] == 0 and s["vehicles"] == 0)
+
+
+def test_the_truth_is_hidden_where_the_configuration_says_so(server: Server) -> None:
+    with Broker("hidden", ("127.0.0.1", server.port)) as broker:
+        assert broker.poll(5.0)[-1].state.motion is None
+
+
+def test_new_vehicles_by_model_and_every_refusal(server: Server) -> None:
+    at = ("127.0.0.1", server.port)
+    with Broker("newcomer", at, model="remus100", position=(10.0, 20.0, 30.0)) as broker:
+        state = broker.poll(5.0)[-1].state
+        assert state.motion is not None and state.motion[:3] == [10.0, 20.0, 30.0]
+        assert broker.welcome.id == 3 and broker.welcome.step_ns == 4_000_000 and broker.welcome.sound_speed == 1500.0
+        reader = Simulation(server.name)
+        assert reader.row("newcomer") == 3
+        for name, model, message in (
+            ("newcomer", "", "is in use"),
+            ("stranger", "", "has no body 'stranger', and no model"),
+            ("stranger", "remsu100", "did you mean 'remus100'"),
+            ("fixed", "", "without a client"),
+            ("a b", "remus100", "letters, digits"),
+        ):
+            with pytest.raises(Refused, match=message):
+                Broker(name, at, model=model).connect()
+        with pytest.raises(Refused, match="no multiple of the time step"):
+            Broker("boat", at, lockstep=0.0051).connect()
+
+
+def test_acoustics_reach_the_broker(server: Server) -> None:
+    with Broker("hidden", ("127.0.0.1", server.port), lockstep=0.1) as broker:
+        server.send("speed", factor=0)
+        threading.Timer(0.0, server.send, ("start",)).start()
+        asked, heard, refused = None, None, []
+        for step in broker.steps():
+            if step.state.tick == 25:
+                broker.ping(25e3)
+            if step.state.tick == 50:
+                broker.ping(25e3)
+            for s in step.sent:
+                asked = asked or s
+            refused += [r.text for r in step.refused]
+            for h in step.receptions:
+                heard = heard or h
+            if heard is not None or step.time > 3.0:
+                break
+        assert asked is not None and asked.emission_ns == 100_000_000 and asked.frequency == 25e3
+        assert heard is not None and heard.query == asked.id and heard.frequency == 26e3
+        distance = 1500.0 * (heard.reception_ns - asked.emission_ns - 15_000_000) * 1e-9 / 2
+        assert distance == pytest.approx(np.hypot(300, 10), abs=2.0)
+        assert heard.emission_ns < heard.reception_ns and 120 < heard.level < 160
+        assert refused == ["the transducer was recharging; nothing was sent"]
+
+
+def test_a_bad_ping_is_refused_to_that_client_alone(server: Server) -> None:
+    with Broker("hidden", ("127.0.0.1", server.port)) as broker:
+        broker.ping(1e9)
+        limit = time.monotonic() + 10
+        texts: list[str] = []
+        while not texts and time.monotonic() < limit:
+            texts += [r.text for s in broker.poll(0.5) for r in s.refused]
+        assert "out of range" in texts[0]
+
+
+async def test_asyncio_brokers(server: Server) -> None:
+    at = ("127.0.0.1", server.port)
+    async with AsyncBroker("boat", at, lockstep=0.02) as boat, AsyncBroker("hidden", at, lockstep=0.1) as auv:
+        await asyncio.to_thread(server.send, "speed", factor=0)
+        await asyncio.to_thread(server.send, "start")
+        times: dict[str, list[float]] = {"boat": [], "hidden": []}
+
+        async def drive(broker: AsyncBroker) -> None:
+            async for step in broker.steps():
+                times[broker.name].append(step.time)
+                broker.answer([10.0])
+                if step.time >= 3.0:
+                    return
+
+        await asyncio.wait_for(asyncio.gather(drive(boat), drive(auv)), 30)
+    assert times["boat"] == pytest.approx(np.arange(0, 3.001, 0.02))
+    assert times["hidden"] == pytest.approx(np.arange(0, 3.001, 0.1))
+
+
+def test_shared_memory_shows_the_run(server: Server) -> None:
+    reader = Simulation(server.name)
+    with Broker("boat", ("127.0.0.1", server.port)) as broker:
+        server.send("start")
+        server.wait(lambda s: s["tick"] > 200)
+        broker.poll(0.2)
+        view = reader.snapshot()
+        assert [bytes(n) for n in view.identity["name"][view.rows]] == [b"boat", b"fixed"]
+        assert view.time_ns == view.tick * 4_000_000 > 0
+        world = reader.world()
+        assert world["sound_speed"] == 1500.0 and world["step_ns"] == 4_000_000
+        clients = reader.clients()
+        assert clients["status"].tolist()[:3] == [0, 1, 0] and clients["name"][1] == b"boat"
+        limit = time.monotonic() + 10
+        while reader.clients()["replies"][1] < 2 and time.monotonic() < limit:
+            broker.poll(0.1)
+        record = reader.clients()[1]
+        assert record["replies"] >= 2 and 0 < record["rtt_min"] <= record["rtt_mean"] <= record["rtt_max"] < 1.0
+    assert reader.alive()
+
+
+def test_a_lockstep_client_that_is_too_slow_is_no_longer_waited_for(server: Server) -> None:
+    with Broker("boat", ("127.0.0.1", server.port), lockstep=0.1) as broker:
+        server.send("speed", factor=0)
+        server.send("start")
+        broker.poll(5.0)  # the step of tick 0 is taken and never answered
+        limit = time.monotonic() + 10
+        while server.status()["tick"] == 0 and time.monotonic() < limit:
+            broker.poll(0.05)
+        assert server.status()["tick"] > 0

@@ -1,0 +1,214 @@
+"""The demonstration trial, shortened: real processes, real UDP, real shared memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation, Slerp
+
+from tests.conftest import CLI
+from wavesim_sdk.config import load
+from wavesim_sdk.log import Log, read
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, SENSORS, STATE
+from wavesim_server.logbook.report import errors, exchanges
+from wavesim_server.resources import wipe
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("trial"), pytest.mark.timeout(300)]
+
+
+def run_trial(config: Path, out: Path, name: str, *arguments: str) -> tuple[Log, dict[str, Any], str]:
+    """(log, table, what it printed) of a trial."""
+    done = subprocess.run(
+        [*CLI, "trial", str(config), "--out", str(out), "--name", name, "--port", "0", "--quiet", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert wipe(name) == [], "nothing is left in shared memory"
+    folder = out / name
+    return read(folder / "run.mcap"), json.loads((folder / "table.json").read_text()), done.stdout
+
+
+@pytest.fixture(scope="module")
+def trial(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Log, dict[str, Any], str]:
+    return run_trial(root / "config.xml", tmp_path_factory.mktemp("trial"), f"full{os.getpid()}", "--duration", "400")
+
+
+def test_lbl_navigation_holds_while_dead_reckoning_drifts(trial: tuple[Log, dict[str, Any], str]) -> None:
+    log, table, text = trial
+    for vehicle in table["vehicles"][:2]:
+        assert vehicle["navigation_max_m"] < 3.0
+        assert vehicle["dead_reckoning_end_m"] > 20.0
+        assert vehicle["name"] in text
+        _, nav, dead = errors(log, vehicle["name"])
+        assert len(nav) > 3900 and nav.max() < 3.0 and dead[-1] > 20.0
+
+
+def test_the_table_counts_signals(trial: tuple[Log, dict[str, Any], str]) -> None:
+    _, table, _ = trial
+    by_name = {v["name"]: v for v in table["vehicles"]}
+    assert list(by_name) == ["lauv", "remus", "jolner", "lbl1", "lbl2", "lbl3", "lbl4"]
+    assert by_name["lauv"]["sent"] == by_name["remus"]["sent"] == 100
+    assert all(by_name[f"lbl{k}"]["sent"] == 200 for k in range(1, 5)), "every query of both vehicles is answered"
+    assert by_name["lauv"]["ranges"] == pytest.approx(400, abs=8)
+    assert 0.01 < by_name["lauv"]["range_error_rms_m"] < 0.06, "50 us of timing noise: 75 mm / 2 / sqrt 1"
+    assert 400 < by_name["lauv"]["distance_m"] < 700
+
+
+def test_vehicles_follow_their_missions(trial: tuple[Log, dict[str, Any], str], root: Path) -> None:
+    log = trial[0]
+    bodies = {b.name: b for b in load(root / "config.xml").config.fleet.vehicle}
+    for name in ("lauv", "remus"):
+        track = log.get(f"/state/{name}", STATE).records["p_WB_W"]
+        first = bodies[name].waypoint[0]
+        assert np.hypot(track[:, 0] - first.north, track[:, 1] - first.east).min() < 12.0
+    boat = log.get("/state/jolner", STATE).records["p_WB_W"]
+    assert np.abs(boat[:, 0]).max() < 4.0 and boat[-1, 1] > 120.0, "along its first leg, straight"
+    assert abs(log.get("/state/lauv", STATE).records["p_WB_W"][2500:2900, 2] - 12.0).max() < 0.5, "depth is held"
+    speed = log.get("/state/remus", STATE).records["v_FB_B"][600:700, 0]
+    assert speed == pytest.approx(1.5, abs=0.1)
+
+
+def test_the_log_holds_everything(trial: tuple[Log, dict[str, Any], str]) -> None:
+    log = trial[0]
+    assert log.complete
+    for name in ("lauv", "remus", "jolner", "lbl1"):
+        assert len(log.get(f"/state/{name}", STATE).records) == 4001
+        assert len(log.get(f"/actuation/{name}", ACTUATION).records) == 4001
+    assert len(log.get("/estimate/lauv", ESTIMATE).records) == pytest.approx(4000, abs=3)
+    for sensor, count in (("ctd", 4001), ("ahrs", 4001), ("speedlog", 4001), ("echosounder", 2001)):
+        assert len(log.get(f"/sensor/{sensor}/lauv", SENSORS[sensor]).records) == count
+    assert json.loads(log.metadata["versions"])["numba"]
+    assert log.metadata["seed"] == "7" and "lbl4" in log.metadata["configuration"]
+    assert [m["state"] for _, m in log.json["/run"]] == ["running", "ended"]
+
+
+def test_emulators_followed_the_formulas(trial: tuple[Log, dict[str, Any], str], root: Path) -> None:
+    from wavesim_sdk.ocean.bed import sea_bed
+    from wavesim_sdk.ocean.water import Water
+
+    log, loaded = trial[0], load(root / "config.xml")
+    ctd = log.get("/sensor/ctd/lauv", SENSORS["ctd"]).records
+    p = log.get("/state/lauv", STATE).records["p_WB_W"]
+    water = Water(loaded)
+    assert np.std(ctd["temperature"] - water.temperature(p)) == pytest.approx(0.002, rel=0.1)
+    assert np.std(ctd["pressure"] - water.pressure(p)) == pytest.approx(0.01, rel=0.1)
+    assert np.std(ctd["conductivity"] - water.conductivity(p)) == pytest.approx(0.0003, rel=0.1)
+    echo = log.get("/sensor/echosounder/lauv", SENSORS["echosounder"]).records
+    expected = sea_bed(loaded)(p[::2, 0], p[::2, 1]) - p[::2, 2]
+    assert np.std(echo["range"] - expected) == pytest.approx(0.02, rel=0.1)
+
+
+class Track:
+    """An independent reconstruction of a transducer's track from the logged states: cubic Hermite for the
+    position, spherical interpolation for the attitude."""
+
+    def __init__(self, log: Log, name: str, lever: tuple[float, ...]) -> None:
+        series = log.get(f"/state/{name}", STATE)
+        self.t = series.time_ns * 1e-9
+        s = series.records.copy()
+        self.rotations = Rotation.from_quat(np.ascontiguousarray(s["q_WB"][:, [1, 2, 3, 0]]))
+        self.p, self.v = s["p_WB_W"], self.rotations.apply(np.ascontiguousarray(s["v_WB_B"]))
+        self.slerp = Slerp(self.t, self.rotations)
+        self.lever = lever
+
+    def __call__(self, time: Any) -> Any:
+        k = np.clip(np.searchsorted(self.t, time, side="right") - 1, 0, len(self.t) - 2)
+        h = self.t[k + 1] - self.t[k]
+        x = ((time - self.t[k]) / h)[:, None]
+        h = h[:, None]
+        a = (1 + 2 * x) * (1 - x) ** 2 * self.p[k] + x * (1 - x) ** 2 * h * self.v[k]
+        b = x**2 * (3 - 2 * x) * self.p[k + 1] + x**2 * (x - 1) * h * self.v[k + 1]
+        return a + b + self.slerp(time).apply(self.lever)
+
+
+@pytest.mark.parametrize("tick", ["1 ms", "4 ms", "20 ms"])
+def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tick: str) -> None:
+    """c (t - turn-around) is the way out plus the way back to 1.5 mm, turns included, at any tick."""
+    text = (root / "config.xml").read_text().replace('step="4 ms"', f'step="{tick}"')
+    text = text.replace('state_rate="10 Hz"', 'state_rate="20 Hz"').replace("<fleet>", _quiet_models(root) + "<fleet>")
+    for sensor in ("ctd", "echosounder", "ahrs", "speedlog"):
+        text = text.replace(f"<{sensor} rate", f'<{sensor} noise="0" rate')
+    text = text.replace('model="lauv"', 'model="lauv-quiet"').replace('model="remus100"', 'model="remus-quiet"')
+    (tmp_path / "examples").symlink_to(root / "examples")
+    config = tmp_path / "config.xml"
+    config.write_text(text)
+    loaded = load(config)
+    log, _, _ = run_trial(config, tmp_path, f"legs{os.getpid()}", "--duration", "330", "--no-plots")
+    pairs = exchanges(log)
+    assert len(pairs) > 600
+    assert (pairs["reported_ns"] == pairs["heard_ns"]).all(), "noise is off"
+    levers = {b.name: (b.transducer or loaded.model(b.model).transducer).position for b in loaded.config.fleet.bodies}  # type: ignore[union-attr]
+    tracks = {row: Track(log, b["name"], levers[b["name"]]) for row, b in log.bodies.items()}
+    worst = 0.0
+    for row in set(pairs["row"].tolist()):
+        for beacon in set(pairs["beacon"].tolist()):
+            mine = pairs[(pairs["row"] == row) & (pairs["beacon"] == beacon)]
+            asked, heard = mine["asked_ns"] * 1e-9, mine["heard_ns"] * 1e-9
+            vehicle, buoy = tracks[row], tracks[beacon]
+            received = asked + mine["out"] / 1500.0
+            out = np.linalg.norm(buoy(received) - vehicle(asked), axis=1)
+            replied = received + mine["turn_ns"] * 1e-9
+            back = np.linalg.norm(vehicle(heard) - buoy(replied), axis=1)
+            measured = 1500.0 * (mine["reported_ns"] - mine["asked_ns"] - mine["turn_ns"]) * 1e-9
+            assert (mine["turn_ns"] == 15_000_000).all()
+            worst = max(worst, float(np.abs(measured - out - back).max()))
+    assert worst < 1.5e-3, f"worst error {worst * 1e3:.3f} mm"
+    heading = np.unwrap(np.arctan2(tracks[0].rotations.as_matrix()[:, 1, 0], tracks[0].rotations.as_matrix()[:, 0, 0]))
+    assert np.ptp(heading) > np.radians(80.0), "the run includes turns"
+
+
+def _quiet_models(root: Path) -> str:
+    """The AUV models of the library without timing noise."""
+    text = (root / "server/wavesim_server/models/auv.xml").read_text()
+    inner = text[text.index("<models>") : text.index("</models>") + len("</models>")]
+    inner = inner.replace('timing_noise="50 us"', "")
+    return inner.replace('name="lauv"', 'name="lauv-quiet"').replace('name="remus100"', 'name="remus-quiet"')
+
+
+def test_two_runs_with_one_seed_have_one_hash(root: Path, tmp_path: Path) -> None:
+    hashes = {}
+    for run, seed in (("a", 7), ("b", 7), ("c", 8)):
+        # the second run shares the machine with a busy process
+        load_process = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if run == "b" else None
+        try:
+            log, _, _ = run_trial(
+                root / "config.xml",
+                tmp_path / run,
+                f"hash{run}{os.getpid()}",
+                "--duration",
+                "40",
+                "--no-plots",
+                "--seed",
+                str(seed),
+            )
+        finally:
+            if load_process is not None:
+                load_process.kill()
+                load_process.wait()
+        hashes[run] = log.content_hash
+    assert hashes["a"] == hashes["b"] != hashes["c"]
+
+
+def test_real_time_keeps_the_wall_clock(root: Path, tmp_path: Path) -> None:
+    _, table, _ = run_trial(
+        root / "config.xml", tmp_path, f"real{os.getpid()}", "--duration", "6", "--no-plots", "--realtime"
+    )
+    assert table["realtime_factor"] == pytest.approx(1.0, abs=0.1)
+    assert table["vehicles"][0]["sent"] >= 1
+
+
+def test_pictures_are_drawn(trial: tuple[Log, dict[str, Any], str]) -> None:
+    folder = trial[0].path.parent
+    for name in ("tracks", "navigation", "ctd", "motion"):
+        data = (folder / f"{name}.png").read_bytes()
+        assert data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) > 30_000

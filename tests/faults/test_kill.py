@@ -1,0 +1,171 @@
+"""SIGKILL at any part: nothing else notices, or the server says what happened; nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CLI, Server
+from wavesim_sdk.area import OWNER
+from wavesim_sdk.attach import Simulation
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.log import read
+from wavesim_server.resources import wipe
+
+pytestmark = pytest.mark.system
+
+CONFIG = """<time step="4 ms"/><network keepalive_period="100 ms" keepalive_timeout="700 ms" lockstep_timeout="5 s"/><world><bed depth="200 m"/></world>
+<fleet><vehicle name="a" model="lauv" position="0 0 20 m" client="optional"/>
+<vehicle name="b" model="lauv" position="50 0 20 m" client="optional"/></fleet>
+<emulators><ctd rate="10 Hz"/><ahrs rate="10 Hz"/></emulators>"""
+
+PROGRAM = """
+import sys
+from wavesim_sdk.broker import Broker
+with Broker(sys.argv[1], ("127.0.0.1", int(sys.argv[2])), lockstep=0.1) as broker:
+    for step in broker.steps():
+        broker.answer([5.0])
+"""
+
+
+class Processes:
+    """Processes that are ended after the test."""
+
+    def __init__(self) -> None:
+        self.all: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        self.all.append(subprocess.Popen([*arguments], stderr=subprocess.DEVNULL))
+        return self.all[-1]
+
+    def emulator(self, sensor: str, config: Path, server: Server) -> subprocess.Popen[bytes]:
+        return self.start(*CLI, "emulate", sensor, str(config), "--server", server.name)
+
+    def program(self, name: str, server: Server) -> subprocess.Popen[bytes]:
+        return self.start(sys.executable, "-c", PROGRAM, name, str(server.port))
+
+
+@pytest.fixture
+def processes() -> Iterator[Processes]:
+    p = Processes()
+    yield p
+    for process in p.all:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def until(condition: Callable[[], bool], timeout: float = 30.0) -> None:
+    limit = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < limit, "timed out"
+        time.sleep(0.02)
+
+
+def test_emulators_and_brokers_are_killed_and_replaced(
+    config: Callable[..., Loaded], serve: Callable[..., Server], processes: Processes
+) -> None:
+    loaded = config(CONFIG)
+    server = serve(loaded.path, "--speed", "0")
+    reader = Simulation(server.name)
+    ctd = processes.emulator("ctd", loaded.path, server)
+    processes.emulator("ahrs", loaded.path, server)
+    processes.program("a", server)
+    b = processes.program("b", server)
+    until(lambda: all(reader.vehicles[s].header[OWNER] for s in ("ctd", "ahrs")))
+    server.wait(lambda s: s["clients_total"] == 2)
+    server.send("start")
+    until(lambda: reader.sensor("ctd")["sequence"][0] > 20)
+
+    # an emulator dies: time goes on, the other sensor and both clients do not notice
+    ctd.kill()
+    ctd.wait()
+    stale = reader.sensor("ctd")["tick"][0]
+    until(lambda: reader.sensor("ahrs")["tick"][0] > stale + 500)
+    assert reader.sensor("ctd")["tick"][0] == stale, "nobody writes the dead one's values"
+    assert server.status()["clients_total"] == 2
+
+    # another takes over
+    second = processes.emulator("ctd", loaded.path, server)
+    until(lambda: reader.vehicles["ctd"].header[OWNER] == second.pid)
+    until(lambda: reader.sensor("ctd")["tick"][0] > stale + 500)
+    until(lambda: reader.sensor("ctd")["tick"][0] == reader.sensor("ahrs")["tick"][0])
+
+    # a third is refused while the second lives
+    third = processes.emulator("ctd", loaded.path, server)
+    assert third.wait(20) == 3
+
+    # a broker dies: removed after the keep-alive time, the others go on, and it may come again
+    b.kill()
+    server.wait(lambda s: s["clients_total"] == 1 and s["vehicles"] == 1)
+    tick = int(str(server.status()["tick"]))
+    server.wait(lambda s: int(str(s["tick"])) > tick + 500)
+    until(lambda: reader.clients()["status"][1] == 2)
+    processes.program("b", server)
+    server.wait(lambda s: s["clients_total"] == 2 and s["vehicles"] == 2)
+    generation = reader.vehicles["identity"].snapshot()[1]["generation"]
+    assert generation[1] == 2 and generation[0] == 1
+
+
+def test_a_killed_engine_is_reported_at_once(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+    server = serve(config(CONFIG).path, "--speed", "1", "--start")
+    children = subprocess.run(
+        ["pgrep", "-P", str(server.process.pid), "-f", "wavesim_server.engine"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    os.kill(int(children.stdout.split()[0]), signal.SIGKILL)
+    started = time.monotonic()
+    assert server.process.wait(20) == 9
+    assert time.monotonic() - started < 15
+    assert server.process.stderr is not None
+    assert "the engine process was killed by signal 9" in server.process.stderr.read()
+
+
+def test_a_killed_server_leaves_a_readable_log_and_restarts_without_help(
+    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, processes: Processes
+) -> None:
+    log = tmp_path / "run.mcap"
+    loaded = config(CONFIG.replace('client="optional"', 'client="none"'))
+    server = serve(loaded.path, "--speed", "20", "--start", "--log", str(log))
+    server.wait(lambda s: s["time_ns"] > 40e9)
+    pids = [
+        int(p)
+        for p in subprocess.run(
+            ["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=True
+        ).stdout.split()
+    ]
+    killed_at = float(str(server.status()["time_ns"])) * 1e-9
+    for pid in [*pids, server.process.pid]:
+        os.kill(pid, signal.SIGKILL)
+    server.process.wait()
+    found = read(log)
+    assert not found.complete
+    assert killed_at - found.end_ns * 1e-9 < 20 * 1.0, "at most the last second of wall time is lost"
+    again = serve(loaded.path, "--speed", "1", "--start")
+    assert again.wait(lambda s: s["tick"] > 10)["state"] == "running"
+
+
+def test_orphans_end_when_the_supervisor_is_killed(
+    config: Callable[..., Loaded], serve: Callable[..., Server], name: str
+) -> None:
+    server = serve(config(CONFIG).path, "--speed", "1", "--start")
+    pids = [
+        int(p)
+        for p in subprocess.run(
+            ["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=True
+        ).stdout.split()
+    ]
+    assert len(pids) == 2
+    os.kill(server.process.pid, signal.SIGKILL)
+    server.process.wait()
+    until(lambda: not any(Path(f"/proc/{p}").exists() for p in pids), 10)
+    assert wipe(name), "what a killed supervisor leaves is found and removed"

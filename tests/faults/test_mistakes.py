@@ -1,0 +1,172 @@
+"""A user's mistakes: one clear message, the right exit code, no traceback, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CLI, Server, wavesim
+from wavesim_sdk.config import Loaded
+from wavesim_server.resources import wipe
+
+pytestmark = pytest.mark.system
+EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
+
+
+def clear(done: subprocess.CompletedProcess[str], code: int, message: str) -> None:
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "serve", "trial"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('<wavesim><time stepp="1 ms"/></wavesim>', "c.xml:1: <time> has no key 'stepp'; did you mean 'step'?"),
+        ('<wavesim>\n<time step="4"/></wavesim>', "c.xml:2: <time> step: '4' has no unit"),
+        (
+            '<wavesim><fleet><buoy name="a" model="bouy" position="0 0 0 m"/></fleet></wavesim>',
+            "no model 'bouy'; did you mean 'buoy'?",
+        ),
+        ("<wavesim><time></wavesim>", "c.xml:1: not well-formed XML"),
+        (
+            '<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]><wavesim name="&e;"/>',
+            "document types and entities are not allowed",
+        ),
+    ],
+)
+def test_bad_configuration(tmp_path: Path, command: str, text: str, message: str) -> None:
+    (tmp_path / "c.xml").write_text(text)
+    clear(wavesim(command, tmp_path / "c.xml"), 2, message)
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    clear(wavesim("serve", tmp_path / "none.xml"), 2, "cannot read the file: No such file or directory")
+    clear(wavesim("log", "info", tmp_path / "none.mcap"), 6, "cannot read")
+    clear(wavesim("plot", tmp_path / "none.mcap"), 6, "cannot read")
+
+
+@pytest.mark.parametrize("command", ["start", "stop", "pause", "status", "shutdown"])
+def test_no_server(command: str) -> None:
+    clear(wavesim(command, "--server", "nobody"), 3, "no server named 'nobody' is running")
+
+
+def test_an_emulator_without_a_server(config: Callable[..., Loaded]) -> None:
+    path = config(EMPTY + "<emulators><ctd/></emulators>").path
+    clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server owns the shared memory")
+    clear(wavesim("emulate", "cdt", path), 3, "no emulator 'cdt'; did you mean 'ctd'?")
+    clear(wavesim("emulate", "ahrs", path), 3, "the configuration has no <ahrs>")
+
+
+def test_a_program_without_a_server(root: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = root / "examples/onboard/usv.py"
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(program),
+            "--config",
+            str(root / "config.xml"),
+            "--vehicle",
+            "jolner",
+            "--port",
+            str(port),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    clear(done, 5, f"no server answers at 127.0.0.1:{port}")
+
+
+def test_two_servers_and_a_taken_port(config: Callable[..., Loaded], serve: Callable[..., Server], name: str) -> None:
+    path = config(EMPTY).path
+    server = serve(path)
+    clear(
+        wavesim("serve", path, "--name", name, "--port", "0"),
+        7,
+        f"a server named '{name}' runs already (process {server.process.pid})",
+    )
+    clear(
+        wavesim("serve", path, "--name", name + "x", "--port", str(server.port)),
+        8,
+        f"cannot use UDP 127.0.0.1:{server.port}: Address already in use",
+    )
+    assert wipe(name + "x") == []
+    assert server.status()["state"] == "stopped", "the first one did not notice"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_and_a_closed_terminal_end_a_server_cleanly(
+    config: Callable[..., Loaded], serve: Callable[..., Server], name: str, how: signal.Signals
+) -> None:
+    server = serve(config(EMPTY).path, "--start")
+    server.process.send_signal(how)
+    assert server.process.wait(20) == 0
+    assert wipe(name) == []
+
+
+@pytest.mark.parametrize("after", ["starting", "simulated"])
+def test_ctrl_c_in_a_trial(root: Path, tmp_path: Path, name: str, after: str) -> None:
+    process = subprocess.Popen(
+        [*CLI, "trial", str(root / "config.xml"), "--out", str(tmp_path), "--name", name, "--port", "0"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    seen = b""
+    while after.encode() not in seen:
+        more = os.read(process.stderr.fileno(), 4096)
+        assert more, seen
+        seen += more
+    time.sleep(0.3)  # somewhere inside that phase
+    os.killpg(process.pid, signal.SIGINT)
+    _, rest = process.communicate(timeout=40)
+    assert process.returncode == 130
+    assert b"Traceback" not in seen + rest and b"interrupted" in rest
+    assert wipe(name) == []
+    left = subprocess.run(["pgrep", "-f", name], capture_output=True, text=True, check=False)
+    assert left.stdout == ""
+
+
+def test_a_program_that_fails_ends_the_trial_with_its_last_words(
+    config: Callable[..., Loaded], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "bad.py").write_text("raise SystemExit('my battery is empty')")
+    path = config(
+        '<time duration="1 s" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="bad.py"/></vehicle></fleet>'
+    ).path
+    clear(
+        wavesim("trial", path, "--out", tmp_path, "--name", name, "--port", "0", "--quiet"),
+        10,
+        "program-a ended with code 1: my battery is empty",
+    )
+
+
+def test_an_unwritable_folder(config: Callable[..., Loaded], tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    path = config('<time duration="1 s"/>' + EMPTY).path
+    clear(wavesim("trial", path, "--out", tmp_path / "file", "--name", name, "--port", "0"), 1, "cannot write to")
+    done = wavesim("serve", path, "--name", name, "--port", "0", "--log", tmp_path / "file" / "x.mcap")
+    assert done.returncode == 9 and "cannot write the log" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_help_teaches() -> None:
+    assert "trial" in wavesim("--help").stdout
+    for command in ("serve", "trial", "emulate", "log", "plot", "check", "mailbox", "step"):
+        assert len(wavesim(command, "--help").stdout) > 150
+    assert wavesim("strat").returncode == 2
