@@ -11,6 +11,8 @@ import contextlib
 import os
 import signal
 import struct
+import time
+from collections import deque
 from types import TracebackType
 
 import numpy as np
@@ -18,20 +20,22 @@ import posix_ipc
 
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.tables import MAILBOX_RECEPTION, MAILBOX_STATE, RECORDS, c_struct
+from wavesim_sdk.tables import MAILBOX_RECEPTION, MAILBOX_STATE, RECORDS, RunState, c_struct
 from wavesim_sdk.wire.messages import MOTION_NUMBERS
 
 STATE, RECEPTION, RUN_STATE = 1, 2, 3
 MESSAGE_BYTES = 1024
 LENGTH = 8
+BACKLOG = 4096
+LAST_WORDS_S = 5.0  #: how long a slow reader is given at the end of the run
 _HEAD = struct.Struct("<ii")
 
 
 class Mailbox:
     """A queue, and who is told of its messages. Use as a context manager.
 
-    When the reader is slow the oldest message is given up (the latest state counts) and counted in
-    ``dropped``; receptions are kept before states.
+    When the reader is slow, states are given up (the latest counts; ``dropped`` counts them), while
+    receptions and run states wait here, in order, until there is room.
     """
 
     def __init__(self, queue: str, signal_name: str = "", pid: int = 0) -> None:
@@ -43,6 +47,7 @@ class Mailbox:
         except KeyError:
             raise WaveSimError(f"there is no signal '{signal_name}'") from None
         self.dropped = 0
+        self._backlog: deque[bytes] = deque()
         self._created = False
 
     def __enter__(self) -> Mailbox:
@@ -74,20 +79,30 @@ class Mailbox:
     def put(self, kind: int, record: bytes) -> None:
         """Drop a message into the queue and tell the reader."""
         message = _HEAD.pack(kind, len(record)) + record
-        priority = 1 if kind != STATE else 0
-        while True:
-            try:
-                self._queue.send(message, 0, priority)
-                break
-            except posix_ipc.BusyError:
+        if kind != STATE:
+            if len(self._backlog) >= BACKLOG:
+                self._backlog.popleft()
                 self.dropped += 1
-                if kind == STATE:
-                    break
-                with contextlib.suppress(posix_ipc.BusyError):
-                    self._queue.receive(0)
+            self._backlog.append(message)
+            self.flush()
+        elif not (self.flush() and self._send(message)):
+            self.dropped += 1
+
+    def flush(self) -> bool:
+        """Send what waits; whether nothing waits any more."""
+        while self._backlog and self._send(self._backlog[0]):
+            self._backlog.popleft()
+        return not self._backlog
+
+    def _send(self, message: bytes) -> bool:
+        try:
+            self._queue.send(message, 0)
+        except posix_ipc.BusyError:
+            return False
         if self.signal is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, self.signal)
+        return True
 
     def put_step(self, step: Step) -> None:
         """Everything of one step: receptions and run states first, then the state."""
@@ -105,6 +120,10 @@ class Mailbox:
         """Feed the queue until the run has ended."""
         for step in broker.steps():
             self.put_step(step)
+        self.put(RUN_STATE, struct.pack("<q", RunState.ENDED))
+        limit = time.monotonic() + LAST_WORDS_S
+        while not self.flush() and time.monotonic() < limit:
+            time.sleep(0.01)
 
 
 def c_header() -> str:

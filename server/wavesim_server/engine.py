@@ -29,7 +29,6 @@ from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
 
 VIEW_S = 0.02  #: in fast mode the tables are published at least this often (simulated)
-SENSOR_LIMIT_S = 1.0  #: a synchronous emulator may take this long (wall time)
 CATCH_UP_S = 0.25  #: a real-time engine that is later than this gives the time up
 
 
@@ -171,7 +170,7 @@ class Engine:
 
     def _await_sensor(self, sensor: str) -> None:
         header = self.areas["vehicles"][sensor].header
-        limit = time.monotonic() + SENSOR_LIMIT_S
+        limit = time.monotonic() + self.sim.config.network.lockstep_timeout
         while time.monotonic() < limit:
             try:
                 self._done[sensor].acquire(0.02)

@@ -232,6 +232,9 @@ class Simulation:
         self.fleet.add(row, kind, tuple(position), tuple(attitude), mooring)
         self.occupants[row] = Occupant(name, kind, transducer, randomness.key(self.seed, name, "timing"))
         self._reindex()
+        kernels.set_currents(
+            self.fleet.blocks, self._work.order, int(self._work.counters[0]), self._sea.flow, self.time_ns * 1e-9
+        )
         self._work.faults[row] = 0
         self._work.last[row] = self.fleet.body(row)[: r.STATE_ROWS]
         generation = int(self.identity[row]["generation"]) + 1

@@ -383,7 +383,7 @@ class Network:
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
     keepalive_timeout: float = key("A client silent for longer is removed (wall time).", "time", 5.0, low=0.05)
     lockstep_timeout: float = key(
-        "A lockstep client may take this long over a step (wall time).", "time", 5.0, low=0.01
+        "A lockstep client or a synchronous emulator may take this long over a step (wall time).", "time", 5.0, low=0.01
     )
 
 

@@ -82,6 +82,8 @@ class Triangles:
         self.simplices = np.ascontiguousarray(self._delaunay.simplices, dtype=np.int64)
         self.neighbors = np.ascontiguousarray(self._delaunay.neighbors, dtype=np.int64)
 
+        self(self.points[:1, 0], self.points[:1, 1])  # the first search builds its tables: now, not in a run
+
     def __call__(self, north: Array, east: Array) -> Array:
         """Depth; NaN beyond the frame."""
         xy = np.stack(np.broadcast_arrays(np.asarray(north, float), np.asarray(east, float)), axis=-1)
