@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ import posix_ipc
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, Record, alive, process_start, segment_name
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.tables import RunState
+
+START_LIMIT_S = 180.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,18 @@ class Simulation:
         self.server = server
         self.simulation = Area.attach(segment_name(server, "simulation"))
         self.vehicles = Area.attach(segment_name(server, "vehicles"), writable=True)
+        self._step_ns = self._await_engine()
+
+    def _await_engine(self) -> int:
+        """The time step, once the engine has published (its first start compiles its kernels)."""
+        limit = time.monotonic() + START_LIMIT_S
+        while not (step := int(self.world()["step_ns"])):
+            if not self.alive():
+                raise NotRunning(f"the server '{self.server}' ended while it started")
+            if time.monotonic() > limit:
+                raise NotRunning(f"the server '{self.server}' did not start within {START_LIMIT_S:g} s")
+            time.sleep(0.02)
+        return step
 
     def alive(self) -> bool:
         """Whether the server still runs."""
@@ -69,9 +84,8 @@ class Simulation:
         """Identity and motion of every body at one tick."""
         identity = self.vehicles["identity"].snapshot()[1]
         tick, state = self.vehicles["state"].snapshot()
-        step = int(self.world()["step_ns"])
         rows = np.flatnonzero(identity["present"])
-        return Snapshot(tick, tick * step, rows, identity, state)
+        return Snapshot(tick, tick * self._step_ns, rows, identity, state)
 
     def row(self, name: str) -> int:
         """Row of a body by its name."""

@@ -88,7 +88,8 @@ def read(path: str | Path) -> Log:
     times: dict[str, list[int]] = defaultdict(list)
     data: dict[str, list[bytes]] = defaultdict(list)
     kinds: dict[str, str] = {}
-    digest = hashlib.sha256()
+    # One digest per topic: messages of different topics may be written in any order.
+    digests: dict[str, Any] = defaultdict(hashlib.sha256)
     for r in records(log.path):
         kind = type(r).__name__
         if kind == "Schema":
@@ -97,13 +98,13 @@ def read(path: str | Path) -> Log:
             channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
         elif kind == "Metadata" and r.name == METADATA:
             log.metadata = dict(r.metadata)
-            digest.update(log.metadata.get("digest", "").encode() + log.metadata.get("seed", "").encode())
+            digests[""].update(f"{log.metadata.get('digest')} {log.metadata.get('seed')}".encode())
         elif kind == "Message" and r.channel_id in channels:
             topic, schema = channels[r.channel_id]
             log.messages += 1
             if topic.startswith("/host/"):
                 continue
-            digest.update(topic.encode() + struct.pack("<q", r.log_time) + r.data)
+            digests[topic].update(struct.pack("<q", r.log_time) + r.data)
             log.end_ns = max(log.end_ns, r.log_time)
             if schema == "json":
                 with contextlib.suppress(ValueError):
@@ -122,7 +123,8 @@ def read(path: str | Path) -> Log:
         good = [(t, p) for t, p in zip(times[topic], parts, strict=True) if len(p) == size]
         joined = np.frombuffer(b"".join(p for _, p in good), table.dtype)
         log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined)
-    log.content_hash = digest.hexdigest()
+    whole = "".join(f"{topic}={digests[topic].hexdigest()}\n" for topic in sorted(digests))
+    log.content_hash = hashlib.sha256(whole.encode()).hexdigest()
     if not log.metadata:
         raise LogError(f"{path} is no WaVeSim log (it has no '{METADATA}' metadata)")
     return log

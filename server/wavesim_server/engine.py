@@ -1,7 +1,7 @@
 """The engine process: it ticks, and touches only shared memory and two rings.
 
 Real time: each tick has an absolute deadline.  Fast: as many ticks in one compiled call as there are
-until somebody is due (an emulator, a lockstep client, the log, a viewer's 20 ms).
+until somebody is due (an emulator, a lockstep client, the log, a viewer).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
 
-VIEW_S = 0.02  #: in fast mode the tables are published at least this often (simulated)
+VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
 CATCH_UP_S = 0.25  #: a real-time engine that is later than this gives the time up
 
 
@@ -135,8 +135,6 @@ class Engine:
         self._served = tick
         self._publish()
         self._ask_sensors(tick)
-        if self.log_ticks and tick % self.log_ticks == 0:
-            self._log(tick)
         if self.end_tick is not None and tick >= self.end_tick:
             self._set_state(RunState.ENDED)
         elif self.budget == 0:
@@ -146,6 +144,9 @@ class Engine:
         if rows and self.state is not RunState.ENDED:
             self._waiting = True
             self._emit(Event.STEP, [tick, rows])
+        # Logged while the clients compute: nothing moves until they have answered.
+        if self.log_ticks and tick % self.log_ticks == 0:
+            self._log(tick)
         return self._waiting or self.state is not RunState.RUNNING
 
     # -- synchronous emulators -------------------------------------------------------------------

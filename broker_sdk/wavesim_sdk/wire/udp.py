@@ -51,8 +51,8 @@ def open_socket(address: str, port: int) -> socket.socket:
 class Udp:
     """One UDP socket: bounded receive, guarded send."""
 
-    def __init__(self, stream: DatagramServer, queue: _BoundedQueue) -> None:
-        self._stream, self._queue = stream, queue
+    def __init__(self, stream: DatagramServer, queue: _BoundedQueue, transport: asyncio.DatagramTransport) -> None:
+        self._stream, self._queue, self._transport = stream, queue, transport
         self.errors = 0
 
     @classmethod
@@ -61,7 +61,9 @@ class Udp:
         loop = asyncio.get_running_loop()
         queue, errors, drained = _BoundedQueue(), asyncio.Queue[Any](), asyncio.Event()
         transport, _ = await loop.create_datagram_endpoint(lambda: Protocol(queue, errors, drained), sock=sock)
-        return cls(DatagramServer(transport, queue, errors, drained), queue)  # type: ignore[arg-type]  # its stub names the wrong class
+        stream = DatagramServer(transport, queue, errors, drained)  # type: ignore[arg-type]  # its stub names the wrong class
+
+        return cls(stream, queue, transport)
 
     @property
     def dropped(self) -> int:
@@ -100,6 +102,15 @@ class Udp:
             pass
         except OSError:
             self.errors += 1
+
+    def send_now(self, data: bytes, address: Address) -> None:
+        """The same at once; what the system cannot take now is dropped and counted."""
+        if len(data) > MAX_DATAGRAM:
+            raise ValueError(f"{len(data)} bytes are too many for a datagram")
+        if self._transport.is_closing() or self._transport.get_write_buffer_size() > SOCKET_BUFFER:  # type: ignore[attr-defined]  # every selector transport has it
+            self.errors += 1
+        else:
+            self._transport.sendto(data, address)
 
     def close(self) -> None:
         self._stream.close()

@@ -93,7 +93,7 @@ class Front:
         failed = [t for t in tasks if t.done() and t.exception() is not None]
         for session in list(self.sessions.by_token.values()):
             self.sessions.bye(session, "the server shuts down")
-        await self._flush()
+        self._flush()
         for task in tasks:
             task.cancel()
         self._on_events()
@@ -112,13 +112,13 @@ class Front:
             for data, address in (first, *self.udp.receive_ready()):
                 for happening in self.sessions.receive(data, address, now):
                     self._handle(happening)
-            await self._flush()
+            self._flush()
 
-    async def _flush(self) -> None:
+    def _flush(self) -> None:
         assert self.udp is not None
-        batch, self.sessions.outgoing = self.sessions.outgoing, []
-        for data, address in batch:
-            await self.udp.send(data, address)
+        for data, address in self.sessions.outgoing:
+            self.udp.send_now(data, address)
+        self.sessions.outgoing.clear()
 
     async def _housekeeping(self) -> None:
         while os.getppid() == self._parent:
@@ -132,7 +132,7 @@ class Front:
                 self._clients_at = now + CLIENTS_PERIOD_S
                 self._publish_clients(now)
             self._push_backlog()
-            await self._flush()
+            self._flush()
             states = [s.next_state for s in self.sessions.by_token.values() if not s.join.lockstep_ns]
             await asyncio.sleep(
                 max(0.001, min(HOUSEKEEPING_S, *(t - time.monotonic() for t in states))) if states else HOUSEKEEPING_S
@@ -394,12 +394,8 @@ class Front:
                     print(f"faulted and frozen: {', '.join(body[1])}", file=sys.stderr, flush=True)
                     if self.log is not None:
                         self.log.json("/faults", body[0], {"frozen": body[1]})
-        if self.sessions.outgoing:
-            self._send_now()
-
-    def _send_now(self) -> None:
-        task = asyncio.ensure_future(self._flush())
-        task.add_done_callback(lambda t: t.exception())
+            if self.sessions.outgoing:  # a step must not wait for the log behind it
+                self._flush()
 
     def _on_signals(self, sent: Record, receptions: Record) -> None:
         if self.log is not None:

@@ -1,0 +1,144 @@
+"""The trial as a whole: real-time factor, lateness of ticks in real time with the front busy, memory.
+
+python benchmarks/trial.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from wavesim_sdk.attach import Simulation as Reader
+from wavesim_sdk.commander import Commander
+from wavesim_server import Simulation
+from wavesim_server.serve import ready
+
+ROOT = Path(__file__).parent.parent
+CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+
+
+def memory_mb(pid: int) -> float:
+    """Proportional set size: shared pages counted once."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def children(pid: int) -> dict[str, int]:
+    """The server's processes by name."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if parent == pid:
+                found["engine" if "engine" in line else "front"] = int(entry.name)
+    return found
+
+
+def real_time_factor() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [
+                *CLI,
+                "trial",
+                str(ROOT / "config.xml"),
+                "--out",
+                folder,
+                "--port",
+                "0",
+                "--name",
+                "bench",
+                "--quiet",
+                "--no-plots",
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        table = json.loads((Path(folder) / "bench" / "table.json").read_text())
+    print(
+        f"networked trial, 9 participants in lockstep: {table['realtime_factor']:.0f} x real time ({table['duration_s']:.0f} s in {table['wall_s']:.1f} s)"
+    )
+    sim = Simulation.from_config(ROOT / "config.xml")
+    for name in ("lauv", "remus", "jolner"):
+        sim.command(sim.enter(name), [8.0])
+    sim.advance(1)
+    start = time.perf_counter()
+    for k in range(600):
+        sim.ping(k % 2, 25e3)
+        sim.advance(250)
+        sim.take_signals()
+    wall = time.perf_counter() - start
+    print(f"the same bodies as a library, no processes: {600 / wall:.0f} x real time")
+
+
+def lateness(busy: bool, seconds: float = 15.0) -> None:
+    """Ticks of 4 ms in real time, with a bounded flood of foreign datagrams at the front if ``busy``."""
+    config = ROOT / "config.xml"
+    server = subprocess.Popen(
+        [*CLI, "serve", str(config), "--name", "bench", "--port", "0", "--log", "", "--speed", "1"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    port = int(server.stderr.readline().split("on UDP ")[1].split(";")[0].rpartition(":")[2])
+    while not ready("bench"):
+        time.sleep(0.05)
+    stop = threading.Event()
+
+    def flood() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            while not stop.is_set():
+                for _ in range(25):
+                    s.sendto(b"WVSM" + os.urandom(200), ("127.0.0.1", port))
+                time.sleep(0.005)
+
+    flooder = threading.Thread(target=flood)
+    if busy:
+        flooder.start()
+    reader = Reader("bench")
+    with Commander("bench") as commander:
+        commander.send("start")
+        late, end, last = [], time.monotonic() + seconds, -1
+        while time.monotonic() < end:
+            clock = reader.clock()
+            if clock["tick"] != last:
+                last = int(clock["tick"])
+                late.append(int(clock["lateness_ns"]) / 1e3)
+            time.sleep(0.001)
+        drops = sum(commander.send("status").data["drops"].values())
+        clock = reader.clock()
+        memory = {name: memory_mb(pid) for name, pid in children(server.pid).items()}
+        stop.set()
+        commander.send("shutdown")
+    server.wait()
+    if busy:
+        flooder.join()
+    q = statistics.quantiles(late, n=1000)
+    print(
+        f"real time, front {'takes ' + str(round(drops / seconds)) + ' foreign datagrams a second' if busy else 'idle'}: lateness p50 {q[499]:.0f}, p99 {q[989]:.0f}, p99.9 {q[998]:.0f} us "
+        f"({len(late)} ticks seen, {int(clock['ticks_late'])} late by a whole step, {int(clock['slipped_ns']) / 1e6:.0f} ms given up); "
+        + ", ".join(f"{k} {v:.0f} MB" for k, v in memory.items())
+    )
+
+
+def main() -> None:
+    real_time_factor()
+    lateness(busy=False)
+    lateness(busy=True)
+
+
+if __name__ == "__main__":
+    main()
