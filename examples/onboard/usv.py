@@ -29,7 +29,7 @@ class Boat:
             body.waypoint, (body.position[0], body.position[1]), lookahead=25.0, acceptance=6.0
         )
         self.crab = guidance.CrabAngle()
-        self.heading = control.Heading(80.0, 200.0, 80.0)
+        self.heading = control.Heading(250.0, 700.0, 100.0)
         self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
         self._time = -1.0
 

@@ -79,7 +79,7 @@ def trial(root: Path, data_dir: Path, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.mark.system
 @pytest.mark.xdist_group("real")
 def test_the_echosounder_follows_the_soundings(trial: Log, data_dir: Path) -> None:
-    points = [*soundings(data_dir), -2450.0, 850.0, 0.0]
+    points = soundings(data_dir) + np.array([-2450.0, 850.0, 0.0])
     judge = LinearNDInterpolator(points[:, :2], points[:, 2])
     for name in ("lauv", "remus"):
         echo = trial.get(f"/sensor/echosounder/{name}", SENSORS["echosounder"]).records

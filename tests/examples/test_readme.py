@@ -1,0 +1,63 @@
+"""The README's tour is true: its program runs, its commands and files exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Server, wavesim
+
+
+@pytest.fixture(scope="module")
+def readme(root: Path) -> str:
+    return (root / "README.md").read_text()
+
+
+@pytest.mark.system
+def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., Server], name: str) -> None:
+    server = serve(root / "config.xml", "--log", "")
+    assert "['lauv', 'remus', 'jolner']" in wavesim("status", "-s", name).stdout, "the three that the trial would wait for"
+    (program,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    hello = tmp_path / "hello.py"
+    hello.write_text(program.replace('Broker("jolner")', f'Broker("jolner", ("127.0.0.1", {server.port}))'))
+    process = subprocess.Popen([sys.executable, "-u", str(hello)], stdout=subprocess.PIPE, text=True)
+    try:
+        server.wait(lambda s: s["clients_total"] == 1)
+        for command in (["speed", "1"], ["start"]):
+            assert wavesim(*command, "-s", name).returncode == 0
+        assert process.stdout is not None
+        for line in process.stdout:
+            if float(line.split()[-2]) > 0.2:
+                break
+        else:
+            pytest.fail("the boat did not move")
+        emulator = subprocess.Popen([sys.executable, "-m", "wavesim_sdk.cli", "emulate", "ctd", str(root / "config.xml"), "-s", name], stderr=subprocess.DEVNULL)
+        from wavesim_sdk.attach import Simulation
+
+        reader = Simulation(name)
+        server.wait(lambda _: bool(reader.sensor("ctd")["sequence"].max() > 3))
+        emulator.terminate()
+        emulator.wait()
+    finally:
+        process.kill()
+        process.wait()
+    for command in (["pause"], ["step", "25"], ["speed", "0"], ["shutdown"]):
+        assert wavesim(*command, "-s", name).returncode == 0, command
+
+
+def test_links_and_files_exist(root: Path) -> None:
+    for page in [root / "README.md", *(root / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} names {target}"
+
+
+def test_no_machine_of_ours_is_named(root: Path) -> None:
+    files = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.split()
+    for file in files:
+        text = (root / file).read_text(errors="replace")
+        assert not re.search(r"(?<![\w./])/(home|work|root|Users)/", text), file
