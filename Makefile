@@ -7,12 +7,12 @@ PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.
 SOURCES := broker_sdk server emulators viz examples tests benchmarks
 WORKERS ?= 2
 
-.PHONY: help trial test setup lint types imports docs docs-check examples bench pictures clean
+.PHONY: help trial test test-uncompiled setup lint types imports docs docs-check examples bench pictures clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
 	@echo "make test      set up, run all tests"
-	@echo "make lint types imports docs-check examples    the other checks of CI"
+	@echo "make lint types imports docs-check test-uncompiled    the other checks of CI"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
 	@echo "make bench     measure; results go to docs/performance.md by hand"
 
@@ -21,6 +21,9 @@ trial: $(VENV)/.installed
 
 test: $(VENV)/.tools
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "not compiled" tests/physics
 
 setup: $(VENV)/.tools
 

@@ -8,25 +8,23 @@ pressure, heading and rates, speed through the water, and its acoustic transduce
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 
 import control
 import guidance
+import program
 from navigator import Beacon, Navigator
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.config import Body, Loaded
 from wavesim_sdk.ocean.water import depth_of_pressure
 
 
 class Auv:
     """Navigation, guidance and control of one AUV, from the values of one step to actuator commands."""
 
-    def __init__(self, loaded: Loaded, name: str) -> None:
+    def __init__(self, loaded: Loaded, body: Body) -> None:
         config = loaded.config
-        body = next(b for b in config.fleet.bodies if b.name == name)
         assert body.program is not None
         self.loaded, self.body, self.program = loaded, body, body.program
         model = loaded.model(body.model)
@@ -106,26 +104,5 @@ class Auv:
         return [*(float(v) for v in values), innovation]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--config", default="config.xml")
-    parser.add_argument("--vehicle", required=True)
-    parser.add_argument("--port", type=int, default=9750)
-    a = parser.parse_args()
-    try:
-        loaded = load(a.config)
-        auv = Auv(loaded, a.vehicle)
-        with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=auv.program.period) as broker:
-            for step in broker.steps():
-                command, estimate = auv.act(step, broker)
-                broker.answer(command, estimate)
-    except WaveSimError as error:
-        print(f"{a.vehicle}: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program.run(__doc__, Auv))

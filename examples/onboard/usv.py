@@ -6,7 +6,6 @@ stands in for its GPS.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 
@@ -14,17 +13,17 @@ import numpy as np
 
 import control
 import guidance
+import program
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import load
-from wavesim_sdk.config.model import Body
-from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, wrap
 
 
 class Boat:
     """Guidance and control of one boat."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, loaded: Loaded, body: Body) -> None:
         self.guidance = guidance.LineOfSight(
             body.waypoint, (body.position[0], body.position[1]), lookahead=25.0, acceptance=6.0
         )
@@ -33,7 +32,7 @@ class Boat:
         self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
         self._time = -1.0
 
-    def act(self, step: Step) -> list[float | None]:
+    def act(self, step: Step, broker: Broker) -> tuple[list[float | None], None]:
         motion = step.state.motion
         if motion is None:
             raise BrokerError('this boat needs its state; set truth="full" for it in the configuration')
@@ -46,29 +45,8 @@ class Boat:
         turn = self.heading.turn(wanted, heading, motion[12])
         turning = max(0.3, math.cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
         thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)
-        return [0.5 * thrust + 0.5 * turn, 0.5 * thrust - 0.5 * turn]
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--config", default="config.xml")
-    parser.add_argument("--vehicle", required=True)
-    parser.add_argument("--port", type=int, default=9750)
-    a = parser.parse_args()
-    try:
-        body = next(b for b in load(a.config).config.fleet.bodies if b.name == a.vehicle)
-        assert body.program is not None
-        boat = Boat(body)
-        with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=body.program.period) as broker:
-            for step in broker.steps():
-                broker.answer(boat.act(step))
-    except WaveSimError as error:
-        print(f"{a.vehicle}: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 130
-    return 0
+        return [0.5 * thrust + 0.5 * turn, 0.5 * thrust - 0.5 * turn], None
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program.run(__doc__, Boat))

@@ -21,7 +21,9 @@ def readme(root: Path) -> str:
 @pytest.mark.system
 def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., Server], name: str) -> None:
     server = serve(root / "config.xml", "--log", "")
-    assert "['lauv', 'remus', 'jolner']" in wavesim("status", "-s", name).stdout, "the three that the trial would wait for"
+    assert "['lauv', 'remus', 'jolner']" in wavesim("status", "-s", name).stdout, (
+        "the three that the trial would wait for"
+    )
     (program,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     hello = tmp_path / "hello.py"
     hello.write_text(program.replace('Broker("jolner")', f'Broker("jolner", ("127.0.0.1", {server.port}))'))
@@ -36,7 +38,10 @@ def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., 
                 break
         else:
             pytest.fail("the boat did not move")
-        emulator = subprocess.Popen([sys.executable, "-m", "wavesim_sdk.cli", "emulate", "ctd", str(root / "config.xml"), "-s", name], stderr=subprocess.DEVNULL)
+        emulator = subprocess.Popen(
+            [sys.executable, "-m", "wavesim_sdk.cli", "emulate", "ctd", str(root / "config.xml"), "-s", name],
+            stderr=subprocess.DEVNULL,
+        )
         from wavesim_sdk.attach import Simulation
 
         reader = Simulation(name)

@@ -15,6 +15,7 @@ HEAVY = BARE.format(volume=0.23, rb="0.1 0 -0.1", d=30, lag=0)
 NEUTRAL = BARE.format(volume=250 / 1025, rb="0.1 0.02 0.03", d=0, lag=0)
 
 
+@pytest.mark.compiled
 def test_a_sinking_body_comes_to_rest_on_the_bed(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config(f'<time step="4 ms"/><world><bed depth="20 m"/></world>{HEAVY}'))
     row = sim.enter("v", "bare", (0.0, 0.0, 15.0))
@@ -25,6 +26,7 @@ def test_a_sinking_body_comes_to_rest_on_the_bed(config: Callable[..., Loaded]) 
     assert sim.contacts > 0
 
 
+@pytest.mark.compiled
 def test_a_slope_and_a_hill(config: Callable[..., Loaded]) -> None:
     bed = '<bed depth="20 m" slope_north="0.3"><bump height="-6 m" north="10 m" east="0 m" alpha="0.2 1/m" beta="0.2 1/m"/></bed>'
     sim = Simulation(config(f'<time step="4 ms"/><world>{bed}</world>{HEAVY}'))

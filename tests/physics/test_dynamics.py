@@ -85,6 +85,7 @@ def energy(sim: Simulation, row: int) -> float:
     return float(0.5 * nu @ M @ nu)
 
 
+@pytest.mark.compiled
 def test_energy_is_kept_without_drag_and_falls_with_it(config: Callable[..., Loaded]) -> None:
     for d, steps in ((0, 200_000), (3, 2_000)):
         text = BARE.format(volume=250 / 1025, rb="0.1 0.02 0.03", d=d, lag=0)
@@ -133,6 +134,7 @@ def test_other_vehicles_change_nothing(config: Callable[..., Loaded]) -> None:
     assert tracks[0] == tracks[1]
 
 
+@pytest.mark.compiled
 def test_terminal_speeds(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config('<time step="20 ms"/><world><bed depth="100000 m"/></world>'))
     lauv, remus = place(sim, "a", "lauv", depth=5000.0), sim.enter("b", "remus100", (50.0, 50.0, 5000.0))
@@ -148,6 +150,7 @@ def test_terminal_speeds(config: Callable[..., Loaded]) -> None:
     assert speeds[remus] == pytest.approx(1.54, rel=0.005), "Prestero: 3.86 N at 1.54 m/s"
 
 
+@pytest.mark.compiled
 def test_neutral_buoyancy_stays_put_for_an_hour(config: Callable[..., Loaded]) -> None:
     text = BARE.format(volume=250 / 1025, rb="0.1 0.02 -0.07", d=5, lag=0)
     sim = Simulation(config(f'<time step="20 ms"/>{text}'))
@@ -156,6 +159,7 @@ def test_neutral_buoyancy_stays_put_for_an_hour(config: Callable[..., Loaded]) -
     assert np.abs(sim.state()["p_WB_W"][row] - [0, 0, 20]).max() < 1e-9
 
 
+@pytest.mark.compiled
 def test_a_body_without_power_goes_with_the_current(config: Callable[..., Loaded]) -> None:
     sim = Simulation(
         config('<time step="20 ms"/><world><current north="0.2 m/s" east="0.3 m/s"/><bed depth="500 m"/></world>')
@@ -170,6 +174,7 @@ def test_a_body_without_power_goes_with_the_current(config: Callable[..., Loaded
     assert np.allclose(ground[:2], v, atol=0.02)
 
 
+@pytest.mark.compiled
 def test_pitch_through_ninety_degrees(config: Callable[..., Loaded]) -> None:
     text = BARE.format(volume=250 / 1025, rb="0.1 0.02 0.03", d=0, lag=0)
     sim = Simulation(config(f'<time step="10 ms"/><world><bed depth="100000 m"/></world>{text}'))

@@ -84,6 +84,7 @@ def _period(values: np.ndarray, h: float) -> float:
     return float(np.diff(at).mean() * h)
 
 
+@pytest.mark.compiled
 def test_draft_and_free_decay_periods_of_a_raft(config: Callable[..., Loaded]) -> None:
     rho, g, mass, zg = 1025.0, 9.81, 400.0, 0.05
     draft = mass / (rho * 2.0 * 1.0)
@@ -116,6 +117,7 @@ def test_draft_and_free_decay_periods_of_a_raft(config: Callable[..., Loaded]) -
     )
 
 
+@pytest.mark.compiled
 def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., Loaded]) -> None:
     """Small heave of a half-submerged sphere: omega^2 = rho g pi R^2 / (m + m_a)."""
     sim = Simulation(config('<time step="4 ms"/>'))

@@ -254,6 +254,7 @@ def test_a_receiver_that_leaves_and_a_sender_that_leaves(config: Callable[..., L
     assert got == {b: Outcome.RECEIVER_LEFT, c: Outcome.HEARD}
 
 
+@pytest.mark.compiled
 def test_memory_and_live_signals_stay_bounded(config: Callable[..., Loaded]) -> None:
     sim = sea(config, "20 ms", PLAIN, noise="100 dB")
     for k in range(6):
@@ -272,6 +273,7 @@ def test_memory_and_live_signals_stay_bounded(config: Callable[..., Loaded]) -> 
     assert sim.counters[2] == 0, "all signals are dead"
 
 
+@pytest.mark.compiled
 def test_many_signals_make_the_medium_grow(config: Callable[..., Loaded]) -> None:
     loaded = config(
         '<time step="100 ms"/><shared vehicles="200"/><world density="1000 kg/m3"><bed depth="9000 m"/></world>'

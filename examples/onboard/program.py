@@ -1,0 +1,44 @@
+"""What every on-board program of the trial has in common: arguments, the broker, the loop."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Protocol
+
+from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.config import Body, Loaded, load
+from wavesim_sdk.errors import ConfigError, WaveSimError
+
+Numbers = list[float | None]
+
+
+class Vehicle(Protocol):
+    """On-board software: from what one step brings to actuator commands and an estimate (or None)."""
+
+    def act(self, step: Step, broker: Broker) -> tuple[Numbers, Numbers | None]: ...
+
+
+def run(description: str | None, make: Callable[[Loaded, Body], Vehicle]) -> int:
+    """Drive the vehicle named on the command line until the run has ended; returns the exit code."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", default="config.xml")
+    parser.add_argument("--vehicle", required=True)
+    parser.add_argument("--port", type=int, default=9750)
+    a = parser.parse_args()
+    try:
+        loaded = load(a.config)
+        body = next((b for b in loaded.config.fleet.bodies if b.name == a.vehicle), None)
+        if body is None or body.program is None:
+            raise ConfigError(f"there is no vehicle '{a.vehicle}' with a <program>", a.config)
+        vehicle = make(loaded, body)
+        with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=body.program.period) as broker:
+            for step in broker.steps():
+                broker.answer(*vehicle.act(step, broker))
+    except WaveSimError as error:
+        print(f"{a.vehicle}: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
