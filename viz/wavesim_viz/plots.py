@@ -99,7 +99,7 @@ def tracks(run: Run) -> Figure | None:
         chart.plot(p[-1, 1], p[-1, 0], "s", color=colour, ms=6, mec="white", zorder=6)
         ends.append(p)
         if name in run.navigators:
-            e = run.log.get(f"/estimate/{name}", ESTIMATE).records
+            e = _thin(run.log.get(f"/estimate/{name}", ESTIMATE).records)  # dashes take long to draw
             chart.plot(
                 e["p_WB_W"][:, 1],
                 e["p_WB_W"][:, 0],
@@ -149,6 +149,11 @@ def tracks(run: Run) -> Figure | None:
     return figure
 
 
+def _thin(values: Any, points: int = 1200) -> Any:
+    """At most about ``points`` of the values, evenly."""
+    return values[:: max(1, len(values) // points)]
+
+
 def _bed(run: Run, chart: Axes, bar: Axes) -> None:
     """Filled depth contours."""
     message = next((m for _, m in run.log.json.get("/world/bed", [])), None)
@@ -196,7 +201,7 @@ def navigation(run: Run) -> Figure | None:
         nav = np.linalg.norm(estimate.records["p_WB_W"][i][:, :2] - true, axis=1)
         dead = np.linalg.norm(estimate.records["dead_reckoning_W"][i][:, :2] - true, axis=1)
         t = both * 1e-9
-        error.semilogy(t, np.maximum(dead, 1e-2), color=colour, ls=":", label=f"{name}: dead reckoning")
+        error.semilogy(_thin(t), np.maximum(_thin(dead), 1e-2), color=colour, ls=":", label=f"{name}: dead reckoning")
         error.semilogy(t, np.maximum(nav, 1e-2), color=colour, lw=0.9, label=f"{name}: acoustic")
         good = np.isfinite(nav)
         spread.plot(np.sort(nav[good]), np.linspace(0, 100, int(good.sum())), color=colour)
