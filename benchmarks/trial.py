@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from wavesim_sdk.attach import Simulation as Reader
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_server import Simulation
 from wavesim_server.serve import ready
@@ -108,7 +108,7 @@ def lateness(busy: bool, seconds: float = 15.0) -> None:
     flooder = threading.Thread(target=flood)
     if busy:
         flooder.start()
-    reader = Reader("bench")
+    reader = SharedState("bench")
     with Commander("bench") as commander:
         commander.send("start")
         late, end, last = [], time.monotonic() + seconds, -1

@@ -30,10 +30,10 @@ class Snapshot:
     state: Record
 
 
-class Simulation:
+class SharedState:
     """A reader of both areas (and the way to the sensor columns).
 
-    ``Simulation("wavesim")`` attaches to the server of that name; raises
+    ``SharedState("wavesim")`` attaches to the server of that name; raises
     :class:`~wavesim_sdk.errors.NotRunning` when there is none.
     """
 
@@ -109,7 +109,7 @@ class SensorColumn:
     process holds the table, and taken over from a dead one.
     """
 
-    def __init__(self, simulation: Simulation, sensor: str) -> None:
+    def __init__(self, simulation: SharedState, sensor: str) -> None:
         self.simulation, self.sensor = simulation, sensor
         if sensor not in simulation.vehicles.tables:
             raise AttachError(f"this run has no sensor '{sensor}'; name it under <emulators>")

@@ -26,7 +26,7 @@ _ids = itertools.count(1)
 #: verb -> (argument name or "", meaning)
 VERBS: dict[str, tuple[str, str]] = {
     "start": ("", "arm the timer: time runs (also after pause or stop)"),
-    "stop": ("", "unarm the timer and write the log to disk; clients may still talk"),
+    "stop": ("", "unarm the timer; clients may still talk"),
     "pause": ("", "hold time"),
     "resume": ("", "go on after a pause"),
     "step": ("ticks", "advance a paused or stopped simulation by a number of ticks"),

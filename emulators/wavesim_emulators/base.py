@@ -19,7 +19,7 @@ import numpy as np
 
 from wavesim_sdk import randomness
 from wavesim_sdk.area import Record
-from wavesim_sdk.attach import SensorColumn, Simulation, Snapshot
+from wavesim_sdk.attach import SensorColumn, SharedState, Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, NotRunning
 
@@ -67,7 +67,7 @@ class Emulator:
         """
         for s in (signal.SIGINT, signal.SIGTERM):
             signal.signal(s, self._on_signal)
-        simulation = Simulation(server)
+        simulation = SharedState(server)
         column = SensorColumn(simulation, self.sensor)
         seed = int(simulation.world()["seed"])
         keys: dict[bytes, int] = {}

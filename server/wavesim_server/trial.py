@@ -13,7 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from wavesim_sdk.area import OWNER
-from wavesim_sdk.attach import Simulation as Reader
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import ConfigError, WaveSimError
@@ -113,7 +113,7 @@ class Trial:
 
     def _take_part(self, server: Supervisor) -> float:
         path = str(self.loaded.path)
-        reader = Reader(self.name)
+        reader = SharedState(self.name)
         emulators = [s for s in SENSORS if getattr(self.loaded.config.emulators, s) is not None]
         for s in emulators:
             self._start(f"emulator-{s}", ["-m", "wavesim_sdk.cli", "emulate", s, path, "--server", self.name])
@@ -134,7 +134,7 @@ class Trial:
                 commander.send("shutdown")
         return wall
 
-    def _await_all(self, server: Supervisor, reader: Reader, commander: Commander, emulators: list[str]) -> None:
+    def _await_all(self, server: Supervisor, reader: SharedState, commander: Commander, emulators: list[str]) -> None:
         limit = time.monotonic() + JOIN_LIMIT_S
         while True:
             server.check()
@@ -157,7 +157,7 @@ class Trial:
                     f"{label} ended with code {process.returncode}: {tail[-1] if tail else 'it said nothing'}"
                 )
 
-    def _watch(self, server: Supervisor, reader: Reader) -> None:
+    def _watch(self, server: Supervisor, reader: SharedState) -> None:
         lost: set[str] = set()
         with tqdm(
             total=round(self.duration, 1),

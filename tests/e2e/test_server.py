@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Server
-from wavesim_sdk.attach import Simulation
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
@@ -105,7 +105,7 @@ def test_new_vehicles_by_model_and_every_refusal(server: Server) -> None:
         state = broker.poll(5.0)[-1].state
         assert state.motion is not None and state.motion[:3] == [10.0, 20.0, 30.0]
         assert broker.welcome.id == 3 and broker.welcome.step_ns == 4_000_000 and broker.welcome.sound_speed == 1500.0
-        reader = Simulation(server.name)
+        reader = SharedState(server.name)
         assert reader.row("newcomer") == 3
         for name, model, message in (
             ("newcomer", "", "is in use"),
@@ -175,7 +175,7 @@ async def test_asyncio_brokers(server: Server) -> None:
 
 
 def test_shared_memory_shows_the_run(server: Server) -> None:
-    reader = Simulation(server.name)
+    reader = SharedState(server.name)
     with Broker("boat", ("127.0.0.1", server.port)) as broker:
         server.send("start")
         server.wait(lambda s: s["tick"] > 200)

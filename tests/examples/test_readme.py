@@ -42,9 +42,9 @@ def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., 
             [sys.executable, "-m", "wavesim_sdk.cli", "emulate", "ctd", str(root / "config.xml"), "-s", name],
             stderr=subprocess.DEVNULL,
         )
-        from wavesim_sdk.attach import Simulation
+        from wavesim_sdk.attach import SharedState
 
-        reader = Simulation(name)
+        reader = SharedState(name)
         server.wait(lambda _: bool(reader.sensor("ctd")["sequence"].max() > 3))
         emulator.terminate()
         emulator.wait()

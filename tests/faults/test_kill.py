@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import CLI, Server
 from wavesim_sdk.area import OWNER
-from wavesim_sdk.attach import Simulation
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
 from wavesim_server.resources import wipe
@@ -74,7 +74,7 @@ def test_emulators_and_brokers_are_killed_and_replaced(
 ) -> None:
     loaded = config(CONFIG)
     server = serve(loaded.path, "--speed", "0")
-    reader = Simulation(server.name)
+    reader = SharedState(server.name)
     ctd = processes.emulator("ctd", loaded.path, server)
     processes.emulator("ahrs", loaded.path, server)
     processes.program("a", server)
