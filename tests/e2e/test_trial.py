@@ -71,8 +71,8 @@ def test_vehicles_follow_their_missions(trial: tuple[Log, dict[str, Any], str], 
         track = log.get(f"/state/{name}", STATE).records["p_WB_W"]
         first = bodies[name].waypoint[0]
         assert np.hypot(track[:, 0] - first.north, track[:, 1] - first.east).min() < 12.0
-    boat = log.get("/state/jolner", STATE).records["p_WB_W"]
-    assert np.abs(boat[:, 0]).max() < 4.0 and boat[-1, 1] > 120.0, "along its first leg, straight"
+    boat = log.get("/state/jolner", STATE).records["p_WB_W"][:3500]
+    assert np.abs(boat[:, 0]).max() < 1.0 and boat[-1, 1] > 100.0, "along its first leg, straight"
     assert abs(log.get("/state/lauv", STATE).records["p_WB_W"][2500:2900, 2] - 12.0).max() < 0.5, "depth is held"
     speed = log.get("/state/remus", STATE).records["v_FB_B"][600:700, 0]
     assert speed == pytest.approx(1.5, abs=0.1)
