@@ -44,7 +44,8 @@ def serve(
     options = default_options(loaded, name, port, log_file, seed, speed)
 
     def started(server: Supervisor) -> None:
-        server.wait_ready(options.name)
+        if not server.wait_ready(options.name):
+            return
         click.echo(
             f"server '{options.name}' on UDP {loaded.config.network.address}:{server.port}; log {options.log or 'off'}",
             err=True,

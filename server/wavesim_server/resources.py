@@ -24,26 +24,39 @@ class AlreadyRunning(WaveSimError):
 
 
 class NameLock:
-    """An advisory lock that the kernel frees when its holder dies."""
+    """An advisory lock on a name. The kernel frees it when its holder dies; the file goes with it."""
 
     def __init__(self, server: str) -> None:
         folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-        path = folder / f"wavesim-{os.getuid()}-{server}.lock"
-        self._file: IO[str] = path.open("a+")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.seek(0)
-            pid = self._file.read().strip() or "unknown"
-            self._file.close()
-            raise AlreadyRunning(
-                f"a server named '{server}' runs already (process {pid}); stop it, or give this one another name with --name"
-            ) from None
+        self._path = folder / f"wavesim-{os.getuid()}-{server}.lock"
+        while True:
+            self._file: IO[str] = self._path.open("a+")
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                self._file.seek(0)
+                pid = self._file.read().strip() or "unknown"
+                self._file.close()
+                raise AlreadyRunning(
+                    f"a server named '{server}' runs already (process {pid}); "
+                    "stop it, or give this one another name with --name"
+                ) from None
+            if self._is_current():
+                break
+            self._file.close()  # its last holder removed the file between our open and lock
         self._file.truncate(0)
         self._file.write(str(os.getpid()))
         self._file.flush()
 
+    def _is_current(self) -> bool:
+        """Whether the locked file is still the one that the path names."""
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            return False
+
     def release(self) -> None:
+        self._path.unlink(missing_ok=True)
         self._file.close()
 
 

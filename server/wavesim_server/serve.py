@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -105,6 +105,7 @@ class Supervisor:
 
     def __init__(self, loaded: Loaded, options: Options, sock: socket.socket) -> None:
         self.options = options
+        self.stopping: Callable[[], bool] = lambda: False
         self.port = int(sock.getsockname()[1])
         commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
         common = ["--config", str(loaded.path), "--name", options.name, "--seed", str(options.seed)]
@@ -125,13 +126,18 @@ class Supervisor:
             [sys.executable, "-m", module, *arguments], pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=True
         )
 
-    def wait_ready(self, name: str, timeout: float = 180.0) -> None:
-        """Until the engine has its kernels (compiled on the first run) and the front takes commands."""
+    def wait_ready(self, name: str, timeout: float = 180.0) -> bool:
+        """Until the engine has its kernels (compiled on the first run) and the front takes commands.
+
+        False if the user asked to stop meanwhile.
+        """
         limit = time.monotonic() + timeout
         while time.monotonic() < limit:
             self.check()
+            if self.stopping():
+                return False
             if ready(name):
-                return
+                return True
             time.sleep(0.02)
         raise Crashed(f"the server was not ready within {timeout:g} s")
 
@@ -161,7 +167,7 @@ class Supervisor:
                 process.wait()
 
 
-def serve(loaded: Loaded, options: Options, on_start: object = None) -> None:
+def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], None] | None = None) -> None:
     """Run a server until it is shut down, Ctrl-C, SIGTERM, or the loss of one of its processes."""
     stop = False
 
@@ -175,9 +181,10 @@ def serve(loaded: Loaded, options: Options, on_start: object = None) -> None:
         with shared_objects(loaded, options.name):
             previous = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
             server = Supervisor(loaded, options, sock)
-            if callable(on_start):
-                on_start(server)
+            server.stopping = lambda: stop
             try:
+                if on_start is not None:
+                    on_start(server)
                 while not stop and server.check() is None:
                     time.sleep(0.05)
             finally:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.config import Loaded
-from wavesim_server.resources import wipe
+from wavesim_server.resources import AlreadyRunning, NameLock, wipe
 
 pytestmark = pytest.mark.system
 EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
@@ -170,3 +170,28 @@ def test_help_teaches() -> None:
     for command in ("serve", "trial", "emulate", "log", "plot", "check", "mailbox", "step"):
         assert len(wavesim(command, "--help").stdout) > 150
     assert wavesim("strat").returncode == 2
+
+
+def test_ctrl_c_while_a_server_starts(config: Callable[..., Loaded], name: str) -> None:
+    path = config(EMPTY).path
+    process = subprocess.Popen([*CLI, "serve", str(path), "--name", name, "--port", "0"], stderr=subprocess.PIPE)
+    shared = Path("/dev/shm") / f"wavesim.{name}.simulation"
+    limit = time.monotonic() + 30
+    while not shared.exists():
+        assert time.monotonic() < limit
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert b"Traceback" not in error
+    assert process.returncode in (0, 130)
+    assert wipe(name) == []
+
+
+def test_the_lock_on_a_name_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    first = NameLock("x")
+    with pytest.raises(AlreadyRunning, match=f"process {os.getpid()}"):
+        NameLock("x")
+    first.release()
+    NameLock("x").release()
+    assert list(tmp_path.iterdir()) == []
