@@ -60,6 +60,8 @@ def test_the_table_counts_signals(trial: tuple[Log, dict[str, Any], str]) -> Non
     assert by_name["lauv"]["sent"] == by_name["remus"]["sent"] == 100
     assert all(by_name[f"lbl{k}"]["sent"] == 200 for k in range(1, 5)), "every query of both vehicles is answered"
     assert by_name["lauv"]["ranges"] == pytest.approx(400, abs=8)
+    assert by_name["lauv"]["lost"] == {} and set(by_name["jolner"]["lost"]) == {"out_of_band"}
+    assert by_name["jolner"]["heard"] == 400 and by_name["jolner"]["lost"]["out_of_band"] == pytest.approx(600, abs=8)
     assert 0.01 < by_name["lauv"]["range_error_rms_m"] < 0.06, "50 us of timing noise: 75 mm / 2 / sqrt 1"
     assert 400 < by_name["lauv"]["distance_m"] < 700
 

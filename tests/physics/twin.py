@@ -44,7 +44,6 @@ class Twin:
 
     def derivative(self, x: Array) -> Array:
         q, nu = x[3:7], x[7:13]
-        R = frames.rotation(q / np.linalg.norm(q))
         R = frames.rotation(q)
         vc = R.T @ self.current
         nu_r = nu - np.concatenate([vc, np.zeros(3)])

@@ -27,44 +27,44 @@ def _classes(root: type) -> Iterator[type]:
             stack = [c.of for _, c in child_elements(of)] + stack
 
 
+def _sub(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
+    return etree.SubElement(parent, f"{{{_XS}}}{tag}", attributes)
+
+
 def xsd() -> bytes:
     """An XML schema for editors and other tools; it accepts what the reader's first stage accepts."""
     e = etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS})
 
-    def sub(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
-        return etree.SubElement(parent, f"{{{_XS}}}{tag}", {k.rstrip("_"): v for k, v in attributes.items()})
-
-    sub(e, "element", name="wavesim", type="Config")
-    sub(e, "element", name="models", type="Models")
+    _sub(e, "element", name="wavesim", type="Config")
+    _sub(e, "element", name="models", type="Models")
     for of in [*_classes(Config)]:
-        kind = sub(e, "complexType", name=of.__name__)
+        kind = _sub(e, "complexType", name=of.__name__)
         has_content = any(k.kind == "numbers" for _, k in keys(of))
         if has_content:
             kind.set("mixed", "true")
         declared = list(child_elements(of))
         if declared:
-            group = sub(kind, "choice", minOccurs="0", maxOccurs="unbounded")
+            group = _sub(kind, "choice", minOccurs="0", maxOccurs="unbounded")
             for _, c in declared:
-                sub(group, "element", name=c.name, type=c.of.__name__)
+                _sub(group, "element", name=c.name, type=c.of.__name__)
         for _, k in keys(of):
             if k.kind == "numbers":
                 continue
-            attribute = sub(kind, "attribute", name=k.name, use="required" if k.required else "optional")
-            _type(sub, attribute, k)
+            attribute = _sub(kind, "attribute", name=k.name, use="required" if k.required else "optional")
+            _type(attribute, k)
     return etree.tostring(e, pretty_print=True, xml_declaration=True, encoding="utf-8")
 
 
-def _type(sub: object, attribute: etree._Element, k: Key) -> None:
-    assert callable(sub)
+def _type(attribute: etree._Element, k: Key) -> None:
     base = {"text": "string", "choice": "string", "flag": "string", "integer": "integer", "number": "string"}
-    restriction = sub(sub(attribute, "simpleType"), "restriction", base=f"xs:{base[k.kind]}")
+    restriction = _sub(_sub(attribute, "simpleType"), "restriction", base=f"xs:{base[k.kind]}")
     if k.kind in ("choice", "flag"):
         for value in k.choices or ("yes", "no"):
-            sub(restriction, "enumeration", value=value)
+            _sub(restriction, "enumeration", value=value)
     if k.kind == "number":
-        unit = "|".join(u.replace("/", "/") for u in units.QUANTITIES[k.quantity]) if k.quantity else ""
+        unit = "|".join(units.QUANTITIES[k.quantity]) if k.quantity else ""
         tail = rf"\s*({unit})" if unit else ""
-        sub(restriction, "pattern", value=rf"\s*({_NUMBER}[\s,]*){{{k.count}}}{tail}\s*")
+        _sub(restriction, "pattern", value=rf"\s*({_NUMBER}[\s,]*){{{k.count}}}{tail}\s*")
 
 
 def markdown() -> str:
