@@ -203,7 +203,8 @@ def _rows(elements: tuple[Element, ...]) -> str:
     for e in elements:
         unit = f" [{e.unit}]" if e.unit else ""
         size = f" ({e.size})" if e.size else ""
-        parts.append(f"`{e.name}` {e.types}{size}{unit}: {e.doc}")
+        types = e.types.replace("|", "\\|")  # a bar would end the table's cell
+        parts.append(f"`{e.name}` {types}{size}{unit}: {e.doc}")
     return "<br>".join(parts) or "(empty array)"
 
 
