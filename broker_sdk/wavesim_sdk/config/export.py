@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 
 from lxml import etree
@@ -67,6 +68,11 @@ def _type(attribute: etree._Element, k: Key) -> None:
         _sub(restriction, "pattern", value=rf"\s*({_NUMBER}[\s,]*){{{k.count}}}{tail}\s*")
 
 
+def _plain(text: str) -> str:
+    """Text for a table cell: element names as code, or a browser would take them for tags."""
+    return re.sub(r"(?<!`)<([\w-]+)([^>`]*)>(?!`)", r"`<\1\2>`", " ".join(text.split())).replace("|", "\\|")
+
+
 def markdown() -> str:
     """docs/CONFIG.md: every element and key with unit, default and range."""
     lines = [
@@ -82,7 +88,7 @@ def markdown() -> str:
     for of in _classes(Config):
         tag = {Config: "wavesim", Models: "models"}.get(of, "")
         name = tag or of.__name__
-        lines += [f"## {name}", "", " ".join(inspect.getdoc(of).split()) if of.__doc__ else "", ""]  # type: ignore[union-attr]
+        lines += [f"## {name}", "", _plain(inspect.getdoc(of) or ""), ""]
         declared = list(keys(of))
         if declared:
             lines += ["| key | unit | default | range | meaning |", "|---|---|---|---|---|"]
@@ -93,7 +99,9 @@ def markdown() -> str:
             lines += ["| element | how often | meaning |", "|---|---|---|"]
             for _, c in inner:
                 often = "any number" if c.many else "once" if c.required else "at most once"
-                lines.append(f"| `<{c.name}>` ([{c.of.__name__}](#{c.of.__name__.lower()})) | {often} | {c.doc} |")
+                lines.append(
+                    f"| `<{c.name}>` ([{c.of.__name__}](#{c.of.__name__.lower()})) | {often} | {_plain(c.doc)} |"
+                )
             lines.append("")
     return "\n".join(lines)
 
@@ -120,4 +128,4 @@ def _row(k: Key) -> str:
     high = units.text(k.high, k.quantity) if k.high is not None else ""
     span = f"{low} .. {high}" if low or high else " / ".join(k.choices)
     name = "(text)" if k.kind == "numbers" else f"`{k.name}`"
-    return f"| {name} | {unit} | {default} | {span} | {k.doc} |"
+    return f"| {name} | {unit} | {default} | {span} | {_plain(k.doc)} |"
