@@ -163,6 +163,9 @@ class Trial:
             total=round(self.duration, 1),
             unit="s",
             disable=self.quiet,
+            # On a terminal a bar that moves; in a file a line now and then.
+            mininterval=0.1 if sys.stderr.isatty() else 10.0,
+            ascii=None if sys.stderr.isatty() else " -",
             desc=f"trial {self.name}",
             bar_format="{desc}: {percentage:3.0f}%|{bar:30}| {n:.0f}/{total:.0f} s simulated, {rate_fmt}",
         ) as bar:
@@ -170,6 +173,7 @@ class Trial:
                 clock = reader.clock()
                 bar.update(float(clock["time_ns"]) * 1e-9 - bar.n)
                 if clock["state"] == RunState.ENDED:
+                    bar.refresh()
                     return
                 if server.check() is not None:
                     raise Stalled("the server ended before the trial did")
