@@ -69,7 +69,7 @@ def real_time_factor() -> None:
         )
         table = json.loads((Path(folder) / "bench" / "table.json").read_text())
     print(
-        f"networked trial, 9 participants in lockstep: {table['realtime_factor']:.0f} x real time ({table['duration_s']:.0f} s in {table['wall_s']:.1f} s)"
+        f"networked trial, 7 participants in lockstep: {table['realtime_factor']:.0f} x real time ({table['duration_s']:.0f} s in {table['wall_s']:.1f} s)"
     )
     sim = Simulation.from_config(ROOT / "config.xml")
     for name in ("lauv", "remus", "jolner"):
