@@ -42,7 +42,7 @@ class Engine:
         commands, events = ring_names(name)
         self.commands, self.events = Ring(commands), Ring(events)
         self.commands_fd, self.events_fd = commands_fd, events_fd
-        self.sensors = [t for t in self.areas["vehicles"].tables if getattr(config.emulators, t, None) is not None]
+        self.sensors = config.emulators.names
         self._due = {s: semaphore(name, s, "due") for s in self.sensors}
         self._done = {s: semaphore(name, s, "done") for s in self.sensors}
         self.state = RunState.STOPPED
@@ -365,7 +365,7 @@ class Engine:
     def _log(self, tick: int) -> None:
         vehicles = self.areas["vehicles"]
         rows = np.array(self.sim.rows)
-        state, actuation = (vehicles[t].buffers[int(vehicles[t].header[1]) & 1] for t in ("state", "actuation"))
+        state, actuation = (vehicles[t].latest for t in ("state", "actuation"))
         sensors: dict[str, list[bytes]] = {}
         for s in self.sensors:
             values = vehicles[s].snapshot()[1]

@@ -16,7 +16,7 @@ from types import FrameType
 
 import posix_ipc
 
-from wavesim_sdk.area import Area, segment_name
+from wavesim_sdk.area import DONE, Area, segment_name
 from wavesim_sdk.attach import semaphore
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
@@ -59,7 +59,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
     wipe(name)
     try:
         n, group = config.shared.vehicles, config.shared.group
-        sensors = [t for s, t in SENSORS.items() if getattr(config.emulators, s) is not None]
+        sensors = [SENSORS[s] for s in config.emulators.names]
         try:
             Area.create(
                 segment_name(name, "simulation"),
@@ -95,7 +95,9 @@ def ready(name: str) -> bool:
     """Whether the server's engine has published and its front takes commands."""
     try:
         with Commander(name) as commander:
-            return Area.attach(segment_name(name, "vehicles"))["identity"].header[1] > 0 and commander.send("status").ok
+            return (
+                Area.attach(segment_name(name, "vehicles"))["identity"].header[DONE] > 0 and commander.send("status").ok
+            )
     except (CommanderError, AttachError):
         return False
 

@@ -31,7 +31,6 @@ from wavesim_server.environment import kernels
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
-_TYPES = {"surface": BodyType.SURFACE, "underwater": BodyType.UNDERWATER, "buoy": BodyType.BUOY}
 
 
 class Sea(NamedTuple):
@@ -238,7 +237,7 @@ class Simulation:
         self._work.faults[row] = 0
         self._work.last[row] = self.fleet.body(row)[: r.STATE_ROWS]
         generation = int(self.identity[row]["generation"]) + 1
-        self.identity[row] = (1, _TYPES[kind.type], name.encode(), kind.name.encode(), generation)
+        self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
         lever = transducer.position if transducer else (np.nan,) * 3
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
         self._work.lever[row] = transducer.position if transducer else 0.0

@@ -17,7 +17,7 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_sdk.tables import SENSORS, RunState
+from wavesim_sdk.tables import RunState
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import Options, Supervisor, bind, shared_objects
@@ -114,7 +114,7 @@ class Trial:
     def _take_part(self, server: Supervisor) -> float:
         path = str(self.loaded.path)
         reader = SharedState(self.name)
-        emulators = [s for s in SENSORS if getattr(self.loaded.config.emulators, s) is not None]
+        emulators = self.loaded.config.emulators.names
         for s in emulators:
             self._start(f"emulator-{s}", ["-m", "wavesim_sdk.cli", "emulate", s, path, "--server", self.name])
         for b in self.loaded.config.fleet.bodies:
@@ -134,7 +134,9 @@ class Trial:
                 commander.send("shutdown")
         return wall
 
-    def _await_all(self, server: Supervisor, reader: SharedState, commander: Commander, emulators: list[str]) -> None:
+    def _await_all(
+        self, server: Supervisor, reader: SharedState, commander: Commander, emulators: tuple[str, ...]
+    ) -> None:
         limit = time.monotonic() + JOIN_LIMIT_S
         while True:
             server.check()

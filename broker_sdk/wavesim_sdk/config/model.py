@@ -5,7 +5,7 @@ Units in the file are the user's choice; the values in these objects are SI and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from wavesim_sdk.config.schema import (
     Vector,
@@ -429,6 +429,11 @@ class Emulators:
     echosounder: Echosounder | None = child(Echosounder, "Distance to the bottom.")
     ahrs: Emulator | None = child(Emulator, "Roll, pitch, heading and angular rates.")
     speedlog: Emulator | None = child(Emulator, "Speed through water.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sensors of this run."""
+        return tuple(f.name for f in fields(self) if getattr(self, f.name) is not None)
 
 
 @dataclass(frozen=True)

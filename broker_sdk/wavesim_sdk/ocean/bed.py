@@ -97,8 +97,13 @@ class Triangles:
 
 def sea_bed(loaded: Loaded) -> Callable[[Array, Array], Array]:
     """The bed of a configuration."""
-    world = loaded.config.world
-    if world.soundings is None:
-        return lambda north, east: analytic(world.bed, north, east)
-    points = read_soundings(loaded.data_file(world.soundings.file))
-    return Triangles(points + np.array([world.soundings.north, world.soundings.east, 0.0]))
+    return triangles(loaded) or (lambda north, east: analytic(loaded.config.world.bed, north, east))
+
+
+def triangles(loaded: Loaded) -> Triangles | None:
+    """The soundings of a configuration, in its world; None if its bed is analytic."""
+    soundings = loaded.config.world.soundings
+    if soundings is None:
+        return None
+    points = read_soundings(loaded.data_file(soundings.file))
+    return Triangles(points + np.array([soundings.north, soundings.east, 0.0]))

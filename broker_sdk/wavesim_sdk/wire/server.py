@@ -303,7 +303,7 @@ class ServerSessions:
         for session in list(self.by_token.values()):
             if now - session.last_heard > self._timeout:
                 self._forget(session)
-                self._send_raw_bye(session)
+                self.send(session, Type.BYE, ["no sign of life within the keep-alive time"])
                 gone.append(Gone(session, "silent"))
                 continue
             if now >= session.keepalive_at:
@@ -320,9 +320,6 @@ class ServerSessions:
             if session.ack_at is not None and now >= session.ack_at:
                 self.send(session, Type.KEEPALIVE, [0])
         return gone
-
-    def _send_raw_bye(self, session: Session) -> None:
-        self.send(session, Type.BYE, ["no sign of life within the keep-alive time"])
 
     def _forget(self, session: Session) -> None:
         self.by_token.pop(session.token, None)

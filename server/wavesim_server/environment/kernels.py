@@ -9,7 +9,7 @@ import numba as nb
 import numpy as np
 
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.ocean.bed import Triangles, read_soundings
+from wavesim_sdk.ocean.bed import triangles
 from wavesim_sdk.ocean.water import Water
 from wavesim_server.dynamics.rows import CURRENT, LANES, PX, PY, PZ
 
@@ -46,15 +46,13 @@ class Flow(NamedTuple):
 
 def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
     """The bed of a configuration for the kernels."""
-    world = loaded.config.world
-    if world.soundings is not None:
-        offset = np.array([world.soundings.north, world.soundings.east, 0.0])
-        t = Triangles(read_soundings(loaded.data_file(world.soundings.file)) + offset)
+    t = triangles(loaded)
+    if t is not None:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
         normal = np.cross(b - a, c - a)
         slope = float((np.hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max())
         return Bed(np.zeros(3), np.zeros((0, 5)), min(slope, 10.0), True), Net(t.points, t.simplices, t.neighbors)
-    bed = world.bed
+    bed = loaded.config.world.bed
     bumps = np.array([[b.height, b.north, b.east, b.alpha, b.beta] for b in bed.bump]).reshape(-1, 5)
     steep = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
     slope = math.hypot(bed.slope_north, bed.slope_east) + sum(

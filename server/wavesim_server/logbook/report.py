@@ -127,9 +127,7 @@ def text(table: dict[str, Any]) -> str:
         "",
         head,
     ]
-    reasons: Counter[str] = Counter()
     for v in table["vehicles"]:
-        reasons.update(v["lost"])
         line = f"{v['name']:9} {v['distance_m']:7.0f} m {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
         if "ranges" in v:
             line += f"{v['ranges']:6} {v['range_error_rms_m']:7.3f} m {v['range_error_max_m']:6.3f} m   "

@@ -65,7 +65,6 @@ class LogWriter:
         self._schemas: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.names: dict[int, str] = {}
-        self.bytes_lost = 0
         self._failed = ""
         self._writer.add_metadata(
             METADATA,
@@ -102,7 +101,6 @@ class LogWriter:
 
     def _add(self, topic: str, table: Table | None, time_ns: int, data: bytes) -> None:
         if self._failed:
-            self.bytes_lost += len(data)
             return
         try:
             channel = self._channel(topic, table)
@@ -110,7 +108,6 @@ class LogWriter:
             self._writer.add_message(channel, time_ns, data, time_ns, self._counts[topic])
         except OSError as error:  # disk full: the simulation goes on, the status names it
             self._failed = f"the log stopped: {error.strerror}"
-            self.bytes_lost += len(data)
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
         """A message of plain values."""

@@ -67,7 +67,7 @@ class Front:
         self.step: Step | None = None
         self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
         self.queue = CommanderQueue(name)
-        self.sensors = [t for t in self.areas["vehicles"].tables if getattr(self.config.emulators, t, None) is not None]
+        self.sensors = self.config.emulators.names
         self.step_ns = round(self.config.time.step * 1e9)
         self.pending: dict[int, dict[str, Any]] = {}  # commands to the commander that the engine works on
         self._numbers = 0
@@ -365,7 +365,7 @@ class Front:
     def _type(self, session: Session) -> int:
         row = self.reserved.get(session.name)
         model = self.loaded.model(self.config.fleet.bodies[row].model if row is not None else session.join.model)
-        return int({"surface": BodyType.SURFACE, "underwater": BodyType.UNDERWATER, "buoy": BodyType.BUOY}[model.type])
+        return int(BodyType[model.type.upper()])
 
     # -- the engine's events ----------------------------------------------------------------------------
 
