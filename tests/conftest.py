@@ -17,11 +17,18 @@ import pytest
 
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded, load
+from wavesim_server import cache
 from wavesim_server.resources import wipe
 
 ROOT = Path(__file__).parent.parent
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 _numbers = itertools.count(1)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels once, before workers or servers do so side by side."""
+    if not hasattr(session.config, "workerinput"):
+        cache.warm(lambda text: print(f"\n{text}", flush=True))
 
 
 @pytest.fixture(scope="session")

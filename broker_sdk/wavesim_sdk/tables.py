@@ -19,7 +19,7 @@ import numpy as np
 
 LAYOUT_VERSION = 1
 
-MAX_ACTUATORS = 12  #: thrusters (8) first, then fins (4)
+MAX_ACTUATORS = 24  #: thrusters (8), fins (4), angles (4) and deflectors (4) of the first thrusters, ballast tanks (4)
 NAME_BYTES = 32
 
 
@@ -224,11 +224,12 @@ STATE = Table(
 
 ACTUATION = Table(
     "actuation",
-    "Actuators: thrusters 0..7, fins 8..11.",
+    "Actuators: thrusters 0..7, fins 8..11, angles 12..15, deflectors 16..19, ballast 20..23.",
     "engine",
     (
-        _f("command", "N, 1/s or rad", "Commanded value after saturation.", MAX_ACTUATORS),
-        _f("actual", "N, 1/s or rad", "Value after lag and rate limit.", MAX_ACTUATORS),
+        _f("command", "N, 1/s, rad or kg", "Commanded value after saturation and motor law.", MAX_ACTUATORS),
+        _f("actual", "N, 1/s, rad or kg", "Value after lag and rate limit.", MAX_ACTUATORS),
+        _f("feedback", "1/s", "Reported shaft speed: moving average, of thrusters that have it.", MAX_ACTUATORS),
     ),
 )
 
@@ -342,7 +343,7 @@ MAILBOX_STATE = Table(
         TICK,
         TIME,
         *STATE.fields,
-        _f("actuation", "N, 1/s or rad", "Actual actuation: thrusters 0..7, fins 8..11.", MAX_ACTUATORS),
+        _f("actuation", "N, 1/s, rad or kg", "Actual actuation, numbered as in the table actuation.", MAX_ACTUATORS),
     ),
 )
 

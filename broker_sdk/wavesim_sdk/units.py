@@ -36,6 +36,8 @@ QUANTITIES: dict[str, dict[str, float]] = {
     "pressure curvature": {"dbar/m2": 1.0},
     "conductivity": {"S/m": 1.0, "mS/cm": 0.1},
     "conductivity gradient": {"S/m/m": 1.0},
+    "cross-flow": {"kg/m2": 1.0},
+    "cross-flow length": {"kg/m": 1.0},
     "inverse length": {"1/m": 1.0},
     "rotation": {"rpm": 1.0 / 60.0, "1/s": 1.0},
 }

@@ -28,8 +28,8 @@ class Ctd(Emulator):
     def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
         p_W = view.state["p_WB_W"][rows]
         pressure = self.water.pressure(p_W) + PRESSURE_SIGMA * noise(0)
-        temperature = self.water.temperature(p_W) + TEMPERATURE_SIGMA * noise(1)
-        conductivity = self.water.conductivity(p_W) + CONDUCTIVITY_SIGMA * noise(2)
+        temperature = self.water.temperature(p_W, view.time_ns * 1e-9) + TEMPERATURE_SIGMA * noise(1)
+        conductivity = self.water.conductivity(p_W, view.time_ns * 1e-9) + CONDUCTIVITY_SIGMA * noise(2)
         gauge = np.maximum(pressure - self.water.world.pressure_0, 0.0)
         out["pressure"][rows], out["temperature"][rows], out["conductivity"][rows] = pressure, temperature, conductivity
         out["salinity"][rows] = seawater.salinity(conductivity, temperature, gauge)

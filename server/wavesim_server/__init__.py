@@ -1,5 +1,9 @@
-"""WaVeSim server: the engine, the network front, the logger, the models."""
+"""WaVeSim server: engine, network front, logger, models."""
 
-from wavesim_server.simulation import Simulation
+from wavesim_server import cache
+
+cache.choose()
+
+from wavesim_server.simulation import Simulation  # noqa: E402
 
 __all__ = ["Simulation"]

@@ -10,6 +10,12 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.config import load
+from wavesim_server import cache
+
+
+def _say(text: str) -> None:
+    click.echo(f"wavesim: {text}", err=True)
+
 
 config_argument = click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Instead of the configuration's seed.")
@@ -41,6 +47,7 @@ def serve(
     from wavesim_server.serve import serve as run
 
     loaded = load(config)
+    cache.warm(_say)
     options = default_options(loaded, name, port, log_file, seed, speed)
 
     def started(server: Supervisor) -> None:

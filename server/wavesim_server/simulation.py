@@ -18,16 +18,18 @@ from typing import Any, NamedTuple
 import numba as nb
 import numpy as np
 
-from wavesim_sdk import randomness
+from wavesim_sdk import frames, randomness
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
 from wavesim_sdk.config.model import Mooring
+from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.water import Water, tide
 from wavesim_sdk.tables import ACTUATION, GEOMETRY, IDENTITY, RECEPTION, SENT, SIGNALS, STATE, BodyType
 from wavesim_server.acoustics import medium
-from wavesim_server.dynamics import contact, kernel
+from wavesim_server.dynamics import contact, fleet, kernel
 from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.contact import Bodies, Touch
 from wavesim_server.dynamics.fleet import Fleet, shape_of
-from wavesim_server.environment import kernels
+from wavesim_server.environment import exposure, kernels, weather
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
@@ -42,25 +44,39 @@ class Sea(NamedTuple):
     cursor: Any
 
 
+class Machine(NamedTuple):
+    """What the tick needs of the fleet, see :class:`~wavesim_server.dynamics.fleet.Fleet`."""
+
+    turn: Any
+    kinds: Any
+    tables: Any
+    work: Any
+    holds: Any
+    held: Any
+    wanted: Any
+    meters: Any
+    rings: Any
+    feedback: Any
+
+
 class Work(NamedTuple):
-    """Scratch of the tick: rows present, transducers on the bodies, contact scratch, last finite states."""
+    """Scratch of the tick: rows present, transducers on the bodies, last finite states."""
 
     order: Any
     lever: Any
-    scratch: Any
     last: Any
     faults: Any
     counters: Any  # bodies, contacts, new faults
 
 
 @nb.njit(cache=True, error_model="numpy")
-def _transducers(blocks: Any, work: Work, m: medium.Medium) -> None:
+def _transducers(f: Bodies, work: Work, m: medium.Medium) -> None:
     """Positions of all transducers at the end of the tick."""
     for k in range(work.counters[0]):
         row = work.order[k]
         if m.nodes[row, medium.N_ACTIVE] == 0.0:
             continue
-        b, l = blocks[row // r.LANES], row % r.LANES
+        b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
         w, x, y, z = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
         tx, ty, tz = work.lever[row, 0], work.lever[row, 1], work.lever[row, 2]
         for i in range(3):
@@ -87,8 +103,11 @@ def _transducers(blocks: Any, work: Work, m: medium.Medium) -> None:
 
 @nb.njit(cache=True, error_model="numpy", nogil=True)
 def _ticks(
-    blocks: Any,
-    counts: Any,
+    f: Bodies,
+    machine: Machine,
+    integrator: int,
+    touch: Touch,
+    air: weather.Weather,
     sea: Sea,
     work: Work,
     m: medium.Medium,
@@ -107,12 +126,19 @@ def _ticks(
         if not half:
             start = tick * step_ns * 1e-9
             n = work.counters[0]
-            kernels.set_currents(blocks, work.order, n, sea.flow, start)
-            kernel.step_all(blocks, counts, h)
-            work.counters[2] += contact.freeze_faulted(blocks, work.order, n, work.last, work.faults)
-            work.counters[1] += contact.bodies(blocks, work.order, n, work.scratch)
-            work.counters[1] += contact.bottom(blocks, work.order, n, h, sea.bed, sea.net, sea.cursor, work.scratch)
-            _transducers(blocks, work, m)
+            weather.advance(air, tick, start, h)
+            weather.act(air, sea.flow, f.blocks, f.slots, work.order, n, tick, start, h)
+            if machine.held[0]:
+                fleet.release(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
+            kernel.step_all(
+                f.blocks, f.heads, machine.turn, f.params, machine.kinds, machine.tables, machine.work, h, integrator
+            )
+            new, fastest = contact.survey(f, work.order, n, work.last, work.faults)
+            work.counters[2] += new
+            work.counters[1] += contact.resolve(f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor)
+            if machine.meters.shape[0]:
+                fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
+            _transducers(f, work, m)
             tick += 1
         code = medium.advance(m, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9, capacity)
         half = code != medium.OK
@@ -122,18 +148,28 @@ def _ticks(
 
 
 @nb.njit(cache=True, error_model="numpy")
-def _publish(blocks: Any, order: Any, count: int, state: Any, actuation: Any) -> None:
-    """Fill the flat views (capacity, 16) and (capacity, 24) of the state and actuation tables."""
+def _publish(f: Bodies, order: Any, count: int, feedback: Any, state: Any, actuation: Any) -> None:
+    """Fill the flat views (capacity, 16) and (capacity, 72) of the state and actuation tables."""
     for k in range(count):
         row = order[k]
-        b, l = blocks[row // r.LANES], row % r.LANES
+        b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
         for i in range(13):
             state[row, i] = b[i * r.LANES + l]
-        u, v, w, _, _, _ = kernel._relative(b, l)
-        state[row, 13], state[row, 14], state[row, 15] = u, v, w
-        for i in range(r.ACTUATORS):
+        w, x, y, z = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
+        cx, cy, cz = b[r.CURRENT * r.LANES + l], b[(r.CURRENT + 1) * r.LANES + l], b[(r.CURRENT + 2) * r.LANES + l]
+        state[row, 13] = b[r.U * r.LANES + l] - (
+            (1.0 - 2.0 * (y * y + z * z)) * cx + 2.0 * (x * y + z * w) * cy + 2.0 * (x * z - y * w) * cz
+        )
+        state[row, 14] = b[r.V * r.LANES + l] - (
+            2.0 * (x * y - z * w) * cx + (1.0 - 2.0 * (x * x + z * z)) * cy + 2.0 * (y * z + x * w) * cz
+        )
+        state[row, 15] = b[r.W * r.LANES + l] - (
+            2.0 * (x * z + y * w) * cx + 2.0 * (y * z - x * w) * cy + (1.0 - 2.0 * (x * x + y * y)) * cz
+        )
+        for i in range(r.SLOTS):
             actuation[row, i] = b[(r.A_CMD + i) * r.LANES + l]
-            actuation[row, r.ACTUATORS + i] = b[(r.A_1 + i) * r.LANES + l]
+            actuation[row, r.SLOTS + i] = b[(r.A_NOW + i) * r.LANES + l]
+            actuation[row, 2 * r.SLOTS + i] = feedback[row, i]
 
 
 @dataclass
@@ -156,18 +192,20 @@ class Simulation:
         self.step_ns = round(config.time.step * 1e9)
         self.tick = 0
         self.capacity = capacity = config.shared.vehicles
-        self.fleet = Fleet(capacity, self.step_ns * 1e-9, config.world)
+        self.fleet = Fleet(capacity, self.step_ns * 1e-9, config.world, config.time.integrator)
         self.water = Water(loaded)
         bed, net = kernels.bed_of(loaded)
         self._sea = Sea(bed, net, kernels.flow_of(loaded, self.water), np.zeros(capacity, np.int64))
         self._work = Work(
             np.zeros(capacity, np.int64),
             np.zeros((capacity, 3)),
-            np.zeros((2, 6)),
-            np.zeros((capacity, r.STATE_ROWS)),
+            np.zeros((capacity, r.RIGID_ROWS)),
             np.zeros(capacity, np.int64),
             np.zeros(3, np.int64),
         )
+        self._touch = contact.touch(capacity, exposure.obstacles(config.world.obstacles))
+        self.weather = weather.weather_of(config, capacity, self.seed)
+        self._raos: dict[str, int] = {}
         self.medium = medium.create(
             capacity, config.acoustics, signals=max(64, config.shared.signals), out=max(4096, 4 * capacity)
         )
@@ -230,12 +268,11 @@ class Simulation:
             transducer = kind.transducer
         self.fleet.add(row, kind, tuple(position), tuple(attitude), mooring)
         self.occupants[row] = Occupant(name, kind, transducer, randomness.key(self.seed, name, "timing"))
+        self._expose(row, name, kind)
         self._reindex()
-        kernels.set_currents(
-            self.fleet.blocks, self._work.order, int(self._work.counters[0]), self._sea.flow, self.time_ns * 1e-9
-        )
+        self._feel()
         self._work.faults[row] = 0
-        self._work.last[row] = self.fleet.body(row)[: r.STATE_ROWS]
+        self._work.last[row] = self.fleet.body(row)[: r.RIGID_ROWS]
         generation = int(self.identity[row]["generation"]) + 1
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
         lever = transducer.position if transducer else (np.nan,) * 3
@@ -243,7 +280,7 @@ class Simulation:
         self._work.lever[row] = transducer.position if transducer else 0.0
         if transducer is not None:
             medium.set_node(self.medium, row, transducer, self.time_ns * 1e-9)
-            _transducers(self.fleet.blocks, self._work, self.medium)
+            _transducers(self._bodies(), self._work, self.medium)
             self.medium.before[row] = self.medium.after[row]
         return row
 
@@ -253,12 +290,43 @@ class Simulation:
         self.fleet.remove(row)
         self.medium.nodes[row, medium.N_ACTIVE] = 0.0
         self.identity[row]["present"] = 0
+        self.weather.exposure[row] = 0.0
         self._reindex()
 
     def _reindex(self) -> None:
         rows = sorted(self.occupants)
         self._work.order[: len(rows)] = rows
         self._work.counters[0] = len(rows)
+        self._touch.counters[contact.N_STALE] = 1
+
+    def _expose(self, row: int, name: str, model: Model) -> None:
+        """What wind and waves need to know of a new body."""
+        hs, _ = weather.sea_state(self.config.world.waves)
+        self.weather.exposure[row] = exposure.exposure(model, self.config.world, shape_of(model).reach, hs)
+        self.weather.streams[row] = randomness.key(self.seed, name, "waves")
+        self.weather.filters[row] = 0.0
+        if model.rao is not None and len(self.weather.sea):
+            if model.name not in self._raos:
+                table = exposure.rao_table(model, model.rao, self.weather.sea)
+                held = self.weather.rao
+                if self._raos and held.shape[1:] != table.shape:
+                    raise ConfigError(
+                        f"the RAO tables of '{model.name}' have other headings than those of other models"
+                    )
+                held = np.concatenate([held, table[None]]) if self._raos else table[None]
+                self.weather = self.weather._replace(rao=np.ascontiguousarray(held))
+                self._raos[model.name] = len(held) - 1
+            self.weather.exposure[row, weather.E_RAO] = self._raos[model.name]
+
+    def _bodies(self) -> Bodies:
+        return Bodies(self.fleet.blocks, self.fleet.slots, self.fleet.heads, self.fleet.params)
+
+    def _feel(self) -> None:
+        """Let the environment of this moment act, so that what is published of a new body is true."""
+        n, time = int(self._work.counters[0]), self.time_ns * 1e-9
+        kept = self.weather._replace(filters=self.weather.filters.copy(), state=self.weather.state.copy())
+        f = self.fleet
+        weather.act(kept, self._sea.flow, f.blocks, f.slots, self._work.order, n, self.tick, time, f.step)
 
     @property
     def rows(self) -> list[int]:
@@ -268,8 +336,44 @@ class Simulation:
     # -- what clients do ---------------------------------------------------------------------
 
     def command(self, row: int, values: list[float | None]) -> None:
-        """Actuator commands; None keeps the earlier one."""
+        """Actuator commands; None keeps the earlier one. ValueError for what is no number."""
         self.fleet.command(row, values)
+
+    def fail(self, row: int, actuator: int, fault: str, amount: float = 0.0) -> None:
+        """A fault of an actuator: ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the share
+        ``amount``, ``reversed``, or ``none`` to repair it."""
+        if not 0 <= actuator < r.SLOTS:
+            raise ValueError(f"there is no actuator {actuator}; they are 0 .. {r.SLOTS - 1}")
+        self.fleet.fail(row, actuator, fault, self.time_ns * 1e-9 + amount if fault == "frozen" else amount)
+
+    def allocate(self, row: int, matrix: Array) -> None:
+        """Set the thruster allocation matrix (6, thrusters) of one body: force and torque per unit thrust."""
+        self.fleet.allocate(row, matrix)
+
+    def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
+        """Apply an external force (N) and torque (N m) in B, at the origin, until it is changed."""
+        values = [*force, *torque]
+        if len(values) != 6 or not np.isfinite(values).all():
+            raise ValueError("a push needs three finite forces and three finite torques")
+        self.fleet.body(row)[r.EXT : r.EXT + 6] = values
+
+    def set_state(
+        self,
+        row: int,
+        position: Sequence[float] | None = None,
+        attitude: Sequence[float] | None = None,
+        velocity: Sequence[float] | None = None,
+    ) -> None:
+        """Put a body somewhere: position W (m), roll, pitch, yaw (rad), velocity u v w p q r (m/s, rad/s)."""
+        b = self.fleet.body(row)
+        if position is not None:
+            b[r.PX : r.PX + 3] = position
+        if attitude is not None:
+            b[r.QW : r.QW + 4] = frames.quaternion(attitude[0], attitude[1], attitude[2])
+        if velocity is not None:
+            b[r.U : r.U + 6] = velocity
+        b[r.CLEARANCE] = 0.0
+        self._touch.counters[contact.N_STALE] = 1
 
     def ping(self, row: int, frequency: float, level: float | None = None) -> None:
         """Send a signal now, at the start of the next tick."""
@@ -286,9 +390,13 @@ class Simulation:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`."""
         last, half = self.tick + ticks, False
         while self.tick < last or half:
+            f = self.fleet
             self.tick, code, half = _ticks(
-                self.fleet.blocks,
-                self.fleet.counts,
+                self._bodies(),
+                Machine(f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback),
+                f.integrator,
+                self._touch,
+                self.weather,
                 self._sea,
                 self._work,
                 self.medium,
@@ -334,9 +442,10 @@ class Simulation:
     def publish(self, state: Record, actuation: Record) -> None:
         """Fill tables of capacity rows in place."""
         _publish(
-            self.fleet.blocks,
+            self._bodies(),
             self._work.order,
             int(self._work.counters[0]),
+            self.fleet.feedback,
             state.view(np.float64).reshape(self.capacity, -1),
             actuation.view(np.float64).reshape(self.capacity, -1),
         )
@@ -368,8 +477,9 @@ class Simulation:
         return np.zeros(self.config.shared.signals, SIGNALS.dtype)
 
     def current(self) -> Array:
-        """The uniform part of the flow now."""
-        return tide(self.config.world.current, self.time_ns * 1e-9)
+        """The uniform part of the flow now, drift included."""
+        drift = self.weather.state[[weather.W_NORTH, weather.W_EAST]]
+        return tide(self.config.world.current, self.time_ns * 1e-9) + np.array([*drift, 0.0])
 
     @property
     def faults(self) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model, load
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.fleet import shape_of
+from wavesim_server.dynamics.kind import shape_of
 from wavesim_server.simulation import Simulation
 
 DENSITY, GRAVITY = 1025.0, 9.81
@@ -73,10 +73,10 @@ def _floating(model: Model) -> dict[str, Any]:
     found: dict[str, Any] = {"draft_m": round(z + shape_of(model).half[2], 3)}
     for name, push in (("heave_period_s", 0), ("roll_period_s", 1)):
         sim, row = _sea(model, z)
+        own = sim.fleet.coefficients(row)  # lightly damped, to see the period
+        sim.fleet.change(row, {k: 0.1 * own[k] for k in (*range(r.DL, r.DL + 36), *range(r.DQ, r.DQ + 36))})
         b = sim.fleet.body(row)
         b[r.QW : r.QW + 4] = rest["q_WB"]
-        b[r.DL : r.DL + 36] *= 0.1  # lightly damped, to see the period
-        b[r.DQ : r.DQ + 36] *= 0.1
         if push:
             b[r.U + 3] = 0.05
         else:
@@ -89,18 +89,17 @@ def _floating(model: Model) -> dict[str, Any]:
 
 def _driven(model: Model, forward: list[int]) -> dict[str, Any]:
     depth = 0.0 if model.type == "surface" else 1000.0
-    commands: list[float | None] = [None] * r.ACTUATORS
+    commands: list[float | None] = [None] * r.SLOTS
     for k in forward:
         commands[k] = model.thruster[k].maximum
     found: dict[str, Any] = {}
     for name in ("full_speed_m_s", "turning_diameter_m"):
         sim, row = _sea(model, depth)
-        sim.fleet.body(row)[r.FULL_B] = max(sim.fleet.body(row)[r.FULL_B], sim.fleet.body(row)[r.WEIGHT])
         if depth:  # neutral, so that it keeps its depth
-            sim.fleet.body(row)[r.FULL_B] = sim.fleet.body(row)[r.WEIGHT]
+            sim.fleet.change(row, {r.FULL_B: sim.fleet.coefficients(row)[r.WEIGHT]})
         if name == "full_speed_m_s":  # held on a straight course: some models do not keep one by themselves
             for axis in (1, 3, 5):
-                sim.fleet.body(row)[r.MINV + 6 * axis : r.MINV + 6 * axis + 6] = 0.0
+                sim.fleet.change(row, {r.MINV + 6 * axis + k: 0.0 for k in range(6)})
         if name == "turning_diameter_m":
             rudders = [k for k, f in enumerate(model.fin) if abs(f.normal[1]) > 0.5]
             sides = [k for k in forward if model.thruster[k].position[1] > 0.0]

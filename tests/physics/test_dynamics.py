@@ -35,7 +35,7 @@ def settle_actuators(sim: Simulation, row: int, values: dict[int, float]) -> Any
     """Command actuators and skip their lag."""
     sim.command(row, [values.get(k) for k in range(12)])
     b = sim.fleet.body(row)
-    b[r.A_1 : r.A_1 + 12] = b[r.A_CMD : r.A_CMD + 12]
+    b[r.A_NOW : r.A_NOW + 12] = b[r.A_CMD : r.A_CMD + 12]
     return b[r.A_CMD : r.A_CMD + 12].copy()
 
 
@@ -51,11 +51,11 @@ def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., Loaded], mod
     commands = settle_actuators(sim, row, {0: 6.0, 8: 0.1, 9: 0.12, 10: -0.05, 11: -0.08})
     world = sim.config.world
     twin = Twin(library()[model], world.density, world.gravity, np.array([0.3, -0.2, 0.0]), commands)
-    x = sim.fleet.body(row)[: r.STATE_ROWS].copy()
+    x = sim.fleet.body(row)[: r.RIGID_ROWS].copy()
     for _ in range(300):
         sim.advance(1)
         x = twin.step(x, 0.01)
-        assert np.allclose(sim.fleet.body(row)[: r.STATE_ROWS], x, rtol=1e-10, atol=1e-11)
+        assert np.allclose(sim.fleet.body(row)[: r.RIGID_ROWS], x, rtol=1e-10, atol=1e-11)
     assert np.abs(x[7:] - nu).max() > 0.1, "it moved"
 
 
@@ -72,16 +72,15 @@ def test_fourth_order_with_lagging_actuators(config: Callable[..., Loaded]) -> N
         set_velocity(sim, row, [1.0, 0.4, -0.3, 0.8, 0.5, -0.6])
         sim.command(row, [80.0])
         sim.advance(4000 // ms)
-        ends[ms] = sim.fleet.body(row)[: r.STATE_ROWS].copy()
+        ends[ms] = sim.fleet.body(row)[: r.RIGID_ROWS].copy()
     errors = [np.abs(ends[ms] - ends[5]).max() for ms in (40, 20, 10)]
     assert math.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.35)
     assert errors[2] < 5e-6
 
 
 def energy(sim: Simulation, row: int) -> float:
-    b = sim.fleet.body(row)
-    nu = b[r.U : r.U + 6]
-    M = np.linalg.inv(b[r.MINV : r.MINV + 36].reshape(6, 6))
+    nu = sim.fleet.body(row)[r.U : r.U + 6]
+    M = np.linalg.inv(sim.fleet.coefficients(row)[r.MINV : r.MINV + 36].reshape(6, 6))
     return float(0.5 * nu @ M @ nu)
 
 
@@ -142,8 +141,7 @@ def test_terminal_speeds(config: Callable[..., Loaded]) -> None:
     sim.command(remus, [3.86])
     # neutral, so that they go level
     for row in (lauv, remus):
-        b = sim.fleet.body(row)
-        b[r.FULL_B] = b[r.WEIGHT]
+        sim.fleet.change(row, {r.FULL_B: sim.fleet.coefficients(row)[r.WEIGHT]})
     sim.advance(10_000)
     speeds = sim.state()["v_FB_B"][:, 0]
     assert speeds[lauv] == pytest.approx(1.5, rel=1e-6)

@@ -122,13 +122,17 @@ def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., Loaded]) -> Non
     """Small heave of a half-submerged sphere: omega^2 = rho g pi R^2 / (m + m_a)."""
     sim = Simulation(config('<time step="4 ms"/>'))
     row = sim.enter("b", "buoy", (0.0, 0.0, 0.0))
-    b = sim.fleet.body(row)
     half = 0.5 * 4 / 3 * math.pi * 0.25**3 * 1025
-    b[r.DL : r.DL + 36] = 0.0
-    b[r.DQ : r.DQ + 36] = 0.0
-    b[r.WEIGHT], b[r.MASS] = half * 9.81, half
-    b[r.RG : r.RG + 3] = 0.0
-    b[r.MINV : r.MINV + 36] = np.linalg.inv(np.diag([half + 33.54] * 3 + [1.0] * 3)).ravel()
+    mass = np.diag([half + 33.54] * 3 + [1.0] * 3)
+    zero = dict.fromkeys((*range(r.DL, r.DL + 36), *range(r.DQ, r.DQ + 36), *range(r.WG, r.WG + 3)), 0.0)
+    sim.fleet.change(
+        row,
+        zero
+        | {r.WEIGHT: half * 9.81}
+        | {r.M + k: float(v) for k, v in enumerate(mass.ravel())}
+        | {r.MINV + k: float(v) for k, v in enumerate(np.linalg.inv(mass).ravel())},
+    )
+    b = sim.fleet.body(row)
     b[r.PZ] = 0.005
     z = []
     for _ in range(4000):

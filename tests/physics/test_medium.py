@@ -308,8 +308,7 @@ def test_a_turning_receiver_against_bisection(config: Callable[..., Loaded], tic
     sim = sea(config, tick, PLAIN)
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 700.0, 2.0)
     sim.fleet.body(b)[r.U + 5] = 0.2
-    body = sim.fleet.body(b)
-    body[r.MINV : r.MINV + 36] = 0.0  # no forces: keep u and r, and turn
+    sim.fleet.change(b, {r.MINV + k: 0.0 for k in range(36)})  # no forces: keep u and r, and turn
     sim.ping(a, 25e3)
     _, receptions = run(sim, 1.0)
     centre = np.array([700.0, 10.0, 1000.0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model, matrix
-from wavesim_server.dynamics.fleet import mass_matrices
+from wavesim_server.dynamics.kind import mass_matrices
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -33,7 +33,7 @@ class Twin:
     def __init__(self, model: Model, density: float, gravity: float, current: Array, commands: Array) -> None:
         self.model, self.current, self.commands = model, current, commands
         self.density = density
-        self.MRB, self.MA, _ = mass_matrices(model)
+        self.MRB, self.MA = mass_matrices(model)
         self.MAs = 0.5 * (self.MA + self.MA.T)
         self.Minv = np.linalg.inv(self.MRB + self.MA)
         self.DL, self.DQ, self.L = matrix(model.linear_drag), matrix(model.quadratic_drag), matrix(model.lift)

@@ -23,7 +23,7 @@ from wavesim_sdk.wire.messages import Event, Refusal, Request, Type
 from wavesim_sdk.wire.server import Admission, ServerSessions
 
 ADDRESS = ("127.0.0.1", 4000)
-STATE = [0, 0, 1, None, [0.0] * 12, {}]
+STATE = [0, 0, 1, None, [0.0] * 24, {}]
 
 
 def admit(join: Join) -> Admission:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.model import Bed, Bump, Spot, Temperature, World
+from wavesim_sdk.config.world import Bed, Bump, Spot, Temperature, World
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import bed, seawater, water
 

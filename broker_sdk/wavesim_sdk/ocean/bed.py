@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config.load import Loaded
-from wavesim_sdk.config.model import Bed
+from wavesim_sdk.config.world import Bed
 from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config.load import Loaded
-from wavesim_sdk.config.model import Conductivity, Current, Spot, Temperature, World
+from wavesim_sdk.config.world import Conductivity, Current, Spot, Temperature, World
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import seawater
 
@@ -68,23 +68,32 @@ def tide(current: Current, time_s: float) -> Array:
 
 @dataclass(frozen=True)
 class Grid:
-    """Values on a regular horizontal grid with any depth levels; trilinear between the points.
+    """Values on a regular horizontal grid with any depth levels and times; linear between the points.
 
-    ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``values`` has shape
-    (quantities, depths, north, east) and no gaps: see ``filled``.  ``filled`` marks points of the
-    grid (depths, north, east) that had no data and hold their nearest neighbour's.
+    ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s, ``values``
+    has shape (times, quantities, depths, north, east) and no gaps: see ``filled``.  ``filled`` marks points of
+    the grid (times, depths, north, east) that had no data and hold their nearest neighbour's.
     """
 
     origin: tuple[float, float]
     spacing: tuple[float, float]
     depths: Array
+    times: Array
     values: Array
     filled: np.ndarray[Any, np.dtype[np.bool_]]
 
-    def __call__(self, p_W: Array) -> Array:
+    def at(self, time_s: float) -> Array:
+        """Values (quantities, depths, north, east) at a time; before the first and after the last, theirs."""
+        n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, max(len(self.times) - 2, 0)))
+        if len(self.times) == 1:
+            return np.asarray(self.values[0])
+        t = np.clip((time_s - self.times[n]) / (self.times[n + 1] - self.times[n]), 0.0, 1.0)
+        return np.asarray(self.values[n] * (1 - t) + self.values[n + 1] * t)
+
+    def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
         """(quantities, ...) at positions (..., 3); beyond the edges, the edge's value."""
         p = np.asarray(p_W, float)
-        nz, nx, ny = self.values.shape[1:]
+        nz, nx, ny = self.values.shape[2:]
         fx = np.clip((p[..., 0] - self.origin[0]) / self.spacing[0], 0.0, nx - 1.0)
         fy = np.clip((p[..., 1] - self.origin[1]) / self.spacing[1], 0.0, ny - 1.0)
         i = np.minimum(fx.astype(int), nx - 2)
@@ -93,7 +102,7 @@ class Grid:
         z0, z1 = self.depths[k], self.depths[k + 1]
         c = np.clip((p[..., 2] - z0) / (z1 - z0), 0.0, 1.0)
         a, b = fx - i, fy - j
-        v = self.values
+        v = self.at(time_s)
         top = (v[:, k, i, j] * (1 - b) + v[:, k, i, j + 1] * b) * (1 - a) + (
             v[:, k, i + 1, j] * (1 - b) + v[:, k, i + 1, j + 1] * b
         ) * a
@@ -111,6 +120,7 @@ VOLUME_COLUMNS = {
     "east": "eastward_sea_water_velocity_meter_per_sec",
 }
 _AXES = ("depth_meter", "latitude_degree", "longitude_degree")
+_TIME = "elapsed_time_second"
 
 
 def read_volume(path: Path, latitude: float, longitude: float) -> Grid:
@@ -125,7 +135,7 @@ def read_volume(path: Path, latitude: float, longitude: float) -> Grid:
                 raise ConfigError(f"the volume lacks the column '{missing[0]}'", str(path), 1)
             for row in reader:
                 try:
-                    rows.append([float(row[c]) for c in wanted])
+                    rows.append([float(row[c]) for c in wanted] + [float(row.get(_TIME) or 0.0)])
                 except (ValueError, TypeError):
                     raise ConfigError("not a row of numbers", str(path), reader.line_num) from None
     except OSError as error:
@@ -133,18 +143,20 @@ def read_volume(path: Path, latitude: float, longitude: float) -> Grid:
     if not rows:
         raise ConfigError("the volume holds no data", str(path))
     data = np.array(rows)
-    depths, lats, lons = (np.unique(data[:, c]) for c in range(3))
-    if len(data) != len(depths) * len(lats) * len(lons) or min(len(depths), len(lats), len(lons)) < 2:
+    depths, lats, lons, times = (np.unique(data[:, c]) for c in (0, 1, 2, -1))
+    shape = len(times), len(depths), len(lats), len(lons)
+    if len(data) != math.prod(shape) or min(shape[1:]) < 2:
         raise ConfigError("the volume is no complete grid of depth, latitude and longitude", str(path))
-    index = tuple(np.searchsorted(axis, data[:, c]) for c, axis in enumerate((depths, lats, lons)))
-    values = np.full((len(VOLUME_COLUMNS), len(depths), len(lats), len(lons)), np.nan)
+    index = tuple(np.searchsorted(axis, data[:, c]) for axis, c in ((times, -1), (depths, 0), (lats, 1), (lons, 2)))
+    values = np.full((len(times), len(VOLUME_COLUMNS), *shape[1:]), np.nan)
     for q in range(len(VOLUME_COLUMNS)):
-        values[q][index] = data[:, 3 + q]
+        values[:, q][index] = data[:, 3 + q]
     if not np.isfinite(values).any():
         raise ConfigError("the volume holds no finite value", str(path))
-    filled = ~np.isfinite(values).all(axis=0)
-    for q in range(len(values)):
-        _fill(values[q], filled)
+    filled = ~np.isfinite(values).all(axis=1)
+    for n in range(len(times)):
+        for q in range(len(VOLUME_COLUMNS)):
+            _fill(values[n, q], filled[n])
     rad = math.pi / 180.0
     metres = EARTH_RADIUS * rad
     east = metres * math.cos(latitude)
@@ -152,6 +164,7 @@ def read_volume(path: Path, latitude: float, longitude: float) -> Grid:
         ((lats[0] - latitude / rad) * metres, (lons[0] - longitude / rad) * east),
         (float(np.diff(lats).mean()) * metres, float(np.diff(lons).mean()) * east),
         depths,
+        times,
         values,
         filled,
     )
@@ -187,28 +200,33 @@ class Water:
         """Absolute pressure, dbar."""
         return pressure(self.world, np.asarray(p_W)[..., 2])
 
-    def temperature(self, p_W: Array) -> Array:
+    def temperature(self, p_W: Array, time_s: float = 0.0) -> Array:
         """Temperature, C."""
         if self.volume is not None:
-            return np.asarray(self.volume(p_W)[0])
+            return np.asarray(self.volume(p_W, time_s)[0])
         field = self.world.temperature
         return profile(field, np.asarray(p_W)[..., 2]) + spots(field.spot, np.asarray(p_W))
 
-    def conductivity(self, p_W: Array) -> Array:
+    def conductivity(self, p_W: Array, time_s: float = 0.0) -> Array:
         """Conductivity, S/m; of a volume, from its salinity and temperature at that pressure."""
         if self.volume is not None:
-            values = self.volume(p_W)
+            values = self.volume(p_W, time_s)
             gauge = np.maximum(self.pressure(p_W) - self.world.pressure_0, 0.0)
             return seawater.conductivity(values[1], values[0], gauge)
         field = self.world.conductivity
         return profile(field, np.asarray(p_W)[..., 2]) + spots(field.spot, np.asarray(p_W))
 
     def current(self, p_W: Array, time_s: float) -> Array:
-        """Flow (..., 3) north, east, down in m/s."""
+        """Flow (..., 3) north, east, down in m/s, without the drift (which is random; the server publishes it)."""
         p = np.asarray(p_W, float)
         flow = np.broadcast_to(tide(self.world.current, time_s), p.shape).copy()
+        layers = self.world.current.layer
+        if layers:
+            depths = [layer.depth for layer in layers]
+            flow[..., 0] += np.interp(p[..., 2], depths, [layer.north for layer in layers])
+            flow[..., 1] += np.interp(p[..., 2], depths, [layer.east for layer in layers])
         if self.volume is not None:
-            values = self.volume(p)
+            values = self.volume(p, time_s)
             flow[..., 0] += values[2]
             flow[..., 1] += values[3]
         return flow

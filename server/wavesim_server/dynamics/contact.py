@@ -1,23 +1,28 @@
-"""Contact between bodies and with the sea bed: impulses at the end of a tick, compiled.
+"""Contact between bodies, with obstacles and with the sea bed: impulses at the end of a tick, compiled.
 
-A body is a capsule along its x axis (a cylinder's or box's axis; a sphere has none).  Two bodies that
-overlap and approach get equal and opposite impulses that end the approach (no bounce, no friction),
-with the mass that each shows at the point of contact, added mass included; then they are moved apart
-by a part of the overlap.  The sea bed is a body of infinite mass.
+A contact limits the speed of approach to what the gap allows in one step, so that nothing passes through a thin
+wall however fast it is; bodies that touch do not bounce, and rub with Coulomb's friction.  Impulses use the
+mass that a body shows at the point of contact, added mass included, and are found by a few sweeps over all
+contacts of the tick.  What little overlap remains is undone by moving bodies apart.
+
+Pairs that can meet are listed with a skin around each body, and listed anew when something has moved by it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba as nb
+import numpy as np
 
+from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.rows import (
-    CAPSULE_HALF,
-    CAPSULE_R,
+    BLOCK_KIND,
     CLEARANCE,
+    HALF,
     LANES,
+    MARGIN,
     MINV,
     PRESENT,
     PX,
@@ -27,227 +32,416 @@ from wavesim_server.dynamics.rows import (
     QX,
     QY,
     QZ,
+    REACH,
+    RIGID_ROWS,
+    SHAPE,
     STATE_ROWS,
     U,
 )
+from wavesim_server.dynamics.shapes import CORE, GEOMETRY, POINTS, ROUND
 from wavesim_server.environment.kernels import bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
 PUSH = 0.2  #: part of the overlap that is undone per tick
 SLOP = 1e-4  #: overlap that is left alone, m
+SKIN = 1.0  #: m around a body, see the module
+FRICTION = 0.3
+SWEEPS = 8
+NEAR = 0.01  #: points of a side within this of the nearest one bear too, m
+#: a contact: row a, row b (-1 = fixed), point (3), normal from a to b (3), gap, impulse, friction impulse
+C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_RUB, CONTACT = 0, 1, 2, 5, 8, 9, 10, 11
+#: counters of a Bodies tuple
+N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
 
 
-@_njit
-def _axis(b: Any, l: int) -> tuple[float, float, float]:
-    """Body x axis in W."""
-    w, x, y, z = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
-    return 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w), 2.0 * (x * z - y * w)
+class Bodies(NamedTuple):
+    """What contacts need of the fleet, and their own memory."""
+
+    blocks: Any
+    slots: Any
+    heads: Any
+    params: Any
 
 
-@_njit
-def _to_body(b: Any, l: int, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A vector of W in B."""
-    q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
-    return (
-        (1.0 - 2.0 * (q2 * q2 + q3 * q3)) * x + 2.0 * (q1 * q2 + q3 * q0) * y + 2.0 * (q1 * q3 - q2 * q0) * z,
-        2.0 * (q1 * q2 - q3 * q0) * x + (1.0 - 2.0 * (q1 * q1 + q3 * q3)) * y + 2.0 * (q2 * q3 + q1 * q0) * z,
-        2.0 * (q1 * q3 + q2 * q0) * x + 2.0 * (q2 * q3 - q1 * q0) * y + (1.0 - 2.0 * (q1 * q1 + q2 * q2)) * z,
+class Touch(NamedTuple):
+    """Memory of the contacts: obstacles (n, GEOMETRY), pairs, contacts of the tick, scratch."""
+
+    fixed: Any
+    pairs: Any  # (n, 2): row, row; or row, -1 - obstacle
+    contacts: Any
+    work: Any  # (32, 3)
+    levers: Any  # (2, 6)
+    shapes: Any  # (2, GEOMETRY)
+    travel: Any  # (1,): way since the pairs were listed
+    counters: Any
+
+
+def touch(capacity: int, fixed: Any) -> Touch:
+    """Memory for a fleet of this size."""
+    pairs = capacity * capacity if capacity <= 512 else 128 * capacity
+    return Touch(
+        fixed,
+        np.zeros((pairs, 2), np.int64),
+        np.zeros((max(256, 16 * capacity), CONTACT)),
+        np.zeros((32, 3)),
+        np.zeros((2, 6)),
+        np.zeros((2, GEOMETRY)),
+        np.array([math.inf]),
+        np.zeros(4, np.int64),
     )
 
 
 @_njit
-def _lever(
-    b: Any, l: int, px: float, py: float, pz: float, nx: float, ny: float, nz: float, j: Any
-) -> tuple[float, float]:
-    """Fill j with [n; r x n] in B for point p (W); return (approach speed along n, inverse mass along it)."""
-    mx, my, mz = _to_body(b, l, nx, ny, nz)
-    rx, ry, rz = _to_body(b, l, px - b[PX * LANES + l], py - b[PY * LANES + l], pz - b[PZ * LANES + l])
+def geometry(f: Bodies, row: int, g: Any) -> None:
+    """The geometry of a body at its present pose."""
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    margin = p[MARGIN * LANES + l]
+    g[0] = p[SHAPE * LANES + l]
+    for i in range(3):
+        g[CORE + i] = max(p[(HALF + i) * LANES + l] - margin, 0.0)
+        g[5 + i] = b[(PX + i) * LANES + l]
+    g[ROUND] = margin
+    w, x, y, z = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+    g[8], g[9], g[10] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)
+    g[11], g[12], g[13] = 2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)
+    g[14], g[15], g[16] = 2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)
+
+
+@_njit
+def _lever(f: Bodies, row: int, c: Any, x: float, y: float, z: float, j: Any) -> tuple[float, float]:
+    """Fill j with [n; r x n] in B for a contact's point and a direction; (speed along it, inverse mass along it)."""
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+    r11, r12, r13 = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 - q3 * q0), 2.0 * (q1 * q3 + q2 * q0)
+    r21, r22, r23 = 2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q1 * q1 + q3 * q3), 2.0 * (q2 * q3 - q1 * q0)
+    r31, r32, r33 = 2.0 * (q1 * q3 - q2 * q0), 2.0 * (q2 * q3 + q1 * q0), 1.0 - 2.0 * (q1 * q1 + q2 * q2)
+    dx = c[C_POINT] - b[PX * LANES + l]
+    dy = c[C_POINT + 1] - b[PY * LANES + l]
+    dz = c[C_POINT + 2] - b[PZ * LANES + l]
+    mx, my, mz = r11 * x + r21 * y + r31 * z, r12 * x + r22 * y + r32 * z, r13 * x + r23 * y + r33 * z
+    rx, ry, rz = r11 * dx + r21 * dy + r31 * dz, r12 * dx + r22 * dy + r32 * dz, r13 * dx + r23 * dy + r33 * dz
     j[0], j[1], j[2] = mx, my, mz
     j[3], j[4], j[5] = ry * mz - rz * my, rz * mx - rx * mz, rx * my - ry * mx
     speed = inverse = 0.0
     for i in range(6):
         speed += j[i] * b[(U + i) * LANES + l]
         for k in range(6):
-            inverse += j[i] * b[(MINV + 6 * i + k) * LANES + l] * j[k]
+            inverse += j[i] * p[(MINV + 6 * i + k) * LANES + l] * j[k]
     return speed, inverse
 
 
 @_njit
-def _impulse(b: Any, l: int, j: Any, size: float) -> None:
+def _impulse(f: Bodies, row: int, j: Any, size: float) -> None:
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
     for i in range(6):
         change = 0.0
         for k in range(6):
-            change += b[(MINV + 6 * i + k) * LANES + l] * j[k]
+            change += p[(MINV + 6 * i + k) * LANES + l] * j[k]
         b[(U + i) * LANES + l] += change * size
 
 
 @_njit
-def _closest(
-    ax: float,
-    ay: float,
-    az: float,
-    ha: float,
-    bx: float,
-    by: float,
-    bz: float,
-    hb: float,
-    dx: float,
-    dy: float,
-    dz: float,
-) -> tuple[float, float]:
-    """Parameters (s, t) of the closest points of the segments c_a + s a and c_a + d + t b."""
-    ab = ax * bx + ay * by + az * bz
-    ad = ax * dx + ay * dy + az * dz
-    bd = bx * dx + by * dy + bz * dz
-    den = 1.0 - ab * ab
-    s = min(max((ad - ab * bd) / den, -ha), ha) if den > 1e-9 else 0.0
-    t = min(max(ab * s - bd, -hb), hb)
-    s = min(max(ab * t + ad, -ha), ha)
-    return s, t
+def _apply(
+    f: Bodies, t: Touch, c: Any, x: float, y: float, z: float, limit: float, low: float, high: float, had: float
+) -> float:
+    """Impulse along a direction that brings the approach of a contact to ``limit``; the sum of its impulses stays
+    within (low, high). Returns the sum."""
+    a, b = int(c[C_A]), int(c[C_B])
+    va, ka = _lever(f, a, c, x, y, z, t.levers[0])
+    vb, kb = (0.0, 0.0) if b < 0 else _lever(f, b, c, x, y, z, t.levers[1])
+    if ka + kb <= 0.0:
+        return had
+    size = min(max(had + (va - vb - limit) / (ka + kb), low), high)
+    _impulse(f, a, t.levers[0], had - size)
+    if b >= 0:
+        _impulse(f, b, t.levers[1], size - had)
+    return size
 
 
 @_njit
-def bodies(blocks: Any, order: Any, count: int, scratch: Any) -> int:
-    """Resolve overlaps between bodies. ``order`` holds ``count`` rows, kept sorted by their lowest x.
-    Returns the number of contacts."""
-    # insertion sort: from tick to tick the order hardly changes
-    for i in range(1, count):
+def list_pairs(f: Bodies, order: Any, count: int, t: Touch) -> None:
+    """All pairs that can meet before something has moved by the skin. ``order`` is kept sorted by lowest x."""
+    for i in range(1, count):  # insertion sort: the order hardly changes
         row = order[i]
-        key = _low(blocks, row)
+        key = _low(f, row)
         k = i - 1
-        while k >= 0 and _low(blocks, order[k]) > key:
+        while k >= 0 and _low(f, order[k]) > key:
             order[k + 1] = order[k]
             k -= 1
         order[k + 1] = row
-    contacts = 0
+    n = 0
     for i in range(count):
         ra = order[i]
-        a, la = blocks[ra // LANES], ra % LANES
-        high = a[PX * LANES + la] + a[CAPSULE_HALF * LANES + la] + a[CAPSULE_R * LANES + la]
+        xa, ya, za, reach = _ball(f, ra)
         for k in range(i + 1, count):
-            if _low(blocks, order[k]) > high:
+            rb = order[k]
+            xb, yb, zb, rad = _ball(f, rb)
+            if xb - rad > xa + reach + SKIN:
                 break
-            contacts += _pair(blocks, ra, order[k], scratch)
-    return contacts
+            far = reach + rad + SKIN
+            if abs(yb - ya) < far and (xb - xa) ** 2 + (yb - ya) ** 2 + (zb - za) ** 2 < far * far:
+                n = _note_pair(t, n, min(ra, rb), max(ra, rb))
+        for k in range(t.fixed.shape[0]):
+            g = t.fixed[k]
+            dx, dy, dz = xa - g[5], ya - g[6], za - g[7]
+            bx, by, bz = (
+                abs(g[8] * dx + g[11] * dy + g[14] * dz) - g[1],
+                abs(g[9] * dx + g[12] * dy + g[15] * dz) - g[2],
+                abs(g[10] * dx + g[13] * dy + g[16] * dz) - g[3],
+            )
+            if max(bx, by, bz) < reach + SKIN + g[ROUND]:
+                n = _note_pair(t, n, ra, -1 - k)
+    t.counters[N_PAIRS] = min(n, t.pairs.shape[0])
+    t.counters[N_LOST] += max(n - t.pairs.shape[0], 0)
+    t.travel[0] = 0.0
 
 
 @_njit
-def _low(blocks: Any, row: int) -> float:
-    b, l = blocks[row // LANES], row % LANES
-    return b[PX * LANES + l] - b[CAPSULE_HALF * LANES + l] - b[CAPSULE_R * LANES + l]
+def _note_pair(t: Touch, n: int, a: int, b: int) -> int:
+    if n < t.pairs.shape[0]:
+        t.pairs[n, 0], t.pairs[n, 1] = a, b
+    return n + 1
 
 
 @_njit
-def _pair(blocks: Any, ra: int, rb: int, scratch: Any) -> int:
-    a, la, b, lb = blocks[ra // LANES], ra % LANES, blocks[rb // LANES], rb % LANES
-    ha, hb = a[CAPSULE_HALF * LANES + la], b[CAPSULE_HALF * LANES + lb]
-    reach = a[CAPSULE_R * LANES + la] + b[CAPSULE_R * LANES + lb]
-    dx, dy, dz = (
-        b[PX * LANES + lb] - a[PX * LANES + la],
-        b[PY * LANES + lb] - a[PY * LANES + la],
-        b[PZ * LANES + lb] - a[PZ * LANES + la],
-    )
-    far = reach + ha + hb
-    if dx * dx + dy * dy + dz * dz > far * far:
-        return 0
-    ax, ay, az = _axis(a, la)
-    bx, by, bz = _axis(b, lb)
-    s, t = _closest(ax, ay, az, ha, bx, by, bz, hb, dx, dy, dz)
-    nx, ny, nz = dx + t * bx - s * ax, dy + t * by - s * ay, dz + t * bz - s * az
-    gap = math.sqrt(nx * nx + ny * ny + nz * nz)
-    if gap >= reach:
-        return 0
-    if gap > 1e-9:
-        nx, ny, nz = nx / gap, ny / gap, nz / gap
+def _ball(f: Bodies, row: int) -> tuple[float, float, float, float]:
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    return b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l], p[REACH * LANES + l]
+
+
+@_njit
+def _low(f: Bodies, row: int) -> float:
+    x, _, _, reach = _ball(f, row)
+    return x - reach
+
+
+@_njit
+def _note(
+    t: Touch, n: int, a: int, b: int, x: float, y: float, z: float, nx: float, ny: float, nz: float, gap: float
+) -> int:
+    if n >= t.contacts.shape[0]:
+        t.counters[N_LOST] += 1
+        return n
+    c = t.contacts[n]
+    c[C_A], c[C_B] = a, b
+    c[C_POINT], c[C_POINT + 1], c[C_POINT + 2] = x, y, z
+    c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2] = nx, ny, nz
+    c[C_GAP], c[C_IMPULSE], c[C_RUB] = gap, 0.0, 0.0
+    return n + 1
+
+
+@_njit
+def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
+    """Contacts of a pair: the nearest points, and the points of flat sides that are as near."""
+    ga, gb = t.shapes[0], t.shapes[1]
+    geometry(f, ra, ga)
+    if rb >= 0:
+        geometry(f, rb, gb)
     else:
-        nx, ny, nz = 0.0, 0.0, 1.0
-    # the point of contact on a's surface
-    ra_ = a[CAPSULE_R * LANES + la]
-    px, py, pz = (
-        a[PX * LANES + la] + s * ax + ra_ * nx,
-        a[PY * LANES + la] + s * ay + ra_ * ny,
-        a[PZ * LANES + la] + s * az + ra_ * nz,
-    )
-    ja, jb = scratch[0], scratch[1]
-    va, ka = _lever(a, la, px, py, pz, nx, ny, nz, ja)
-    vb, kb = _lever(b, lb, px, py, pz, nx, ny, nz, jb)
-    approach = va - vb
-    if approach > 0.0:
-        size = approach / (ka + kb)
-        _impulse(a, la, ja, -size)
-        _impulse(b, lb, jb, size)
-    push = PUSH * max(reach - gap - SLOP, 0.0) / (ka + kb)
-    for i, n in enumerate((nx, ny, nz)):
-        a[(PX + i) * LANES + la] -= push * ka * n
-        b[(PX + i) * LANES + lb] += push * kb * n
-    return 1
-
-
-@_njit
-def bottom(blocks: Any, order: Any, count: int, h: float, bed: Any, triangles: Any, cursor: Any, scratch: Any) -> int:
-    """Hold bodies above the sea bed. Returns the number of contacts.
-
-    A body is looked at again only when it may have used up its last clearance.
-    """
-    contacts = 0
-    steepest = bed.slope
-    for i in range(count):
-        row = order[i]
-        b, l = blocks[row // LANES], row % LANES
-        u, v, w = b[U * LANES + l], b[(U + 1) * LANES + l], b[(U + 2) * LANES + l]
-        clearance = b[CLEARANCE * LANES + l] - math.sqrt(u * u + v * v + w * w) * h * (1.0 + steepest)
-        if clearance > 0.0:
-            b[CLEARANCE * LANES + l] = clearance
-            continue
-        half, radius = b[CAPSULE_HALF * LANES + l], b[CAPSULE_R * LANES + l]
-        x, y, z = b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l]
-        gap = bed_depth(bed, triangles, cursor, row, x, y) - z - (half + radius) * (1.0 + steepest)
-        if not gap <= 0.0:  # far above, or no bed is known here
-            b[CLEARANCE * LANES + l] = gap if gap > 0.0 else 1.0
-            continue
-        b[CLEARANCE * LANES + l] = 0.0
-        ax, ay, az = _axis(b, l)
-        for side in range(-1, 2, 2):
-            ex, ey, ez = x + side * half * ax, y + side * half * ay, z + side * half * az
-            depth = bed_depth(bed, triangles, cursor, row, ex, ey)
-            sx = (bed_depth(bed, triangles, cursor, row, ex + 0.05, ey) - depth) / 0.05
-            sy = (bed_depth(bed, triangles, cursor, row, ex, ey + 0.05) - depth) / 0.05
-            s = 1.0 / math.sqrt(1.0 + sx * sx + sy * sy)
-            overlap = radius - (depth - ez) * s
-            if not overlap > 0.0:
+        for i in range(GEOMETRY):
+            gb[i] = t.fixed[-1 - rb, i]
+    round_ = ga[ROUND] + gb[ROUND]
+    pa, pb, point = t.work[16], t.work[17], t.work[18]
+    far = shapes.distance(ga, gb, t.work[0:16], pa, pb)
+    reach = _speed(f, ra) * h + (_speed(f, rb) * h if rb >= 0 else 0.0) + SLOP
+    if far - round_ > reach:
+        return n
+    other = rb if rb >= 0 else -1
+    if far <= 0.0:  # the cores overlap: part them along the line of centres
+        nx, ny, nz = gb[5] - ga[5], gb[6] - ga[6], gb[7] - ga[7]
+        s = math.sqrt(nx * nx + ny * ny + nz * nz)
+        nx, ny, nz = (nx / s, ny / s, nz / s) if s > 1e-9 else (0.0, 0.0, 1.0)
+        return _note(
+            t, n, ra, other, 0.5 * (ga[5] + gb[5]), 0.5 * (ga[6] + gb[6]), 0.5 * (ga[7] + gb[7]), nx, ny, nz, -round_
+        )
+    nx, ny, nz = (pb[0] - pa[0]) / far, (pb[1] - pa[1]) / far, (pb[2] - pa[2]) / far
+    x, y, z = pa[0] + ga[ROUND] * nx, pa[1] + ga[ROUND] * ny, pa[2] + ga[ROUND] * nz
+    n = _note(t, n, ra, other, x, y, z, nx, ny, nz, far - round_)
+    for side in range(2):
+        g, o = (ga, gb) if side == 0 else (gb, ga)
+        sign = 1.0 if side == 0 else -1.0
+        base = pb if side == 0 else pa
+        for i in range(POINTS if g[0] != shapes.SPHERE else 0):
+            shapes.feature(g, i, sign * nx, sign * ny, sign * nz, point)
+            gap = sign * (nx * (base[0] - point[0]) + ny * (base[1] - point[1]) + nz * (base[2] - point[2]))
+            if gap > far + NEAR or gap < 0.0:
                 continue
-            nx, ny, nz = -sx * s, -sy * s, s  # into the bed
-            j = scratch[0]
-            into, k = _lever(b, l, ex + radius * nx, ey + radius * ny, ez + radius * nz, nx, ny, nz, j)
-            if into > 0.0:
-                _impulse(b, l, j, -into / k)
-            push = PUSH * max(overlap - SLOP, 0.0)
-            b[PX * LANES + l] -= push * nx
-            b[PY * LANES + l] -= push * ny
-            b[PZ * LANES + l] -= push * nz
-            contacts += 1
-    return contacts
+            # the point bears only where the other body faces it
+            px, py, pz = point[0] + sign * nx * gap, point[1] + sign * ny * gap, point[2] + sign * nz * gap
+            if not _holds(o, px, py, pz):
+                continue
+            away = g[ROUND]
+            n = _note(
+                t, n, ra, other, point[0] + sign * away * nx, point[1] + sign * away * ny,
+                point[2] + sign * away * nz, nx, ny, nz, gap - round_,
+            )  # fmt: skip
+    return n
 
 
 @_njit
-def freeze_faulted(blocks: Any, order: Any, count: int, last: Any, faults: Any) -> int:
-    """Hold bodies whose state is no longer finite at their last finite one; returns how many are new."""
-    new = 0
+def _holds(g: Any, x: float, y: float, z: float) -> bool:
+    """Whether a point lies in a core, or within a hair of it."""
+    dx, dy, dz = x - g[5], y - g[6], z - g[7]
+    bx = abs(g[8] * dx + g[11] * dy + g[14] * dz)
+    by = abs(g[9] * dx + g[12] * dy + g[15] * dz)
+    bz = abs(g[10] * dx + g[13] * dy + g[16] * dz)
+    hair = 1e-3
+    if g[0] == shapes.BOX:
+        return bx <= g[1] + hair and by <= g[2] + hair and bz <= g[3] + hair
+    return g[0] == shapes.CYLINDER and bx <= g[1] + hair and math.sqrt(by * by + bz * bz) <= g[2] + hair
+
+
+@_njit
+def _speed(f: Bodies, row: int) -> float:
+    """Greatest speed that any point of a body can have."""
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    reach = f.params[f.heads[slot // LANES, BLOCK_KIND]][REACH * LANES + l]
+    u, v, w = b[U * LANES + l], b[(U + 1) * LANES + l], b[(U + 2) * LANES + l]
+    p, q, r = b[(U + 3) * LANES + l], b[(U + 4) * LANES + l], b[(U + 5) * LANES + l]
+    return math.sqrt(u * u + v * v + w * w) + reach * math.sqrt(p * p + q * q + r * r)
+
+
+@_njit
+def _bottom(f: Bodies, t: Touch, n: int, row: int, h: float, bed: Any, net: Any, cursor: Any) -> int:
+    """Contacts of a body with the sea bed. It is looked at only when it may have used up its last clearance."""
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    way = _speed(f, row) * h * (1.0 + bed.slope)
+    clearance = b[CLEARANCE * LANES + l] - way
+    if clearance > 0.0:
+        b[CLEARANCE * LANES + l] = clearance
+        return n
+    x, y, z, reach = _ball(f, row)
+    gap = bed_depth(bed, net, cursor, row, x, y) - z - reach * (1.0 + bed.slope) - way
+    if not gap <= 0.0:  # far above, or no bed is known here
+        b[CLEARANCE * LANES + l] = gap if gap > 0.0 else 1.0
+        return n
+    b[CLEARANCE * LANES + l] = 0.0
+    g, point = t.shapes[0], t.work[18]
+    geometry(f, row, g)
+    for i in range(POINTS if g[0] != shapes.SPHERE else 1):
+        shapes.feature(g, i, 0.0, 0.0, 1.0, point)
+        depth = bed_depth(bed, net, cursor, row, point[0], point[1])
+        sx = (bed_depth(bed, net, cursor, row, point[0] + 0.05, point[1]) - depth) / 0.05
+        sy = (bed_depth(bed, net, cursor, row, point[0], point[1] + 0.05) - depth) / 0.05
+        s = 1.0 / math.sqrt(1.0 + sx * sx + sy * sy)
+        gap = (depth - point[2]) * s - g[ROUND]
+        if gap > way + SLOP or not math.isfinite(gap + s):
+            continue
+        nx, ny, nz, away = -sx * s, -sy * s, s, g[ROUND]
+        n = _note(t, n, row, -1, point[0] + away * nx, point[1] + away * ny, point[2] + away * nz, nx, ny, nz, gap)
+    return n
+
+
+@_njit
+def resolve(
+    f: Bodies, order: Any, count: int, t: Touch, fastest: float, h: float, bed: Any, net: Any, cursor: Any
+) -> int:
+    """All contacts of this tick; ``fastest`` is the greatest speed of any body. Returns how many touch."""
+    t.travel[0] += 2.0 * fastest * h
+    if t.travel[0] > SKIN or t.counters[N_STALE]:
+        t.counters[N_STALE] = 0
+        list_pairs(f, order, count, t)
+    n = 0
+    for i in range(t.counters[N_PAIRS]):
+        n = _meet(f, t, n, t.pairs[i, 0], t.pairs[i, 1], h)
+    for i in range(count):
+        n = _bottom(f, t, n, order[i], h, bed, net, cursor)
+    if n == 0:
+        return 0
+    for _ in range(SWEEPS):
+        for i in range(n):
+            c = t.contacts[i]
+            nx, ny, nz = c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2]
+            c[C_IMPULSE] = _apply(f, t, c, nx, ny, nz, max(c[C_GAP], 0.0) / h, 0.0, math.inf, c[C_IMPULSE])
+            if c[C_IMPULSE] > 0.0:
+                _rub(f, t, c)
+    touching = 0
+    for i in range(n):
+        c = t.contacts[i]
+        if c[C_IMPULSE] > 0.0 or c[C_GAP] < 0.0:
+            touching += 1
+            _part(f, t, c)
+    return touching
+
+
+@_njit
+def _rub(f: Bodies, t: Touch, c: Any) -> None:
+    """Friction against the sliding of a contact, at most FRICTION times its impulse."""
+    a, b = int(c[C_A]), int(c[C_B])
+    slide = t.work[19]
+    for i in range(3):
+        x, y, z = 1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0
+        va, _ = _lever(f, a, c, x, y, z, t.levers[0])
+        vb = 0.0
+        if b >= 0:
+            vb, _ = _lever(f, b, c, x, y, z, t.levers[1])
+        slide[i] = va - vb
+    along = slide[0] * c[C_NORMAL] + slide[1] * c[C_NORMAL + 1] + slide[2] * c[C_NORMAL + 2]
+    for i in range(3):
+        slide[i] -= along * c[C_NORMAL + i]
+    speed = math.sqrt(slide[0] ** 2 + slide[1] ** 2 + slide[2] ** 2)
+    left = FRICTION * c[C_IMPULSE] - c[C_RUB]
+    if speed < 1e-9 or left <= 0.0:
+        return
+    c[C_RUB] += _apply(f, t, c, slide[0] / speed, slide[1] / speed, slide[2] / speed, 0.0, 0.0, left, 0.0)
+
+
+@_njit
+def _part(f: Bodies, t: Touch, c: Any) -> None:
+    """Move overlapping bodies apart by a part of the overlap, the lighter one farther."""
+    push = PUSH * max(-c[C_GAP] - SLOP, 0.0)
+    if push == 0.0:
+        return
+    nx, ny, nz = c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2]
+    a, b = int(c[C_A]), int(c[C_B])
+    _, ka = _lever(f, a, c, nx, ny, nz, t.levers[0])
+    kb = 0.0
+    if b >= 0:
+        _, kb = _lever(f, b, c, nx, ny, nz, t.levers[1])
+    if ka + kb <= 0.0:
+        return
+    _shift(f, a, -push * ka / (ka + kb), nx, ny, nz)
+    if b >= 0:
+        _shift(f, b, push * kb / (ka + kb), nx, ny, nz)
+
+
+@_njit
+def _shift(f: Bodies, row: int, by: float, nx: float, ny: float, nz: float) -> None:
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    b[PX * LANES + l] += by * nx
+    b[PY * LANES + l] += by * ny
+    b[PZ * LANES + l] += by * nz
+
+
+@_njit
+def survey(f: Bodies, order: Any, count: int, last: Any, faults: Any) -> tuple[int, float]:
+    """Hold bodies whose state is no longer finite at their last finite one. (how many are new, greatest speed)."""
+    new, fastest = 0, 0.0
     for i in range(count):
         row = order[i]
-        b, l = blocks[row // LANES], row % LANES
+        slot = f.slots[row]
+        b, l = f.blocks[slot // LANES], slot % LANES
         total = 0.0
         for k in range(STATE_ROWS):
             total += b[k * LANES + l]
-        if math.isfinite(total):
-            for k in range(STATE_ROWS):
+        if faults[row] == 0 and math.isfinite(total):
+            for k in range(RIGID_ROWS):
                 last[row, k] = b[k * LANES + l]
+            fastest = max(fastest, _speed(f, row))
         elif b[PRESENT * LANES + l] != 0.0:
             for k in range(STATE_ROWS):
                 b[k * LANES + l] = last[row, k] if k < U else 0.0
-            for k in range(36):
-                b[(MINV + k) * LANES + l] = 0.0
-            if faults[row] == 0:
-                faults[row] = 1
-                new += 1
-    return new
+            new += 1 - faults[row]
+            faults[row] = 1
+    return new, fastest

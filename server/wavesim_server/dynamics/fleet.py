@@ -1,169 +1,289 @@
-"""The fleet: models and start poses become rows of blocks, and come out again as tables."""
+"""The fleet: bodies in blocks of their kind, their commands and their faults.
+
+A body keeps its row in the tables for life; ``slots[row]`` says where it lies in the blocks (block times
+eight plus lane).  Bodies of one model share a parameter array; a body whose coefficients are changed on the
+way (an allocation matrix, a parameter study) gets a lane of a private one.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numba as nb
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Model, matrix
-from wavesim_sdk.config.model import Mooring, World
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.model import Mooring
+from wavesim_sdk.config.world import World
+from wavesim_server.dynamics import kernel
 from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.kind import Kind, kind_of, shape_of
+
+__all__ = ["Fleet", "shape_of"]
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: actuator time constants below this are taken as immediate, s
-NO_LAG = 1e-9
+INTEGRATORS = {"euler": kernel.EULER, "rk4": kernel.RK4, "dp5": kernel.DP5}
+FOREVER = math.inf
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A primitive in numbers: code, half sizes, radius of its enclosing sphere, volume."""
-
-    code: int
-    half: tuple[float, float, float]
-    reach: float
-    volume: float
-    size: tuple[float, float, float]
-    capsule: tuple[float, float]  # half length of the axis, radius
-
-
-def shape_of(model: Model) -> Shape:
-    """Geometry of a model. For contact a box is the capsule along its longer side that fits inside."""
-    if model.box is not None:
-        b = model.box
-        half = (b.length / 2, b.width / 2, b.height / 2)
-        radius = min(half[1], half[2])
-        return Shape(
-            0,
-            half,
-            math.hypot(*half),
-            b.length * b.width * b.height,
-            (b.length, b.width, b.height),
-            (max(half[0] - radius, 0.0), radius),
-        )
-    if model.cylinder is not None:
-        c = model.cylinder
-        a = c.length / 2
-        volume = math.pi * c.radius**2 * c.length
-        return Shape(
-            1,
-            (a, c.radius, c.radius),
-            math.hypot(a, c.radius),
-            volume,
-            (c.length, 2 * c.radius, 2 * c.radius),
-            (max(a - c.radius, 0.0), c.radius),
-        )
-    assert model.sphere is not None
-    radius = model.sphere.diameter / 2
-    d = model.sphere.diameter
-    return Shape(2, (radius, radius, radius), radius, 4 / 3 * math.pi * radius**3, (d, d, d), (0.0, radius))
+@nb.njit(cache=True, error_model="numpy")
+def release(blocks: Any, slots: Any, holds: Any, wanted: Any, count: Any, time: float) -> None:
+    """Keep held actuators where they are until their time comes; then give them their command."""
+    i = 0
+    while i < count[0]:
+        row, slot = int(holds[i, 0]), int(holds[i, 1])
+        b, l = blocks[slots[row] // r.LANES], slots[row] % r.LANES
+        if time < holds[i, 2]:
+            b[(r.A_CMD + slot) * r.LANES + l] = b[(r.A_NOW + slot) * r.LANES + l]
+            i += 1
+        else:
+            b[(r.A_CMD + slot) * r.LANES + l] = wanted[row, slot]
+            count[0] -= 1
+            for k in range(3):
+                holds[i, k] = holds[count[0], k]
 
 
-def _skew(v: Any) -> Array:
-    return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], dtype=float)
+@nb.njit(cache=True, error_model="numpy")
+def average(blocks: Any, slots: Any, meters: Any, rings: Any, feedback: Any) -> None:
+    """Moving average of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
+    for i in range(meters.shape[0]):
+        row, slot, window, seen = meters[i, 0], meters[i, 1], meters[i, 2], meters[i, 3]
+        value = blocks[slots[row] // r.LANES, (r.A_NOW + slot) * r.LANES + slots[row] % r.LANES]
+        rings[i, seen % window] = value
+        meters[i, 3] = seen + 1
+        n = min(window, seen + 1)
+        total = 0.0
+        for k in range(n):
+            total += rings[i, k]
+        feedback[row, slot] = total / n
 
 
-def mass_matrices(model: Model) -> tuple[Array, Array, Array]:
-    """(M_RB, M_A, I_b about the origin) of a model."""
-    m, g, i = model.mass.value, np.array(model.mass.centre), model.inertia
-    about_g = np.array([[i.xx, i.xy, i.xz], [i.xy, i.yy, i.yz], [i.xz, i.yz, i.zz]])
-    s = _skew(g)
-    about_o = about_g - m * s @ s
-    rigid = np.block([[m * np.eye(3), -m * s], [m * s, about_o]])
-    return rigid, matrix(model.added_mass), about_o
+@dataclass
+class Commands:
+    """How the commands of one body are understood, and its faults."""
+
+    kind: Kind
+    sign: Array = field(default_factory=lambda: np.ones(r.SLOTS))
 
 
 class Fleet:
-    """Blocks of all bodies. ``row`` is a body's place; lane ``row % 8`` of block ``row // 8``."""
+    """All bodies of a run."""
 
-    def __init__(self, capacity: int, step: float, world: World) -> None:
+    def __init__(self, capacity: int, step: float, world: World, integrator: str = "rk4") -> None:
         self.capacity, self.step, self.world = capacity, step, world
-        n = (capacity + r.LANES - 1) // r.LANES
-        self.blocks = np.zeros((n, r.BLOCK))
-        self._rows = self.blocks.reshape(n, r.ROWS, r.LANES)
-        self._rows[:, r.QW] = 1.0
-        self.counts = np.zeros((n, 3), np.int64)
-        self._actuators = np.zeros((capacity, 2), np.int64)
-        self.limits = np.zeros((capacity, r.ACTUATORS, 2))
+        self.integrator = INTEGRATORS[integrator]
+        self.slots = np.full(capacity, -1, np.int64)
+        self.blocks = np.zeros((0, r.BLOCK))
+        self.heads = np.zeros((0, 3), np.int64)
+        self.turn = np.zeros(0, np.int64)  # blocks in the order of their kinds
+        self.params = np.zeros((0, r.PARAMS))
+        self.kinds = np.zeros((0, r.KIND), np.int64)
+        self.tables = np.zeros((1, 2, r.TABLE_POINTS))
+        self.work = np.zeros(r.WORK)
+        self.wanted = np.zeros((capacity, r.SLOTS))
+        self.feedback = np.zeros((capacity, r.SLOTS))
+        self.holds = np.zeros((16, 3))
+        self.held = np.zeros(1, np.int64)
+        self.meters = np.zeros((0, 4), np.int64)
+        self.rings = np.zeros((0, 1))
+        self._shared: dict[int, tuple[Model, int, Kind]] = {}
+        self._private: set[int] = set()
+        self._commands: dict[int, Commands] = {}
+
+    # -- views -------------------------------------------------------------------------------
 
     def body(self, row: int) -> Array:
-        """The rows of one body, as a view."""
-        return self._rows[row // r.LANES, :, row % r.LANES]
+        """State and inputs of one body, as a view of BLOCK_ROWS numbers."""
+        slot = self.slots[row]
+        return self.blocks[slot // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[:, slot % r.LANES]
+
+    def coefficients(self, row: int) -> Array:
+        """Parameters of one body: a copy of PARAM_ROWS numbers."""
+        slot = self.slots[row]
+        kind = self.heads[slot // r.LANES, r.BLOCK_KIND]
+        return self.params[kind].reshape(r.PARAM_ROWS, r.LANES)[:, slot % r.LANES].copy()
+
+    # -- bodies ------------------------------------------------------------------------------
 
     def add(
         self, row: int, model: Model, position: tuple[float, ...], attitude: tuple[float, ...], mooring: Mooring | None
     ) -> None:
         """Put a body at rest into a row."""
-        shape = shape_of(model)
-        rigid, added, about_o = mass_matrices(model)
+        index, kind = self._kind(model)
+        self._seat(row, index)
         b = self.body(row)
-        b[:] = 0.0
         b[r.PX : r.PX + 3] = position
         b[r.QW : r.QW + 4] = frames.quaternion(*attitude)
-        b[r.SHAPE] = shape.code
-        b[r.HALF : r.HALF + 3] = shape.half
-        b[r.REACH] = shape.reach
-        volume = model.buoyancy.volume if model.buoyancy else shape.volume
-        b[r.FULL_B] = self.world.density * self.world.gravity * volume
-        b[r.RB : r.RB + 3] = model.buoyancy.centre if model.buoyancy else 0.0
-        b[r.WEIGHT] = model.mass.value * self.world.gravity
-        b[r.MASS] = model.mass.value
-        b[r.RG : r.RG + 3] = model.mass.centre
-        b[r.IB : r.IB + 9] = about_o.ravel()
-        b[r.MA : r.MA + 36] = (0.5 * (added + added.T)).ravel()
-        b[r.MINV : r.MINV + 36] = np.linalg.inv(rigid + added).ravel()
-        b[r.DL : r.DL + 36] = matrix(model.linear_drag).ravel()
-        b[r.DQ : r.DQ + 36] = matrix(model.quadratic_drag).ravel()
-        b[r.LIFT : r.LIFT + 36] = matrix(model.lift).ravel()
+        b[r.A_NOW : r.A_NOW + r.SLOTS] = b[r.A_CMD : r.A_CMD + r.SLOTS] = kind.rest
+        b[r.A_EFFECT : r.A_EFFECT + r.THRUSTERS + r.FINS] = 1.0
         if mooring is not None:
             b[r.MOOR : r.MOOR + 6] = (*mooring.anchor, mooring.length, mooring.stiffness, mooring.damping)
-        self._add_actuators(row, b, model)
-        b[r.CAPSULE_HALF], b[r.CAPSULE_R] = shape.capsule
         b[r.PRESENT] = 1.0
-        self._actuators[row] = len(model.thruster), len(model.fin)
-        self._count(row // r.LANES)
-
-    def _add_actuators(self, row: int, b: Array, model: Model) -> None:
-        half = 0.5 * self.step
-        self.limits[row] = 0.0
-        b[r.A_RATE : r.A_RATE + r.ACTUATORS] = 1e300
-        for k, t in enumerate(model.thruster):
-            direction = np.array(t.direction) / np.linalg.norm(t.direction)
-            b[r.A_DECAY + k] = math.exp(-half / t.lag) if t.lag > NO_LAG else 0.0
-            for i, c in enumerate(t.coefficients):
-                b[r.T_C + 8 * i + k] = c
-            b[r.T_H + 6 * k : r.T_H + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
-            self.limits[row, k] = t.minimum, t.maximum
-        for k, f in enumerate(model.fin):
-            normal = np.array(f.normal) / np.linalg.norm(f.normal)
-            a = r.THRUSTERS + k
-            b[r.A_DECAY + a] = math.exp(-half / f.lag) if f.lag > NO_LAG else 0.0
-            b[r.A_RATE + a] = f.rate * half
-            b[r.F_K + k] = 0.5 * self.world.density * f.area * f.lift_slope
-            b[r.F_H + 6 * k : r.F_H + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
-            b[r.F_W + k] = float(f.inflow)
-            b[r.F_Y + k], b[r.F_Z + k] = f.position[1], f.position[2]
-            self.limits[row, a] = -f.limit, f.limit
+        self.wanted[row] = kind.rest
+        self._commands[row] = Commands(kind)
+        for slot in np.flatnonzero(kind.start > 0.0):
+            self._hold(row, int(slot), kind.start[slot])
+        for slot in np.flatnonzero(kind.window > 0.0):
+            ticks = max(1, round(kind.window[slot] / self.step))
+            self.meters = np.vstack([self.meters, [[row, slot, ticks, 0]]])
+            self.rings = np.zeros((len(self.meters), max(self.rings.shape[1], ticks)))
+            self.meters[:, 3] = 0
+        self._count()
 
     def remove(self, row: int) -> None:
         """Take a body out."""
         b = self.body(row)
         b[:] = 0.0
         b[r.QW] = 1.0
-        self._actuators[row] = 0
-        self._count(row // r.LANES)
+        keep = self.holds[: self.held[0]][self.holds[: self.held[0], 0] != row]
+        self.holds[: len(keep)], self.held[0] = keep, len(keep)
+        self.meters = self.meters[self.meters[:, 0] != row]
+        self.slots[row] = -1
+        del self._commands[row]
+        self._count()
 
-    def _count(self, block: int) -> None:
-        span = slice(block * r.LANES, (block + 1) * r.LANES)
-        self.counts[block, 0] = int(self._rows[block, r.PRESENT].sum())
-        self.counts[block, 1:] = self._actuators[span].max(axis=0, initial=0)
+    def change(self, row: int, parameters: dict[int, float]) -> None:
+        """Give one body parameters of its own (row of the parameters -> value)."""
+        own = self.coefficients(row)
+        slot, body = self.slots[row], self.body(row).copy()
+        kind = int(self.heads[slot // r.LANES, r.BLOCK_KIND])
+        if kind not in self._private:
+            self.body(row)[:] = 0.0
+            self.body(row)[r.QW] = 1.0
+            self._seat(row, self._private_kind(kind))
+            self.body(row)[:] = body
+            slot = self.slots[row]
+            kind = int(self.heads[slot // r.LANES, r.BLOCK_KIND])
+        for index, value in parameters.items():
+            own[index] = value
+        self.params[kind].reshape(r.PARAM_ROWS, r.LANES)[:, slot % r.LANES] = own
+        self._count()
+
+    def _kind(self, model: Model) -> tuple[int, Kind]:
+        """The shared kind of a model, made when it is first needed."""
+        found = self._shared.get(id(model))
+        if found is None:
+            kind = kind_of(model, self.world, self.step, self.integrator)
+            found = self._shared[id(model)] = (model, self._new_kind(kind), kind)
+        return found[1], found[2]
+
+    def _new_kind(self, kind: Kind) -> int:
+        ints = kind.ints.copy()
+        if kind.tables:
+            ints[r.KIND_TABLE :][ints[r.KIND_TABLE :] >= 0] += len(self.tables)
+            self.tables = np.concatenate([self.tables, np.stack(kind.tables)])
+        self.kinds = np.vstack([self.kinds, ints])
+        self.params = np.vstack([self.params, np.repeat(kind.params, r.LANES)])
+        return len(self.kinds) - 1
+
+    def _private_kind(self, like: int) -> int:
+        """A private kind of the same structure with a free lane."""
+        for kind in sorted(self._private):
+            blocks = np.flatnonzero(self.heads[:, r.BLOCK_KIND] == kind)
+            if np.array_equal(self.kinds[kind], self.kinds[like]) and self._free(int(blocks[0])) is not None:
+                return kind
+        self.kinds = np.vstack([self.kinds, self.kinds[like]])
+        self.params = np.vstack([self.params, self.params[like]])
+        self._private.add(len(self.kinds) - 1)
+        return len(self.kinds) - 1
+
+    def _free(self, block: int) -> int | None:
+        present = self.blocks[block].reshape(r.BLOCK_ROWS, r.LANES)[r.PRESENT]
+        free = np.flatnonzero(present == 0.0)
+        return int(free[0]) if len(free) else None
+
+    def _seat(self, row: int, kind: int) -> None:
+        """A free lane for a row in a block of a kind."""
+        for block in np.flatnonzero(self.heads[:, r.BLOCK_KIND] == kind)[::-1]:
+            lane = self._free(int(block))
+            if lane is not None:
+                break
+        else:
+            spare = np.flatnonzero(self.heads[:, r.BLOCK_KIND] < 0)
+            if not len(spare):  # twice as many
+                more = max(len(self.blocks), 1)
+                empty = np.zeros((more, r.BLOCK_ROWS, r.LANES))
+                empty[:, r.QW] = 1.0
+                self.blocks = np.vstack([self.blocks, empty.reshape(more, -1)])
+                self.heads = np.vstack([self.heads, np.tile([0, -1, 0], (more, 1))])
+                spare = np.arange(len(self.blocks) - more, len(self.blocks))
+            block, lane = int(spare[0]), 0
+            self.heads[block] = 0, kind, 0
+        self.slots[row] = block * r.LANES + lane
+
+    def _count(self) -> None:
+        lanes = self.blocks.reshape(-1, r.BLOCK_ROWS, r.LANES)
+        self.heads[:, r.BLOCK_BODIES] = lanes[:, r.PRESENT].sum(axis=1)
+        self.heads[:, r.BLOCK_MOORED] = lanes[:, r.MOOR + 4].any(axis=1)
+        used = np.flatnonzero(self.heads[:, r.BLOCK_KIND] >= 0)
+        self.turn = used[np.argsort(self.heads[used, r.BLOCK_KIND], kind="stable")]
+
+    # -- commands and faults -----------------------------------------------------------------
 
     def command(self, row: int, values: list[float | None]) -> None:
-        """Set actuator commands, saturated; None keeps the earlier one."""
-        b, limits = self.body(row), self.limits[row]
-        for k, value in enumerate(values[: r.ACTUATORS]):
-            if value is not None:
-                b[r.A_CMD + k] = min(max(value, limits[k, 0]), limits[k, 1])
+        """Set actuator commands; None keeps the earlier one. ValueError for a value that is no number."""
+        commands, b = self._commands[row], self.body(row)
+        kind = commands.kind
+        for k, value in enumerate(values[: r.SLOTS]):
+            if value is None:
+                continue
+            if not math.isfinite(value):
+                raise ValueError(f"actuator {k}: {value} is no command")
+            value = commands.sign[k] * min(max(value, kind.limits[k, 0]), kind.limits[k, 1])
+            if abs(value) < kind.dead[k]:
+                value = 0.0
+            a, gain = kind.motor[k]
+            value = gain * value + (math.copysign(a, value) if value else 0.0)
+            self.wanted[row, k] = value
+            if not self._is_held(row, k):
+                b[r.A_CMD + k] = value
+
+    def fail(self, row: int, slot: int, fault: str, amount: float = 0.0) -> None:
+        """A fault of one actuator: ``stuck`` (stays where it is), ``frozen`` (the same until the time ``amount``),
+        ``lost`` (no force), ``reduced`` (to the share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired)."""
+        commands, b = self._commands[row], self.body(row)
+        has_force = slot < r.THRUSTERS + r.FINS
+        if fault in ("lost", "reduced") and not has_force:
+            raise ValueError(f"actuator {slot} makes no force of its own; it can be stuck, frozen or reversed")
+        if fault in ("stuck", "frozen"):
+            self._hold(row, slot, FOREVER if fault == "stuck" else amount)
+        elif fault in ("lost", "reduced"):
+            b[r.A_EFFECT + slot] = 0.0 if fault == "lost" else amount
+        elif fault == "reversed":
+            commands.sign[slot] = -1.0
+            b[r.A_CMD + slot] = self.wanted[row, slot] = -self.wanted[row, slot]
+        elif fault == "none":
+            self._drop_hold(row, slot)
+            if has_force:
+                b[r.A_EFFECT + slot] = 1.0
+            commands.sign[slot] = 1.0
+            b[r.A_CMD + slot] = self.wanted[row, slot]
+        else:
+            raise ValueError(f"'{fault}' is no fault; allowed are stuck, frozen, lost, reduced, reversed, none")
+
+    def allocate(self, row: int, matrix: Array) -> None:
+        """Set the thruster allocation matrix (6, thrusters) of one body."""
+        count = int(self.kinds[self.heads[self.slots[row] // r.LANES, r.BLOCK_KIND], r.KIND_THRUSTERS])
+        if np.shape(matrix) != (6, count) or not np.isfinite(matrix).all():
+            raise ValueError(f"the allocation matrix needs 6 x {count} finite numbers")
+        flat = np.asarray(matrix, float).T.ravel()
+        self.change(row, {r.T_H + i: float(v) for i, v in enumerate(flat)})
+
+    def _is_held(self, row: int, slot: int) -> bool:
+        held = self.holds[: self.held[0]]
+        return bool(((held[:, 0] == row) & (held[:, 1] == slot)).any())
+
+    def _drop_hold(self, row: int, slot: int) -> None:
+        held = self.holds[: self.held[0]]
+        keep = held[(held[:, 0] != row) | (held[:, 1] != slot)].copy()
+        self.holds[: len(keep)], self.held[0] = keep, len(keep)
+
+    def _hold(self, row: int, slot: int, until: float) -> None:
+        self._drop_hold(row, slot)
+        if self.held[0] == len(self.holds):
+            self.holds = np.vstack([self.holds, np.zeros_like(self.holds)])
+        self.holds[self.held[0]] = row, slot, until
+        self.held[0] += 1

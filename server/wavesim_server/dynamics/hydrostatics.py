@@ -78,10 +78,54 @@ def cylinder(
 
 
 @_njit
+def submerged(
+    shape: float, h0: float, h1: float, h2: float, reach: float, nx: float, ny: float, nz: float, d: float
+) -> tuple[float, float, float, float]:
+    """(submerged share of the volume, centroid) of a box (shape 0), cylinder (1) or sphere (2)."""
+    if d <= -reach:
+        return 1.0, 0.0, 0.0, 0.0
+    if d >= reach:
+        return 0.0, 0.0, 0.0, 0.0
+    if shape == 0.0:
+        volume, mx, my, mz = box(h0, h1, h2, nx, ny, nz, d)
+        whole = 8.0 * h0 * h1 * h2
+    elif shape == 1.0:
+        volume, mx, my, mz = cylinder(h0, h1, nx, ny, nz, d)
+        whole = 2.0 * math.pi * h1 * h1 * h0
+    else:
+        volume, m = sphere(h0, d)
+        mx, my, mz = m * nx, m * ny, m * nz
+        whole = 4.0 / 3.0 * math.pi * h0**3
+    if volume <= 0.0:
+        return 0.0, 0.0, 0.0, 0.0
+    return volume / whole, mx / volume, my / volume, mz / volume
+
+
+@_njit
 def box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """(volume, mx, my, mz) under water of a box about the origin.
+    """(volume, mx, my, mz) under water of a box about the origin."""
+    if abs(nx) * hx + abs(ny) * hy + abs(d) < abs(nz) * hz:
+        # The plane cuts the four upright edges only: the depth of a column is linear in x and y.
+        area, at = 4.0 * hx * hy, d / nz
+        tx, ty = nx / nz, ny / nz
+        side = 1.0 if nz > 0.0 else -1.0
+        square = at * at + (tx * tx * hx * hx + ty * ty * hy * hy) / 3.0
+        return (
+            area * (hz - side * at),
+            side * area * tx * hx * hx / 3.0,
+            side * area * ty * hy * hy / 3.0,
+            side * 0.5 * area * (hz * hz - square),
+        )
+    return clipped_box(hx, hy, hz, nx, ny, nz, d)
+
+
+@_njit
+def clipped_box(
+    hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
+) -> tuple[float, float, float, float]:
+    """The same for any attitude.
 
     Each face is clipped by the plane and joined to a point of the plane: the tetrahedra of the
     clipped faces add up to the submerged body, and the cut itself adds nothing.

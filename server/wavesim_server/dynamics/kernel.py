@@ -1,11 +1,15 @@
-"""The equation of motion for all vehicles, compiled.
+"""The equation of motion for all bodies, compiled.
 
-    M nu' = tau - C_RB(nu) nu - C_A(nu_r) nu_r - D(nu_r) nu_r - M_A [w x v_c; 0] + gravity + buoyancy
+    M nu_r' = tau - C(nu_r) nu_r - D(nu_r) nu_r + gravity + buoyancy + ...,   nu' = nu_r' + [v_c x w; 0]
 
-with M = M_RB + M_A, nu_r = nu - nu_c, and D = D_L + abs(u_r) L + D_Q abs(nu_r) (element by element).
-Fossen 2021, chapters 6 to 8; the current is irrotational and constant within a step.  Classical
-Runge-Kutta of fourth order; the lagged actuators are evaluated exactly at its three times, so
-the order is kept.
+with M = M_RB + M_A and nu_r = nu - nu_c.  For a current that is constant in the world this is the usual form
+M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r exactly (Fossen 2021, sec. 10.3: C_RB in the form that
+does not hold linear velocity), with one matrix less.  D = D_L + abs(u_r) L + D_Q abs(nu_r), element by
+element; the other terms are in :mod:`wavesim_server.dynamics.terms`.
+
+Integrators of fixed step: semi-implicit Euler, classical Runge-Kutta, Dormand & Prince's fifth order.
+Lagged actuators are evaluated exactly at the integrator's times, so the order is kept; current, wind and
+waves are held over a step.
 """
 
 from __future__ import annotations
@@ -14,39 +18,59 @@ import math
 from typing import Any
 
 import numba as nb
+import numpy as np
 
-from wavesim_server.dynamics import hydrostatics
+from wavesim_server.dynamics import hydrostatics, terms
+from wavesim_server.dynamics.lanes import add, at, cell, greater, lesser, put, root, where
 from wavesim_server.dynamics.rows import (
-    A_0,
-    A_1,
     A_CMD,
-    A_DECAY,
-    A_H,
-    A_N,
+    A_GAIN,
+    A_NOW,
     A_RATE,
-    ACC,
-    ACTUATORS,
+    AN,
+    BLOCK_BODIES,
+    BLOCK_KIND,
+    BLOCK_MOORED,
     CB,
     CURRENT,
     DL,
     DQ,
+    ENV,
     EXT,
-    F_H,
-    F_K,
-    F_W,
-    F_Y,
-    F_Z,
     FB,
     FULL_B,
     HALF,
-    IB,
+    HAS_AEROFOIL,
+    HAS_BALLAST,
+    HAS_CROSS,
+    HAS_FADE,
+    HAS_FIN,
+    HAS_FIN_COEFFICIENTS,
+    HAS_FRICTION,
+    HAS_G,
+    HAS_KT_TABLE,
+    HAS_LAW,
+    HAS_LIFT,
+    HAS_MEMORY,
+    HAS_MUNK,
+    HAS_STRIPS,
+    HAS_SWIVEL,
+    HAS_TERMS,
+    HAS_TORQUE,
+    HAS_WING,
+    IS_FULL,
+    KIND_FINS,
+    KIND_FLAGS,
+    KIND_MEMORY,
+    KIND_STRIPS,
+    KIND_TERMS,
+    KIND_THRUSTERS,
     LANES,
     LEVEL,
     LIFT,
-    MA,
-    MASS,
     MINV,
     MOOR,
+    NUR,
     PRESENT,
     PX,
     PY,
@@ -57,354 +81,424 @@ from wavesim_server.dynamics.rows import (
     QZ,
     RB,
     REACH,
-    RG,
+    RIGID_ROWS,
+    ROT,
     SHAPE,
+    SLOPE,
+    SLOT_ANGLE,
+    SLOT_FIN,
+    SLOTS,
     STATE_ROWS,
-    T_C,
-    T_H,
-    TAU,
+    WATER,
     WEIGHT,
-    X0,
+    WG,
+    F,
     K,
+    M,
     U,
+    X,
 )
 
 _njit = nb.njit(cache=True, error_model="numpy")
-_inline = nb.njit(cache=True, error_model="numpy", inline="always")
+
+EULER, RK4, DP5 = 0, 1, 2
+#: times of the integrators' stages as parts of the step; the first is 1, see A_GAIN
+TIMES = {EULER: (1.0,), RK4: (1.0, 0.5), DP5: (1.0, 0.2, 0.3, 0.8, 8.0 / 9.0)}
+#: weights of earlier stages, of all stages in the sum, times, and which of TIMES each is (-1: the start)
+_WEIGHTS, _SUM, _TIME = np.zeros((3, 6, 6)), np.zeros((3, 6)), np.zeros((3, 6))
+_GAIN = np.full((3, 6), -1)
+_COUNT = np.array([1, 4, 6])
+_SUM[EULER, 0] = 1.0
+_WEIGHTS[RK4, [1, 2, 3], [0, 1, 2]] = 0.5, 0.5, 1.0
+_SUM[RK4, :4] = 1 / 6, 1 / 3, 1 / 3, 1 / 6
+_TIME[RK4, :4], _GAIN[RK4, 1:4] = (0.0, 0.5, 0.5, 1.0), (1, 1, 0)
+# Dormand & Prince 1980
+_WEIGHTS[DP5, 1, :1] = 1 / 5
+_WEIGHTS[DP5, 2, :2] = 3 / 40, 9 / 40
+_WEIGHTS[DP5, 3, :3] = 44 / 45, -56 / 15, 32 / 9
+_WEIGHTS[DP5, 4, :4] = 19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729
+_WEIGHTS[DP5, 5, :5] = 9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656
+_SUM[DP5] = 35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84
+_TIME[DP5], _GAIN[DP5, 1:] = (0.0, 0.2, 0.3, 0.8, 8 / 9, 1.0), (1, 2, 3, 4, 0)
 
 
-@_inline
-def _at(b: Any, row: int, lane: int) -> float:
-    return b[row * LANES + lane]
-
-
-@_inline
-def _row(b: Any, row: int, lane: int, x0: float, x1: float, x2: float, x3: float, x4: float, x5: float) -> float:
+@_njit
+def _row(a: Any, row: int, x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> Any:
     """One row of a 6x6 matrix times a vector."""
-    o = row * LANES + lane
     return (
-        b[o] * x0
-        + b[o + LANES] * x1
-        + b[o + 2 * LANES] * x2
-        + b[o + 3 * LANES] * x3
-        + b[o + 4 * LANES] * x4
-        + b[o + 5 * LANES] * x5
-    )
-
-
-@_inline
-def _row3(b: Any, row: int, lane: int, x0: float, x1: float, x2: float) -> float:
-    """The first three columns of one row of a 6x6 matrix times a vector."""
-    o = row * LANES + lane
-    return b[o] * x0 + b[o + LANES] * x1 + b[o + 2 * LANES] * x2
-
-
-@_inline
-def _drag(
-    b: Any,
-    i: int,
-    lane: int,
-    s: float,
-    u: float,
-    v: float,
-    w: float,
-    p: float,
-    q: float,
-    r: float,
-    au: float,
-    av: float,
-    aw: float,
-    ap: float,
-    aq: float,
-    ar: float,
-) -> float:
-    """Row i of (D_L + s L + D_Q abs) nu_r."""
-    o = (DL + 6 * i) * LANES + lane
-    f = (LIFT + 6 * i) * LANES + lane
-    z = (DQ + 6 * i) * LANES + lane
-    return (
-        (b[o] + s * b[f] + b[z] * au) * u
-        + (b[o + LANES] + s * b[f + LANES] + b[z + LANES] * av) * v
-        + (b[o + 2 * LANES] + s * b[f + 2 * LANES] + b[z + 2 * LANES] * aw) * w
-        + (b[o + 3 * LANES] + s * b[f + 3 * LANES] + b[z + 3 * LANES] * ap) * p
-        + (b[o + 4 * LANES] + s * b[f + 4 * LANES] + b[z + 4 * LANES] * aq) * q
-        + (b[o + 5 * LANES] + s * b[f + 5 * LANES] + b[z + 5 * LANES] * ar) * r
+        at(a, row) * x0
+        + at(a, row + 1) * x1
+        + at(a, row + 2) * x2
+        + at(a, row + 3) * x3
+        + at(a, row + 4) * x4
+        + at(a, row + 5) * x5
     )
 
 
 @_njit
-def hydrostatic(b: Any, lane: int) -> None:
-    """Buoyancy and its centre for one lane at its present pose."""
-    if _at(b, PRESENT, lane) == 0.0:
-        return
-    z = _at(b, PZ, lane) - _at(b, LEVEL, lane)
-    full = _at(b, FULL_B, lane)
-    if z >= _at(b, REACH, lane):
-        fraction, mx, my, mz = 1.0, 0.0, 0.0, 0.0
-    elif z <= -_at(b, REACH, lane):
-        fraction, mx, my, mz = 0.0, 0.0, 0.0, 0.0
-    else:
-        w, x, y, q = _at(b, QW, lane), _at(b, QX, lane), _at(b, QY, lane), _at(b, QZ, lane)
-        nx = 2.0 * (x * q - w * y)
-        ny = 2.0 * (y * q + w * x)
-        nz = 1.0 - 2.0 * (x * x + y * y)
-        h0, h1, h2 = _at(b, HALF, lane), _at(b, HALF + 1, lane), _at(b, HALF + 2, lane)
-        shape = _at(b, SHAPE, lane)
-        if shape == 0.0:
-            volume, mx, my, mz = hydrostatics.box(h0, h1, h2, nx, ny, nz, -z)
-            whole = 8.0 * h0 * h1 * h2
-        elif shape == 1.0:
-            volume, mx, my, mz = hydrostatics.cylinder(h0, h1, nx, ny, nz, -z)
-            whole = 2.0 * math.pi * h1 * h1 * h0
-        else:
-            volume, m = hydrostatics.sphere(h0, -z)
-            mx, my, mz = m * nx, m * ny, m * nz
-            whole = 4.0 / 3.0 * math.pi * h0**3
-        fraction = volume / whole
-        if volume > 0.0:
-            mx, my, mz = mx / volume, my / volume, mz / volume
-    b[FB * LANES + lane] = full * fraction
-    b[CB * LANES + lane] = _at(b, RB, lane) + mx
-    b[(CB + 1) * LANES + lane] = _at(b, RB + 1, lane) + my
-    b[(CB + 2) * LANES + lane] = _at(b, RB + 2, lane) + mz
-
-
-@_inline
-def _thruster(b: Any, k: int, lane: int, u: float, v: float, w: float, p: float, q: float, r: float) -> float:
-    """Thrust of thruster k."""
-    n = _at(b, A_N + k, lane)
-    ua = _row(b, T_H + 6 * k, lane, u, v, w, p, q, r)
-    return _at(b, T_C + k, lane) * n + abs(n) * (_at(b, T_C + 8 + k, lane) * n + _at(b, T_C + 16 + k, lane) * ua)
-
-
-@_inline
-def _fin(b: Any, k: int, lane: int, u: float, v: float, w: float, p: float, q: float, r: float) -> float:
-    """Normal force of fin k."""
-    wn = _row(b, F_H + 6 * k, lane, u, v, w, p, q, r)
-    along = u + q * _at(b, F_Z + k, lane) - r * _at(b, F_Y + k, lane)
-    return _at(b, F_K + k, lane) * abs(along) * (along * _at(b, A_N + 8 + k, lane) - _at(b, F_W + k, lane) * wn)
-
-
-@_inline
-def _relative(b: Any, lane: int) -> tuple[float, float, float, float, float, float]:
-    """Velocity through the water, and the current, both in B: (u, v, w, cu, cv, cw)."""
-    q0, q1, q2, q3 = _at(b, QW, lane), _at(b, QX, lane), _at(b, QY, lane), _at(b, QZ, lane)
-    x, y, z = _at(b, CURRENT, lane), _at(b, CURRENT + 1, lane), _at(b, CURRENT + 2, lane)
-    cu = (1.0 - 2.0 * (q2 * q2 + q3 * q3)) * x + 2.0 * (q1 * q2 + q3 * q0) * y + 2.0 * (q1 * q3 - q2 * q0) * z
-    cv = 2.0 * (q1 * q2 - q3 * q0) * x + (1.0 - 2.0 * (q1 * q1 + q3 * q3)) * y + 2.0 * (q2 * q3 + q1 * q0) * z
-    cw = 2.0 * (q1 * q3 + q2 * q0) * x + 2.0 * (q2 * q3 - q1 * q0) * y + (1.0 - 2.0 * (q1 * q1 + q2 * q2)) * z
-    return _at(b, U, lane) - cu, _at(b, U + 1, lane) - cv, _at(b, U + 2, lane) - cw, cu, cv, cw
+def _row3(a: Any, row: int, x0: Any, x1: Any, x2: Any) -> Any:
+    """Every second element of one row of a 6x6 matrix times three numbers."""
+    return at(a, row) * x0 + at(a, row + 2) * x1 + at(a, row + 4) * x2
 
 
 @_njit
-def actuator_forces(b: Any, thrusters: int, fins: int) -> None:
-    """TAU of all lanes from the actuators' values in this stage."""
-    for l in range(LANES):
-        u, v, w, _, _, _ = _relative(b, l)
-        p, q, r = _at(b, U + 3, l), _at(b, U + 4, l), _at(b, U + 5, l)
-        t0 = _thruster(b, 0, l, u, v, w, p, q, r)
-        t1 = _thruster(b, 1, l, u, v, w, p, q, r)
-        for i in range(6):
-            b[(TAU + i) * LANES + l] = _at(b, EXT + i, l) + _at(b, T_H + i, l) * t0 + _at(b, T_H + 6 + i, l) * t1
-    if thrusters > 2:  # written out: with a variable index the compiler gives up the lanes
-        for l in range(LANES):
-            u, v, w, _, _, _ = _relative(b, l)
-            p, q, r = _at(b, U + 3, l), _at(b, U + 4, l), _at(b, U + 5, l)
-            t2 = _thruster(b, 2, l, u, v, w, p, q, r)
-            t3 = _thruster(b, 3, l, u, v, w, p, q, r)
-            t4 = _thruster(b, 4, l, u, v, w, p, q, r)
-            t5 = _thruster(b, 5, l, u, v, w, p, q, r)
-            t6 = _thruster(b, 6, l, u, v, w, p, q, r)
-            t7 = _thruster(b, 7, l, u, v, w, p, q, r)
-            for i in range(6):
-                b[(TAU + i) * LANES + l] += (
-                    _at(b, T_H + 12 + i, l) * t2
-                    + _at(b, T_H + 18 + i, l) * t3
-                    + _at(b, T_H + 24 + i, l) * t4
-                    + _at(b, T_H + 30 + i, l) * t5
-                    + _at(b, T_H + 36 + i, l) * t6
-                    + _at(b, T_H + 42 + i, l) * t7
-                )
-    if fins:
-        for l in range(LANES):
-            u, v, w, _, _, _ = _relative(b, l)
-            p, q, r = _at(b, U + 3, l), _at(b, U + 4, l), _at(b, U + 5, l)
-            f0 = _fin(b, 0, l, u, v, w, p, q, r)
-            f1 = _fin(b, 1, l, u, v, w, p, q, r)
-            f2 = _fin(b, 2, l, u, v, w, p, q, r)
-            f3 = _fin(b, 3, l, u, v, w, p, q, r)
-            for i in range(6):
-                b[(TAU + i) * LANES + l] += (
-                    _at(b, F_H + i, l) * f0
-                    + _at(b, F_H + 6 + i, l) * f1
-                    + _at(b, F_H + 12 + i, l) * f2
-                    + _at(b, F_H + 18 + i, l) * f3
-                )
+def _drag3(p: Any, i: int, j: int, x: Any, y: Any, z: Any) -> Any:
+    """The part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
+    o, s = DL + 6 * i + j, DQ + 6 * i + j
+    return (
+        (at(p, o) + at(p, s) * abs(x)) * x
+        + (at(p, o + 2) + at(p, s + 2) * abs(y)) * y
+        + (at(p, o + 4) + at(p, s + 4) * abs(z)) * z
+    )
 
 
 @_njit
-def derivative(b: Any) -> None:
-    """K of all lanes from the state and TAU."""
+def kinematics(b: Any, w: Any, k: int) -> None:
+    """Rotation, velocity through the water, and the derivative of position and attitude into row k."""
+    q0, q1, q2, q3 = at(w, X + QW), at(w, X + QX), at(w, X + QY), at(w, X + QZ)
+    u, v, z = at(w, X + U), at(w, X + U + 1), at(w, X + U + 2)
+    p, q, r = at(w, X + U + 3), at(w, X + U + 4), at(w, X + U + 5)
+    r11, r12, r13 = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 - q3 * q0), 2.0 * (q1 * q3 + q2 * q0)
+    r21, r22, r23 = 2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q1 * q1 + q3 * q3), 2.0 * (q2 * q3 - q1 * q0)
+    r31, r32, r33 = 2.0 * (q1 * q3 - q2 * q0), 2.0 * (q2 * q3 + q1 * q0), 1.0 - 2.0 * (q1 * q1 + q2 * q2)
+    x, y, d = at(b, CURRENT), at(b, CURRENT + 1), at(b, CURRENT + 2)
+    cu, cv, cw = r11 * x + r21 * y + r31 * d, r12 * x + r22 * y + r32 * d, r13 * x + r23 * y + r33 * d
+    put(w, k + PX, r11 * u + r12 * v + r13 * z)
+    put(w, k + PY, r21 * u + r22 * v + r23 * z)
+    put(w, k + PZ, r31 * u + r32 * v + r33 * z)
+    put(w, k + QW, -0.5 * (q1 * p + q2 * q + q3 * r))
+    put(w, k + QX, 0.5 * (q0 * p + q2 * r - q3 * q))
+    put(w, k + QY, 0.5 * (q0 * q + q3 * p - q1 * r))
+    put(w, k + QZ, 0.5 * (q0 * r + q1 * q - q2 * p))
+    put(w, ROT, r11)
+    put(w, ROT + 1, r12)
+    put(w, ROT + 2, r13)
+    put(w, ROT + 3, r21)
+    put(w, ROT + 4, r22)
+    put(w, ROT + 5, r23)
+    put(w, ROT + 6, r31)
+    put(w, ROT + 7, r32)
+    put(w, ROT + 8, r33)
+    put(w, WATER, cu)
+    put(w, WATER + 1, cv)
+    put(w, WATER + 2, cw)
+    put(w, NUR, u - cu)
+    put(w, NUR + 1, v - cv)
+    put(w, NUR + 2, z - cw)
+    put(w, NUR + 3, p)
+    put(w, NUR + 4, q)
+    put(w, NUR + 5, r)
+
+
+@_njit
+def body_lift(p: Any, w: Any) -> None:
+    """Body lift and the fins' share of it: -abs(u_r) L nu_r."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
+    for i in range(6):
+        put(w, F + i, at(w, F + i) - (abs(u) * _row(p, LIFT + 6 * i, u, v, z, a, q, r)))
+
+
+@_njit
+def _coriolis_and_weight(
+    p: Any, w: Any, hx: Any, hy: Any, hz: Any, kx: Any, ky: Any, kz: Any
+) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Force rows less C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
+    r1, r2, r3 = at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
+    buoyancy = at(w, FB)
+    net = at(p, WEIGHT) - buoyancy
+    lx = at(p, WG) - buoyancy * at(w, CB)
+    ly = at(p, WG + 1) - buoyancy * at(w, CB + 1)
+    lz = at(p, WG + 2) - buoyancy * at(w, CB + 2)
+    return (
+        at(w, F) - (q * hz - r * hy) + net * r1,
+        at(w, F + 1) - (r * hx - a * hz) + net * r2,
+        at(w, F + 2) - (a * hy - q * hx) + net * r3,
+        at(w, F + 3) - (q * kz - r * ky + v * hz - z * hy) + (ly * r3 - lz * r2),
+        at(w, F + 4) - (r * kx - a * kz + z * hx - u * hz) + (lz * r1 - lx * r3),
+        at(w, F + 5) - (a * ky - q * kx + u * hy - v * hx) + (lx * r2 - ly * r1),
+    )
+
+
+@_njit
+def _turn_of_current(w: Any) -> tuple[Any, Any, Any]:
+    """[v_c x w]: how the current turns in B."""
+    a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
+    cu, cv, cw = at(w, WATER), at(w, WATER + 1), at(w, WATER + 2)
+    return cv * r - cw * q, cw * a - cu * r, cu * q - cv * a
+
+
+@_njit
+def solve(p: Any, w: Any, k: int) -> None:
+    """Drag, Coriolis, gravity; then the accelerations into row k. Any couplings."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
+    hx, hy, hz = (
+        _row(p, M, u, v, z, a, q, r),
+        _row(p, M + 6, u, v, z, a, q, r),
+        _row(p, M + 12, u, v, z, a, q, r),
+    )
+    kx, ky, kz = (
+        _row(p, M + 18, u, v, z, a, q, r),
+        _row(p, M + 24, u, v, z, a, q, r),
+        _row(p, M + 30, u, v, z, a, q, r),
+    )
+    fx, fy, fz, fk, fm, fn = _coriolis_and_weight(p, w, hx, hy, hz, kx, ky, kz)
+    fx -= _drag3(p, 0, 0, u, z, q) + _drag3(p, 0, 1, v, a, r)
+    fy -= _drag3(p, 1, 0, u, z, q) + _drag3(p, 1, 1, v, a, r)
+    fz -= _drag3(p, 2, 0, u, z, q) + _drag3(p, 2, 1, v, a, r)
+    fk -= _drag3(p, 3, 0, u, z, q) + _drag3(p, 3, 1, v, a, r)
+    fm -= _drag3(p, 4, 0, u, z, q) + _drag3(p, 4, 1, v, a, r)
+    fn -= _drag3(p, 5, 0, u, z, q) + _drag3(p, 5, 1, v, a, r)
+    tx, ty, tz = _turn_of_current(w)
+    put(w, k + U, tx + _row(p, MINV, fx, fy, fz, fk, fm, fn))
+    put(w, k + U + 1, ty + _row(p, MINV + 6, fx, fy, fz, fk, fm, fn))
+    put(w, k + U + 2, tz + _row(p, MINV + 12, fx, fy, fz, fk, fm, fn))
+    put(w, k + U + 3, _row(p, MINV + 18, fx, fy, fz, fk, fm, fn))
+    put(w, k + U + 4, _row(p, MINV + 24, fx, fy, fz, fk, fm, fn))
+    put(w, k + U + 5, _row(p, MINV + 30, fx, fy, fz, fk, fm, fn))
+
+
+@_njit
+def solve_symmetric(p: Any, w: Any, k: int) -> None:
+    """The same for bodies that are alike to port and starboard: half of each matrix is zero."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
+    hx, hy, hz = _row3(p, M, u, z, q), _row3(p, M + 7, v, a, r), _row3(p, M + 12, u, z, q)
+    kx, ky, kz = _row3(p, M + 19, v, a, r), _row3(p, M + 24, u, z, q), _row3(p, M + 31, v, a, r)
+    fx, fy, fz, fk, fm, fn = _coriolis_and_weight(p, w, hx, hy, hz, kx, ky, kz)
+    fx -= _drag3(p, 0, 0, u, z, q)
+    fy -= _drag3(p, 1, 1, v, a, r)
+    fz -= _drag3(p, 2, 0, u, z, q)
+    fk -= _drag3(p, 3, 1, v, a, r)
+    fm -= _drag3(p, 4, 0, u, z, q)
+    fn -= _drag3(p, 5, 1, v, a, r)
+    tx, ty, tz = _turn_of_current(w)
+    put(w, k + U, tx + _row3(p, MINV, fx, fz, fm))
+    put(w, k + U + 1, ty + _row3(p, MINV + 7, fy, fk, fn))
+    put(w, k + U + 2, tz + _row3(p, MINV + 12, fx, fz, fm))
+    put(w, k + U + 3, _row3(p, MINV + 19, fy, fk, fn))
+    put(w, k + U + 4, _row3(p, MINV + 24, fx, fz, fm))
+    put(w, k + U + 5, _row3(p, MINV + 31, fy, fk, fn))
+
+
+@_njit
+def mooring(b: Any, w: Any, k: int) -> None:
+    """An elastic line from the origin of the body to its anchor; it pulls, never pushes."""
+    dx = at(b, MOOR) - at(w, X + PX)
+    dy = at(b, MOOR + 1) - at(w, X + PY)
+    dz = at(b, MOOR + 2) - at(w, X + PZ)
+    away = dx * at(w, k + PX) + dy * at(w, k + PY) + dz * at(w, k + PZ)
+    dist = root(dx * dx + dy * dy + dz * dz) + 1e-12
+    stretch = dist - at(b, MOOR + 3)
+    pull = at(b, MOOR + 4) * stretch - at(b, MOOR + 5) * away / dist
+    pull = where(stretch > 0.0, greater(pull, 0.0) / dist, 0.0)
+    for i in range(3):
+        add(w, F + i, pull * (at(w, ROT + i) * dx + at(w, ROT + 3 + i) * dy + at(w, ROT + 6 + i) * dz))
+
+
+@_njit
+def submerged(p: Any, w: Any) -> None:
+    """Buoyancy of bodies that are under water in this whole step."""
+    put(w, FB, at(p, FULL_B))
+    put(w, CB, at(p, RB))
+    put(w, CB + 1, at(p, RB + 1))
+    put(w, CB + 2, at(p, RB + 2))
+
+
+@_njit
+def floating(b: Any, p: Any, w: Any) -> None:
+    """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre.
+
+    On a slope the buoyancy stands upright on the water plane (the pressure gradient of a long wave)."""
     for l in range(LANES):
-        q0, q1, q2, q3 = _at(b, QW, l), _at(b, QX, l), _at(b, QY, l), _at(b, QZ, l)
-        u, v, w = _at(b, U, l), _at(b, U + 1, l), _at(b, U + 2, l)
-        p, q, r = _at(b, U + 3, l), _at(b, U + 4, l), _at(b, U + 5, l)
-        ur, vr, wr, cu, cv, cw = _relative(b, l)
-        # R_WB
-        r11, r12, r13 = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 - q3 * q0), 2.0 * (q1 * q3 + q2 * q0)
-        r21, r22, r23 = 2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q1 * q1 + q3 * q3), 2.0 * (q2 * q3 - q1 * q0)
-        r31, r32, r33 = 2.0 * (q1 * q3 - q2 * q0), 2.0 * (q2 * q3 + q1 * q0), 1.0 - 2.0 * (q1 * q1 + q2 * q2)
-        xd, yd, zd = r11 * u + r12 * v + r13 * w, r21 * u + r22 * v + r23 * w, r31 * u + r32 * v + r33 * w
-        # drag
-        au, av, aw, ap, aq, ar = abs(ur), abs(vr), abs(wr), abs(p), abs(q), abs(r)
-        fx = _at(b, TAU, l) - _drag(b, 0, l, au, ur, vr, wr, p, q, r, au, av, aw, ap, aq, ar)
-        fy = _at(b, TAU + 1, l) - _drag(b, 1, l, au, ur, vr, wr, p, q, r, au, av, aw, ap, aq, ar)
-        fz = _at(b, TAU + 2, l) - _drag(b, 2, l, au, ur, vr, wr, p, q, r, au, av, aw, ap, aq, ar)
-        fk = _at(b, TAU + 3, l) - _drag(b, 3, l, au, ur, vr, wr, p, q, r, au, av, aw, ap, aq, ar)
-        fm = _at(b, TAU + 4, l) - _drag(b, 4, l, au, ur, vr, wr, p, q, r, au, av, aw, ap, aq, ar)
-        fn = _at(b, TAU + 5, l) - _drag(b, 5, l, au, ur, vr, wr, p, q, r, au, av, aw, ap, aq, ar)
-        # rigid body: momentum h = m (v + w x r_g), k = I_b w + m r_g x v; C nu = [w x h; w x k + v x h]
-        m = _at(b, MASS, l)
-        gx, gy, gz = _at(b, RG, l), _at(b, RG + 1, l), _at(b, RG + 2, l)
-        hx, hy, hz = m * (u + q * gz - r * gy), m * (v + r * gx - p * gz), m * (w + p * gy - q * gx)
-        kx = _at(b, IB, l) * p + _at(b, IB + 1, l) * q + _at(b, IB + 2, l) * r + m * (gy * w - gz * v)
-        ky = _at(b, IB + 3, l) * p + _at(b, IB + 4, l) * q + _at(b, IB + 5, l) * r + m * (gz * u - gx * w)
-        kz = _at(b, IB + 6, l) * p + _at(b, IB + 7, l) * q + _at(b, IB + 8, l) * r + m * (gx * v - gy * u)
-        fx -= q * hz - r * hy
-        fy -= r * hx - p * hz
-        fz -= p * hy - q * hx
-        fk -= q * kz - r * ky + v * hz - w * hy
-        fm -= r * kx - p * kz + w * hx - u * hz
-        fn -= p * ky - q * kx + u * hy - v * hx
-        # added mass, with the relative velocity
-        hx = _row(b, MA, l, ur, vr, wr, p, q, r)
-        hy = _row(b, MA + 6, l, ur, vr, wr, p, q, r)
-        hz = _row(b, MA + 12, l, ur, vr, wr, p, q, r)
-        kx = _row(b, MA + 18, l, ur, vr, wr, p, q, r)
-        ky = _row(b, MA + 24, l, ur, vr, wr, p, q, r)
-        kz = _row(b, MA + 30, l, ur, vr, wr, p, q, r)
-        fx -= q * hz - r * hy
-        fy -= r * hx - p * hz
-        fz -= p * hy - q * hx
-        fk -= q * kz - r * ky + vr * hz - wr * hy
-        fm -= r * kx - p * kz + wr * hx - ur * hz
-        fn -= p * ky - q * kx + ur * hy - vr * hx
-        # the current turns in B: nu_c' = [-w x v_c; 0]
-        ax, ay, az = q * cw - r * cv, r * cu - p * cw, p * cv - q * cu
-        fx -= _row3(b, MA, l, ax, ay, az)
-        fy -= _row3(b, MA + 6, l, ax, ay, az)
-        fz -= _row3(b, MA + 12, l, ax, ay, az)
-        fk -= _row3(b, MA + 18, l, ax, ay, az)
-        fm -= _row3(b, MA + 24, l, ax, ay, az)
-        fn -= _row3(b, MA + 30, l, ax, ay, az)
-        # weight and buoyancy
-        wgt, buo = _at(b, WEIGHT, l), _at(b, FB, l)
-        bx, by, bz = _at(b, CB, l), _at(b, CB + 1, l), _at(b, CB + 2, l)
-        net = wgt - buo
-        fx += net * r31
-        fy += net * r32
-        fz += net * r33
-        lx, ly, lz = wgt * gx - buo * bx, wgt * gy - buo * by, wgt * gz - buo * bz
-        fk += ly * r33 - lz * r32
-        fm += lz * r31 - lx * r33
-        fn += lx * r32 - ly * r31
-        # mooring line, at the origin of the body
-        dx, dy, dz = (
-            _at(b, MOOR, l) - _at(b, PX, l),
-            _at(b, MOOR + 1, l) - _at(b, PY, l),
-            _at(b, MOOR + 2, l) - _at(b, PZ, l),
+        full, z = cell(p, FULL_B, l), cell(w, X + PZ, l) - cell(b, LEVEL, l)
+        r31, r32, r33 = cell(w, ROT + 6, l), cell(w, ROT + 7, l), cell(w, ROT + 8, l)
+        sx, sy = -cell(b, SLOPE, l), -cell(b, SLOPE + 1, l)
+        s = 1.0 / math.sqrt(1.0 + sx * sx + sy * sy)
+        nx = s * (r31 + sx * cell(w, ROT, l) + sy * cell(w, ROT + 3, l))
+        ny = s * (r32 + sx * cell(w, ROT + 1, l) + sy * cell(w, ROT + 4, l))
+        nz = s * (r33 + sx * cell(w, ROT + 2, l) + sy * cell(w, ROT + 5, l))
+        fraction, mx, my, mz = hydrostatics.submerged(
+            cell(p, SHAPE, l),
+            cell(p, HALF, l),
+            cell(p, HALF + 1, l),
+            cell(p, HALF + 2, l),
+            cell(p, REACH, l),
+            nx,
+            ny,
+            nz,
+            -z * s,
         )
-        dist = math.sqrt(dx * dx + dy * dy + dz * dz) + 1e-12
-        stretch = dist - _at(b, MOOR + 3, l)
-        pull = _at(b, MOOR + 4, l) * stretch - _at(b, MOOR + 5, l) * (dx * xd + dy * yd + dz * zd) / dist
-        pull = max(pull, 0.0) / dist if stretch > 0.0 else 0.0
-        dx, dy, dz = dx * pull, dy * pull, dz * pull
-        fx += r11 * dx + r21 * dy + r31 * dz
-        fy += r12 * dx + r22 * dy + r32 * dz
-        fz += r13 * dx + r23 * dy + r33 * dz
-        # derivatives
-        b[(K + PX) * LANES + l] = xd
-        b[(K + PY) * LANES + l] = yd
-        b[(K + PZ) * LANES + l] = zd
-        b[(K + QW) * LANES + l] = -0.5 * (q1 * p + q2 * q + q3 * r)
-        b[(K + QX) * LANES + l] = 0.5 * (q0 * p + q2 * r - q3 * q)
-        b[(K + QY) * LANES + l] = 0.5 * (q0 * q + q3 * p - q1 * r)
-        b[(K + QZ) * LANES + l] = 0.5 * (q0 * r + q1 * q - q2 * p)
-        b[(K + U) * LANES + l] = _row(b, MINV, l, fx, fy, fz, fk, fm, fn)
-        b[(K + U + 1) * LANES + l] = _row(b, MINV + 6, l, fx, fy, fz, fk, fm, fn)
-        b[(K + U + 2) * LANES + l] = _row(b, MINV + 12, l, fx, fy, fz, fk, fm, fn)
-        b[(K + U + 3) * LANES + l] = _row(b, MINV + 18, l, fx, fy, fz, fk, fm, fn)
-        b[(K + U + 4) * LANES + l] = _row(b, MINV + 24, l, fx, fy, fz, fk, fm, fn)
-        b[(K + U + 5) * LANES + l] = _row(b, MINV + 30, l, fx, fy, fz, fk, fm, fn)
+        up = full * fraction
+        cx, cy, cz = cell(p, RB, l) + mx, cell(p, RB + 1, l) + my, cell(p, RB + 2, l) + mz
+        w[FB * LANES + l] = up
+        w[CB * LANES + l] = cx
+        w[(CB + 1) * LANES + l] = cy
+        w[(CB + 2) * LANES + l] = cz
+        tx, ty, tz = up * (r31 - nx), up * (r32 - ny), up * (r33 - nz)
+        w[F * LANES + l] += tx
+        w[(F + 1) * LANES + l] += ty
+        w[(F + 2) * LANES + l] += tz
+        w[(F + 3) * LANES + l] += cy * tz - cz * ty
+        w[(F + 4) * LANES + l] += cz * tx - cx * tz
+        w[(F + 5) * LANES + l] += cx * ty - cy * tx
 
 
 @_njit
-def actuators(b: Any) -> None:
-    """Lag and rate limit: values at the start, the middle and the end of the step, exactly."""
-    for i in range(ACTUATORS * LANES):
-        now = b[A_1 * LANES + i]
-        command, decay, rate = b[A_CMD * LANES + i], b[A_DECAY * LANES + i], b[A_RATE * LANES + i]
-        half = now + min(max((command - now) * (1.0 - decay), -rate), rate)
-        b[A_0 * LANES + i] = now
-        b[A_H * LANES + i] = half
-        b[A_1 * LANES + i] = half + min(max((command - half) * (1.0 - decay), -rate), rate)
+def lag(b: Any, p: Any, w: Any, first: int, last: int, gain: int, part: float) -> None:
+    """Lagged and rate-limited actuators at a part of the step, exactly."""
+    for k in range(first, last):
+        now, rate = at(b, A_NOW + k), at(p, A_RATE + k) * part
+        change = (at(b, A_CMD + k) - now) * at(p, A_GAIN + SLOTS * gain + k)
+        put(w, AN + k, now + lesser(greater(change, -rate), rate))
 
 
 @_njit
-def _stage(b: Any, values: int, thrusters: int, fins: int, floats: int) -> None:
-    if thrusters or fins:
-        for i in range(ACTUATORS * LANES):
-            b[A_N * LANES + i] = b[values * LANES + i]
-    if floats:
-        for l in range(LANES):
-            hydrostatic(b, l)
-    actuator_forces(b, thrusters, fins)
-    derivative(b)
+def _actuators(b: Any, p: Any, w: Any, kind: Any, gain: int, part: float) -> None:
+    """Actuators at a part of the step; gain -1 is its start."""
+    part = part if gain >= 0 else 0.0
+    lag(b, p, w, 0, kind[KIND_THRUSTERS], max(gain, 0), part)
+    lag(b, p, w, SLOT_FIN, SLOT_FIN + kind[KIND_FINS], max(gain, 0), part)
+    if kind[KIND_FLAGS] & (HAS_SWIVEL | HAS_BALLAST):
+        lag(b, p, w, SLOT_ANGLE, SLOTS, max(gain, 0), part)
 
 
 @_njit
-def step_block(b: Any, h: float, thrusters: int, fins: int) -> None:
-    """One Runge-Kutta step of one block; ``thrusters`` and ``fins`` are the most that a lane has."""
-    if thrusters or fins:
-        actuators(b)
+def _keep(b: Any, w: Any, first: int, last: int) -> None:
+    """The actuators of the last stage are those of the next step."""
+    for k in range(first, last):
+        put(b, A_NOW + k, at(w, AN + k))
+
+
+@_njit
+def stage(
+    b: Any, p: Any, w: Any, kind: Any, tables: Any, number: int, gain: int, part: float, afloat: bool, moored: bool
+) -> None:
+    """One evaluation of the equation of motion at X, into the derivative rows of a stage."""
+    flags, k = kind[KIND_FLAGS], K + STATE_ROWS * number
+    _actuators(b, p, w, kind, gain, part)
+    kinematics(b, w, k)
+    for i in range(6):
+        put(w, F + i, at(b, EXT + i) + at(b, ENV + i))
+    if flags & (HAS_LAW | HAS_TERMS):
+        terms.basis(w)
+    if flags & HAS_LAW:
+        terms.thrusters(b, p, w, kind[KIND_THRUSTERS], flags & HAS_TORQUE != 0)
+        if flags & HAS_KT_TABLE:
+            terms.table_thrusters(b, p, w, kind, tables, kind[KIND_THRUSTERS])
+        if flags & HAS_SWIVEL:
+            terms.swivels(b, p, w, kind[KIND_THRUSTERS])
+    else:
+        terms.simple_thrusters(b, p, w, kind[KIND_THRUSTERS])
+    if flags & HAS_FIN:
+        terms.fins(b, p, w, kind[KIND_FINS])
+    if flags & HAS_FIN_COEFFICIENTS:
+        terms.fin_coefficients(b, p, w, kind[KIND_FINS])
+    if flags & HAS_AEROFOIL:
+        terms.aerofoils(b, p, w, kind, tables, kind[KIND_FINS])
+    if flags & HAS_LIFT:
+        body_lift(p, w)
+    if flags & HAS_TERMS:
+        terms.named(p, w, kind, kind[KIND_TERMS])
+    if flags & HAS_CROSS:
+        terms.cross_flow(p, w)
+    if flags & HAS_STRIPS:
+        terms.cross_flow_strips(p, w, kind[KIND_STRIPS])
+    if flags & HAS_FRICTION:
+        terms.friction(p, w)
+    if flags & HAS_FADE:
+        terms.fading(p, w)
+    if flags & HAS_WING:
+        terms.wing(p, w)
+    if flags & HAS_MUNK:
+        terms.without_munk(p, w)
+    if flags & HAS_G:
+        terms.restoring(b, p, w)
+    if flags & HAS_MEMORY:
+        terms.memory(p, w, kind, kind[KIND_MEMORY], number)
+    if flags & HAS_BALLAST:
+        terms.ballast(p, w)
+    if moored:
+        mooring(b, w, k)
+    if afloat:
+        floating(b, p, w)
+    if flags & IS_FULL:
+        solve(p, w, k)
+    else:
+        solve_symmetric(p, w, k)
+
+
+@_njit
+def _advance(to: Any, w: Any, first: int, n: int, h: float, weights: Any, stages: int) -> None:
+    """Rows from ``first`` of an array += h times the weighted derivatives."""
+    for s in range(stages):
+        weight = weights[s] * h
+        if weight != 0.0:
+            k = K + STATE_ROWS * s
+            for i in range(n):
+                add(to, first + i, weight * at(w, k + i))
+
+
+@_njit
+def _is_afloat(b: Any, p: Any) -> bool:
+    """Whether any body of a block is so near the surface that its buoyancy may change within the step."""
+    for l in range(LANES):
+        if cell(b, PRESENT, l) != 0.0 and cell(b, PZ, l) - cell(b, LEVEL, l) < 1.5 * cell(p, REACH, l) + 1.0:
+            return True
+    return False
+
+
+@_njit
+def step_block(b: Any, p: Any, w: Any, kind: Any, tables: Any, h: float, integrator: int, moored: bool) -> None:
+    """One step of one block."""
+    flags = kind[KIND_FLAGS]
     # Far below the surface the buoyancy is constant within a step.
-    floats = 0
-    for l in range(LANES):
-        if b[PRESENT * LANES + l] != 0.0 and b[PZ * LANES + l] - b[LEVEL * LANES + l] < b[REACH * LANES + l] + 1.0:
-            floats = 1
-    if not floats:
-        for l in range(LANES):
-            hydrostatic(b, l)
-    n = STATE_ROWS * LANES
-    for i in range(n):
-        b[X0 * LANES + i] = b[i]
-    _stage(b, A_0, thrusters, fins, floats)
-    for i in range(n):
-        b[ACC * LANES + i] = b[K * LANES + i]
-        b[i] = b[X0 * LANES + i] + 0.5 * h * b[K * LANES + i]
-    _stage(b, A_H, thrusters, fins, floats)
-    for i in range(n):
-        b[ACC * LANES + i] += 2.0 * b[K * LANES + i]
-        b[i] = b[X0 * LANES + i] + 0.5 * h * b[K * LANES + i]
-    _stage(b, A_H, thrusters, fins, floats)
-    for i in range(n):
-        b[ACC * LANES + i] += 2.0 * b[K * LANES + i]
-        b[i] = b[X0 * LANES + i] + h * b[K * LANES + i]
-    _stage(b, A_1, thrusters, fins, floats)
-    for i in range(n):
-        b[i] = b[X0 * LANES + i] + h / 6.0 * (b[ACC * LANES + i] + b[K * LANES + i])
-    for l in range(LANES):
-        w, x, y, z = _at(b, QW, l), _at(b, QX, l), _at(b, QY, l), _at(b, QZ, l)
-        s = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
-        b[QW * LANES + l] = w * s
-        b[QX * LANES + l] = x * s
-        b[QY * LANES + l] = y * s
-        b[QZ * LANES + l] = z * s
+    afloat = flags & HAS_G == 0 and _is_afloat(b, p)
+    if not afloat:
+        submerged(p, w)
+    n = STATE_ROWS if flags & HAS_MEMORY else RIGID_ROWS
+    stages = _COUNT[integrator]
+    for s in range(stages):
+        for i in range(n):
+            put(w, X + i, at(b, i))
+        _advance(w, w, X, n, h, _WEIGHTS[integrator, s], s)
+        stage(b, p, w, kind, tables, s, _GAIN[integrator, s], _TIME[integrator, s], afloat, moored)
+    if integrator == EULER:  # new velocities first, then position and attitude with them
+        for i in range(U, n):
+            add(w, X + i, h * at(w, K + i))
+        kinematics(b, w, K)
+        _actuators(b, p, w, kind, 0, 1.0)
+    _advance(b, w, 0, n, h, _SUM[integrator], stages)
+    _keep(b, w, 0, kind[KIND_THRUSTERS])
+    _keep(b, w, SLOT_FIN, SLOT_FIN + kind[KIND_FINS])
+    if flags & (HAS_SWIVEL | HAS_BALLAST):
+        _keep(b, w, SLOT_ANGLE, SLOTS)
+    e0, x, y, z = at(b, QW), at(b, QX), at(b, QY), at(b, QZ)
+    unit = 1.0 / root(e0 * e0 + x * x + y * y + z * z)
+    put(b, QW, e0 * unit)
+    put(b, QX, x * unit)
+    put(b, QY, y * unit)
+    put(b, QZ, z * unit)
 
 
 @_njit
-def step_all(blocks: Any, counts: Any, h: float) -> None:
-    """One step of every block. ``blocks`` (n, BLOCK), ``counts`` (n, 3): bodies, thrusters, fins."""
-    for i in range(blocks.shape[0]):
-        if counts[i, 0]:
-            step_block(blocks[i], h, counts[i, 1], counts[i, 2])
+def step_all(
+    blocks: Any,
+    heads: Any,
+    turn: Any,
+    params: Any,
+    kinds: Any,
+    tables: Any,
+    work: Any,
+    h: float,
+    integrator: int,
+) -> None:
+    """One step of every block. ``blocks`` (n, BLOCK), ``heads`` (n, 3), ``turn`` (n) the order to take them in,
+    ``params`` (kinds, PARAMS), ``kinds`` (kinds, KIND), ``tables`` (t, 2, TABLE_POINTS), ``work`` (WORK)."""
+    for i in turn:
+        if heads[i, BLOCK_BODIES]:
+            k = heads[i, BLOCK_KIND]
+            step_block(blocks[i], params[k], work, kinds[k], tables, h, integrator, heads[i, BLOCK_MOORED] != 0)

@@ -1,68 +1,165 @@
-"""Rows of a block: eight vehicles side by side in one flat float64 array.
+"""Rows of the kernel's arrays: what lies where.
 
-Row ``r`` of lane ``l`` is element ``8 r + l``.  Everything that the kernel touches for a vehicle is in
-its block, so that each statement of the kernel is a load at a literal offset and the compiler works
-on all lanes at once.
+A *block* holds eight bodies of one kind side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a
+flat float64 array, so each statement of the kernel is a load at a literal offset and the compiler
+works on all lanes at once.  Three arrays have this shape: the block (state and inputs of each body), the
+*parameters* (coefficients; one array serves all blocks of a model, so that they stay in the cache), and
+the *work* (what a step computes and forgets; there is only one).
 """
+
+from __future__ import annotations
 
 LANES = 8
 
-# state: position W, quaternion, velocity B, angular velocity B
-PX, PY, PZ, QW, QX, QY, QZ, U, V, W, P, Q, R = range(13)
-STATE_ROWS = 13
-X0 = 13  # state at the start of the step
-K = 26  # derivative
-ACC = 39  # Runge-Kutta sum
 
-CURRENT = 52  # water velocity in W (3)
-LEVEL = 55  # depth of the water plane
-FB = 56  # buoyancy force now, N
-CB = 57  # its centre, B (3)
-EXT = 60  # external force and torque, B (6)
-TAU = 66  # actuator force and torque, B (6)
+class _Rows:
+    """Hands out rows one after the other."""
 
-# hydrostatics
-SHAPE = 72  # 0 box, 1 cylinder, 2 sphere
-HALF = 73  # half length, half width (or radius), half height (3)
-REACH = 76  # radius of the sphere around the body
-FULL_B = 77  # buoyancy when submerged, N
-RB = 78  # centre of buoyancy when submerged, B (3)
+    def __init__(self) -> None:
+        self.next = 0
 
-WEIGHT = 81
-MASS = 82
-RG = 83  # centre of mass, B (3)
-IB = 86  # inertia about the origin, 3x3 by rows (9)
+    def take(self, count: int = 1) -> int:
+        first = self.next
+        self.next += count
+        return first
 
-MOOR = 95  # anchor W (3), length, stiffness, damping
 
-MA = 101  # added mass, symmetric part (36)
-MINV = 137  # inverse of M_RB + M_A (36)
-DL = 173  # linear drag (36)
-DQ = 209  # quadratic drag (36)
-LIFT = 245  # drag per surge speed (36)
+# ------------------------------------------------------------------ actuator slots
 
-ACTUATORS = 12
 THRUSTERS, FINS = 8, 4
-A_N = 281  # value in this stage (12)
-A_0 = 293  # at the start of the step
-A_H = 305  # at half step
-A_1 = 317  # at the end
-A_CMD = 329
-A_DECAY = 341  # exp(-h / 2T)
-A_RATE = 353  # greatest change in half a step
-T_C = 365  # thruster law: c1 (8), c2 (8), c3 (8)
-T_H = 389  # force and torque of unit thrust (8 x 6)
-F_K = 437  # fin: 1/2 rho A CL_a (4)
-F_H = 441  # force and torque of unit normal force (4 x 6)
-F_Y = 465  # y of the fin (4)
-F_Z = 469  # z of the fin (4)
+SLOT_FIN = 8  # fins 8..11
+SLOT_ANGLE = 12  # angle of thruster 0..3 (azimuth, nozzle)
+SLOT_BUCKET = 16  # astern deflector of thruster 0..3, -1..1
+SLOT_BALLAST = 20  # ballast tanks 0..3, kg
+SLOTS = 24
+SWIVELS = BALLASTS = 4
 
-F_W = 473  # 1 if the fin feels its inflow angle, 0 if only its own angle counts (4)
+# ------------------------------------------------------------------ block
 
-CAPSULE_HALF = 477  # contact: half length of the axis
-CAPSULE_R = 478  # radius
-CLEARANCE = 479  # way to go before the sea bed must be looked at again
-PRESENT = 480
+_b = _Rows()
+PX, PY, PZ, QW, QX, QY, QZ, U, V, W, P, Q, R = (_b.take() for _ in range(13))
+RIGID_ROWS = 13  # position W, quaternion, velocity B, angular velocity B
+MU = _b.take(18)  # fluid memory: six systems of third order
+STATE_ROWS = 31
+A_NOW = _b.take(SLOTS)  # actuators now
+A_CMD = _b.take(SLOTS)  # where they are told to go
+A_EFFECT = _b.take(THRUSTERS + FINS)  # share of the force that is left (faults)
+CURRENT = _b.take(3)  # water velocity, W
+LEVEL = _b.take()  # water plane over the body: z = LEVEL + SLOPE . (p - body)
+SLOPE = _b.take(2)
+ENV = _b.take(6)  # wind and wave forces held for this tick, B
+EXT = _b.take(6)  # external force and torque, B
+MOOR = _b.take(6)  # anchor W (3), length, stiffness, damping
+CLEARANCE = _b.take()  # way to go before the sea bed must be looked at again
+PRESENT = _b.take()
+BLOCK_ROWS = _b.next
+BLOCK = BLOCK_ROWS * LANES
 
-ROWS = 481
-BLOCK = ROWS * LANES
+# ------------------------------------------------------------------ parameters
+
+_p = _Rows()
+M = _p.take(36)  # M_RB + M_A, symmetric part: momentum
+MINV = _p.take(36)  # inverse of M_RB + M_A, of the free degrees of freedom
+DL = _p.take(36)  # linear drag
+DQ = _p.take(36)  # quadratic drag
+LIFT = _p.take(36)  # drag per surge speed
+WEIGHT = _p.take()
+WG = _p.take(3)  # weight times centre of mass, B
+FULL_B = _p.take()  # buoyancy when submerged, N
+RB = _p.take(3)  # its centre, B
+SHAPE = _p.take()  # 0 box, 1 cylinder, 2 sphere
+HALF = _p.take(3)  # half length, half width (or radius), half height
+REACH = _p.take()  # radius of the sphere around the body
+MARGIN = _p.take()  # contact: radius by which the core is rounded
+
+T_H = _p.take(THRUSTERS * 6)  # force and torque of unit thrust
+T_H2 = _p.take(SWIVELS * 6)  # the same, thruster turned by 90 degrees to starboard
+LAW = 17  # rows of a thruster's law: c1 c2 c3 ahead, astern; torque q2 q3 ahead, astern; whether u_a is the whole
+T_L = _p.take(THRUSTERS * LAW)  # speed; 1 - wake; KT table: rho D^4, D, least J, points per J; greatest thrust
+T_D = _p.take(THRUSTERS * 3)  # torque per propeller torque
+A_RATE = _p.take(SLOTS)  # greatest change in a step
+A_GAIN = _p.take(5 * SLOTS)  # 1 - exp(-c h / T) at the integrator's times c (first: c = 1)
+
+F_H = _p.take(FINS * 6)  # force and torque of unit normal force
+F_K = _p.take(FINS)  # linear law: 1/2 rho A CL_a
+F_W = _p.take(FINS)  # share of its inflow angle that the fin feels (0 or 1)
+F_Y = _p.take(FINS)  # place of the fin
+F_Z = _p.take(FINS)
+F_S = _p.take(FINS * 3)  # span axis (coefficients per plane speed)
+F_C1 = _p.take(FINS * 6)  # force and torque per speed^2 and angle
+F_C2 = _p.take(FINS * 6)  # per speed^2 and angle^2
+F_T = _p.take(FINS * 13)  # aerofoil: place, chord, normal, 1/2 rho A (10), 3 spare
+
+CROSS = _p.take(5)  # cross-flow: sway, yaw, heave, pitch, half length
+FRICTION = _p.take(3)  # ITTC: factor, residual, L/nu
+FADE = _p.take(7)  # linear drag that fades with speed: six, rate
+WING = _p.take(4)  # body lift: 1/2 rho S, CL_a, CD_0, 1/(pi e A)
+MUNK = _p.take(8)  # elements of C_A that are left out: 15 16 26 35 51 53 61 62
+MA_V = _p.take(18)  # first three rows of M_A, for them
+G = _p.take(18)  # linear restoring: columns z, phi, theta
+G_Z = _p.take()  # depth of the origin at equilibrium
+MEM = _p.take(36)  # memory: a0 a1 a2 c0 c1 c2 of six systems
+TANK = _p.take(BALLASTS * 3)  # places of the ballast tanks
+GRAVITY = _p.take()
+TERMS = 48
+TERM = _p.take(TERMS)  # coefficients of named derivatives
+
+PARAM_ROWS = _p.next
+PARAMS = PARAM_ROWS * LANES
+
+# ------------------------------------------------------------------ work
+
+_w = _Rows()
+X = _w.take(STATE_ROWS)  # state in this stage
+STAGES = 6
+K = _w.take(STAGES * STATE_ROWS)  # derivatives
+ROT = _w.take(9)  # R_WB
+WATER = _w.take(3)  # current, B
+F = _w.take(6)  # force and torque
+FB = _w.take()  # buoyancy, N
+CB = _w.take(3)  # its centre, B
+AN = _w.take(SLOTS)  # actuators in this stage
+ONE = _w.take()  # basis of the named derivatives: 1, nu_r, abs(nu_r), U, U^2, 1/U, fin angles
+NUR = _w.take(6)
+ABS = _w.take(6)
+SPEED = _w.take(3)
+DELTA = _w.take(FINS)
+BASIS = 20
+TMP = _w.take(4)  # what is computed lane by lane
+WORK = _w.next * LANES
+
+# ------------------------------------------------------------------ what a kind of body needs
+
+(
+    IS_FULL,  # couplings between the longitudinal and the lateral plane
+    HAS_LIFT,
+    HAS_LAW,  # thrust is not just the lagged command
+    HAS_TORQUE,
+    HAS_SWIVEL,
+    HAS_KT_TABLE,
+    HAS_FIN,
+    HAS_FIN_COEFFICIENTS,
+    HAS_AEROFOIL,
+    HAS_TERMS,
+    HAS_CROSS,
+    HAS_STRIPS,
+    HAS_FRICTION,
+    HAS_FADE,
+    HAS_WING,
+    HAS_MUNK,
+    HAS_G,
+    HAS_MEMORY,
+    HAS_BALLAST,
+) = (1 << k for k in range(19))
+
+#: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow
+KIND_FLAGS, KIND_THRUSTERS, KIND_FINS, KIND_TERMS, KIND_MEMORY, KIND_STRIPS = range(6)
+KIND_TERM = 6  # axis and four factors of each named derivative
+KIND_PORT = KIND_TERM + 5 * TERMS  # (from, to) of six memory systems
+KIND_TABLE = KIND_PORT + 12  # table of each fin (4) and thruster (8); -1 = none
+KIND = KIND_TABLE + FINS + THRUSTERS
+
+#: (block): bodies present, kind, whether any has a mooring
+BLOCK_BODIES, BLOCK_KIND, BLOCK_MOORED = range(3)
+
+TABLE_POINTS = 1441  # of a resampled aerofoil (-180..180 deg) or propeller curve

@@ -11,7 +11,6 @@ import numpy as np
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.bed import triangles
 from wavesim_sdk.ocean.water import Water
-from wavesim_server.dynamics.rows import CURRENT, LANES, PX, PY, PZ
 
 _njit = nb.njit(cache=True, error_model="numpy")
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -35,13 +34,15 @@ class Net(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """Uniform stream, and a gridded volume (may be empty)."""
+    """Uniform stream, layers (n, 3) by depth, and a gridded volume (may be empty)."""
 
     stream: Array  # north, east, amplitude, direction, period, phase
+    layers: Array
     origin: Array
     spacing: Array
     depths: Array
-    values: Array  # (2, depths, north, east)
+    times: Array
+    values: Array  # (times, 2, depths, north, east)
 
 
 def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
@@ -51,7 +52,12 @@ def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
         normal = np.cross(b - a, c - a)
         slope = float((np.hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max())
-        return Bed(np.zeros(3), np.zeros((0, 5)), min(slope, 10.0), True), Net(t.points, t.simplices, t.neighbors)
+        return Bed(np.zeros(3), np.zeros((0, 5)), min(slope, 10.0), True), Net(
+            *(
+                np.array(a, d, order="C")
+                for a, d in ((t.points, float), (t.simplices, np.int64), (t.neighbors, np.int64))
+            )
+        )
     bed = loaded.config.world.bed
     bumps = np.array([[b.height, b.north, b.east, b.alpha, b.beta] for b in bed.bump]).reshape(-1, 5)
     steep = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
@@ -68,10 +74,13 @@ def flow_of(loaded: Loaded, water: Water) -> Flow:
     """The flow of a configuration for the kernels."""
     c = loaded.config.world.current
     stream = np.array([c.north, c.east, c.tide_amplitude, c.tide_direction, c.tide_period, c.tide_phase])
+    layers = np.array([[a.depth, a.north, a.east] for a in c.layer]).reshape(-1, 3)
     if water.volume is None:
-        return Flow(stream, np.zeros(2), np.ones(2), np.zeros(2), np.zeros((2, 0, 0, 0)))
+        empty = np.zeros((0, 2, 0, 0, 0))
+        return Flow(stream, layers, np.zeros(2), np.ones(2), np.zeros(2), np.zeros(0), empty)
     v = water.volume
-    return Flow(stream, np.array(v.origin), np.array(v.spacing), v.depths, np.ascontiguousarray(v.values[2:4]))
+    values = np.array(v.values[:, 2:4], order="C")
+    return Flow(stream, layers, np.array(v.origin), np.array(v.spacing), np.array(v.depths), np.array(v.times), values)
 
 
 @_njit
@@ -111,7 +120,16 @@ def flow_at(flow: Flow, time: float, x: float, y: float, z: float) -> tuple[floa
     s = flow.stream
     speed = s[2] * math.cos(2.0 * math.pi * time / s[4] + s[5])
     north, east = s[0] + speed * math.cos(s[3]), s[1] + speed * math.sin(s[3])
-    nz, nx, ny = flow.values.shape[1], flow.values.shape[2], flow.values.shape[3]
+    if flow.layers.shape[0]:
+        k, n = 0, flow.layers.shape[0]
+        while k < n - 1 and z >= flow.layers[k + 1, 0]:
+            k += 1
+        m = min(k + 1, n - 1)
+        way = flow.layers[m, 0] - flow.layers[k, 0]
+        c = min(max((z - flow.layers[k, 0]) / way, 0.0), 1.0) if way > 0.0 else 0.0
+        north += flow.layers[k, 1] + c * (flow.layers[m, 1] - flow.layers[k, 1])
+        east += flow.layers[k, 2] + c * (flow.layers[m, 2] - flow.layers[k, 2])
+    nt, nz, nx, ny = flow.values.shape[0], flow.values.shape[2], flow.values.shape[3], flow.values.shape[4]
     if nz == 0:
         return north, east
     fx = min(max((x - flow.origin[0]) / flow.spacing[0], 0.0), nx - 1.0)
@@ -120,25 +138,21 @@ def flow_at(flow: Flow, time: float, x: float, y: float, z: float) -> tuple[floa
     k = 0
     while k < nz - 2 and z >= flow.depths[k + 1]:
         k += 1
+    t = 0
+    while t < nt - 2 and time >= flow.times[t + 1]:
+        t += 1
+    later = min(t + 1, nt - 1)
+    d = min(max((time - flow.times[t]) / (flow.times[later] - flow.times[t]), 0.0), 1.0) if later > t else 0.0
     a, b = fx - i, fy - j
     c = min(max((z - flow.depths[k]) / (flow.depths[k + 1] - flow.depths[k]), 0.0), 1.0)
     total_n = total_e = 0.0
-    for dk in range(2):
-        for di in range(2):
-            for dj in range(2):
-                w = (c if dk else 1.0 - c) * (a if di else 1.0 - a) * (b if dj else 1.0 - b)
-                total_n += w * flow.values[0, k + dk, i + di, j + dj]
-                total_e += w * flow.values[1, k + dk, i + di, j + dj]
+    for dt in range(2 if d > 0.0 else 1):
+        n = later if dt else t
+        for dk in range(2):
+            for di in range(2):
+                for dj in range(2):
+                    w = (c if dk else 1.0 - c) * (a if di else 1.0 - a) * (b if dj else 1.0 - b)
+                    w *= d if dt else 1.0 - d
+                    total_n += w * flow.values[n, 0, k + dk, i + di, j + dj]
+                    total_e += w * flow.values[n, 1, k + dk, i + di, j + dj]
     return north + total_n, east + total_e
-
-
-@_njit
-def set_currents(blocks: Any, order: Any, count: int, flow: Flow, time: float) -> None:
-    """Write the flow at each body into its row."""
-    for i in range(count):
-        row = order[i]
-        b, l = blocks[row // LANES], row % LANES
-        n, e = flow_at(flow, time, b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l])
-        b[CURRENT * LANES + l] = n
-        b[(CURRENT + 1) * LANES + l] = e
-        b[(CURRENT + 2) * LANES + l] = 0.0

@@ -1,0 +1,172 @@
+"""What a model must satisfy to be simulated, in the words of the user."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from wavesim_sdk.config.vehicle import Fin, Matrix6, Model, Thruster
+from wavesim_sdk.errors import ConfigError
+
+MAX_THRUSTERS, MAX_FINS, MAX_SWIVELS, MAX_BALLAST, MAX_MEMORY, MAX_DERIVATIVES = 8, 4, 4, 4, 6, 48
+MUNK = ("15", "16", "26", "35", "51", "53", "61", "62")
+
+
+def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The 6x6 array of a matrix element; zeros if it is absent."""
+    if m is None:
+        return np.zeros((6, 6))
+    return np.array(m.rows).reshape(6, 6) if m.rows else np.diag(np.array(m.diagonal, dtype=float))
+
+
+def at(place: str, message: str) -> NoReturn:
+    """Refuse something that was read at ``file:line``."""
+    file, _, line = place.rpartition(":")
+    raise ConfigError(message, file, int(line or 0))
+
+
+def check_model(model: Model) -> None:
+    """Raise ConfigError for the first thing about a model that cannot be simulated."""
+
+    def fail(message: str) -> NoReturn:
+        at(model.place, f"model '{model.name}': {message}")
+
+    if len([s for s in (model.box, model.cylinder, model.sphere) if s is not None]) != 1:
+        fail("a body needs exactly one geometry: <box>, <cylinder> or <sphere>")
+    for name in ("added_mass", "linear_drag", "quadratic_drag", "lift", "rigid_body", "restoring"):
+        m: Matrix6 | None = getattr(model, name)
+        if m is not None and bool(m.rows) == bool(m.diagonal):
+            fail(f"<{name.replace('_', '-')}> needs either `diagonal` or 36 numbers between its tags")
+    _masses(model, fail)
+    _drag(model, fail)
+    if model.restoring is not None:
+        g = matrix(model.restoring)
+        if g[:, [0, 1, 5]].any():
+            fail("<restoring>: only columns 3, 4, 5 (heave, roll, pitch) may hold numbers")
+        if model.buoyancy is not None:
+            fail("<restoring> takes the place of <buoyancy>; leave one out")
+    elif model.load:
+        fail("<load> is for models with <restoring>; here <mass> holds all weight")
+    active = model.active.split()
+    if not active or any(a not in "uvwpqr" or len(a) != 1 for a in active) or len(set(active)) != len(active):
+        fail(f"active '{model.active}': write the degrees of freedom that move, some of u v w p q r")
+    wrong = [e for e in model.coriolis_without.split() if e not in MUNK]
+    if wrong:
+        fail(f"coriolis_without: '{wrong[0]}' is not allowed; allowed are {' '.join(MUNK)}")
+    _actuators(model, fail)
+
+
+def _masses(model: Model, fail: Any) -> None:
+    added = matrix(model.added_mass)
+    if np.linalg.eigvalsh(0.5 * (added + added.T)).min() < -1e-9:
+        fail("the added mass has a negative eigenvalue; M_A is given with positive sign here")
+    lopsided = np.abs(added - added.T).max() / max(np.abs(added).max(), 1e-300)
+    if lopsided > 0.35:
+        i, j = np.unravel_index(np.argmax(np.abs(added - added.T)), (6, 6))
+        fail(
+            f"the added mass is far from symmetric: element {i + 1},{j + 1} is {added[i, j]:g} and {j + 1},{i + 1} is "
+            f"{added[j, i]:g}"
+        )
+    if (model.inertia is None) == (model.rigid_body is None):
+        fail("it needs either <inertia> or <rigid-body>")
+    if model.rigid_body is not None:
+        rigid = matrix(model.rigid_body)
+        if np.abs(rigid - rigid.T).max() > 1e-6 * np.abs(rigid).max():
+            fail("<rigid-body> is not symmetric")
+        if np.linalg.eigvalsh(rigid).min() <= 0.0:
+            fail("<rigid-body> is singular or has a negative mass")
+        return
+    i = model.inertia
+    assert i is not None
+    if bool(i.gyration) == bool(i.xx or i.yy or i.zz):
+        fail("<inertia> needs either xx, yy, zz or `gyration`")
+    diagonal = [model.mass.value * k * k for k in i.gyration] or [i.xx, i.yy, i.zz]
+    tensor = np.diag(diagonal) + np.array([[0, i.xy, i.xz], [i.xy, 0, i.yz], [i.xz, i.yz, 0]])
+    principal = np.linalg.eigvalsh(tensor)
+    if principal.min() <= 0.0:
+        fail("the inertia is not positive definite")
+    if principal[0] + principal[1] < principal[2] * (1.0 - 1e-9):
+        fail("no mass distribution has this inertia: one principal moment exceeds the sum of the others")
+
+
+def _drag(model: Model, fail: Any) -> None:
+    terms = (
+        model.linear_drag, model.quadratic_drag, model.derivatives, model.cross_flow, model.surge_friction,
+        model.fading_drag, model.lift,
+    )  # fmt: skip
+    if not any(terms):
+        fail('it has no drag at all; if that is meant, write <linear-drag diagonal="0 0 0 0 0 0"/>')
+    for name in ("linear_drag", "quadratic_drag"):
+        m = matrix(getattr(model, name))
+        if np.diag(m).min() < 0.0:
+            fail(f"<{name.replace('_', '-')}> has a negative diagonal element; drag is given with positive sign here")
+    if model.derivatives is not None:
+        d = model.derivatives
+        if len(d.derivative) > MAX_DERIVATIVES:
+            fail(f"at most {MAX_DERIVATIVES} named derivatives")
+        if d.system == "prime" and d.length <= 0.0:
+            fail("<derivatives> in the prime system need `length`")
+    if len(model.memory) > MAX_MEMORY:
+        fail(f"at most {MAX_MEMORY} systems of fluid memory")
+    for m in model.memory:
+        # x^3 + a2 x^2 + a1 x + a0 must be a Hurwitz polynomial
+        a0, a1, a2 = m.a
+        if not (a0 > 0.0 and a2 > 0.0 and a1 * a2 > a0):
+            fail(f"the fluid memory from {m.source} to {m.force} is unstable: a0, a2 > 0 and a1 a2 > a0 are needed")
+
+
+def _actuators(model: Model, fail: Any) -> None:
+    if len(model.thruster) > MAX_THRUSTERS or len(model.fin) > MAX_FINS or len(model.ballast) > MAX_BALLAST:
+        fail(f"at most {MAX_THRUSTERS} thrusters, {MAX_FINS} fins and {MAX_BALLAST} ballast tanks")
+    if model.type == "buoy" and (model.thruster or model.fin):
+        fail("a buoy has no actuators")
+    for k, thruster in enumerate(model.thruster):
+        _thruster(thruster, k, fail)
+    for fin in model.fin:
+        _fin(fin, fail)
+    for tank in model.ballast:
+        if tank.maximum < tank.minimum:
+            fail(f"ballast '{tank.name}': maximum is below minimum")
+    if model.allocation is not None and len(model.allocation.rows) != 6 * len(model.thruster):
+        fail(f"<allocation> needs 6 x {len(model.thruster)} numbers, not {len(model.allocation.rows)}")
+
+
+def _thruster(t: Thruster, k: int, fail: Any) -> None:
+    if t.maximum < t.minimum:
+        fail(f"thruster '{t.name}': maximum is below minimum")
+    if not any(t.direction):
+        fail(f"thruster '{t.name}': the direction is the zero vector")
+    if (t.swivel or t.deflector) and k >= MAX_SWIVELS:
+        fail(f"thruster '{t.name}': only the first {MAX_SWIVELS} thrusters can turn or have a deflector")
+    o = t.open_water
+    if o is None:
+        return
+    if t.law != "shaft":
+        fail(f"thruster '{t.name}': <open-water> needs law=\"shaft\"")
+    if bool(o.rows) == bool(o.kt[0]):
+        fail(f"thruster '{t.name}': <open-water> needs either `kt` or rows `J KT`")
+    if o.rows and any(o.kq):
+        fail(f"thruster '{t.name}': `kq` goes with `kt`, not with rows `J KT`")
+    if o.rows:
+        j = o.rows[::2]
+        if len(o.rows) % 2 or len(j) < 2 or any(b <= a for a, b in zip(j, j[1:], strict=False)):
+            fail(f"thruster '{t.name}': <open-water> needs at least two rows `J KT`, ascending in J")
+
+
+def _fin(f: Fin, fail: Any) -> None:
+    if not any(f.normal) or not any(f.chord):
+        fail(f"fin '{f.name}': a direction is the zero vector")
+    if np.linalg.norm(np.cross(f.normal, f.chord)) < 1e-6:
+        fail(f"fin '{f.name}': normal and chord are parallel")
+    if f.law == "linear" and f.area * f.lift_slope == 0.0:
+        fail(f"fin '{f.name}': law linear needs `area` and `lift_slope`")
+    if f.law == "coefficients" and not any(f.per_angle):
+        fail(f"fin '{f.name}': law coefficients needs `per_angle`")
+    if (f.law == "aerofoil") != (f.aerofoil is not None) or (f.law == "aerofoil" and f.area == 0.0):
+        fail(f"fin '{f.name}': law aerofoil, and only it, needs `area` and an <aerofoil>")
+    if f.aerofoil is not None:
+        alpha = f.aerofoil.rows[::3]
+        ascending = all(b > a for a, b in zip(alpha, alpha[1:], strict=False))
+        if len(f.aerofoil.rows) % 3 or len(alpha) < 3 or not ascending or alpha[0] > 0.0 or alpha[-1] < 0.0:
+            fail(f"fin '{f.name}': <aerofoil> needs rows `alpha CL CD`, ascending in alpha, around 0 deg")

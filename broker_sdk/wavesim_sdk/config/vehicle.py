@@ -1,0 +1,405 @@
+"""The declaration of a kind of body: geometry, masses, hydrodynamics, actuators, exposure to wind and waves.
+
+Part of the configuration model; units in the file are the user's choice, the values here are SI and radians.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wavesim_sdk.config.schema import Vector, child, children, choice, content, flag, key, place, text
+
+
+@dataclass(frozen=True)
+class Box:
+    """The body is a box (surface vehicles); its centre is the body's origin."""
+
+    length: float = key("Along the body x axis.", "length", low=1e-3)
+    width: float = key("Along the body y axis.", "length", low=1e-3)
+    height: float = key("Along the body z axis.", "length", low=1e-3)
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """The body is a cylinder along its x axis (underwater vehicles)."""
+
+    length: float = key("Along the body x axis.", "length", low=1e-3)
+    radius: float = key("Of the circular section.", "length", low=1e-3)
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """The body is a sphere (buoys)."""
+
+    diameter: float = key("Of the sphere.", "length", low=1e-3)
+
+
+@dataclass(frozen=True)
+class Mass:
+    """Mass and centre of mass."""
+
+    value: float = key("Mass of the body.", "mass", low=1e-6)
+    centre: Vector = key(
+        "Centre of mass from the body's origin (forward, starboard, down).",
+        "length",
+        (0.0, 0.0, 0.0),
+        count=3,
+    )
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """Moments of inertia about the centre of mass, in kg m2, or the radii of gyration instead."""
+
+    xx: float = key("Roll, kg m2.", default=0.0, low=0.0)
+    yy: float = key("Pitch, kg m2.", default=0.0, low=0.0)
+    zz: float = key("Yaw, kg m2.", default=0.0, low=0.0)
+    xy: float = key("Product of inertia (element 1,2 of the matrix), kg m2.", default=0.0)
+    xz: float = key("Product of inertia (element 1,3 of the matrix), kg m2.", default=0.0)
+    yz: float = key("Product of inertia (element 2,3 of the matrix), kg m2.", default=0.0)
+    gyration: Vector = key("Radii of gyration about x, y, z, instead of xx, yy, zz.", "length", default=(), count=3)
+
+
+@dataclass(frozen=True)
+class Buoyancy:
+    """Displaced volume when fully submerged, and where its centre is."""
+
+    volume: float = key("Displaced volume.", "volume", low=0.0)
+    centre: Vector = key(
+        "Centre of buoyancy of the submerged body, from its origin.",
+        "length",
+        (0.0, 0.0, 0.0),
+        count=3,
+    )
+
+
+@dataclass(frozen=True)
+class Matrix6:
+    """A 6x6 matrix in SI units about the body's origin: 36 numbers by rows, or its diagonal."""
+
+    diagonal: Vector = key("The six diagonal elements, all others zero.", default=(), count=6)
+    rows: Vector = content("36 numbers, row by row, instead of `diagonal`.", 36)
+
+
+@dataclass(frozen=True)
+class Swivel:
+    """Turns the thrust in the body's x-y plane: an azimuth drive or a jet's nozzle. Its command is the
+    angle in rad, positive from x towards y, in slot 12 + number of the thruster (the first four)."""
+
+    minimum: float = key("Least angle.", "angle", -3.141592653589793)
+    maximum: float = key("Greatest angle.", "angle", 3.141592653589793)
+    lag: float = key("Time constant of the first-order lag.", "time", 0.0, low=0.0)
+    rate: float = key("Greatest angular rate; 0 = unlimited.", "angular rate", 0.0, low=0.0)
+
+
+@dataclass(frozen=True)
+class Deflector:
+    """Astern deflector (bucket) of a jet: scales the thrust along the jet's axis. Its command is -1 (full
+    astern) .. 1 (up), in slot 16 + number of the thruster (the first four)."""
+
+    minimum: float = key("Least command.", default=-1.0, low=-1.0, high=1.0)
+    maximum: float = key("Greatest command.", default=1.0, low=-1.0, high=1.0)
+    lag: float = key("Time constant of the first-order lag.", "time", 0.0, low=0.0)
+
+
+@dataclass(frozen=True)
+class OpenWater:
+    """A propeller by its open-water curves: T = rho D^4 KT(J) n abs(n), Q = rho D^5 KQ(J) n abs(n), with
+    J = u_a/(n D) and n in 1/s. KT and KQ are linear in J, or KT is read from rows `J KT` between the tags.
+    With linear curves there is no term in J when n is negative (Fossen 2021, sec. 9.1)."""
+
+    diameter: float = key("D.", "length", low=1e-3)
+    kt: Vector = key("KT at J = 0 and its slope per J.", default=(0.0, 0.0), count=2)
+    kq: Vector = key("KQ at J = 0 and its slope per J.", default=(0.0, 0.0), count=2)
+    torque_share: float = key("Share of the torque that turns the hull (against the propeller).", default=1.0)
+    deduction: float = key("t: the hull feels (1 - t) T.", default=0.0, low=0.0, high=1.0)
+    rows: Vector = content("Rows `J KT`, ascending in J; beyond the ends, the end's value.", 0)
+
+
+@dataclass(frozen=True)
+class Thruster:
+    """A thruster. Thrust = c1 n + c2 n abs(n) + c3 abs(n) u_a, n the lagged command and u_a the water's
+    speed against it. The command is limited, freed of the dead band, then mapped to n by the motor law."""
+
+    name: str = text("Name, used in logs.")
+    position: Vector = key("Where the force acts.", "length", count=3)
+    direction: Vector = key("Direction of positive thrust (made a unit vector).", count=3)
+    law: str = choice(
+        "Unit of n: a force in N, or shaft speed in revolutions per second.",
+        ("force", "shaft"),
+    )
+    minimum: float = key("Least command (in the unit of the command; N or 1/s without a motor law).")
+    maximum: float = key("Greatest command.")
+    lag: float = key("Time constant of the first-order lag; 0 = none.", "time", low=0.0)
+    coefficients: Vector = key("c1, c2, c3 of the law above, SI.", default=(1.0, 0.0, 0.0), count=3)
+    reverse: Vector = key("c1, c2, c3 for negative n; absent: the same.", default=(), count=3)
+    inflow: str = choice(
+        "u_a is the speed of the thruster through the water along its direction, or the body's whole "
+        "speed through water (DUNE, Fossen's REMUS).",
+        ("along", "total"),
+        "along",
+    )
+    wake: float = key("w: u_a is multiplied by (1 - w).", default=0.0, low=0.0, high=1.0)
+    thrust_limit: float = key("Greatest thrust to either side; 0 = unlimited.", "force", 0.0, low=0.0)
+    motor: Vector = key("a, b of n = a sign(c) + b c for a command c.", default=(0.0, 1.0), count=2)
+    dead_band: float = key("Commands of smaller size mean 0.", default=0.0, low=0.0)
+    start: float = key("It answers from this time on (simulation time).", "time", 0.0, low=0.0)
+    feedback: float = key("Window of the moving average of its reported n; 0 = none.", "time", 0.0, low=0.0, high=10.0)
+    open_water: OpenWater | None = child(OpenWater, "A propeller instead of c1, c2, c3.")
+    swivel: Swivel | None = child(Swivel, "It turns: azimuth drive or nozzle.")
+    deflector: Deflector | None = child(Deflector, "Astern deflector of a jet.")
+
+
+@dataclass(frozen=True)
+class Aerofoil:
+    """Lift and drag coefficients by angle of attack: rows `alpha CL CD`, alpha in degrees. A table that
+    reaches less than 180 deg to either side is continued as a flat plate that has stalled
+    (CL = sin 2a, CD = 2 sin2 a), blended over 10 deg."""
+
+    rows: Vector = content("Rows `alpha CL CD`, ascending in alpha (degrees).", 0)
+
+
+@dataclass(frozen=True)
+class Fin:
+    """A lifting surface on a turning shaft; its command is the angle in rad.
+
+    law linear: normal force = 1/2 rho A CL_a abs(u) (u d - w_n), u the water speed along x and w_n the
+    speed of the fin along its normal. law coefficients: six forces and torques, each k1 s d + k2 s d^2,
+    with s the square of the speed across the span (or of the whole speed). law aerofoil: lift and drag
+    from a table at the local angle of attack."""
+
+    name: str = text("Name, used in logs.")
+    position: Vector = key("Centre of pressure.", "length", (0.0, 0.0, 0.0), count=3)
+    normal: Vector = key(
+        "Direction of the force at a positive angle (made a unit vector).", default=(0.0, 1.0, 0.0), count=3
+    )
+    chord: Vector = key("Direction from trailing to leading edge at angle 0.", default=(1.0, 0.0, 0.0), count=3)
+    law: str = choice("How the force follows from the angle.", ("linear", "coefficients", "aerofoil"), "linear")
+    area: float = key("Planform area (linear, aerofoil).", "area", 0.0, low=0.0)
+    lift_slope: float = key("Slope of the lift coefficient, 1/rad (linear).", default=0.0, low=0.0)
+    per_angle: Vector = key("k1: X Y Z K M N per speed squared and rad.", default=(0.0,) * 6, count=6)
+    per_square: Vector = key("k2: X Y Z K M N per speed squared and rad squared.", default=(0.0,) * 6, count=6)
+    speed: str = choice("Speed for k1, k2: without its part along the span, or the whole.", ("plane", "total"), "plane")
+    limit: float = key("Greatest angle to either side.", "angle", low=0.0, high=3.1415927)
+    rate: float = key("Greatest angular rate; 0 = unlimited.", "angular rate", 0.0, low=0.0)
+    lag: float = key("Time constant of the servo.", "time", 0.0, low=0.0)
+    inflow: bool = flag("no: leave out w_n, for models whose <lift> holds the fins' share already.", True)
+    aerofoil: Aerofoil | None = child(Aerofoil, "The table of law aerofoil.")
+
+
+@dataclass(frozen=True)
+class Ballast:
+    """A tank or a buoyancy engine; its command is the mass in kg (negative: buoyancy), in slot 20 + number."""
+
+    name: str = text("Name, used in logs.")
+    position: Vector = key("Centre of the tank.", "length", count=3)
+    minimum: float = key("Least mass.", "mass")
+    maximum: float = key("Greatest mass.", "mass")
+    rate: float = key("Greatest flow, kg/s; 0 = unlimited.", default=0.0, low=0.0)
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Force and torque per unit thrust: six rows, one column per thruster, instead of positions and directions."""
+
+    rows: Vector = content("6 x n numbers, row by row (X Y Z K M N).", 0)
+
+
+# ------------------------------------------------------------------ hull
+
+
+@dataclass(frozen=True)
+class CrossFlow:
+    """Cross-flow drag along the hull: Y = -c int abs(s) s dx, N = -c int x abs(s) s dx, s = v + x r over the
+    length; the same for heave and pitch. The integral is exact."""
+
+    length: float = key("Length of the integral, centred at the origin.", "length", low=1e-3)
+    sway: float = key("c of Y: 1/2 rho T CD.", "cross-flow", 0.0, low=0.0)
+    yaw: float = key("c of N; absent: as sway.", "cross-flow", -1.0)
+    heave: float = key("c of Z.", "cross-flow", 0.0, low=0.0)
+    pitch: float = key("c of M; absent: as heave.", "cross-flow", -1.0)
+    strips: int = key(
+        "0: exact. n: a sum over n strips of length/(n - 1), to compare with codes that have it so.",
+        default=0,
+        low=0,
+        high=200,
+        integer=True,
+    )
+
+
+@dataclass(frozen=True)
+class SurgeFriction:
+    """X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u), Rn = abs(u) L / nu: the ITTC 1957 line."""
+
+    factor: float = key("c: 1/2 rho S.", "cross-flow length", low=0.0)
+    residual: float = key("k: roughness and wave making.", default=0.0)
+    length: float = key("L.", "length", low=1e-3)
+    viscosity: float = key("nu, kinematic, m2/s.", default=1e-6, low=1e-9)
+
+
+@dataclass(frozen=True)
+class FadingDrag:
+    """Linear drag that fades with speed: tau = -d exp(-k U) nu_r."""
+
+    diagonal: Vector = key("d: six elements.", count=6)
+    fade: float = key("k, s/m.", low=0.0)
+
+
+@dataclass(frozen=True)
+class BodyLift:
+    """Hull as a slender wing in the vertical plane: CL = CL_a a, CD = CD_0 + CL^2/(pi e A), a = atan2(w, u)."""
+
+    area: float = key("S: reference area.", "area", low=0.0)
+    span: float = key("b: the aspect ratio is A = b^2/S.", "length", low=1e-3)
+    drag: float = key("CD_0.", low=0.0)
+    efficiency: float = key("e: Oswald's.", default=0.7, low=0.01, high=1.0)
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """One hydrodynamic derivative, named by its force and its factors: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`,
+    `N_uv`, `Y_v_r`, `Y_dr` (d, d1..d4: angle of a fin; dr is the first one). A force is positive along its axis."""
+
+    name: str = text("Force letter, underscore, factors u v w p q r, au av aw ap aq ar, d d1 d2 d3 d4.")
+    value: float = key("Coefficient.")
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """Any named derivatives, up to 48. In the prime system forces are made dimensionless by 1/2 rho L^2 U^2,
+    moments by 1/2 rho L^3 U^2, velocities by U, rates by U/L."""
+
+    system: str = choice("dimensional (SI) or prime.", ("dimensional", "prime"), "dimensional")
+    length: float = key("L of the prime system.", "length", 0.0, low=0.0)
+    speed: float = key("U of the prime system; 0 m/s = the speed through water at that time.", "speed", 0.0, low=0.0)
+    derivative: tuple[Derivative, ...] = children(Derivative, "A derivative.")
+
+
+@dataclass(frozen=True)
+class Restoring(Matrix6):
+    """Linear restoring -G [x y z phi theta psi] about the equilibrium, for hulls that are no box, cylinder or
+    sphere. Weight and buoyancy balance; only <load> adds weight. Only columns 3, 4, 5 may hold numbers."""
+
+    z: float = key("Depth of the origin at equilibrium.", "length", 0.0)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A weight on board whose mass is part of <mass> already, but that <restoring> does not balance."""
+
+    mass: float = key("Its mass.", "mass")
+    position: Vector = key("Where it is.", "length", count=3)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Fluid memory: a radiation force -mu on one degree of freedom from the motion of another, mu = c0 x0 + c1 x1
+    + c2 x2 with x0' = x1, x1' = x2, x2' = nu - a0 x0 - a1 x1 - a2 x2. Up to six."""
+
+    source: str = choice("The motion.", ("u", "v", "w", "p", "q", "r"))
+    force: str = choice("The force.", ("X", "Y", "Z", "K", "M", "N"))
+    a: Vector = key("a0 a1 a2.", count=3)
+    c: Vector = key("c0 c1 c2.", count=3)
+
+
+# ------------------------------------------------------------------ wind and waves
+
+
+@dataclass(frozen=True)
+class WindDrag:
+    """Wind on the part above water. blendermann: CD_l ahead and astern, CD_t, cross-force delta, kappa of
+    Blendermann (1994). simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g times dynamic pressure and area."""
+
+    frontal: float = key("Frontal projected area.", "area", low=0.0)
+    lateral: float = key("Lateral projected area.", "area", low=0.0)
+    length: float = key("Overall length, for the yaw moment.", "length", low=1e-3)
+    law: str = choice("Which coefficients.", ("blendermann", "simple"), "blendermann")
+    drag: Vector = key("CD_l ahead, CD_l astern, CD_t, delta, kappa.", default=(0.55, 0.6, 0.9, 0.6, 1.1), count=5)
+    simple: Vector = key("c_x c_y c_n.", default=(0.7, 0.85, 0.125), count=3)
+    height: float = key("s_H: height of the centroid of the lateral area above the water.", "length", 0.0)
+    forward: float = key("s_L: its place forward of the origin.", "length", 0.0)
+
+
+@dataclass(frozen=True)
+class WaveFilter:
+    """First-order wave forces by a filter K s/(s^2 + 2 l w_e s + w_e^2) of white noise for each degree of freedom,
+    with the frequency of encounter w_e of the sea's peak. For hulls with neither a primitive's buoyancy nor <rao>."""
+
+    gain: Vector = key("K of X Y Z K M N, at a significant wave height of 1 m.", count=6)
+    damping: float = key("l.", default=0.1, low=1e-3, high=2.0)
+
+
+@dataclass(frozen=True)
+class Rao:
+    """First-order wave forces by force response amplitude operators from a file (MATLAB, as of the MSS toolbox)."""
+
+    file: str = text("The file, relative to the file that names it.")
+    group: str = text("Name of the structure in the file.", "vessel")
+    speed: int = key("Index of the speed in the tables.", default=0, low=0, integer=True)
+
+
+@dataclass(frozen=True)
+class Transducer:
+    """An acoustic transducer and its electronics (spec: the sonar equation's terms)."""
+
+    position: Vector = key("Where it sits on the body.", "length", (0.0, 0.0, 0.0), count=3)
+    listen_low: float = key("Lower edge of the receiving band.", "frequency", 20e3, low=1.0)
+    listen_high: float = key("Upper edge of the receiving band.", "frequency", 32e3, low=1.0)
+    threshold: float = key("Least received level that is detected, re 1 uPa.", "level", 80.0)
+    source_level: float = key("Level of its own signals, re 1 uPa at 1 m.", "level", 188.0)
+    pulse: float = key("Length of its signals; it is deaf while it sends.", "time", 0.01, low=0.0)
+    turn_around: float = key("Time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0)
+    recharge: float = key("After sending, it cannot send for this long.", "time", 1.0, low=0.0)
+    deaf_in_recharge: bool = flag("Whether it hears nothing either while it recharges.", False)
+    query: float = key("Frequency of queries that it answers; 0 Hz = it never answers.", "frequency", 0.0)
+    reply: float = key("Frequency of its replies.", "frequency", 0.0)
+    tolerance: float = key("A query may be off by this much.", "frequency", 100.0, low=0.0)
+    timing_noise: float = key(
+        "Standard deviation of the times it reports (the truth is logged beside).", "time", 0.0, low=0.0
+    )
+    timing_resolution: float = key("Step of the times it reports; 0 = 1 ns.", "time", 0.0, low=0.0)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A kind of body: geometry, masses, hydrodynamic coefficients, actuators."""
+
+    name: str = text("Name by which vehicles refer to it.")
+    type: str = choice("Client type.", ("surface", "underwater", "buoy"))
+    title: str = text("One line for people.", "")
+    source: str = text("Where the numbers come from.", "")
+    validated: str = text("What the model was compared with, and what not.", "")
+    active: str = text("Degrees of freedom that move; the others are frozen at rest.", "u v w p q r")
+    coriolis_without: str = text(
+        "Elements of C_A that the model leaves out, as row and column: of 15 16 26 35 51 53 61 62. Some published "
+        "models do so instead of damping the Munk moment.",
+        "",
+    )
+    box: Box | None = child(Box, "Geometry: a box.")
+    cylinder: Cylinder | None = child(Cylinder, "Geometry: a cylinder.")
+    sphere: Sphere | None = child(Sphere, "Geometry: a sphere.")
+    mass: Mass = child(Mass, "Mass and its centre.", required=True)
+    inertia: Inertia | None = child(Inertia, "Inertia about the centre of mass.")
+    rigid_body: Matrix6 | None = child(Matrix6, "M_RB about the origin, instead of <inertia> and the mass's centre.")
+    buoyancy: Buoyancy | None = child(Buoyancy, "Absent: the volume of the primitive, at its centre.")
+    restoring: Restoring | None = child(Restoring, "Linear restoring, instead of the primitive's buoyancy.")
+    load: tuple[Load, ...] = children(Load, "Weights that <restoring> does not balance.")
+    added_mass: Matrix6 = child(Matrix6, "Added mass M_A (positive).", required=True)
+    linear_drag: Matrix6 | None = child(Matrix6, "Force per velocity, opposing: tau = -D nu_r (positive).")
+    quadratic_drag: Matrix6 | None = child(Matrix6, "tau = -D (abs(nu_r) nu_r), element by element (positive).")
+    lift: Matrix6 | None = child(Matrix6, "Body lift and cross terms: tau = -L abs(u_r) nu_r.")
+    fading_drag: FadingDrag | None = child(FadingDrag, "Linear drag that fades with speed.")
+    cross_flow: CrossFlow | None = child(CrossFlow, "Cross-flow drag.")
+    surge_friction: SurgeFriction | None = child(SurgeFriction, "ITTC friction in surge.")
+    body_lift: BodyLift | None = child(BodyLift, "Lift and drag of a slender hull.")
+    derivatives: Derivatives | None = child(Derivatives, "Named hydrodynamic derivatives.")
+    memory: tuple[Memory, ...] = children(Memory, "Fluid memory.")
+    wind_drag: WindDrag | None = child(WindDrag, "Wind forces.")
+    wave_filter: WaveFilter | None = child(WaveFilter, "Wave forces by filters.")
+    rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
+    thruster: tuple[Thruster, ...] = children(Thruster, "Up to eight thrusters.")
+    allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")
+    fin: tuple[Fin, ...] = children(Fin, "Up to four fins.")
+    ballast: tuple[Ballast, ...] = children(Ballast, "Up to four ballast tanks.")
+    transducer: Transducer | None = child(Transducer, "The acoustic transducer, if it has one.")
+    place: str = place()

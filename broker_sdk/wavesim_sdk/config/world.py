@@ -1,0 +1,234 @@
+"""The declaration of the sea: water, bed, flow, wind, waves, tide, obstacles.
+
+Part of the configuration model; units in the file are the user's choice, the values here are SI and radians.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wavesim_sdk.config.schema import Vector, child, children, choice, key, text
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A slowly varying flow: its speed and direction are first-order Gauss-Markov processes within limits."""
+
+    speed: float = key("Mean speed.", "speed", 0.0, low=0.0)
+    speed_deviation: float = key("Standard deviation without limits.", "speed", 0.0, low=0.0)
+    speed_minimum: float = key("Least speed.", "speed", 0.0, low=0.0)
+    speed_maximum: float = key("Greatest speed.", "speed", 10.0, low=0.0)
+    direction: float = key("Mean direction to which it flows.", "angle", 0.0)
+    direction_deviation: float = key("Standard deviation without limits.", "angle", 0.0, low=0.0)
+    direction_range: float = key("Greatest deviation to either side.", "angle", 3.141592653589793, low=0.0)
+    time_constant: float = key("Time constant of both processes.", "time", 600.0, low=0.1)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The flow at a depth; linear between layers, constant above the first and below the last."""
+
+    depth: float = key("Depth.", "length", low=0.0)
+    north: float = key("Flow to the north.", "speed", 0.0)
+    east: float = key("Flow to the east.", "speed", 0.0)
+
+
+@dataclass(frozen=True)
+class Current:
+    """Water flow: mean + amplitude cos(2 pi t / period + phase) along a direction, the same everywhere; to this
+    are added the drift, the layers and the flow of a <volume>, where there are such."""
+
+    north: float = key("Mean flow to the north.", "speed", 0.0)
+    east: float = key("Mean flow to the east.", "speed", 0.0)
+    tide_amplitude: float = key("Amplitude of the tidal stream.", "speed", 0.0, low=0.0)
+    tide_direction: float = key("Direction to which the stream flows at phase 0.", "angle", 0.0)
+    tide_period: float = key("Period of the tidal stream.", "time", 44714.16, low=1.0)
+    tide_phase: float = key("Phase at the start.", "angle", 0.0)
+    drift: Drift | None = child(Drift, "A slowly varying part.")
+    layer: tuple[Layer, ...] = children(Layer, "Flow by depth, from the top.")
+
+
+@dataclass(frozen=True)
+class Tide:
+    """Level of the water: amplitude cos(2 pi t / period + phase) above the mean."""
+
+    amplitude: float = key("Amplitude.", "length", 0.0, low=0.0)
+    period: float = key("Period.", "time", 44714.16, low=1.0)
+    phase: float = key("Phase at the start.", "angle", 0.0)
+
+
+@dataclass(frozen=True)
+class Wind:
+    """Wind: mean by height (logarithmic, from the surface drag coefficient), a slow Gauss-Markov part, and gusts by
+    the Harris spectrum 4 k L U10 / (2 + (f L / U10)^2)^(5/6). The same everywhere in the horizontal."""
+
+    speed: float = key("U10: mean speed at 10 m.", "speed", 0.0, low=0.0, high=100.0)
+    direction: float = key("Direction from which it blows.", "angle", 0.0)
+    beaufort: int = key("Beaufort number instead of `speed`; -1 = none.", default=-1, low=-1, high=12, integer=True)
+    drag: float = key("k: surface drag coefficient.", default=0.003, low=1e-4, high=0.05)
+    slow_deviation: float = key("Standard deviation of the slow part of U10.", "speed", 0.0, low=0.0)
+    slow_time: float = key("Time constant of the slow part.", "time", 300.0, low=0.1)
+    minimum: float = key("Least U10 of mean and slow part.", "speed", 0.0, low=0.0)
+    maximum: float = key("Greatest U10 of mean and slow part.", "speed", 100.0, low=0.0)
+    gusts: int = key("Number of gust components; 0 = no gusts.", default=0, low=0, high=500, integer=True)
+    gust_length: float = key("L.", "length", 1800.0, low=1.0)
+    air_density: float = key("Density of the air.", "density", 1.25, low=0.1)
+
+
+@dataclass(frozen=True)
+class Waves:
+    """Waves of deep water as a sum of components with random phases.
+
+    ittc: S(w) = A/w^5 exp(-B/w^4), A = 0.3125 Hs^2 wp^4, B = 1.25 wp^4 (Bretschneider, ISSC). jonswap: the same times
+    gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. Frequencies are spaced by equal energy."""
+
+    height: float = key("Hs: significant wave height.", "length", 0.0, low=0.0, high=30.0)
+    peak: float = key("wp: peak frequency.", "angular rate", 0.6, low=0.05, high=20.0)
+    direction: float = key("Direction to which they travel.", "angle", 0.0)
+    beaufort: int = key(
+        "Beaufort number instead of `height` and `peak`; -1 = none.", default=-1, low=-1, high=12, integer=True
+    )
+    spectrum: str = choice("Shape of the spectrum.", ("ittc", "jonswap"), "ittc")
+    gamma: float = key("Peak enhancement (jonswap).", default=3.3, low=1.0, high=10.0)
+    spreading: float = key(
+        "s of cos^2s((b - b0)/2) around the direction; 0 = long-crested.", default=0.0, low=0.0, high=200.0
+    )
+    components: int = key("Number of components.", default=60, low=1, high=1000, integer=True)
+
+
+@dataclass(frozen=True)
+class Block:
+    """An obstacle: an upright box that may be turned about the vertical; walls, quays, blocks."""
+
+    position: Vector = key("Its centre (north, east, down).", "length", count=3)
+    size: Vector = key("Length (along its heading), width, height.", "length", count=3, low=1e-3)
+    heading: float = key("Direction of its length.", "angle", 0.0)
+
+
+@dataclass(frozen=True)
+class Pier:
+    """An obstacle: an upright round post."""
+
+    position: Vector = key("Its centre (north, east, down).", "length", count=3)
+    radius: float = key("Radius.", "length", low=1e-3)
+    height: float = key("Height.", "length", low=1e-3)
+
+
+@dataclass(frozen=True)
+class Tunnel:
+    """A straight level tunnel: four walls around a clear width and height."""
+
+    position: Vector = key("Centre of the clear space (north, east, down).", "length", count=3)
+    length: float = key("Length along its heading.", "length", low=1e-2)
+    width: float = key("Clear width.", "length", low=1e-2)
+    height: float = key("Clear height.", "length", low=1e-2)
+    thickness: float = key("Of the walls.", "length", 0.5, low=1e-3)
+    heading: float = key("Direction of its length.", "angle", 0.0)
+
+
+@dataclass(frozen=True)
+class Obstacles:
+    """Fixed bodies that vehicles touch and echosounders see."""
+
+    block: tuple[Block, ...] = children(Block, "A box.")
+    pier: tuple[Pier, ...] = children(Pier, "A post.")
+    tunnel: tuple[Tunnel, ...] = children(Tunnel, "A tunnel.")
+
+
+@dataclass(frozen=True)
+class Bump:
+    """A hill (negative: a hole is positive in depth) h exp(-(a^2 dx^2 + b^2 dy^2)) added to the depth."""
+
+    height: float = key("h: added to the depth, so a hill is negative.", "length")
+    north: float = key("Centre.", "length")
+    east: float = key("Centre.", "length")
+    alpha: float = key("a: higher is narrower, along north.", "inverse length", low=0.0)
+    beta: float = key("b: higher is narrower, along east.", "inverse length", low=0.0)
+
+
+@dataclass(frozen=True)
+class Bed:
+    """Analytic sea bed: D0 + D1 x + D2 y + bumps."""
+
+    depth: float = key("D0: depth at the origin.", "length", 100.0, low=0.0)
+    slope_north: float = key("D1: metres of depth per metre north.", default=0.0)
+    slope_east: float = key("D2: metres of depth per metre east.", default=0.0)
+    bump: tuple[Bump, ...] = children(Bump, "Hills and holes.")
+
+
+@dataclass(frozen=True)
+class Soundings:
+    """Sea bed from a file of soundings, as DUNE writes them: `north east depth` in metres. Linear
+    between soundings (Delaunay triangles), level with the nearest sounding around the survey."""
+
+    file: str = text("The file, relative to the configuration file.")
+    north: float = key("Where the file's origin lies in this world.", "length", 0.0)
+    east: float = key("Where the file's origin lies in this world.", "length", 0.0)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A deviation D exp(-(a^2 dx^2 + b^2 dy^2 + g^2 dz^2)) around a point."""
+
+    deviation: float = key("D, in the unit of the field (C or S/m).")
+    position: Vector = key("Centre (north, east, down).", "length", count=3)
+    alpha: float = key("a: higher is narrower, along north.", "inverse length", low=0.0)
+    beta: float = key("b: higher is narrower, along east.", "inverse length", low=0.0)
+    gamma: float = key("g: higher is narrower, along depth.", "inverse length", low=0.0)
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """Temperature profile: constant to knee_1, one gradient to knee_2, another below; plus spots."""
+
+    surface: float = key("Temperature at the surface.", "temperature", 15.0, low=-2.0, high=40.0)
+    knee_1: float = key("Depth of the first knee.", "length", 10.0, low=0.0)
+    knee_2: float = key("Depth of the second knee.", "length", 50.0, low=0.0)
+    gradient_1: float = key("Change per metre between the knees.", "temperature gradient", -0.05)
+    gradient_2: float = key("Change per metre below the second knee.", "temperature gradient", -0.005)
+    spot: tuple[Spot, ...] = children(Spot, "Local deviations.")
+
+
+@dataclass(frozen=True)
+class Conductivity:
+    """Conductivity profile: the same shape with gradients of the other sign."""
+
+    surface: float = key("Conductivity at the surface.", "conductivity", 4.2, low=0.0, high=10.0)
+    knee_1: float = key("Depth of the first knee.", "length", 10.0, low=0.0)
+    knee_2: float = key("Depth of the second knee.", "length", 50.0, low=0.0)
+    gradient_1: float = key("Change per metre between the knees.", "conductivity gradient", 0.001)
+    gradient_2: float = key("Change per metre below the second knee.", "conductivity gradient", 0.0001)
+    spot: tuple[Spot, ...] = children(Spot, "Local deviations.")
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A gridded volume (CSV with latitude, longitude, depth, temperature, salinity, eastward and
+    northward velocity, and a time column if it varies). It replaces the temperature and conductivity profiles and adds its current."""
+
+    file: str = text("The file, relative to the configuration file.")
+    latitude: float = key("Latitude of the point of the file that lies at the origin.", "angle")
+    longitude: float = key("Longitude of that point.", "angle")
+
+
+@dataclass(frozen=True)
+class World:
+    """Sea water, sea bed and flow."""
+
+    density: float = key("Density of the water.", "density", 1025.0, low=1.0)
+    gravity: float = key("Acceleration of gravity.", "acceleration", 9.81, low=0.0)
+    latitude: float = key("Of the origin of the world.", "angle", 0.0)
+    longitude: float = key("Of the origin of the world.", "angle", 0.0)
+    pressure_0: float = key("P0: pressure at the surface.", "pressure", 10.1325)
+    pressure_1: float = key("P1: pressure per depth.", "pressure gradient", 1.00552)
+    pressure_2: float = key("P2: pressure per depth squared.", "pressure curvature", 0.0)
+    current: Current = child(Current, "Water flow.")
+    tide: Tide = child(Tide, "Level of the water.")
+    wind: Wind = child(Wind, "Wind.")
+    waves: Waves = child(Waves, "Waves.")
+    obstacles: Obstacles = child(Obstacles, "Walls, piers, tunnels.")
+    bed: Bed = child(Bed, "Analytic sea bed.")
+    soundings: Soundings | None = child(Soundings, "Sea bed from soundings, instead of <bed>.")
+    temperature: Temperature = child(Temperature, "Temperature profile.")
+    conductivity: Conductivity = child(Conductivity, "Conductivity profile.")
+    volume: Volume | None = child(Volume, "Gridded water, instead of the profiles.")

@@ -1,0 +1,65 @@
+"""Where compiled kernels are kept.
+
+Numba asks only whether the file of a function has changed, not those of the functions it calls; after a change
+in one file it may run old machine code of another.  So each state of the package has a folder of its own, named
+by its sources; folders of earlier states are removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+
+_KEPT = 4  #: folders that are kept
+
+
+def choose() -> None:
+    """Set Numba's cache folder, unless the user has (NUMBA_CACHE_DIR)."""
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return
+    package = Path(__file__).parent
+    state = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(package.rglob("*.py")):
+        state.update(path.read_bytes())
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
+    folder = base / state.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.touch()
+        others = sorted((d for d in base.iterdir() if d.is_dir() and d != folder), key=lambda d: d.stat().st_mtime)
+        for old in others[: -(_KEPT - 1)]:
+            shutil.rmtree(old, ignore_errors=True)
+    except OSError:
+        return  # no home: Numba looks for a place itself
+    numba.config.CACHE_DIR = str(folder)
+
+
+def warm(say: Callable[[str], None]) -> None:
+    """Compile the kernels, unless that has been done; ``say`` is told when it takes its time."""
+    if numba.config.DISABLE_JIT:
+        return
+    done = Path(numba.config.CACHE_DIR) / "complete" if numba.config.CACHE_DIR else None
+    if done is not None and done.exists():
+        return
+    say("compiling the kernels, once: about a minute")
+    from wavesim_sdk.config import load
+    from wavesim_server.simulation import Simulation
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "warm.xml"
+        path.write_text("<wavesim><shared vehicles='4' signals='16'/></wavesim>")
+        simulation = Simulation(load(path))
+    first = simulation.enter("first", "lauv", (0.0, 0.0, 20.0))
+    simulation.enter("second", "buoy", (60.0, 0.0, 0.0))
+    simulation.ping(first, 25e3)
+    simulation.advance(50)
+    simulation.state()
+    simulation.live_signals(simulation.new_signals_table())
+    if done is not None:
+        done.touch()

@@ -1,0 +1,372 @@
+"""From a model to the kernel's numbers: parameter rows, flags, tables."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config import Model, matrix
+from wavesim_sdk.config.vehicle import Aerofoil, Derivatives, Thruster
+from wavesim_sdk.config.world import World
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.kernel import TIMES
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+#: actuator time constants below this are taken as immediate, s
+NO_LAG = 1e-9
+AXES = "XYZKMN"
+MOTIONS = "uvwpqr"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A primitive in numbers: code, half sizes, radius of its enclosing sphere, volume, outer size."""
+
+    code: int
+    half: tuple[float, float, float]
+    reach: float
+    volume: float
+    size: tuple[float, float, float]
+
+
+def shape_of(model: Model) -> Shape:
+    """Geometry of a model."""
+    if model.box is not None:
+        b = model.box
+        half = (b.length / 2, b.width / 2, b.height / 2)
+        return Shape(0, half, math.hypot(*half), b.length * b.width * b.height, (b.length, b.width, b.height))
+    if model.cylinder is not None:
+        c = model.cylinder
+        a = c.length / 2
+        volume = math.pi * c.radius**2 * c.length
+        size = (c.length, 2 * c.radius, 2 * c.radius)
+        return Shape(1, (a, c.radius, c.radius), math.hypot(a, c.radius), volume, size)
+    assert model.sphere is not None
+    d = model.sphere.diameter
+    return Shape(2, (d / 2, d / 2, d / 2), d / 2, math.pi / 6 * d**3, (d, d, d))
+
+
+def skew(v: Any) -> Array:
+    """S(a) with S(a) b = a x b."""
+    return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], dtype=float)
+
+
+def mass_matrices(model: Model) -> tuple[Array, Array]:
+    """(M_RB, M_A) of a model about the origin; M_A as it is given, not made symmetric."""
+    if model.rigid_body is not None:
+        return matrix(model.rigid_body), matrix(model.added_mass)
+    i = model.inertia
+    assert i is not None
+    m, g = model.mass.value, np.array(model.mass.centre)
+    diagonal = [m * k * k for k in i.gyration] if i.gyration else [i.xx, i.yy, i.zz]
+    about_g = np.diag(diagonal) + np.array([[0, i.xy, i.xz], [i.xy, 0, i.yz], [i.xz, i.yz, 0]])
+    s = skew(g)
+    return np.block([[m * np.eye(3), -m * s], [m * s, about_g - m * s @ s]]), matrix(model.added_mass)
+
+
+def free_axes(model: Model) -> list[int]:
+    """Degrees of freedom that move."""
+    return [MOTIONS.index(name) for name in model.active.split()]
+
+
+@dataclass
+class Kind:
+    """What the kernel needs of a model, and how its commands are understood."""
+
+    params: Array  # (PARAM_ROWS,)
+    ints: Any  # (KIND,)
+    tables: list[Array]  # each (2, TABLE_POINTS)
+    limits: Array  # (SLOTS, 2), of commands
+    dead: Array  # (SLOTS,)
+    motor: Array  # (SLOTS, 2)
+    start: Array  # (SLOTS,), s
+    window: Array  # (SLOTS,), s
+    rest: Array  # (SLOTS,), values before any command
+
+
+def kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
+    """A model as numbers for a world, a step and an integrator."""
+    p, ints = np.zeros(r.PARAM_ROWS), np.zeros(r.KIND, np.int64)
+    ints[r.KIND_TABLE :] = -1
+    kind = Kind(
+        p,
+        ints,
+        [],
+        np.zeros((r.SLOTS, 2)),
+        np.zeros(r.SLOTS),
+        np.tile([0.0, 1.0], (r.SLOTS, 1)),
+        np.zeros(r.SLOTS),
+        np.zeros(r.SLOTS),
+        np.zeros(r.SLOTS),
+    )
+    kind.rest[r.SLOT_BUCKET : r.SLOT_BUCKET + r.SWIVELS] = 1.0
+    p[r.A_RATE : r.A_RATE + r.SLOTS] = 1e300
+    for k in range(len(TIMES[integrator])):
+        p[r.A_GAIN + r.SLOTS * k : r.A_GAIN + r.SLOTS * (k + 1)] = 1.0
+    _body(p, model, world)
+    flags = 0
+    if any(_couples(matrix(m)) for m in _matrices(model)) or _couples(mass_matrices(model)[0]):
+        flags |= r.IS_FULL
+    if model.lift is not None:
+        flags |= r.HAS_LIFT
+    flags |= _hull(p, ints, model, world)
+    timing = (step, TIMES[integrator])
+    flags |= _thrusters(kind, model, world, timing)
+    flags |= _fins(kind, model, world, timing)
+    for k, tank in enumerate(model.ballast):
+        flags |= r.HAS_BALLAST
+        p[r.TANK + 3 * k : r.TANK + 3 * k + 3] = tank.position
+        slot = r.SLOT_BALLAST + k
+        kind.limits[slot] = tank.minimum, tank.maximum
+        _lag(kind, slot, 0.0, tank.rate, timing)
+    ints[r.KIND_FLAGS] = flags
+    return kind
+
+
+def _matrices(model: Model) -> list[Any]:
+    return [model.added_mass, model.linear_drag, model.quadratic_drag]
+
+
+def _couples(m: Array) -> bool:
+    """Whether a matrix ties surge, heave, pitch to sway, roll, yaw."""
+    i, j = np.indices((6, 6))
+    return bool(np.abs(m[(i + j) % 2 == 1]).max() > 0.0)
+
+
+def _body(p: Array, model: Model, world: World) -> None:
+    shape = shape_of(model)
+    rigid, added = mass_matrices(model)
+    total = rigid + added
+    p[r.M : r.M + 36] = (0.5 * (total + total.T)).ravel()
+    free = free_axes(model)
+    inverse = np.zeros((6, 6))
+    inverse[np.ix_(free, free)] = np.linalg.inv(total[np.ix_(free, free)])
+    p[r.MINV : r.MINV + 36] = inverse.ravel()
+    for row, m in ((r.DL, model.linear_drag), (r.DQ, model.quadratic_drag), (r.LIFT, model.lift)):
+        p[row : row + 36] = matrix(m).ravel()
+    p[r.GRAVITY] = world.gravity
+    p[r.SHAPE], p[r.REACH] = shape.code, shape.reach
+    p[r.HALF : r.HALF + 3] = shape.half
+    p[r.MARGIN] = shape.half[0] if shape.code == 2 else 0.5 * min(shape.half)
+    if model.restoring is None:
+        volume = model.buoyancy.volume if model.buoyancy else shape.volume
+        p[r.FULL_B] = world.density * world.gravity * volume
+        p[r.RB : r.RB + 3] = model.buoyancy.centre if model.buoyancy else 0.0
+        p[r.WEIGHT] = model.mass.value * world.gravity
+        p[r.WG : r.WG + 3] = p[r.WEIGHT] * np.array(model.mass.centre)
+    for load in model.load:
+        p[r.WEIGHT] += load.mass * world.gravity
+        p[r.WG : r.WG + 3] += load.mass * world.gravity * np.array(load.position)
+
+
+def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
+    flags = 0
+    if model.restoring is not None:
+        flags |= r.HAS_G
+        p[r.G : r.G + 18] = matrix(model.restoring)[:, 2:5].ravel()
+        p[r.G_Z] = model.restoring.z
+    if (c := model.cross_flow) is not None:
+        flags |= r.HAS_STRIPS if c.strips else r.HAS_CROSS
+        ints[r.KIND_STRIPS] = c.strips
+        yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
+        p[r.CROSS : r.CROSS + 5] = c.sway, yaw, c.heave, pitch, 0.5 * c.length
+    if (f := model.surge_friction) is not None:
+        flags |= r.HAS_FRICTION
+        p[r.FRICTION : r.FRICTION + 3] = f.factor, f.residual, f.length / f.viscosity
+    if model.fading_drag is not None:
+        flags |= r.HAS_FADE
+        p[r.FADE : r.FADE + 7] = *model.fading_drag.diagonal, model.fading_drag.fade
+    if (b := model.body_lift) is not None:
+        flags |= r.HAS_WING
+        aspect = b.span**2 / b.area
+        slope = math.pi * aspect / (1.0 + math.sqrt(1.0 + (0.5 * aspect) ** 2))
+        p[r.WING : r.WING + 4] = 0.5 * world.density * b.area, slope, b.drag, 1 / (math.pi * b.efficiency * aspect)
+    if model.coriolis_without:
+        flags |= r.HAS_MUNK
+        elements = ["15", "16", "26", "35", "51", "53", "61", "62"]
+        for name in model.coriolis_without.split():
+            p[r.MUNK + elements.index(name)] = 1.0
+        added = matrix(model.added_mass)
+        p[r.MA_V : r.MA_V + 18] = (0.5 * (added + added.T))[:3].ravel()
+    for m, memory in enumerate(model.memory):
+        flags |= r.HAS_MEMORY
+        p[r.MEM + 6 * m : r.MEM + 6 * m + 6] = *memory.a, *memory.c
+        ints[r.KIND_PORT + 2 * m : r.KIND_PORT + 2 * m + 2] = MOTIONS.index(memory.source), AXES.index(memory.force)
+    ints[r.KIND_MEMORY] = len(model.memory)
+    if model.derivatives is not None:
+        flags |= r.HAS_TERMS
+        terms = named_terms(model.derivatives, world.density)
+        ints[r.KIND_TERMS] = len(terms)
+        for t, (axis, factors, value) in enumerate(terms):
+            o = r.KIND_TERM + 5 * t
+            ints[o] = axis
+            ints[o + 1 : o + 5] = [*factors, *[0] * (4 - len(factors))]
+            p[r.TERM + t] = value
+    return flags
+
+
+#: factors of a named derivative -> place in the basis
+BASIS = {c: 1 + i for i, c in enumerate(MOTIONS)} | {f"a{c}": 7 + i for i, c in enumerate(MOTIONS)}
+_U, _U2, _INVERSE, _DELTA = 13, 14, 15, 16
+BASIS |= {"d": _DELTA, "dr": _DELTA, "d1": _DELTA, "d2": _DELTA + 1, "d3": _DELTA + 2, "d4": _DELTA + 3}
+_FACTOR = re.compile(r"a[uvwpqr]|dr|d[1-4]?|[uvwpqr]")
+
+
+def factors_of(name: str) -> tuple[int, list[str]]:
+    """(axis, factors) of a derivative's name; ValueError says what is wrong with it."""
+    letter, _, rest = name.partition("_")
+    if letter not in AXES or len(letter) != 1 or not rest:
+        raise ValueError(f"'{name}' is no derivative; write a force X Y Z K M N, an underscore and the factors")
+    found: list[str] = []
+    for part in rest.split("_"):
+        at = 0
+        while at < len(part):
+            match = _FACTOR.match(part, at)
+            if match is None:
+                raise ValueError(
+                    f"derivative '{name}': '{part[at:]}' is no factor; allowed are u v w p q r, au .. ar, d, d1 .. d4"
+                )
+            found.append(match[0])
+            at = match.end()
+    if not found or len(found) > 4:
+        raise ValueError(f"derivative '{name}' has {len(found)} factors; 1 to 4 are allowed")
+    return AXES.index(letter), found
+
+
+def named_terms(d: Derivatives, density: float) -> list[tuple[int, list[int], float]]:
+    """(axis, places of the factors in the basis, dimensional coefficient) of each derivative."""
+    terms = []
+    for item in d.derivative:
+        axis, names = factors_of(item.name)
+        value, places = item.value, [BASIS[n] for n in names]
+        if d.system == "prime":
+            motions = [n[-1] for n in names if not n.startswith("d")]
+            value *= 0.5 * density * d.length ** (2 + (axis > 2) + sum(m in "pqr" for m in motions))
+            power = 2 - len(motions)
+            if d.speed > 0.0:
+                value *= d.speed**power
+            elif power < -1 or (power and len(places) == 4):
+                raise ValueError(f"derivative '{item.name}': too many factors for the prime system without `speed`")
+            elif power:
+                places.append({2: _U2, 1: _U, -1: _INVERSE}[power])
+        terms.append((axis, places, value))
+    return terms
+
+
+def _lag(kind: Kind, slot: int, lag: float, rate: float, timing: tuple[float, Sequence[float]]) -> None:
+    step, times = timing
+    for k, part in enumerate(times):
+        kind.params[r.A_GAIN + r.SLOTS * k + slot] = -math.expm1(-part * step / lag) if lag > NO_LAG else 1.0
+    if rate > 0.0:
+        kind.params[r.A_RATE + slot] = rate * step
+
+
+def _thrusters(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[float]]) -> int:
+    p, flags = kind.params, 0
+    kind.ints[r.KIND_THRUSTERS] = len(model.thruster)
+    for k, t in enumerate(model.thruster):
+        direction = np.array(t.direction) / np.linalg.norm(t.direction)
+        p[r.T_H + 6 * k : r.T_H + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
+        p[r.T_D + 3 * k : r.T_D + 3 * k + 3] = direction
+        law = p[r.T_L + r.LAW * k : r.T_L + r.LAW * (k + 1)]
+        flags |= _law(kind, law, k, t, world)
+        law[10], law[11] = float(t.inflow == "total"), 1.0 - t.wake
+        if t.thrust_limit > 0.0:
+            flags |= r.HAS_LAW
+        law[16] = t.thrust_limit or 1e300
+        kind.limits[k] = t.minimum, t.maximum
+        kind.motor[k] = t.motor
+        kind.dead[k], kind.start[k], kind.window[k] = t.dead_band, t.start, t.feedback
+        _lag(kind, k, t.lag, 0.0, timing)
+        if t.swivel is not None:
+            flags |= r.HAS_SWIVEL | r.HAS_LAW
+            slot = r.SLOT_ANGLE + k
+            kind.limits[slot] = t.swivel.minimum, t.swivel.maximum
+            _lag(kind, slot, t.swivel.lag, t.swivel.rate, timing)
+            turned = np.array([-direction[1], direction[0], 0.0])
+            p[r.T_H2 + 6 * k : r.T_H2 + 6 * k + 6] = (*turned, *np.cross(t.position, turned))
+        if t.deflector is not None:
+            flags |= r.HAS_SWIVEL | r.HAS_LAW
+            slot = r.SLOT_BUCKET + k
+            kind.limits[slot] = t.deflector.minimum, t.deflector.maximum
+            _lag(kind, slot, t.deflector.lag, 0.0, timing)
+    if model.allocation is not None:
+        n = len(model.thruster)
+        columns = np.array(model.allocation.rows).reshape(6, n)
+        p[r.T_H : r.T_H + 6 * n] = columns.T.ravel()
+    return flags
+
+
+def _law(kind: Kind, law: Array, k: int, t: Thruster, world: World) -> int:
+    """Rows of a thruster's law; returns its flags."""
+    o = t.open_water
+    if o is None:
+        law[0:3], law[3:6] = t.coefficients, t.reverse or t.coefficients
+        return 0 if t.coefficients == (1.0, 0.0, 0.0) and not t.reverse else r.HAS_LAW
+    d4 = world.density * o.diameter**4
+    share = 1.0 - o.deduction
+    law[1] = law[4] = share * d4 * o.kt[0]
+    law[2] = share * d4 / o.diameter * o.kt[1]
+    q = o.torque_share * d4 * o.diameter
+    law[6] = law[8] = q * o.kq[0]
+    law[7] = q / o.diameter * o.kq[1]
+    flags = r.HAS_LAW | (r.HAS_TORQUE if any(o.kq) else 0)
+    if o.rows:
+        table = np.array(o.rows).reshape(-1, 2)
+        low, high = table[0, 0], table[-1, 0]
+        grid = np.linspace(low, high, r.TABLE_POINTS)
+        kind.ints[r.KIND_TABLE + r.FINS + k] = len(kind.tables)
+        kind.tables.append(np.stack([np.interp(grid, table[:, 0], table[:, 1]), np.zeros(len(grid))]))
+        law[0:6] = 0.0
+        law[12:16] = share * d4, o.diameter, low, (r.TABLE_POINTS - 1) / (high - low)
+        flags |= r.HAS_KT_TABLE
+    return flags
+
+
+def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[float]]) -> int:
+    p, flags = kind.params, 0
+    kind.ints[r.KIND_FINS] = len(model.fin)
+    for k, f in enumerate(model.fin):
+        normal = np.array(f.normal) / np.linalg.norm(f.normal)
+        chord = np.array(f.chord) / np.linalg.norm(f.chord)
+        slot = r.SLOT_FIN + k
+        kind.limits[slot] = -f.limit, f.limit
+        _lag(kind, slot, f.lag, f.rate, timing)
+        if f.law == "linear":
+            flags |= r.HAS_FIN
+            p[r.F_K + k] = 0.5 * world.density * f.area * f.lift_slope
+            p[r.F_H + 6 * k : r.F_H + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
+            p[r.F_W + k] = float(f.inflow)
+            p[r.F_Y + k], p[r.F_Z + k] = f.position[1], f.position[2]
+        elif f.law == "coefficients":
+            flags |= r.HAS_FIN_COEFFICIENTS
+            if f.speed == "plane":
+                p[r.F_S + 3 * k : r.F_S + 3 * k + 3] = np.cross(chord, normal)
+            p[r.F_C1 + 6 * k : r.F_C1 + 6 * k + 6] = f.per_angle
+            p[r.F_C2 + 6 * k : r.F_C2 + 6 * k + 6] = f.per_square
+        else:
+            flags |= r.HAS_AEROFOIL
+            across = normal - (normal @ chord) * chord
+            across /= np.linalg.norm(across)
+            p[r.F_T + 13 * k : r.F_T + 13 * k + 10] = (*f.position, *chord, *across, 0.5 * world.density * f.area)
+            kind.ints[r.KIND_TABLE + k] = len(kind.tables)
+            assert f.aerofoil is not None
+            kind.tables.append(aerofoil_table(f.aerofoil))
+    return flags
+
+
+def aerofoil_table(a: Aerofoil) -> Array:
+    """(CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate."""
+    rows = np.array(a.rows).reshape(-1, 3)
+    alpha = np.linspace(-180.0, 180.0, r.TABLE_POINTS)
+    rad = np.radians(alpha)
+    plate = np.stack([np.sin(2 * rad), 2 * np.sin(rad) ** 2])
+    given = np.stack([np.interp(alpha, rows[:, 0], rows[:, k]) for k in (1, 2)])
+    outside = np.maximum(rows[0, 0] - alpha, alpha - rows[-1, 0])
+    blend = np.clip(outside / 10.0, 0.0, 1.0)
+    return np.asarray(given * (1 - blend) + plate * blend)

@@ -1,0 +1,413 @@
+"""Optional terms of the equation of motion, each adding to the force rows of one block.
+
+Every function walks over the eight lanes with literal offsets; only where a table is read do the lanes
+go one by one.  Sources are named at each term.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba as nb
+
+from wavesim_server.dynamics.lanes import add, at, cell, greater, lesser, put, root, vector, where
+from wavesim_server.dynamics.rows import (
+    A_EFFECT,
+    ABS,
+    AN,
+    BALLASTS,
+    CROSS,
+    DELTA,
+    F_C1,
+    F_C2,
+    F_H,
+    F_K,
+    F_S,
+    F_T,
+    F_W,
+    F_Y,
+    F_Z,
+    FADE,
+    FINS,
+    FRICTION,
+    G_Z,
+    GRAVITY,
+    KIND_PORT,
+    KIND_TABLE,
+    KIND_TERM,
+    LANES,
+    LAW,
+    LEVEL,
+    MA_V,
+    MEM,
+    MU,
+    MUNK,
+    NUR,
+    ONE,
+    PZ,
+    RIGID_ROWS,
+    ROT,
+    SLOT_ANGLE,
+    SLOT_BALLAST,
+    SLOT_BUCKET,
+    SLOT_FIN,
+    SPEED,
+    STATE_ROWS,
+    SWIVELS,
+    T_D,
+    T_H,
+    T_H2,
+    T_L,
+    TABLE_POINTS,
+    TANK,
+    TERM,
+    THRUSTERS,
+    TMP,
+    WING,
+    F,
+    G,
+    K,
+    X,
+)
+
+_njit = nb.njit(cache=True, error_model="numpy")
+
+
+@_njit
+def _wrench(p: Any, row: int, w: Any) -> Any:
+    """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
+    return (
+        at(p, row) * at(w, NUR)
+        + at(p, row + 1) * at(w, NUR + 1)
+        + at(p, row + 2) * at(w, NUR + 2)
+        + at(p, row + 3) * at(w, NUR + 3)
+        + at(p, row + 4) * at(w, NUR + 4)
+        + at(p, row + 5) * at(w, NUR + 5)
+    )
+
+
+@_njit
+def _pull(w: Any, p: Any, row: int, size: Any) -> None:
+    """F += column of the parameters times size."""
+    for i in range(6):
+        add(w, F + i, at(p, row + i) * size)
+
+
+@_njit
+def atan(x: Any) -> Any:
+    """Arc tangent on all lanes (Cephes, Moshier 1989; 2e-16)."""
+    a = abs(x)
+    big, middle = a > 2.414213562373095, a > 0.66
+    top = where(big, -1.0, where(middle, a - 1.0, a))
+    low = where(big, a, where(middle, a + 1.0, 1.0))
+    base = where(big, 1.5707963267948966, where(middle, 0.7853981633974483, 0.0))
+    t = top / low
+    z = t * t
+    n = (-8.750608600031904122785e-1 * z - 1.615753718733365076637e1) * z - 7.500855792314704667340e1
+    n = (n * z - 1.228866684490136173410e2) * z - 6.485021904942025371773e1
+    d = (z + 2.485846490142306297962e1) * z + 1.650270098316988542046e2
+    d = ((d * z + 4.328810604912902668951e2) * z + 4.853903996359136964868e2) * z + 1.945506571482613964425e2
+    y = base + (t * z * (n / d) + t)
+    return where(x < 0.0, -y, y)
+
+
+# ------------------------------------------------------------------ actuators
+
+
+@_njit
+def simple_thrusters(b: Any, p: Any, w: Any, count: int) -> None:
+    """Thrust is the lagged command."""
+    for k in range(count):
+        _pull(w, p, T_H + 6 * k, at(w, AN + k) * at(b, A_EFFECT + k))
+
+
+@_njit
+def _thrust(p: Any, w: Any, k: int) -> Any:
+    """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
+    o, n = T_L + LAW * k, at(w, AN + k)
+    ahead = n > 0.0
+    c1, c2 = where(ahead, at(p, o), at(p, o + 3)), where(ahead, at(p, o + 1), at(p, o + 4))
+    c3 = where(ahead, at(p, o + 2), at(p, o + 5))
+    most = at(p, o + 16)
+    return lesser(greater(c1 * n + abs(n) * (c2 * n + c3 * _advance(p, w, k)), -most), most)
+
+
+@_njit
+def _advance(p: Any, w: Any, k: int) -> Any:
+    """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
+    total = at(p, T_L + LAW * k + 10)
+    along = _wrench(p, T_H + 6 * k, w)
+    return ((1.0 - total) * along + total * at(w, SPEED)) * at(p, T_L + LAW * k + 11)
+
+
+@_njit
+def thrusters(b: Any, p: Any, w: Any, count: int, torque: bool) -> None:
+    """Thrust by the laws, and the torque of propellers."""
+    for k in range(count):
+        effect = at(b, A_EFFECT + k)
+        _pull(w, p, T_H + 6 * k, _thrust(p, w, k) * effect)
+        if torque:
+            o, n = T_L + LAW * k, at(w, AN + k)
+            ahead = n > 0.0
+            q2, q3 = where(ahead, at(p, o + 6), at(p, o + 8)), where(ahead, at(p, o + 7), at(p, o + 9))
+            turn = abs(n) * (q2 * n + q3 * _advance(p, w, k)) * effect
+            for i in range(3):
+                add(w, F + 3 + i, turn * at(p, T_D + 3 * k + i))
+
+
+@_njit
+def table_thrusters(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> None:
+    """rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
+    for k in range(count):
+        table = kind[KIND_TABLE + FINS + k]
+        if table < 0:
+            continue
+        o, n = T_L + LAW * k, at(w, AN + k)
+        put(w, TMP, (_advance(p, w, k) / (n * at(p, o + 13)) - at(p, o + 14)) * at(p, o + 15))
+        for l in range(LANES):
+            place = cell(w, TMP, l)
+            if cell(w, AN + k, l) == 0.0:
+                place = 0.0
+            place = min(max(place, 0.0), TABLE_POINTS - 1.000001)
+            i = int(place)
+            kt = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
+            w[TMP * LANES + l] = kt
+        _pull(w, p, T_H + 6 * k, at(p, o + 12) * at(w, TMP) * n * abs(n) * at(b, A_EFFECT + k))
+
+
+@_njit
+def swivels(b: Any, p: Any, w: Any, count: int) -> None:
+    """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
+    deflector scales the part along the fixed direction."""
+    for k in range(min(count, SWIVELS)):
+        for l in range(LANES):
+            angle = cell(w, AN + SLOT_ANGLE + k, l)
+            w[TMP * LANES + l] = math.cos(angle)
+            w[(TMP + 1) * LANES + l] = math.sin(angle)
+        size = _thrust(p, w, k) * at(b, A_EFFECT + k)
+        _pull(w, p, T_H + 6 * k, size * (at(w, TMP) * at(w, AN + SLOT_BUCKET + k) - 1.0))
+        _pull(w, p, T_H2 + 6 * k, size * at(w, TMP + 1))
+
+
+@_njit
+def fins(b: Any, p: Any, w: Any, count: int) -> None:
+    """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
+    for k in range(count):
+        u, q, r = at(w, NUR), at(w, NUR + 4), at(w, NUR + 5)
+        along = u + q * at(p, F_Z + k) - r * at(p, F_Y + k)
+        wn = _wrench(p, F_H + 6 * k, w) * at(p, F_W + k)
+        lift = at(p, F_K + k) * abs(along) * (along * at(w, AN + SLOT_FIN + k) - wn)
+        _pull(w, p, F_H + 6 * k, lift * at(b, A_EFFECT + THRUSTERS + k))
+
+
+@_njit
+def fin_coefficients(b: Any, p: Any, w: Any, count: int) -> None:
+    """Force and torque per angle and angle^2, times the square of the speed across the span."""
+    for k in range(count):
+        u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+        along = u * at(p, F_S + 3 * k) + v * at(p, F_S + 3 * k + 1) + z * at(p, F_S + 3 * k + 2)
+        angle = at(w, AN + SLOT_FIN + k)
+        size = (u * u + v * v + z * z - along * along) * angle * at(b, A_EFFECT + THRUSTERS + k)
+        _pull(w, p, F_C1 + 6 * k, size)
+        _pull(w, p, F_C2 + 6 * k, size * angle)
+
+
+@_njit
+def aerofoils(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> None:
+    """Lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
+    for k in range(count):
+        table = kind[KIND_TABLE + k]
+        if table < 0:
+            continue
+        o = F_T + 13 * k
+        for l in range(LANES):
+            x, y, z = cell(p, o, l), cell(p, o + 1, l), cell(p, o + 2, l)
+            vp, vq, vr = cell(w, NUR + 3, l), cell(w, NUR + 4, l), cell(w, NUR + 5, l)
+            u = cell(w, NUR, l) + vq * z - vr * y
+            v = cell(w, NUR + 1, l) + vr * x - vp * z
+            h = cell(w, NUR + 2, l) + vp * y - vq * x
+            cx, cy, cz = cell(p, o + 3, l), cell(p, o + 4, l), cell(p, o + 5, l)
+            nx, ny, nz = cell(p, o + 6, l), cell(p, o + 7, l), cell(p, o + 8, l)
+            along, across = u * cx + v * cy + h * cz, u * nx + v * ny + h * nz
+            speed2 = along * along + across * across
+            if speed2 == 0.0:
+                continue
+            attack = cell(w, AN + SLOT_FIN + k, l) - math.atan2(across, along)
+            turns = attack / (2.0 * math.pi)
+            place = (turns - math.floor(turns + 0.5) + 0.5) * (TABLE_POINTS - 1)
+            i = min(int(place), TABLE_POINTS - 2)
+            cl = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
+            cd = tables[table, 1, i] + (place - i) * (tables[table, 1, i + 1] - tables[table, 1, i])
+            size = cell(p, o + 9, l) * math.sqrt(speed2) * cell(b, A_EFFECT + THRUSTERS + k, l)
+            fc = size * (cl * across - cd * along)
+            fn = size * (cl * along - cd * across)
+            fx, fy, fz = fc * cx + fn * nx, fc * cy + fn * ny, fc * cz + fn * nz
+            w[F * LANES + l] += fx
+            w[(F + 1) * LANES + l] += fy
+            w[(F + 2) * LANES + l] += fz
+            w[(F + 3) * LANES + l] += y * fz - z * fy
+            w[(F + 4) * LANES + l] += z * fx - x * fz
+            w[(F + 5) * LANES + l] += x * fy - y * fx
+
+
+@_njit
+def ballast(p: Any, w: Any) -> None:
+    """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
+    for k in range(BALLASTS):
+        weight = at(w, AN + SLOT_BALLAST + k) * at(p, GRAVITY)
+        fx, fy, fz = weight * at(w, ROT + 6), weight * at(w, ROT + 7), weight * at(w, ROT + 8)
+        x, y, z = at(p, TANK + 3 * k), at(p, TANK + 3 * k + 1), at(p, TANK + 3 * k + 2)
+        add(w, F, fx)
+        add(w, F + 1, fy)
+        add(w, F + 2, fz)
+        add(w, F + 3, y * fz - z * fy)
+        add(w, F + 4, z * fx - x * fz)
+        add(w, F + 5, x * fy - y * fx)
+
+
+# ------------------------------------------------------------------ hull
+
+
+@_njit
+def basis(w: Any) -> None:
+    """abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    square = u * u + v * v + z * z
+    speed = root(square)
+    put(w, ONE, vector(1.0))
+    put(w, SPEED, speed)
+    put(w, SPEED + 1, square)
+    put(w, SPEED + 2, 1.0 / greater(speed, 1e-6))
+    for i in range(6):
+        put(w, ABS + i, abs(at(w, NUR + i)))
+    for i in range(FINS):
+        put(w, DELTA + i, at(w, AN + SLOT_FIN + i))
+
+
+@_njit
+def named(p: Any, w: Any, kind: Any, count: int) -> None:
+    """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
+    for t in range(count):
+        o = KIND_TERM + 5 * t
+        factors = at(w, ONE + kind[o + 1]) * at(w, ONE + kind[o + 2]) * at(w, ONE + kind[o + 3])
+        add(w, F + kind[o], at(p, TERM + t) * factors * at(w, ONE + kind[o + 4]))
+
+
+@_njit
+def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
+    """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
+    low, high = v - r * h, v + r * h
+    sign = where(v < 0.0, -1.0, 1.0)
+    turns = abs(r) * h > abs(v)  # the flow changes sides along the hull
+    by = 1.0 / where(turns, r, 1.0)
+    al, ah = abs(low), abs(high)
+    cubes = (ah * ah * ah - al * al * al) / 3.0
+    fourths = 0.25 * (ah * ah * ah * high - al * al * al * low)
+    cube = h * h * h
+    y = where(turns, cubes * by, sign * (2.0 * h * v * v + 2.0 / 3.0 * cube * r * r))
+    n = where(turns, (fourths - v * cubes) * by * by, sign * (4.0 / 3.0) * cube * v * r)
+    return y, n
+
+
+@_njit
+def cross_flow(p: Any, w: Any) -> None:
+    """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
+    h = at(p, CROSS + 4)
+    y, n = _strip_integrals(at(w, NUR + 1), at(w, NUR + 5), h)
+    z, m = _strip_integrals(at(w, NUR + 2), -at(w, NUR + 4), h)
+    add(w, F + 1, -at(p, CROSS) * y)
+    add(w, F + 5, -at(p, CROSS + 1) * n)
+    add(w, F + 2, -at(p, CROSS + 2) * z)
+    add(w, F + 4, at(p, CROSS + 3) * m)
+
+
+@_njit
+def cross_flow_strips(p: Any, w: Any, strips: int) -> None:
+    """The same as a sum over strips, each of width L/(strips - 1), as some codes have it; to compare."""
+    h = at(p, CROSS + 4)
+    dx = 2.0 * h / float(strips - 1)
+    for i in range(strips):
+        x = float(i) * dx - h
+        s, t = at(w, NUR + 1) + x * at(w, NUR + 5), at(w, NUR + 2) - x * at(w, NUR + 4)
+        add(w, F + 1, -at(p, CROSS) * s * abs(s) * dx)
+        add(w, F + 5, -at(p, CROSS + 1) * x * s * abs(s) * dx)
+        add(w, F + 2, -at(p, CROSS + 2) * t * abs(t) * dx)
+        add(w, F + 4, at(p, CROSS + 3) * x * t * abs(t) * dx)
+
+
+@_njit
+def friction(p: Any, w: Any) -> None:
+    """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). Below Rn = 1000
+    the coefficient stays that of 1000, where the line is no longer meant."""
+    u = at(w, NUR)
+    put(w, TMP, greater(abs(u) * at(p, FRICTION + 2), 1000.0))
+    for l in range(LANES):
+        w[TMP * LANES + l] = math.log10(cell(w, TMP, l)) - 2.0
+    lg = at(w, TMP)
+    add(w, F, -at(p, FRICTION) * (0.075 / (lg * lg) + at(p, FRICTION + 1)) * u * abs(u))
+
+
+@_njit
+def fading(p: Any, w: Any) -> None:
+    """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    put(w, TMP, at(p, FADE + 6) * root(u * u + v * v + z * z))
+    for l in range(LANES):
+        w[TMP * LANES + l] = math.exp(-cell(w, TMP, l))
+    for i in range(6):
+        add(w, F + i, -at(p, FADE + i) * at(w, TMP) * at(w, NUR + i))
+
+
+@_njit
+def wing(p: Any, w: Any) -> None:
+    """Lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    plane = root(u * u + z * z)
+    still = plane <= 0.0
+    # atan2(w, u) by the half angle: exact over the whole circle but at u < 0, w = 0
+    attack = where(still, 0.0, 2.0 * atan(z / greater(plane + u, 1e-300)))
+    size = at(p, WING) * (u * u + v * v + z * z)
+    cl = at(p, WING + 1) * attack
+    cd = at(p, WING + 2) + cl * cl * at(p, WING + 3)
+    safe = where(still, 1.0, plane)
+    c, s = where(still, 1.0, u / safe), z / safe
+    add(w, F, size * (s * cl - c * cd))
+    add(w, F + 2, -size * (s * cd + c * cl))
+
+
+@_njit
+def without_munk(p: Any, w: Any) -> None:
+    """Take out single elements of C_A(nu_r), which some published models set to zero."""
+    a1, a2, a3 = _wrench(p, MA_V, w), _wrench(p, MA_V + 6, w), _wrench(p, MA_V + 12, w)
+    u, v, z, q, r = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2), at(w, NUR + 4), at(w, NUR + 5)
+    add(w, F, a2 * r * at(p, MUNK + 1) - a3 * q * at(p, MUNK))
+    add(w, F + 1, -a1 * r * at(p, MUNK + 2))
+    add(w, F + 2, a1 * q * at(p, MUNK + 3))
+    add(w, F + 4, a1 * z * at(p, MUNK + 5) - a3 * u * at(p, MUNK + 4))
+    add(w, F + 5, a2 * u * at(p, MUNK + 6) - a1 * v * at(p, MUNK + 7))
+
+
+@_njit
+def restoring(b: Any, p: Any, w: Any) -> None:
+    """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body."""
+    z = at(w, X + PZ) - at(b, LEVEL) - at(p, G_Z)
+    s, y, c = -at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
+    theta = atan(s / root(greater(1.0 - s * s, 1e-300)))
+    phi = 2.0 * atan(y / greater(root(y * y + c * c) + c, 1e-300))
+    for i in range(6):
+        o = G + 3 * i
+        add(w, F + i, -(at(p, o) * z + at(p, o + 1) * phi + at(p, o + 2) * theta))
+
+
+@_njit
+def memory(p: Any, w: Any, kind: Any, count: int, stage: int) -> None:
+    """Radiation force -mu by systems of third order, mu = c . x, x the companion form driven by nu_r."""
+    for m in range(count):
+        source, target = kind[KIND_PORT + 2 * m], kind[KIND_PORT + 2 * m + 1]
+        k, o = K + STATE_ROWS * stage + RIGID_ROWS + 3 * m, MEM + 6 * m
+        x0, x1, x2 = at(w, X + MU + 3 * m), at(w, X + MU + 3 * m + 1), at(w, X + MU + 3 * m + 2)
+        put(w, k, x1)
+        put(w, k + 1, x2)
+        put(w, k + 2, at(w, NUR + source) - (at(p, o) * x0 + at(p, o + 1) * x1 + at(p, o + 2) * x2))
+        add(w, F + target, -(at(p, o + 3) * x0 + at(p, o + 4) * x1 + at(p, o + 5) * x2))

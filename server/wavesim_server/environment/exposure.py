@@ -1,0 +1,99 @@
+"""What wind and waves need of a model; response amplitude operators from a file; obstacles of a configuration."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.vehicle import Rao
+from wavesim_sdk.config.world import Obstacles, World
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE
+from wavesim_server.environment import weather as w
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def exposure(model: Model, world: World, reach: float, hs: float) -> Array:
+    """The row of :class:`~wavesim_server.environment.weather.Weather` for a body of a model."""
+    e = np.zeros(w.EXPOSURE)
+    e[w.E_HEIGHT_REACH] = reach + 2.0 * hs + 1.0
+    flags = 0
+    if (d := model.wind_drag) is not None:
+        flags |= w.HAS_WIND
+        e[w.E_LAW] = float(d.law == "simple")
+        e[w.E_FRONT : w.E_FORWARD + 1] = d.frontal, d.lateral, d.length, d.height, d.forward
+        e[w.E_PROFILE] = w.profile(world.wind.drag, d.height)
+        e[w.E_C : w.E_C + 5] = d.drag if d.law == "blendermann" else (*d.simple, 0.0, 0.0)
+    if model.wave_filter is not None:
+        flags |= w.HAS_FILTER
+        e[w.E_GAIN : w.E_GAIN + 6] = model.wave_filter.gain
+        e[w.E_DAMPING] = model.wave_filter.damping
+    if model.rao is not None:
+        flags |= w.HAS_RAO
+    e[w.E_FLAGS] = flags
+    return e
+
+
+def rao_table(model: Model, rao: Rao, sea: Array) -> Array:
+    """(headings, components, 6, 2): force per wave amplitude at each component's frequency, real and imaginary.
+
+    The file is a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad, 0 = following sea),
+    ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds).
+    """
+    from scipy.io import loadmat  # only those who use such a file pay for it
+
+    path = Path(model.place.rpartition(":")[0]).parent / rao.file
+    try:
+        vessel = loadmat(str(path), squeeze_me=True, struct_as_record=False)[rao.group]
+        force, headings = vessel.forceRAO, np.atleast_1d(vessel.headings)
+        amplitudes = [np.asarray(a)[..., rao.speed] if np.ndim(a) == 3 else np.asarray(a) for a in force.amp]
+        phases = [np.asarray(a)[..., rao.speed] if np.ndim(a) == 3 else np.asarray(a) for a in force.phase]
+        frequencies = np.atleast_1d(force.w)
+    except OSError as error:
+        raise ConfigError(f"cannot read the RAO file: {error.strerror or error}", str(path)) from None
+    except (KeyError, AttributeError, IndexError, ValueError, NotImplementedError) as error:
+        raise ConfigError(f"the RAO file holds no forceRAO of '{rao.group}': {error}", str(path)) from None
+    # headings run over a full circle; the last repeats the first
+    steps = len(headings) - 1 if math.isclose(headings[-1] - headings[0], 2 * math.pi, rel_tol=1e-6) else len(headings)
+    table = np.zeros((steps, len(sea), 6, 2))
+    for dof in range(6):
+        response = amplitudes[dof] * np.exp(1j * phases[dof])
+        for k in range(steps):
+            for part, values in enumerate((response[:, k].real, response[:, k].imag)):
+                table[k, :, dof, part] = np.interp(sea[:, w.S_W], frequencies, values)
+    return table
+
+
+def obstacles(o: Obstacles) -> Array:
+    """Fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
+    rows: list[Array] = []
+
+    def box(centre: Any, size: Any, heading: float) -> None:
+        g = np.zeros(GEOMETRY)
+        g[0], g[CORE : CORE + 3] = BOX, np.array(size) / 2
+        c, s = math.cos(heading), math.sin(heading)
+        g[POSE : POSE + 3], g[POSE + 3 :] = centre, (c, -s, 0, s, c, 0, 0, 0, 1)
+        rows.append(g)
+
+    for b in o.block:
+        box(b.position, b.size, b.heading)
+    for p in o.pier:
+        g = np.zeros(GEOMETRY)
+        g[0], g[CORE : CORE + 3] = CYLINDER, (p.height / 2, p.radius, p.radius)
+        # the cylinder's axis (x) stands upright
+        g[POSE : POSE + 3], g[POSE + 3 :] = p.position, (0, 0, 1, 0, 1, 0, -1, 0, 0)
+        rows.append(g)
+    for t in o.tunnel:
+        c, s = math.cos(t.heading), math.sin(t.heading)
+        for side in (-1, 1):
+            off = side * (t.width + t.thickness) / 2
+            centre = np.array(t.position) + (-s * off, c * off, 0.0)
+            box(centre, (t.length, t.thickness, t.height + 2 * t.thickness), t.heading)
+            centre = np.array(t.position) + (0.0, 0.0, side * (t.height + t.thickness) / 2)
+            box(centre, (t.length, t.width, t.thickness), t.heading)
+    return np.array(rows).reshape(-1, GEOMETRY)
