@@ -30,6 +30,8 @@ class Boat:
         self.crab = guidance.CrabAngle()
         self.heading = control.Heading(250.0, 700.0, 100.0)
         self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
+        thruster = loaded.model(body.model).thruster[0]
+        self.per_square = thruster.coefficients[1] if thruster.law == "shaft" else 0.0
         self._time = -1.0
 
     def act(self, step: Step, broker: Broker) -> tuple[list[float | None], None]:
@@ -45,7 +47,11 @@ class Boat:
         turn = self.heading.turn(wanted, heading, motion[12])
         turning = max(0.3, math.cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
         thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)
-        return [0.5 * thrust + 0.5 * turn, 0.5 * thrust - 0.5 * turn], None
+        return [self.command(0.5 * thrust + 0.5 * turn), self.command(0.5 * thrust - 0.5 * turn)], None
+
+    def command(self, force: float) -> float:
+        """Command of one thruster for a force in N: the force itself, or the shaft speed that gives it."""
+        return math.copysign(math.sqrt(abs(force) / self.per_square), force) if self.per_square else force
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ class Fin:
     law linear: normal force = 1/2 rho A CL_a abs(u) (u d - w_n), u the water speed along x and w_n the
     speed of the fin along its normal. law coefficients: six forces and torques, each k1 s d + k2 s d^2,
     with s the square of the speed across the span (or of the whole speed). law aerofoil: lift and drag
-    from a table at the local angle of attack."""
+    from a table at the local angle of attack. law derivatives: it only turns; its force is in <derivatives>."""
 
     name: str = text("Name, used in logs.")
     position: Vector = key("Centre of pressure.", "length", (0.0, 0.0, 0.0), count=3)
@@ -174,7 +174,7 @@ class Fin:
         "Direction of the force at a positive angle (made a unit vector).", default=(0.0, 1.0, 0.0), count=3
     )
     chord: Vector = key("Direction from trailing to leading edge at angle 0.", default=(1.0, 0.0, 0.0), count=3)
-    law: str = choice("How the force follows from the angle.", ("linear", "coefficients", "aerofoil"), "linear")
+    law: str = choice("How the force follows from the angle.", ("linear", "coefficients", "aerofoil", "derivatives"), "linear")
     area: float = key("Planform area (linear, aerofoil).", "area", 0.0, low=0.0)
     lift_slope: float = key("Slope of the lift coefficient, 1/rad (linear).", default=0.0, low=0.0)
     per_angle: Vector = key("k1: X Y Z K M N per speed squared and rad.", default=(0.0,) * 6, count=6)
@@ -370,6 +370,7 @@ class Model:
     source: str = text("Where the numbers come from.", "")
     validated: str = text("What the model was compared with, and what not.", "")
     active: str = text("Degrees of freedom that move; the others are frozen at rest.", "u v w p q r")
+    coriolis: bool = flag("no: leave out C(nu) altogether, for models that have it in their derivatives.", True)
     coriolis_without: str = text(
         "Elements of C_A that the model leaves out, as row and column: of 15 16 26 35 51 53 61 62. Some published "
         "models do so instead of damping the Munk moment.",

@@ -25,6 +25,7 @@ from wavesim_server.dynamics.lanes import add, at, cell, greater, lesser, put, r
 from wavesim_server.dynamics.rows import (
     A_CMD,
     A_GAIN,
+    A_JUMP,
     A_NOW,
     A_RATE,
     AN,
@@ -349,21 +350,25 @@ def floating(b: Any, p: Any, w: Any) -> None:
 
 @_njit
 def lag(b: Any, p: Any, w: Any, first: int, last: int, gain: int, part: float) -> None:
-    """Lagged and rate-limited actuators at a part of the step, exactly."""
+    """Lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
     for k in range(first, last):
-        now, rate = at(b, A_NOW + k), at(p, A_RATE + k) * part
-        change = (at(b, A_CMD + k) - now) * at(p, A_GAIN + SLOTS * gain + k)
-        put(w, AN + k, now + lesser(greater(change, -rate), rate))
+        now = at(b, A_NOW + k)
+        change = at(b, A_CMD + k) - now
+        if gain < 0:
+            change = change * at(p, A_JUMP + k)
+        else:
+            rate = at(p, A_RATE + k) * part
+            change = lesser(greater(change * at(p, A_GAIN + SLOTS * gain + k), -rate), rate)
+        put(w, AN + k, now + change)
 
 
 @_njit
 def _actuators(b: Any, p: Any, w: Any, kind: Any, gain: int, part: float) -> None:
-    """Actuators at a part of the step; gain -1 is its start."""
-    part = part if gain >= 0 else 0.0
-    lag(b, p, w, 0, kind[KIND_THRUSTERS], max(gain, 0), part)
-    lag(b, p, w, SLOT_FIN, SLOT_FIN + kind[KIND_FINS], max(gain, 0), part)
+    """All actuators that a kind has."""
+    lag(b, p, w, 0, kind[KIND_THRUSTERS], gain, part)
+    lag(b, p, w, SLOT_FIN, SLOT_FIN + kind[KIND_FINS], gain, part)
     if kind[KIND_FLAGS] & (HAS_SWIVEL | HAS_BALLAST):
-        lag(b, p, w, SLOT_ANGLE, SLOTS, max(gain, 0), part)
+        lag(b, p, w, SLOT_ANGLE, SLOTS, gain, part)
 
 
 @_njit

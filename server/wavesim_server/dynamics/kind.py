@@ -142,7 +142,8 @@ def _body(p: Array, model: Model, world: World) -> None:
     shape = shape_of(model)
     rigid, added = mass_matrices(model)
     total = rigid + added
-    p[r.M : r.M + 36] = (0.5 * (total + total.T)).ravel()
+    if model.coriolis:
+        p[r.M : r.M + 36] = (0.5 * (total + total.T)).ravel()
     free = free_axes(model)
     inverse = np.zeros((6, 6))
     inverse[np.ix_(free, free)] = np.linalg.inv(total[np.ix_(free, free)])
@@ -262,6 +263,7 @@ def _lag(kind: Kind, slot: int, lag: float, rate: float, timing: tuple[float, Se
     step, times = timing
     for k, part in enumerate(times):
         kind.params[r.A_GAIN + r.SLOTS * k + slot] = -math.expm1(-part * step / lag) if lag > NO_LAG else 1.0
+    kind.params[r.A_JUMP + slot] = float(lag <= NO_LAG and rate <= 0.0)
     if rate > 0.0:
         kind.params[r.A_RATE + slot] = rate * step
 
@@ -349,7 +351,7 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
                 p[r.F_S + 3 * k : r.F_S + 3 * k + 3] = np.cross(chord, normal)
             p[r.F_C1 + 6 * k : r.F_C1 + 6 * k + 6] = f.per_angle
             p[r.F_C2 + 6 * k : r.F_C2 + 6 * k + 6] = f.per_square
-        else:
+        elif f.law == "aerofoil":
             flags |= r.HAS_AEROFOIL
             across = normal - (normal @ chord) * chord
             across /= np.linalg.norm(across)

@@ -78,6 +78,7 @@ LAW = 17  # rows of a thruster's law: c1 c2 c3 ahead, astern; torque q2 q3 ahead
 T_L = _p.take(THRUSTERS * LAW)  # speed; 1 - wake; KT table: rho D^4, D, least J, points per J; greatest thrust
 T_D = _p.take(THRUSTERS * 3)  # torque per propeller torque
 A_RATE = _p.take(SLOTS)  # greatest change in a step
+A_JUMP = _p.take(SLOTS)  # 1 for actuators without lag and rate limit: they are there at once
 A_GAIN = _p.take(5 * SLOTS)  # 1 - exp(-c h / T) at the integrator's times c (first: c = 1)
 
 F_H = _p.take(FINS * 6)  # force and torque of unit normal force

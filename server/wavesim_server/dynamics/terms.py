@@ -381,9 +381,9 @@ def without_munk(p: Any, w: Any) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = _wrench(p, MA_V, w), _wrench(p, MA_V + 6, w), _wrench(p, MA_V + 12, w)
     u, v, z, q, r = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2), at(w, NUR + 4), at(w, NUR + 5)
-    add(w, F, a2 * r * at(p, MUNK + 1) - a3 * q * at(p, MUNK))
-    add(w, F + 1, -a1 * r * at(p, MUNK + 2))
-    add(w, F + 2, a1 * q * at(p, MUNK + 3))
+    add(w, F, a3 * q * at(p, MUNK) - a2 * r * at(p, MUNK + 1))
+    add(w, F + 1, a1 * r * at(p, MUNK + 2))
+    add(w, F + 2, -a1 * q * at(p, MUNK + 3))
     add(w, F + 4, a1 * z * at(p, MUNK + 5) - a3 * u * at(p, MUNK + 4))
     add(w, F + 5, a2 * u * at(p, MUNK + 6) - a1 * v * at(p, MUNK + 7))
 
