@@ -250,8 +250,12 @@ class Simulation:
         position: Sequence[float] = (0.0, 0.0, 0.0),
         attitude: Sequence[float] = (0.0, 0.0, 0.0),
         row: int | None = None,
+        variant: Model | None = None,
     ) -> int:
-        """Let a body in: one of the configuration by its name, or a new one of a model. Returns its row."""
+        """Let a body in: one of the configuration by its name, or a new one of a model. Returns its row.
+
+        ``variant`` is a model object instead of a name, one of many in a study (see :mod:`wavesim_server.study`).
+        """
         row = self.row_for(name) if row is None else row
         if row is None:
             raise ValueError(f"all {self.capacity} rows are taken")
@@ -264,9 +268,9 @@ class Simulation:
             position, attitude, mooring = body.position, body.attitude, body.mooring
             transducer = body.transducer or kind.transducer
         else:
-            kind = self.loaded.model(model)
+            kind = variant or self.loaded.model(model)
             transducer = kind.transducer
-        self.fleet.add(row, kind, tuple(position), tuple(attitude), mooring)
+        self.fleet.add(row, kind, tuple(position), tuple(attitude), mooring, variant is not None)
         self.occupants[row] = Occupant(name, kind, transducer, randomness.key(self.seed, name, "timing"))
         self._expose(row, name, kind)
         self._reindex()

@@ -185,3 +185,67 @@ def test_odin_against_its_authors_simulator(config: Callable[..., Loaded], data_
             path += float(np.hypot(wanted[7], wanted[8]))
             error = max(error, float(np.hypot(p[0] - wanted[1], p[1] - wanted[2])))
         assert error < 0.01 * path, (name, error, path)
+
+
+@pytest.mark.parametrize("run", ["a", "b"])
+def test_sookshma_driven_by_recorded_rudder_commands(data_dir: Path, run: str) -> None:
+    """What agrees: the sign and the shape of the yaw rate (correlation above 0.9 with the IMU over 20 s of a rudder
+    that switches between its stops). What does not: its size. The published derivatives are linear; at 35 deg of
+    rudder they turn the model 2 to 4 times as fast as the boat."""
+    import csv
+
+    from wavesim_server.study import replay
+
+    def read(name: str, column: str) -> tuple[Any, Any]:
+        rows = list(csv.DictReader((data_dir / f"sookshma/run-{run}/{name}.csv").open()))
+        return np.array([int(r["t_ns"]) for r in rows]) * 1e-9, np.array([float(r[column]) for r in rows])
+
+    t, rudder = read("mav_rudder_command", "data")
+    at, yaw_rate = read("sookshma_00_imu_data", "wz")
+    # 800 rpm hold about 0.5 m/s in the record: a push of that drag
+    push = [0.5 * 1025.0 * 0.01 * 0.5**2, 0.0, 0.0, 0.0, 0.0, 0.0]
+    track = replay(library()["sookshma"], t - t[0], {8: rudder}, 0.01, velocity=[0.5, 0, 0, 0, 0, 0], push=push, every=0.02)
+    inside = (at - t[0] > 2.0) & (at - t[0] < track[-1, 0])
+    ours = np.interp(at[inside] - t[0], track[:, 0], track[:, 12])
+    assert np.corrcoef(ours, yaw_rate[inside])[0, 1] > 0.9
+    assert 2.0 < ours.std() / yaw_rate[inside].std() < 4.0
+
+
+def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., Loaded], data_dir: Path) -> None:
+    """The fitted fluid memory has the damping of the tables around the periods that matter; in a regular head sea the
+    force is the operator's, in size and in phase."""
+    from scipy.io import loadmat
+
+    from wavesim_sdk.config.vehicle import Rao
+    from wavesim_server.environment import weather
+
+    vessel = loadmat(str(data_dir / "ships/supply.mat"), squeeze_me=True, struct_as_record=False)["vessel"]
+    model = library()["supply"]
+    for memory in model.memory:
+        i = "uvwpqr".index(memory.source)
+        s = 1j * vessel.freqs
+        a, c = memory.a, memory.c
+        h = (c[0] + c[1] * s + c[2] * s * s) / (a[0] + a[1] * s + a[2] * s * s + s**3)
+        band = vessel.freqs > 0.35
+        damping = vessel.B[i, i]
+        assert np.abs(h.real - damping)[band].max() < 0.11 * damping.max(), memory.source
+    place = f"{data_dir / 'ships' / 'x.xml'}:1"
+    model = dataclasses.replace(model, rao=Rao(file="supply.mat"), active="u", place=place)
+    wave = '<waves height="2.83 m" peak="0.6 rad/s" components="1" direction="180 deg"/>'
+    loaded = config(f'<time step="20 ms"/><world>{wave}<bed depth="9000 m"/></world>')
+    sim = Simulation(dataclasses.replace(loaded, models={"supply": model}))
+    row = sim.enter("s", "supply")
+    component = sim.weather.sea[0]
+    heave, angle = [], []
+    for _ in range(1500):
+        sim.advance(1)
+        heave.append(sim.fleet.body(row)[r.ENV + 2])
+        p = sim.fleet.body(row)[:2]
+        t = (sim.tick - 1) * 0.02
+        angle.append(component[weather.S_W] * t - component[weather.S_NORTH] * p[0] + component[weather.S_PHASE])
+    k = int(np.argmin(np.abs(np.degrees(vessel.headings) - 180.0)))
+    size = np.interp(component[weather.S_W], vessel.forceRAO.w, vessel.forceRAO.amp[2][:, k, 0])
+    fit = np.linalg.lstsq(np.stack([np.cos(angle), np.sin(angle)], axis=1), np.array(heave), rcond=None)[0]
+    assert np.hypot(*fit) == pytest.approx(size * component[weather.S_A], rel=0.01)
+    phase = np.interp(component[weather.S_W], vessel.forceRAO.w, vessel.forceRAO.phase[2][:, k, 0])
+    assert math.cos(math.atan2(-fit[1], fit[0]) - phase) > 0.99

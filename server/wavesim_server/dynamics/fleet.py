@@ -109,11 +109,25 @@ class Fleet:
     # -- bodies ------------------------------------------------------------------------------
 
     def add(
-        self, row: int, model: Model, position: tuple[float, ...], attitude: tuple[float, ...], mooring: Mooring | None
+        self,
+        row: int,
+        model: Model,
+        position: tuple[float, ...],
+        attitude: tuple[float, ...],
+        mooring: Mooring | None,
+        variant: bool = False,
     ) -> None:
-        """Put a body at rest into a row."""
-        index, kind = self._kind(model)
-        self._seat(row, index)
+        """Put a body at rest into a row. A ``variant`` is one of many like models of a study: it shares a block with
+        others of the same structure, each lane with its own coefficients."""
+        if variant:
+            kind = kind_of(model, self.world, self.step, self.integrator)
+            index = self._variant_kind(kind)
+            self._seat(row, index)
+            lane = self.slots[row] % r.LANES
+            self.params[index].reshape(r.PARAM_ROWS, r.LANES)[:, lane] = kind.params
+        else:
+            index, kind = self._kind(model)
+            self._seat(row, index)
         b = self.body(row)
         b[r.PX : r.PX + 3] = position
         b[r.QW : r.QW + 4] = frames.quaternion(*attitude)
@@ -179,12 +193,27 @@ class Fleet:
         self.params = np.vstack([self.params, np.repeat(kind.params, r.LANES)])
         return len(self.kinds) - 1
 
-    def _private_kind(self, like: int) -> int:
-        """A private kind of the same structure with a free lane."""
-        for kind in sorted(self._private):
+    def _vacant(self, ints: Any) -> int | None:
+        """A private kind of this structure with a free lane."""
+        for kind in sorted(self._private, reverse=True):
             blocks = np.flatnonzero(self.heads[:, r.BLOCK_KIND] == kind)
-            if np.array_equal(self.kinds[kind], self.kinds[like]) and self._free(int(blocks[0])) is not None:
+            if np.array_equal(self.kinds[kind], ints) and self._free(int(blocks[0])) is not None:
                 return kind
+        return None
+
+    def _variant_kind(self, kind: Kind) -> int:
+        """A private kind for a variant; models with tables do not share."""
+        found = None if kind.tables else self._vacant(kind.ints)
+        if found is None:
+            found = self._new_kind(kind)
+            self._private.add(found)
+        return found
+
+    def _private_kind(self, like: int) -> int:
+        """A private kind of the same structure as another."""
+        found = self._vacant(self.kinds[like])
+        if found is not None:
+            return found
         self.kinds = np.vstack([self.kinds, self.kinds[like]])
         self.params = np.vstack([self.params, self.params[like]])
         self._private.add(len(self.kinds) - 1)

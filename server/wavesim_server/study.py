@@ -1,0 +1,219 @@
+"""Studies without a server: many variants of a model at once, and recorded commands driven through a model.
+
+from wavesim_server.study import batch, varied
+models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)]
+tracks = batch(models, {"propeller": 8.0, "rudder-top": 0.1}, seconds=60.0)
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import math
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.config import Model, library, load
+from wavesim_sdk.config.load import nearest
+from wavesim_sdk.config.plausible import check_model, matrix
+from wavesim_sdk.config.vehicle import Matrix6
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.dynamics import rows as r
+from wavesim_server.simulation import Simulation
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+#: columns of a track
+TRACK = ("time", "north", "east", "down", "roll", "pitch", "yaw", "u", "v", "w", "p", "q", "r")
+_MATRICES = ("added_mass", "linear_drag", "quadratic_drag", "lift")
+
+
+def varied(model: str | Model, **changes: Any) -> Model:
+    """A model with some values changed: ``mass`` and ``volume`` in kg and m3; ``added_mass``, ``linear_drag``,
+    ``quadratic_drag``, ``lift`` as factors or 6x6 arrays; any other attribute of the model as it is."""
+    base = library()[model] if isinstance(model, str) else model
+    values: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name == "mass":
+            values["mass"] = dataclasses.replace(base.mass, value=float(value))
+        elif name == "volume" and base.buoyancy is not None:
+            values["buoyancy"] = dataclasses.replace(base.buoyancy, volume=float(value))
+        elif name in _MATRICES:
+            m = matrix(getattr(base, name)) * value if np.isscalar(value) else np.asarray(value, float)
+            values[name] = Matrix6(rows=tuple(m.ravel()))
+        else:
+            values[name] = value
+    return dataclasses.replace(base, **values)
+
+
+def slot_of(model: Model, name: str) -> int:
+    """Number of an actuator: its name, ``name.angle`` or ``name.deflector`` of a thruster, or the number itself."""
+    if name.isdigit() and int(name) < r.SLOTS:
+        return int(name)
+    slots = {t.name: k for k, t in enumerate(model.thruster)}
+    slots |= {f"{t.name}.angle": r.SLOT_ANGLE + k for k, t in enumerate(model.thruster) if t.swivel}
+    slots |= {f"{t.name}.deflector": r.SLOT_BUCKET + k for k, t in enumerate(model.thruster) if t.deflector}
+    slots |= {f.name: r.SLOT_FIN + k for k, f in enumerate(model.fin)}
+    slots |= {b.name: r.SLOT_BALLAST + k for k, b in enumerate(model.ballast)}
+    if name not in slots:
+        raise ConfigError(f"'{model.name}' has no actuator '{name}'{nearest(name, slots)}")
+    return slots[name]
+
+
+def empty_sea(vehicles: int, step: float, world: str = "") -> Simulation:
+    """A simulation of deep still water; ``world`` is what stands inside <world>, instead of the deep bed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sea.xml"
+        inner = world or '<bed depth="11000 m"/>'
+        path.write_text(
+            f'<wavesim><time step="{step:.9g} s"/><shared vehicles="{vehicles}"/><world>{inner}</world></wavesim>'
+        )
+        return Simulation(load(path))
+
+
+def track_row(sim: Simulation, state: Any) -> Array:
+    """One row of a track (see ``TRACK``) from a row of the state table."""
+    return np.array(
+        [sim.time_ns * 1e-9, *state["p_WB_W"], *frames.euler(state["q_WB"]), *state["v_WB_B"], *state["w_WB_B"]]
+    )
+
+
+def batch(
+    models: Sequence[Model],
+    commands: Mapping[str, float],
+    seconds: float,
+    depth: float = 1000.0,
+    step: float = 0.01,
+    every: float = 1.0,
+    velocity: Sequence[float] | None = None,
+    world: str = "",
+) -> Array:
+    """Run variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
+
+    Models of one structure share the lanes of the kernel. Returns tracks, shape (models, times, len(TRACK)), the
+    first time 0. They do not touch each other: each starts 1 km from the next.
+    """
+    sim = empty_sea(len(models), step, world)
+    for k, model in enumerate(models):
+        check_model(model)
+        row = sim.enter(f"v{k}", position=(1000.0 * k, 0.0, depth), variant=model)
+        values: list[float | None] = [None] * r.SLOTS
+        for name, value in commands.items():
+            values[slot_of(model, name)] = value
+        sim.set_state(row, velocity=velocity)
+        sim.command(row, values)
+    ticks = max(1, round(every / step))
+    rows = [[track_row(sim, s) for s in sim.state()]]
+    while sim.time_ns < seconds * 1e9 - 1:
+        sim.advance(ticks)
+        rows.append([track_row(sim, s) for s in sim.state()])
+    tracks = np.array(rows).transpose(1, 0, 2)
+    tracks[:, :, 1] -= 1000.0 * np.arange(len(models))[:, None]
+    return tracks
+
+
+# ------------------------------------------------------------------ recorded commands
+
+
+def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Array], Array]:
+    """(columns by name and by number, times in s) of a CSV file with a header or of plain columns of numbers.
+
+    The time is the column ``time``, ``t``, ``time_s`` or ``t_ns`` (made to start at 0), or the line's number over
+    ``rate``.
+    """
+    try:
+        lines = [line.strip().rstrip(",").strip() for line in path.read_text().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+    rows = [re.split(r"\s*[,;]\s*|\s+", line) for line in lines if line and not line.startswith("#")]
+    if not rows:
+        raise ConfigError("it is empty", str(path))
+    header: list[str] = []
+    if not all(_is_number(cell) for cell in rows[0]):
+        header = next(csv.reader([lines[0]]))
+        rows = rows[1:]
+    try:
+        data = np.array([[float(cell) for cell in row] for row in rows])
+    except ValueError as error:
+        raise ConfigError(f"it holds something that is no number: {error}", str(path)) from None
+    columns = {str(k + 1): data[:, k] for k in range(data.shape[1])} | dict(zip(header, data.T, strict=False))
+    for name, factor in (("time", 1.0), ("t", 1.0), ("time_s", 1.0), ("t_ns", 1e-9)):
+        if name in columns:
+            return columns, (columns[name] - columns[name][0]) * factor
+    if rate is None:
+        raise ConfigError("it has no column time, t, time_s or t_ns; give --rate, lines per second", str(path))
+    return columns, np.arange(len(data)) / rate
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def parse_map(model: Model, item: str, columns: Mapping[str, Array]) -> tuple[int, Array]:
+    """``actuator=column*factor`` as (slot, values in SI)."""
+    match = re.fullmatch(r"([^=]+)=([^*]+?)(?:\*([-+0-9.eE]+|deg|rpm))?", item)
+    if match is None:
+        raise ConfigError(f"--map {item}: write actuator=column or actuator=column*factor")
+    slot = slot_of(model, match[1].strip())
+    column = match[2].strip()
+    if column not in columns:
+        raise ConfigError(f"--map {item}: there is no column '{column}'{nearest(column, columns)}")
+    factor = {"deg": math.pi / 180, "rpm": 1 / 60}.get(match[3] or "1")
+    return slot, columns[column] * (float(match[3] or 1.0) if factor is None else factor)
+
+
+def replay(
+    model: Model,
+    times: Array,
+    commands: Mapping[int, Array],
+    step: float,
+    position: Sequence[float] = (0.0, 0.0, 0.0),
+    yaw: float = 0.0,
+    velocity: Sequence[float] | None = None,
+    push: Sequence[float] | None = None,
+    every: float = 0.1,
+    world: str = "",
+) -> Array:
+    """Drive a model with recorded commands (slot -> values at ``times``), each held until the next. Returns a track."""
+    sim = empty_sea(1, step, world)
+    row = sim.enter("v", position=tuple(position), attitude=(0.0, 0.0, yaw), variant=model)
+    sim.set_state(row, velocity=velocity)
+    if push is not None:
+        sim.push(row, push[:3], push[3:])
+    track, next_row = [], 0.0
+    order = np.argsort(times, kind="stable")
+    for k, at in enumerate(order):
+        values: list[float | None] = [None] * r.SLOTS
+        for slot, series in commands.items():
+            values[slot] = float(series[at])
+        sim.command(row, values)
+        until = times[order[k + 1]] if k + 1 < len(order) else times[at]
+        while sim.time_ns * 1e-9 < until - 0.5 * step:
+            if sim.time_ns * 1e-9 >= next_row - 1e-9:
+                track.append(track_row(sim, sim.state()[row]))
+                next_row += every
+            sim.advance(1)
+    track.append(track_row(sim, sim.state()[row]))
+    return np.array(track)
+
+
+def compare(track: Array, times: Array, north: Array, east: Array) -> dict[str, float]:
+    """How far a track is from a measured one: horizontal distances in m, at the measured times."""
+    d = np.hypot(np.interp(times, track[:, 0], track[:, 1]) - north, np.interp(times, track[:, 0], track[:, 2]) - east)
+    length = float(np.hypot(np.diff(north), np.diff(east)).sum())
+    return {
+        "points": len(times),
+        "length_m": round(length, 3),
+        "rms_m": round(float(np.sqrt(np.mean(d * d))), 3),
+        "greatest_m": round(float(d.max()), 3),
+        "last_m": round(float(d[-1]), 3),
+    }
