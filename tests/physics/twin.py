@@ -8,7 +8,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model, matrix
-from wavesim_server.dynamics.kind import mass_matrices
+from wavesim_server.dynamics.kind import factors_of, mass_matrices
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -38,25 +38,22 @@ class Twin:
         self.Minv = np.linalg.inv(self.MRB + self.MA)
         self.DL, self.DQ, self.L = matrix(model.linear_drag), matrix(model.quadratic_drag), matrix(model.lift)
         self.W = model.mass.value * gravity
-        assert model.buoyancy is not None
-        self.B = density * gravity * model.buoyancy.volume
-        self.rg, self.rb = np.array(model.mass.centre), np.array(model.buoyancy.centre)
+        self.B = density * gravity * (model.buoyancy.volume if model.buoyancy else 0.0)
+        self.rg = np.array(model.mass.centre)
+        self.rb = np.array(model.buoyancy.centre if model.buoyancy else (0.0, 0.0, 0.0))
+        self.gravity = gravity
+        if model.restoring is not None:
+            self.W = self.B = 0.0
 
     def derivative(self, x: Array) -> Array:
         q, nu = x[3:7], x[7:13]
         R = frames.rotation(q)
         vc = R.T @ self.current
         nu_r = nu - np.concatenate([vc, np.zeros(3)])
-        tau = np.zeros(6)
-        for k, t in enumerate(self.model.thruster):
-            d = np.array(t.direction) / np.linalg.norm(t.direction)
-            r = np.array(t.position)
-            n = self.commands[k]
-            c1, c2, c3 = t.coefficients
-            ua = d @ (nu_r[:3] + np.cross(nu[3:], r))
-            thrust = c1 * n + c2 * n * abs(n) + c3 * abs(n) * ua
-            tau += np.concatenate([d * thrust, np.cross(r, d * thrust)])
+        tau = self.thrusters(nu_r) + self.extra(x, R, nu_r)
         for k, f in enumerate(self.model.fin):
+            if f.law != "linear":
+                continue
             normal, r = np.array(f.normal), np.array(f.position)
             v = nu_r[:3] + np.cross(nu[3:], r)
             inflow = normal @ v if f.inflow else 0.0
@@ -79,6 +76,123 @@ class Twin:
             ]
         )
         return np.concatenate([R @ nu[:3], dq, self.Minv @ tau])
+
+    def thrusters(self, nu_r: Array) -> Array:
+        """Every law, azimuth and deflector, one thruster after the other."""
+        tau = np.zeros(6)
+        for k, t in enumerate(self.model.thruster):
+            d = np.array(t.direction) / np.linalg.norm(t.direction)
+            r = np.array(t.position)
+            n = self.commands[k]
+            c1, c2, c3 = t.coefficients if n > 0 or not t.reverse else t.reverse
+            ua = d @ (nu_r[:3] + np.cross(nu_r[3:], r)) if t.inflow == "along" else np.linalg.norm(nu_r[:3])
+            ua *= 1.0 - t.wake
+            torque = 0.0
+            if t.open_water is None:
+                thrust = c1 * n + c2 * n * abs(n) + c3 * abs(n) * ua
+            else:
+                o = t.open_water
+                j = ua / (n * o.diameter)
+                if o.rows:
+                    table = np.array(o.rows).reshape(-1, 2)
+                    kt, kq = np.interp(j, table[:, 0], table[:, 1]), 0.0
+                else:
+                    kt, kq = (c[0] + (c[1] * j if n > 0 else 0.0) for c in (o.kt, o.kq))
+                    kt, kq = float(kt), float(kq)
+                thrust = (1 - o.deduction) * self.density * o.diameter**4 * kt * n * abs(n)
+                torque = o.torque_share * self.density * o.diameter**5 * kq * n * abs(n)
+            if t.thrust_limit:
+                thrust = max(-t.thrust_limit, min(t.thrust_limit, thrust))
+            f = d * thrust
+            if t.swivel is not None or t.deflector is not None:
+                angle = self.commands[12 + k]
+                along = thrust * np.cos(angle) * (self.commands[16 + k] if t.deflector else 1.0)
+                f = d * along + np.array([-d[1], d[0], 0.0]) * thrust * np.sin(angle)
+            tau += np.concatenate([f, np.cross(r, f) + d * torque])
+        return tau
+
+    def extra(self, x: Array, R: Array, nu_r: Array) -> Array:
+        """The optional terms, each as its source has it."""
+        m, tau = self.model, np.zeros(6)
+        u, v, w, p, q, r = nu_r
+        U = float(np.linalg.norm(nu_r[:3]))
+        if m.restoring is not None:
+            phi, theta, _ = frames.euler(x[3:7])
+            tau -= matrix(m.restoring) @ np.array([0, 0, x[2] - m.restoring.z, phi, theta, 0])
+        for load in m.load:
+            weight = R.T @ np.array([0, 0, load.mass * self.gravity])
+            tau += np.concatenate([weight, np.cross(load.position, weight)])
+        for k, tank in enumerate(m.ballast):
+            weight = R.T @ np.array([0, 0, self.commands[20 + k] * self.gravity])
+            tau += np.concatenate([weight, np.cross(tank.position, weight)])
+        if m.cross_flow is not None:
+            c = m.cross_flow
+            for i, j, sign, linear, turn in ((1, 5, 1.0, c.sway, c.yaw), (2, 4, -1.0, c.heave, c.pitch)):
+                turn = linear if turn < 0 else turn
+                a, b = nu_r[i], sign * nu_r[j]
+                cuts = [-c.length / 2, c.length / 2]
+                if b and abs(a / b) < c.length / 2:
+                    cuts.insert(1, -a / b)
+                for low, high in zip(cuts, cuts[1:], strict=False):
+                    points, weights = np.polynomial.legendre.leggauss(4)
+                    s = low + (points + 1) * (high - low) / 2
+                    f = weights * (high - low) / 2 * (a + b * s) * np.abs(a + b * s)
+                    tau[i] -= linear * f.sum()
+                    tau[j] -= sign * turn * (s * f).sum()
+        if m.surge_friction is not None:
+            c = m.surge_friction
+            rn = max(abs(u) * c.length / c.viscosity, 1000.0)
+            tau[0] -= c.factor * (0.075 / (np.log10(rn) - 2) ** 2 + c.residual) * u * abs(u)
+        if m.fading_drag is not None:
+            tau -= np.array(m.fading_drag.diagonal) * np.exp(-m.fading_drag.fade * U) * nu_r
+        if m.body_lift is not None:
+            c = m.body_lift
+            aspect = c.span**2 / c.area
+            alpha = np.arctan2(w, u)
+            cl = np.pi * aspect / (1 + np.sqrt(1 + (aspect / 2) ** 2)) * alpha
+            cd = c.drag + cl**2 / (np.pi * c.efficiency * aspect)
+            f = 0.5 * self.density * c.area * U**2
+            tau[0] += f * (cl * np.sin(alpha) - cd * np.cos(alpha))
+            tau[2] -= f * (cd * np.sin(alpha) + cl * np.cos(alpha))
+        if m.coriolis_without:
+            C = coriolis(self.MAs, nu_r)
+            for e in m.coriolis_without.split():
+                tau[int(e[0]) - 1] += C[int(e[0]) - 1, int(e[1]) - 1] * nu_r[int(e[1]) - 1]
+        if m.derivatives is not None:
+            d = m.derivatives
+            for item in m.derivatives.derivative:
+                axis, factors = factors_of(item.name)
+                value = item.value
+                speed = d.speed or U
+                for factor in factors:
+                    if factor[0] == "d":
+                        value *= self.commands[8 + (int(factor[1]) - 1 if factor[1:].isdigit() else 0)]
+                        continue
+                    motion = nu_r["uvwpqr".index(factor[-1])]
+                    if d.system == "prime":
+                        motion /= speed / d.length if factor[-1] in "pqr" else speed
+                    value *= abs(motion) if factor[0] == "a" else motion
+                if d.system == "prime":
+                    value *= 0.5 * self.density * d.length ** (2 + (axis > 2)) * speed**2
+                tau[axis] += value
+        for k, f in enumerate(m.fin):
+            angle = self.commands[8 + k]
+            chord = np.array(f.chord) / np.linalg.norm(f.chord)
+            normal = np.array(f.normal) / np.linalg.norm(f.normal)
+            if f.law == "coefficients":
+                span = np.cross(chord, normal)
+                across = U**2 - (nu_r[:3] @ span) ** 2 if f.speed == "plane" else U**2
+                tau += across * (np.array(f.per_angle) * angle + np.array(f.per_square) * angle**2)
+            elif f.law == "aerofoil":
+                local = nu_r[:3] + np.cross(nu_r[3:], f.position)
+                along, over = local @ chord, local @ normal
+                attack = (np.degrees(angle - np.arctan2(over, along)) + 180.0) % 360.0 - 180.0
+                rows = np.array(f.aerofoil.rows).reshape(-1, 3)  # type: ignore[union-attr]
+                cl, cd = (np.interp(attack, rows[:, 0], rows[:, k]) for k in (1, 2))
+                size = 0.5 * self.density * f.area * np.hypot(along, over)
+                force = size * ((cl * over - cd * along) * chord + (cl * along - cd * over) * normal)
+                tau += np.concatenate([force, np.cross(f.position, force)])
+        return tau
 
     def step(self, x: Array, h: float) -> Array:
         k1 = self.derivative(x)

@@ -257,7 +257,7 @@ class Fleet:
         commands, b = self._commands[row], self.body(row)
         kind = commands.kind
         for k, value in enumerate(values[: r.SLOTS]):
-            if value is None:
+            if value is None or not kind.present[k]:
                 continue
             if not math.isfinite(value):
                 raise ValueError(f"actuator {k}: {value} is no command")

@@ -13,8 +13,9 @@ import numpy as np
 from wavesim_sdk.config import Model, matrix
 from wavesim_sdk.config.vehicle import Aerofoil, Derivatives, Thruster
 from wavesim_sdk.config.world import World
+from wavesim_sdk.errors import ConfigError
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kernel import TIMES
+from wavesim_server.dynamics.kernel import DP5, EULER, RK4, TIMES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: actuator time constants below this are taken as immediate, s
@@ -87,6 +88,7 @@ class Kind:
     start: Array  # (SLOTS,), s
     window: Array  # (SLOTS,), s
     rest: Array  # (SLOTS,), values before any command
+    present: Any  # (SLOTS,), which actuators there are
 
 
 def kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
@@ -103,6 +105,7 @@ def kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
         np.zeros(r.SLOTS),
         np.zeros(r.SLOTS),
         np.zeros(r.SLOTS),
+        np.zeros(r.SLOTS, bool),
     )
     kind.rest[r.SLOT_BUCKET : r.SLOT_BUCKET + r.SWIVELS] = 1.0
     p[r.A_RATE : r.A_RATE + r.SLOTS] = 1e300
@@ -125,7 +128,34 @@ def kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
         kind.limits[slot] = tank.minimum, tank.maximum
         _lag(kind, slot, 0.0, tank.rate, timing)
     ints[r.KIND_FLAGS] = flags
+    _check_step(p, model, step, integrator)
     return kind
+
+
+#: greatest abs(lambda) h with which the integrators are stable, with a margin
+STABLE = {EULER: 1.8, RK4: 2.5, DP5: 2.8}
+
+
+def _check_step(p: Array, model: Model, step: float, integrator: int) -> None:
+    """Refuse a step with which the linear motions of a model, at rest or at 2 m/s, would grow without bound."""
+    inverse, stiffness = p[r.MINV : r.MINV + 36].reshape(6, 6), np.zeros((6, 6))
+    stiffness[:, 2:5] = p[r.G : r.G + 18].reshape(6, 3)
+    if model.restoring is None:  # of a floating primitive: waterplane area; of any body: weight above buoyancy
+        shape = shape_of(model)
+        plane = 4.0 * shape.half[0] * shape.half[1]
+        stiffness[2, 2] = p[r.FULL_B] / max(shape.volume, 1e-9) * plane
+        stiffness[3, 3] = stiffness[4, 4] = max(p[r.WG + 2] - p[r.FULL_B] * p[r.RB + 2], 0.0)
+    fading = np.diag(p[r.FADE : r.FADE + 6])
+    dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (r.DL, r.DQ, r.LIFT))
+    fastest = 0.0
+    for drag in (dl + fading, dl + 2.0 * (lift + 2.0 * dq)):
+        system = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ stiffness, -inverse @ drag]])
+        fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
+    if fastest * step > STABLE[integrator]:
+        raise ConfigError(
+            f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms: its fastest motion changes by a "
+            f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * STABLE[integrator] / fastest:.3g} ms"
+        )
 
 
 def _matrices(model: Model) -> list[Any]:
@@ -261,6 +291,7 @@ def named_terms(d: Derivatives, density: float) -> list[tuple[int, list[int], fl
 
 def _lag(kind: Kind, slot: int, lag: float, rate: float, timing: tuple[float, Sequence[float]]) -> None:
     step, times = timing
+    kind.present[slot] = True
     for k, part in enumerate(times):
         kind.params[r.A_GAIN + r.SLOTS * k + slot] = -math.expm1(-part * step / lag) if lag > NO_LAG else 1.0
     kind.params[r.A_JUMP + slot] = float(lag <= NO_LAG and rate <= 0.0)
