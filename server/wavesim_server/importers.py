@@ -125,7 +125,9 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
         return _hilsim(path, data, settings, angles)
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):
         return _uuv(path, data, settings, angles)
-    raise ConfigError("no known kind: a DUNE .ini, a Panisim folder, a hilsim or UUV Simulator YAML is needed", str(path))
+    raise ConfigError(
+        "no known kind: a DUNE .ini, a Panisim folder, a hilsim or UUV Simulator YAML is needed", str(path)
+    )
 
 
 # ------------------------------------------------------------------ DUNE
@@ -327,7 +329,9 @@ def _panisim(folder: Path, settings: dict[str, str], angles: str | None) -> str:
     mass = float(inertia["mass"])
     draft.add("mass", value=f"{mass:g} kg", centre=_text(*geometry["CG"]["position"]) + " m")
     draft.add("inertia", gyration=_text(*geometry["gyration"]) + " m")
-    hydra = next((p for p in (folder / f"{name}_hydra.json", folder.parent / f"{name}_hydra.json") if p.is_file()), None)
+    hydra = next(
+        (p for p in (folder / f"{name}_hydra.json", folder.parent / f"{name}_hydra.json") if p.is_file()), None
+    )
     if hydra is not None:
         data = json.loads(hydra.read_text())
         a, c = np.array(data["A_inf"], float), np.array(data["C"], float)

@@ -23,7 +23,9 @@ REMUS = {"remus100_straight_1000rpm": (0.0, 0.0, 1000.0), "remus100_rudder0.1_10
 OTTER = {"otter_straight_60_60": (60.0, 60.0), "otter_turn_80_60": (80.0, 60.0)}
 
 
-def simulate(config: Callable[..., Loaded], model: Model, world: str, step_ms: float, z: float) -> tuple[Simulation, int]:
+def simulate(
+    config: Callable[..., Loaded], model: Model, world: str, step_ms: float, z: float
+) -> tuple[Simulation, int]:
     """One vehicle of a model, at rest at depth z."""
     loaded = config(f'<time step="{step_ms} ms"/><world {world}><bed depth="9000 m"/></world>')
     sim = Simulation(dataclasses.replace(loaded, models={model.name: model}))
@@ -204,7 +206,9 @@ def test_sookshma_driven_by_recorded_rudder_commands(data_dir: Path, run: str) -
     at, yaw_rate = read("sookshma_00_imu_data", "wz")
     # 800 rpm hold about 0.5 m/s in the record: a push of that drag
     push = [0.5 * 1025.0 * 0.01 * 0.5**2, 0.0, 0.0, 0.0, 0.0, 0.0]
-    track = replay(library()["sookshma"], t - t[0], {8: rudder}, 0.01, velocity=[0.5, 0, 0, 0, 0, 0], push=push, every=0.02)
+    track = replay(
+        library()["sookshma"], t - t[0], {8: rudder}, 0.01, velocity=[0.5, 0, 0, 0, 0, 0], push=push, every=0.02
+    )
     inside = (at - t[0] > 2.0) & (at - t[0] < track[-1, 0])
     ours = np.interp(at[inside] - t[0], track[:, 0], track[:, 12])
     assert np.corrcoef(ours, yaw_rate[inside])[0, 1] > 0.9

@@ -76,9 +76,7 @@ class Pilot:
         coriolis = np.concatenate([np.cross(nu[3:], h[:3]), np.cross(nu[3:], h[3:]) + np.cross(nu[:3], h[:3])])
         lift = 1025 * 9.81 * 0.01121951
         down = R.T @ [0.0, 0.0, 1.0]
-        restoring = np.concatenate(
-            [(lift - 11.5 * 9.81) * down, np.cross([0.0, 0.0, -0.02], lift * down)]
-        )
+        restoring = np.concatenate([(lift - 11.5 * 9.81) * down, np.cross([0.0, 0.0, -0.02], lift * down)])
         tau = self.M @ self.asked + coriolis + (self.DL + self.DQ * np.abs(nu)) @ nu + restoring
         self.sim.command(self.row, list(self.Hplus @ tau))
 
@@ -145,6 +143,10 @@ def test_rovs_reach_the_speed_of_their_algebra() -> None:
     """Four horizontal thrusters ahead: 4 T cos 45 = d u + q u^2."""
     for name, thrust in (("bluerov2", 20.0), ("vita1", 20.0)):
         model = dataclasses.replace(library()[name], active="u")
-        track = batch([model], dict.fromkeys(("front-port", "front-starboard", "rear-port", "rear-starboard"), thrust), 60.0)
+        track = batch(
+            [model], dict.fromkeys(("front-port", "front-starboard", "rear-port", "rear-starboard"), thrust), 60.0
+        )
         force = 4 * thrust * math.sqrt(0.5)
-        assert track[0, -1, 7] == pytest.approx((-4.03 + math.sqrt(4.03**2 + 4 * 18.18 * force)) / (2 * 18.18), rel=1e-5)
+        assert track[0, -1, 7] == pytest.approx(
+            (-4.03 + math.sqrt(4.03**2 + 4 * 18.18 * force)) / (2 * 18.18), rel=1e-5
+        )

@@ -85,7 +85,12 @@ TERMS = {
     "ballast": ("", '<ballast name="t" position="0.5 0.1 0.1 m" minimum="-5 kg" maximum="5 kg"/>'),
     "restoring": (
         "restoring",
-        '<restoring z="99 m">' + "0 " * 14 + "9000 0 -300 0 " + "0 0 0 700 0 0 0 0 -300 0 900 0 " + "0 " * 6 + "</restoring>"
+        '<restoring z="99 m">'
+        + "0 " * 14
+        + "9000 0 -300 0 "
+        + "0 0 0 700 0 0 0 0 -300 0 900 0 "
+        + "0 " * 6
+        + "</restoring>"
         '<load mass="10 kg" position="0.2 0.1 -0.1 m"/>',
     ),
 }
@@ -371,9 +376,12 @@ def test_steps_that_are_unstable_are_refused(config: Callable[..., Loaded]) -> N
 def test_bad_derivatives_are_named() -> None:
     from wavesim_server.dynamics.kind import factors_of
 
-    for name, message in (("Q_u", "no derivative"), ("X_z", "no factor"), ("X_uuuuu", "1 to 4"), ("Y_v_dot", "no factor")):
+    for name, message in (
+        ("Q_u", "no derivative"),
+        ("X_z", "no factor"),
+        ("X_uuuuu", "1 to 4"),
+        ("Y_v_dot", "no factor"),
+    ):
         with pytest.raises(ValueError, match=message):
             factors_of(name)
     assert factors_of("N_uv_ar") == (5, ["u", "v", "ar"])
-
-

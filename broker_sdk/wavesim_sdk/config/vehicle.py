@@ -174,7 +174,9 @@ class Fin:
         "Direction of the force at a positive angle (made a unit vector).", default=(0.0, 1.0, 0.0), count=3
     )
     chord: Vector = key("Direction from trailing to leading edge at angle 0.", default=(1.0, 0.0, 0.0), count=3)
-    law: str = choice("How the force follows from the angle.", ("linear", "coefficients", "aerofoil", "derivatives"), "linear")
+    law: str = choice(
+        "How the force follows from the angle.", ("linear", "coefficients", "aerofoil", "derivatives"), "linear"
+    )
     area: float = key("Planform area (linear, aerofoil).", "area", 0.0, low=0.0)
     lift_slope: float = key("Slope of the lift coefficient, 1/rad (linear).", default=0.0, low=0.0)
     per_angle: Vector = key("k1: X Y Z K M N per speed squared and rad.", default=(0.0,) * 6, count=6)

@@ -46,10 +46,10 @@ PUSH = 0.2  #: part of the overlap that is undone per tick
 SLOP = 1e-4  #: overlap that is left alone, m
 SKIN = 1.0  #: m around a body, see the module
 FRICTION = 0.3
-SWEEPS = 8
+SWEEPS = 24
 NEAR = 0.01  #: points of a side within this of the nearest one bear too, m
-#: a contact: row a, row b (-1 = fixed), point (3), normal from a to b (3), gap, impulse, friction impulse
-C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_RUB, CONTACT = 0, 1, 2, 5, 8, 9, 10, 11
+#: a contact: row a, row b (-1 = fixed), point (3), normal from a to b (3), gap, impulse, friction impulse on b (3)
+C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_RUB, CONTACT = 0, 1, 2, 5, 8, 9, 10, 13
 #: counters of a Bodies tuple
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
 
@@ -234,7 +234,8 @@ def _note(
     c[C_A], c[C_B] = a, b
     c[C_POINT], c[C_POINT + 1], c[C_POINT + 2] = x, y, z
     c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2] = nx, ny, nz
-    c[C_GAP], c[C_IMPULSE], c[C_RUB] = gap, 0.0, 0.0
+    c[C_GAP], c[C_IMPULSE] = gap, 0.0
+    c[C_RUB], c[C_RUB + 1], c[C_RUB + 2] = 0.0, 0.0, 0.0
     return n + 1
 
 
@@ -272,7 +273,7 @@ def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
         for i in range(POINTS if g[0] != shapes.SPHERE else 0):
             shapes.feature(g, i, sign * nx, sign * ny, sign * nz, point)
             gap = sign * (nx * (base[0] - point[0]) + ny * (base[1] - point[1]) + nz * (base[2] - point[2]))
-            if gap > far + NEAR or gap < 0.0:
+            if gap < 0.0 or (gap > far + NEAR and gap - round_ > reach):
                 continue
             # the point bears only where the other body faces it
             px, py, pz = point[0] + sign * nx * gap, point[1] + sign * ny * gap, point[2] + sign * nz * gap
@@ -390,10 +391,39 @@ def _rub(f: Bodies, t: Touch, c: Any) -> None:
     for i in range(3):
         slide[i] -= along * c[C_NORMAL + i]
     speed = math.sqrt(slide[0] ** 2 + slide[1] ** 2 + slide[2] ** 2)
-    left = FRICTION * c[C_IMPULSE] - c[C_RUB]
-    if speed < 1e-9 or left <= 0.0:
+    if speed < 1e-12:
         return
-    c[C_RUB] += _apply(f, t, c, slide[0] / speed, slide[1] / speed, slide[2] / speed, 0.0, 0.0, left, 0.0)
+    for i in range(3):
+        slide[i] /= speed
+    _, ka = _lever(f, a, c, slide[0], slide[1], slide[2], t.levers[0])
+    kb = 0.0
+    if b >= 0:
+        _, kb = _lever(f, b, c, slide[0], slide[1], slide[2], t.levers[1])
+    if ka + kb <= 0.0:
+        return
+    # the sum of a contact's friction stays within the cone
+    total = t.work[20]
+    size = 0.0
+    for i in range(3):
+        total[i] = c[C_RUB + i] + slide[i] * speed / (ka + kb)
+        size += total[i] * total[i]
+    size = math.sqrt(size)
+    share = min(1.0, FRICTION * c[C_IMPULSE] / size) if size > 0.0 else 1.0
+    size = 0.0
+    for i in range(3):
+        change = share * total[i] - c[C_RUB + i]
+        c[C_RUB + i] = share * total[i]
+        slide[i] = change
+        size += change * change
+    size = math.sqrt(size)
+    if size == 0.0:
+        return
+    x, y, z = slide[0] / size, slide[1] / size, slide[2] / size
+    _lever(f, a, c, x, y, z, t.levers[0])
+    _impulse(f, a, t.levers[0], -size)
+    if b >= 0:
+        _lever(f, b, c, x, y, z, t.levers[1])
+        _impulse(f, b, t.levers[1], size)
 
 
 @_njit
