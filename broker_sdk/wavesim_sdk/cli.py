@@ -100,6 +100,33 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 
 
 @click.command()
+@click.argument("vehicle")
+@click.argument("actuator", type=click.IntRange(0, 23))
+@click.argument("fault", type=click.Choice(["stuck", "frozen", "lost", "reduced", "reversed", "none"]))
+@click.argument("amount", type=float, default=0.0)
+@server_option
+def fault(vehicle: str, actuator: int, fault: str, amount: float, server: str) -> None:
+    """Fail an actuator of VEHICLE; `none` repairs it.
+
+    ACTUATOR is its number: thrusters 0..7, fins 8..11, angles 12..15, deflectors 16..19, ballast 20..23. AMOUNT is the
+    time in s for `frozen` and the share that is left for `reduced`.
+    """
+    _send(server, "fault", vehicle=vehicle, actuator=actuator, fault=fault, amount=amount)
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("vehicle")
+@click.argument("force", nargs=3, type=float)
+@click.argument("torque", nargs=-1, type=float)
+@server_option
+def push(vehicle: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
+    """Push VEHICLE with FORCE X Y Z (N) and TORQUE K M N (N m), body axes, until the next push; 0 0 0 ends it."""
+    if len(torque) not in (0, 3):
+        raise click.UsageError("a torque has three numbers")
+    _send(server, "push", vehicle=vehicle, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
+
+
+@click.command()
 @server_option
 @json_option
 def status(server: str, as_json: bool) -> None:
@@ -167,7 +194,7 @@ def commands() -> list[click.Command]:
     from wavesim_sdk.commander import VERBS
 
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in VERBS.items() if verb != "status"]
-    return [*verbs, status, check, mailbox]
+    return [*verbs, fault, push, status, check, mailbox]
 
 
 if __name__ == "__main__":

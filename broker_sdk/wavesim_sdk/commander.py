@@ -35,6 +35,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "shutdown": ("", "end the server"),
 }
 
+#: verbs on one body -> meaning; their arguments are ``vehicle`` and those named here
+BODY_VERBS: dict[str, str] = {
+    "fault": "fail an actuator (`actuator`, `fault`: stuck, frozen, lost, reduced, reversed, none; `amount`: seconds of "
+    "frozen, share left of reduced)",
+    "push": "apply a force (`force`: X Y Z in N, `torque`: K M N in N m, in B) until it is changed",
+    "allocate": "set the thruster allocation matrix (`matrix`: 6 rows of one number per thruster)",
+}
+
 
 def queue_name(server: str) -> str:
     """POSIX name of a server's commander queue."""

@@ -1,4 +1,4 @@
-"""The server's commands: ``serve``, ``trial``, ``log``."""
+"""The server's commands: ``serve``, ``trial``, ``log``, ``compile``; others are in ``cli_vehicles``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.config import load
 from wavesim_server import cache
+from wavesim_server.cli_vehicles import replay_actuators, vehicles
 
 
 def _say(text: str) -> None:
@@ -159,41 +160,16 @@ def trial(
     from wavesim_server.trial import Trial
 
     loaded = load(config)
+    cache.warm(_say)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))
 
 
-@click.command()
-@click.argument("name", required=False)
-@json_option
-def vehicles(name: str | None, as_json: bool) -> None:
-    """List the models of the library, or explain the model NAME with its derived properties."""
-    from wavesim_sdk.config import library
-    from wavesim_sdk.config.load import nearest
-    from wavesim_sdk.errors import ConfigError
-
-    models = library()
-    if name is None:
-        listed = [{"name": m.name, "type": m.type, "title": m.title} for m in models.values()]
-        click.echo(
-            json.dumps(listed, indent=2)
-            if as_json
-            else "\n".join(f"{m['name']:12} {m['type']:11} {m['title']}" for m in listed)
-        )
-        return
-    if name not in models:
-        raise ConfigError(f"there is no model '{name}'{nearest(name, models)}")
-    from wavesim_server.vehicles import describe
-
-    data = describe(models[name])
-    if as_json:
-        click.echo(json.dumps(data, indent=2))
-        return
-    found = data.pop("derived")
-    for key, value in (data | found).items():
-        text = ", ".join(map(str, value)) if isinstance(value, list) else value
-        click.echo(f"{key:20} {'none' if text in ('', None) else text}")
+@click.command("compile")
+def compile_() -> None:
+    """Compile the kernels now, so that nothing waits for it later. Done by itself when it is needed."""
+    cache.warm(_say)
 
 
 def commands() -> list[click.Command]:
-    return [serve, trial, log, vehicles]
+    return [serve, trial, log, vehicles, replay_actuators, compile_]

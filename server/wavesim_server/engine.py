@@ -21,6 +21,7 @@ import posix_ipc
 
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, alive, segment_name
 from wavesim_sdk.attach import semaphore
+from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.config import load
 from wavesim_sdk.tables import RunState
 from wavesim_server.messages import Command, Event
@@ -254,6 +255,9 @@ class Engine:
     def _control(self, number: int, verb: str, argument: Any) -> None:
         text = ""
         ended = self.state is RunState.ENDED
+        if verb in BODY_VERBS:
+            self._on_body(number, verb, *argument)
+            return
         if verb == "shutdown":
             self._shutdown = True
         elif ended and verb != "speed":
@@ -277,6 +281,25 @@ class Engine:
         self._emit(
             Event.REPLY, [number, True, text or f"{self.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s", {}]
         )
+
+    def _on_body(self, number: int, verb: str, name: str, *arguments: Any) -> None:
+        """A verb on one body."""
+        row = next((k for k, o in self.sim.occupants.items() if o.name == name), None)
+        if row is None:
+            present = ", ".join(o.name for o in self.sim.occupants.values())
+            self._emit(Event.REPLY, [number, False, f"'{name}' is not in the simulation; present: {present}", {}])
+            return
+        try:
+            if verb == "fault":
+                self.sim.fail(row, *arguments)
+            elif verb == "push":
+                self.sim.push(row, *arguments)
+            else:
+                self.sim.allocate(row, np.array(arguments[0], float))
+        except ValueError as error:
+            self._emit(Event.REPLY, [number, False, f"{verb} '{name}': {error}", {}])
+            return
+        self._emit(Event.REPLY, [number, True, f"{verb} '{name}' from {self.sim.time_ns * 1e-9:.3f} s on", {}])
 
     def _set_state(self, state: RunState) -> None:
         if state is self.state:

@@ -11,7 +11,6 @@ import pytest
 
 from wavesim_server.dynamics import kernel, terms
 
-
 _A, _I = nb.float64[::1], nb.int64
 
 

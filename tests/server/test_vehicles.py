@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import wavesim
 from wavesim_sdk.config import library
-from wavesim_server.vehicles import derived
+from wavesim_server.vehicles import derived, describe
 
 
 def test_lauv() -> None:
@@ -19,13 +20,100 @@ def test_lauv() -> None:
     assert 2.0 < found["turning_diameter_m"] < 15.0
 
 
-def test_jolner_floats_at_its_draft() -> None:
-    found = derived(library()["jolner"])
-    assert found["draft_m"] == pytest.approx(114.1 / (1025 * 1.65 * 0.695), abs=2e-3)
+def test_a_box_buoy_floats_at_its_draft() -> None:
+    found = derived(library()["box-buoy"])
+    assert found["draft_m"] == pytest.approx(307.5 / 1025, abs=2e-3)
     # heave: (m + a33) and rho g A_wp
-    assert found["heave_period_s"] == pytest.approx(
-        6.2832 * ((114.1 + 312.72) / (1025 * 9.81 * 1.65 * 0.695)) ** 0.5, rel=0.07
+    assert found["natural_periods_s"]["heave"] == pytest.approx(
+        6.2832 * ((307.5 + 230) / (1025 * 9.81)) ** 0.5, rel=0.02
     )
+
+
+def test_periods_of_linear_restoring() -> None:
+    """Jolner's roll, nearly uncoupled: (I_xx + a_44) and G_44."""
+    found = derived(library()["jolner"])["natural_periods_s"]
+    assert found["roll"] == pytest.approx(6.2832 * ((5.1224 + 2.55) / 248.83) ** 0.5, rel=0.1)
+    assert None not in found.values()
+
+
+def test_every_model_has_its_sheet() -> None:
+    for name in ("odin", "otter", "supply", "vita1"):
+        sheet = describe(library()[name])
+        assert sheet["source"] and sheet["validated"]
+        assert 0.5 < sheet["derived"]["full_speed_m_s"] < 10.0
+
+
+def test_drawing(tmp_path: Path) -> None:
+    for name in ("vita1", "buoy", "rexrov2"):
+        out = tmp_path / f"{name}.png"
+        assert wavesim("vehicles", "draw", name, "--out", out).returncode == 0
+        assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and out.stat().st_size > 20_000
+
+
+@pytest.mark.data
+def test_importing(data_dir: Path, tmp_path: Path) -> None:
+    """Each kind of file: what is missing is asked for, and the result can be explained."""
+    cases: list[tuple[str, list[str], list[str], str]] = [
+        ("dune/vsim-models.ini", ["--section", "asv"], ["--set", "added-mass=5 50 50 0.1 0.1 1"], "asv"),
+        (
+            "odin/Odin.yaml",
+            [],
+            ["--set", "size=10.5 3.5 1.4", "--set", "cross-flow-density=1000", "--angles", "deg"],
+            "odin",
+        ),
+        ("sookshma/model", [], ["--angles", "deg"], "sookshma"),
+        ("vehicles/rexrov2_model_params_exact.yaml", [], ["--set", "thrusters=0 0 0 1 0 0 900"], "rexrov2"),
+        (
+            "vehicles/BlueROV.yaml",
+            [],
+            [
+                f"--set={k}"
+                for k in ("mass=11.5", "inertia=0.16 0.16 0.16", "size=0.46 0.34 0.25", "thrusters=0 0 0 1 0 0 90")
+            ],
+            "bluerov",
+        ),
+    ]
+    for file, always, missing, name in cases:
+        refused = wavesim("vehicles", "import", data_dir / file, *always)
+        assert refused.returncode == 2 and "give" in refused.stderr, file
+        for item in missing:
+            key = item.removeprefix("--set=").partition("=")[0]
+            assert item in ("--set", "deg") or key in refused.stderr, (file, item)
+        out = tmp_path / f"{name}.xml"
+        done = wavesim("vehicles", "import", data_dir / file, *always, *missing, "--out", out)
+        assert done.returncode == 0, done.stderr
+        shown = wavesim("vehicles", "explain", name, "--models", out, "--json")
+        assert json.loads(shown.stdout)["name"] == name
+    assert "name one of its models" in wavesim("vehicles", "import", data_dir / "dune/vsim-models.ini").stderr
+    wrong = wavesim("vehicles", "import", data_dir / "dune/bathymetry-apdl.ini", "--section", "x")
+    assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
+
+
+@pytest.mark.data
+def test_replaying_recorded_commands(data_dir: Path, tmp_path: Path) -> None:
+    done = wavesim(
+        "replay-actuators", data_dir / "odin/sea-trial-actuators-1.txt", "--model", "odin", "--rate", "100",
+        "--map", "port=1*0.01", "--map", "starboard=4*0.01", "--map", "port.angle=2*-0.0047124",
+        "--map", "starboard.angle=5*-0.0047124", "--map", "port.deflector=3*0.01", "--map", "starboard.deflector=6*0.01",
+        "--track", data_dir / "reference/odin_sea-trial-actuators-1.csv", "--north", "x", "--east", "y",
+        "--out", tmp_path / "track.csv", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["seconds"] == pytest.approx(58.37, abs=0.02)
+    assert data["comparison"]["length_m"] == pytest.approx(160, abs=5)
+    assert len((tmp_path / "track.csv").read_text().splitlines()) > 500
+    wrong = wavesim(
+        "replay-actuators",
+        data_dir / "odin/sea-trial-actuators-1.txt",
+        "--model",
+        "odin",
+        "--rate",
+        "100",
+        "--map",
+        "prt=1",
+    )
+    assert wrong.returncode == 2 and "did you mean 'port'" in wrong.stderr
 
 
 def test_the_command() -> None:

@@ -99,6 +99,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; allowed are: {', '.join(known)}" if known else ""
 
 
+def models_of(path: Path) -> dict[str, Model]:
+    """The models of a models file, or of a configuration."""
+    root, _ = _parse(path)
+    if root.tag == "wavesim":
+        return _models(_root(root, "wavesim", Config, path).models, path, {})[0]
+    return _models(_root(root, "models", Models, path), path, {})[0]
+
+
 def _parse(path: Path) -> tuple[Any, str]:
     """Parse one XML file with no entities, no DTD and no network."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from wavesim_sdk.commander import VERBS
+from wavesim_sdk.commander import BODY_VERBS, VERBS
 from wavesim_sdk.config.load import nearest
 from wavesim_sdk.tables import RunState
 
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from wavesim_server.network.front import Front
 
 
-def parse(command: dict[str, Any]) -> tuple[str, float | int | None, str]:
+def parse(command: dict[str, Any]) -> tuple[str, Any, str]:
     """(verb, argument, error) of a well-formed command."""
     verb = command["verb"]
+    if verb in BODY_VERBS:
+        return _body_verb(verb, command)
     if verb not in VERBS:
-        return verb, None, f"there is no command '{verb[:40]}'{nearest(verb[:40], VERBS)}"
+        return verb, None, f"there is no command '{verb[:40]}'{nearest(verb[:40], {**VERBS, **BODY_VERBS})}"
     name = VERBS[verb][0]
     if not name:
         return verb, None, ""
@@ -29,6 +31,36 @@ def parse(command: dict[str, Any]) -> tuple[str, float | int | None, str]:
     if verb == "speed" and (value < 0 or value > 1000):
         return verb, None, "speed is 0 (as fast as possible) to 1000"
     return verb, value, ""
+
+
+def _numbers(value: Any, *counts: int) -> bool:
+    """Whether a value is a list of finite numbers of one of these lengths."""
+    return (
+        isinstance(value, list)
+        and len(value) in counts
+        and all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in value)
+    )
+
+
+def _body_verb(verb: str, command: dict[str, Any]) -> tuple[str, Any, str]:
+    """A verb on one body: its arguments as a list, the name first."""
+    name = command.get("vehicle")
+    if not isinstance(name, str):
+        return verb, None, f"'{verb}' needs vehicle=NAME"
+    if verb == "fault":
+        actuator, fault, amount = command.get("actuator"), command.get("fault"), command.get("amount", 0.0)
+        if not isinstance(actuator, int) or not isinstance(fault, str) or not _numbers([amount], 1):
+            return verb, None, "'fault' needs actuator=NUMBER, fault=KIND and, for frozen and reduced, amount=NUMBER"
+        return verb, [name, actuator, fault, float(amount)], ""
+    if verb == "push":
+        force, torque = command.get("force"), command.get("torque", [0.0, 0.0, 0.0])
+        if not _numbers(force, 3) or not _numbers(torque, 3):
+            return verb, None, "'push' needs force=[X, Y, Z] and, if wanted, torque=[K, M, N]"
+        return verb, [name, force, torque], ""
+    matrix = command.get("matrix")
+    if not isinstance(matrix, list) or len(matrix) != 6 or not all(_numbers(row, *range(1, 9)) for row in matrix):
+        return verb, None, "'allocate' needs matrix=[6 rows of one number per thruster]"
+    return verb, [name, matrix], ""
 
 
 def status(front: Front) -> dict[str, Any]:

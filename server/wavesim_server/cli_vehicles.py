@@ -1,0 +1,221 @@
+"""The commands ``vehicles`` and ``replay-actuators``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wavesim_sdk.cli import json_option
+from wavesim_sdk.config import Model, library
+from wavesim_sdk.config.load import nearest
+from wavesim_sdk.errors import ConfigError
+
+
+def known(name: str, models: Path | None = None) -> Model:
+    """A model of the library, or of a models file."""
+    offered = dict(library())
+    if models is not None:
+        offered |= _of_file(models)
+    if name not in offered:
+        raise ConfigError(f"there is no model '{name}'{nearest(name, offered)}")
+    return offered[name]
+
+
+def _of_file(path: Path) -> dict[str, Model]:
+    """Models of a file with a <models> or a <wavesim> root, checked."""
+    from wavesim_sdk.config.load import models_of
+    from wavesim_sdk.config.plausible import check_model
+
+    found = models_of(path)
+    for model in found.values():
+        check_model(model)
+    return found
+
+
+class _Group(click.Group):
+    """``vehicles NAME`` is ``vehicles explain NAME``, ``vehicles`` alone is ``vehicles list``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] != "--help"):
+            args = ["list", *args]
+        elif args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["explain", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Group)
+def vehicles() -> None:
+    """The library of models: `vehicles` lists it, `vehicles NAME` explains one; draw and import."""
+
+
+@vehicles.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the models of the library."""
+    listed = [{"name": m.name, "type": m.type, "title": m.title} for m in library().values()]
+    if as_json:
+        click.echo(json.dumps(listed, indent=2))
+        return
+    for m in listed:
+        click.echo(f"{m['name']:16} {m['type']:11} {m['title']}")
+
+
+models_option = click.option(
+    "--models", type=click.Path(path_type=Path), help="Also look in this models or configuration file."
+)
+
+
+@vehicles.command()
+@click.argument("name")
+@models_option
+@json_option
+def explain(name: str, models: Path | None, as_json: bool) -> None:
+    """Explain the model NAME: its source, what was validated, and its derived properties."""
+    from wavesim_server.vehicles import describe
+
+    data = describe(known(name, models))
+    if as_json:
+        click.echo(json.dumps(data, indent=2))
+        return
+    found = data.pop("derived")
+    for key, value in (data | found).items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {v if v is not None else '-'}" for k, v in value.items())
+        text = ", ".join(map(str, value)) if isinstance(value, list) else value
+        click.echo(f"{key:20} {'none' if text in ('', None) else text}")
+
+
+@vehicles.command()
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path), help="PNG or SVG file; default NAME.png.")
+@models_option
+def draw(name: str, out: Path | None, models: Path | None) -> None:
+    """Draw the model NAME from the side, from above and from ahead, with its actuators."""
+    model = known(name, models)
+    target = out or Path(f"{name}.png")
+    for entry in entry_points(group="wavesim.drawings", name="vehicle"):
+        entry.load()(model, target)
+        click.echo(f"wrote {target}")
+        return
+    raise click.ClickException("drawing needs the package wavesim-viz")
+
+
+@vehicles.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--section", help="Which model of a DUNE .ini file.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="What the file does not say.")
+@click.option("--angles", type=click.Choice(["deg", "rad"]), help="Unit of angles that the file gives without one.")
+@click.option("--out", type=click.Path(path_type=Path), help="Models file to write; default: print it.")
+def import_(file: Path, section: str | None, settings: tuple[str, ...], angles: str | None, out: Path | None) -> None:
+    """Turn a parameter file of another simulator into a models file.
+
+    FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, a hilsim YAML, or a UUV Simulator or
+    MarineGym YAML. What the file does not say is asked for; nothing is guessed.
+    """
+    from wavesim_server.importers import read
+
+    pairs = {}
+    for item in settings:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set {item}: write KEY=VALUE")
+        pairs[key.strip()] = value
+    text = read(file, section, pairs, angles)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    out.write_text(text)
+    _of_file(out)
+    click.echo(f'wrote {out}; use it with <models><include file="{out.name}"/></models>')
+
+
+@click.command("replay-actuators")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--model", required=True, help="Model to drive.")
+@models_option
+@click.option(
+    "--map", "maps", multiple=True, required=True, metavar="ACTUATOR=COLUMN[*FACTOR]",
+    help="Which column commands an actuator (its name, NAME.angle, NAME.deflector or number); COLUMN is a name of the "
+    "header or a number from 1; FACTOR a number, deg or rpm.",
+)  # fmt: skip
+@click.option("--rate", type=click.FloatRange(1e-3), help="Lines per second, of a file without a time column.")
+@click.option("--step", type=click.FloatRange(1e-4, 0.1), default=0.01, show_default=True, help="Time step, s.")
+@click.option("--start", nargs=3, type=float, default=(0.0, 0.0, 0.0), help="North, east, down at the start, m.")
+@click.option("--yaw", type=float, default=0.0, help="Heading at the start, deg.")
+@click.option("--speed", type=float, default=0.0, help="Surge speed at the start, m/s.")
+@click.option("--push", type=float, default=0.0, help="Steady surge force, N (for a model without a propeller).")
+@click.option("--world", default="", help="XML inside <world>: current, wind, waves.")
+@click.option("--track", type=click.Path(path_type=Path), help="Measured track to compare with.")
+@click.option("--north", "north", default="north", show_default=True, help="Its column of north positions.")
+@click.option("--east", "east", default="east", show_default=True, help="Its column of east positions.")
+@click.option("--out", type=click.Path(path_type=Path), help="CSV file for the simulated track.")
+@json_option
+def replay_actuators(
+    file: Path,
+    model: str,
+    models: Path | None,
+    maps: tuple[str, ...],
+    rate: float | None,
+    step: float,
+    start: tuple[float, float, float],
+    yaw: float,
+    speed: float,
+    push: float,
+    world: str,
+    track: Path | None,
+    north: str,
+    east: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Drive a model with actuator commands recorded in FILE; compare with a measured track.
+
+    FILE is a CSV file with a header or plain columns of numbers. Each line holds until the next.
+    """
+    import math
+
+    from wavesim_server import study
+
+    kind = known(model, models)
+    columns, times = study.read_columns(file, rate)
+    commands = dict(study.parse_map(kind, item, columns) for item in maps)
+    result = study.replay(
+        kind,
+        times,
+        commands,
+        step,
+        start,
+        math.radians(yaw),
+        [speed, 0, 0, 0, 0, 0],
+        [push, 0, 0, 0, 0, 0],
+        world=world,
+    )
+    data: dict[str, Any] = {
+        "model": kind.name,
+        "seconds": round(float(result[-1, 0]), 3),
+        "end": {k: round(float(v), 4) for k, v in zip(study.TRACK[1:], result[-1, 1:], strict=True)},
+    }
+    if track is not None:
+        measured, at = study.read_columns(track, rate)
+        for name in (north, east):
+            if name not in measured:
+                raise ConfigError(f"the track has no column '{name}'{nearest(name, measured)}", str(track))
+        data["comparison"] = study.compare(result, at, measured[north], measured[east])
+    if out is not None:
+        with out.open("w", newline="") as target:
+            writer = csv.writer(target)
+            writer.writerow(study.TRACK)
+            writer.writerows([[f"{v:.9g}" for v in row] for row in result])
+    if as_json:
+        click.echo(json.dumps(data, indent=2))
+        return
+    for key, value in data.items():
+        text = ", ".join(f"{k} {v:g}" for k, v in value.items()) if isinstance(value, dict) else value
+        click.echo(f"{key:12} {text}")
+    if out is not None:
+        click.echo(f"wrote {out}")
