@@ -13,9 +13,12 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numba
+from numba.core import config as numba_config
 
+config: Any = numba_config
 _KEPT = 4  #: folders that are kept
 
 
@@ -37,14 +40,14 @@ def choose() -> None:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
         return  # no home: Numba looks for a place itself
-    numba.config.CACHE_DIR = str(folder)
+    config.CACHE_DIR = str(folder)
 
 
 def warm(say: Callable[[str], None]) -> None:
     """Compile the kernels, unless that has been done; ``say`` is told when it takes its time."""
-    if numba.config.DISABLE_JIT:
+    if config.DISABLE_JIT:
         return
-    done = Path(numba.config.CACHE_DIR) / "complete" if numba.config.CACHE_DIR else None
+    done = Path(config.CACHE_DIR) / "complete" if config.CACHE_DIR else None
     if done is not None and done.exists():
         return
     say("compiling the kernels, once: about a minute")

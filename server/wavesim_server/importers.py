@@ -91,7 +91,7 @@ class Draft:
             gaps = "\n  ".join(self.missing)
             raise ConfigError(f"the file does not say all that a model needs; give\n  {gaps}", str(path))
         root = etree.Element("models")
-        model = etree.SubElement(root, "model", name=self.name, source=self.source, **self.attributes)
+        model = etree.SubElement(root, "model", {"name": self.name, "source": self.source, **self.attributes})
         model.extend(self.elements)
         etree.indent(root)
         return etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="utf-8").decode()

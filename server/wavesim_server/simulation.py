@@ -483,7 +483,7 @@ class Simulation:
     def current(self) -> Array:
         """The uniform part of the flow now, drift included."""
         drift = self.weather.state[[weather.W_NORTH, weather.W_EAST]]
-        return tide(self.config.world.current, self.time_ns * 1e-9) + np.array([*drift, 0.0])
+        return np.asarray(tide(self.config.world.current, self.time_ns * 1e-9) + np.array([*drift, 0.0]))
 
     @property
     def faults(self) -> list[str]:

@@ -44,7 +44,8 @@ def varied(model: str | Model, **changes: Any) -> Model:
         elif name == "volume" and base.buoyancy is not None:
             values["buoyancy"] = dataclasses.replace(base.buoyancy, volume=float(value))
         elif name in _MATRICES:
-            m = matrix(getattr(base, name)) * value if np.isscalar(value) else np.asarray(value, float)
+            m = np.asarray(value, float)
+            m = matrix(getattr(base, name)) * m if m.ndim == 0 else m
             values[name] = Matrix6(rows=tuple(m.ravel()))
         else:
             values[name] = value

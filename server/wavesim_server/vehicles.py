@@ -138,7 +138,7 @@ def _driven(model: Model, forward: list[int]) -> dict[str, Any]:
 
 def _settling(model: Model) -> float:
     """Time in s for a vehicle of this size to settle on its speed."""
-    return min(60.0 * max(shape_of(model).size[0], 1.0) ** 0.5 + 60.0, 700.0)
+    return float(min(60.0 * max(shape_of(model).size[0], 1.0) ** 0.5 + 60.0, 700.0))
 
 
 def _ready(model: Model, afloat: bool) -> tuple[Simulation, int]:

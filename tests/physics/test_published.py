@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable
 
@@ -133,7 +134,7 @@ def test_jolners_step_size_study(config: Callable[..., Loaded]) -> None:
             sim.advance(100_000 // step)
             ends.setdefault(integrator, []).append(sim.state()["p_WB_W"][row][:2].copy())
     for tracks, least in ((ends["euler"], 1.7), (ends["rk4"], 4.0)):
-        gaps = [float(np.linalg.norm(b - a)) for a, b in zip(tracks, tracks[1:], strict=False)]
+        gaps = [float(np.linalg.norm(b - a)) for a, b in itertools.pairwise(tracks)]
         assert gaps[1] < gaps[0] / least and gaps[2] < gaps[1] / least
     assert np.linalg.norm(ends["rk4"][-1] - ends["rk4"][-2]) < 1e-4
     assert np.linalg.norm(ends["euler"][-1] - ends["rk4"][-1]) < 0.5

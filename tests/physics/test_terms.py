@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import math
 import os
 import subprocess
@@ -143,7 +144,7 @@ def test_strips_approach_the_integral(config: Callable[..., Loaded]) -> None:
         forces.append(sim.fleet.body(row)[r.U : r.U + 6].copy())
     errors = [np.abs(f - forces[0]).max() for f in forces[1:]]
     assert errors[0] > 1e-6
-    for a, b in zip(errors, errors[1:], strict=False):
+    for a, b in itertools.pairwise(errors):
         assert a / b == pytest.approx(2.0, rel=0.15)
 
 
@@ -207,7 +208,7 @@ def test_order_of_each_integrator(config: Callable[..., Loaded], integrator: str
         sim.advance(round(4000 / ms))
         ends.append(sim.fleet.body(row)[: r.RIGID_ROWS].copy())
     errors = [float(np.abs(e - ends[-1]).max()) for e in ends[:-1]]
-    for a, b in zip(errors, errors[1:], strict=False):
+    for a, b in itertools.pairwise(errors):
         assert math.log2(a / b) == pytest.approx(order, abs=0.4)
 
 

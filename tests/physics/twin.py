@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ class Twin:
     def extra(self, x: Array, R: Array, nu_r: Array) -> Array:
         """The optional terms, each as its source has it."""
         m, tau = self.model, np.zeros(6)
-        u, v, w, p, q, r = nu_r
+        u, w = nu_r[0], nu_r[2]
         U = float(np.linalg.norm(nu_r[:3]))
         if m.restoring is not None:
             phi, theta, _ = frames.euler(x[3:7])
@@ -133,7 +134,7 @@ class Twin:
                 cuts = [-c.length / 2, c.length / 2]
                 if b and abs(a / b) < c.length / 2:
                     cuts.insert(1, -a / b)
-                for low, high in zip(cuts, cuts[1:], strict=False):
+                for low, high in itertools.pairwise(cuts):
                     points, weights = np.polynomial.legendre.leggauss(4)
                     s = low + (points + 1) * (high - low) / 2
                     f = weights * (high - low) / 2 * (a + b * s) * np.abs(a + b * s)

@@ -36,7 +36,7 @@ def _size(model: Model) -> tuple[float, float, float]:
 
 def _hull(axes: Any, model: Model, i: int, j: int) -> None:
     size = _size(model)
-    style = {"facecolor": "#e8eef4", "edgecolor": "#34495e", "linewidth": 1.5, "zorder": 1}
+    style: dict[str, Any] = {"facecolor": "#e8eef4", "edgecolor": "#34495e", "linewidth": 1.5, "zorder": 1}
     if model.sphere is not None:
         axes.add_patch(Circle((0, 0), size[0] / 2, **style))
     elif model.cylinder is not None and i == 1:

@@ -1,7 +1,8 @@
 """Configuration: :func:`load` a file, get typed objects in SI units."""
 
 from wavesim_sdk.config.load import Loaded, library, load
-from wavesim_sdk.config.model import Body, Config, Model, Transducer
+from wavesim_sdk.config.model import Body, Config
 from wavesim_sdk.config.plausible import matrix
+from wavesim_sdk.config.vehicle import Model, Transducer
 
 __all__ = ["Body", "Config", "Loaded", "Model", "Transducer", "library", "load", "matrix"]

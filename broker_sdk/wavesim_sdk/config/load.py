@@ -20,8 +20,9 @@ from lxml import etree
 
 from wavesim_sdk import units
 from wavesim_sdk.config import meaning
-from wavesim_sdk.config.model import Config, Model, Models
+from wavesim_sdk.config.model import Config, Models
 from wavesim_sdk.config.schema import Key, child_elements, keys
+from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 
 MAX_BYTES = 4 * 1024 * 1024

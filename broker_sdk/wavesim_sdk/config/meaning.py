@@ -6,8 +6,9 @@ import ipaddress
 import re
 from pathlib import Path
 
-from wavesim_sdk.config.model import Config, Model, Transducer
+from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.plausible import at, check_model
+from wavesim_sdk.config.vehicle import Model, Transducer
 from wavesim_sdk.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")

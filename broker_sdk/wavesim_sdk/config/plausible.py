@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NoReturn
 
 import numpy as np
@@ -63,10 +64,10 @@ def _masses(model: Model, fail: Any) -> None:
         fail("the added mass has a negative eigenvalue; M_A is given with positive sign here")
     lopsided = np.abs(added - added.T).max() / max(np.abs(added).max(), 1e-300)
     if lopsided > 0.35:
-        i, j = np.unravel_index(np.argmax(np.abs(added - added.T)), (6, 6))
+        a, b = divmod(int(np.argmax(np.abs(added - added.T))), 6)
         fail(
-            f"the added mass is far from symmetric: element {i + 1},{j + 1} is {added[i, j]:g} and {j + 1},{i + 1} is "
-            f"{added[j, i]:g}"
+            f"the added mass is far from symmetric: element {a + 1},{b + 1} is {added[a, b]:g} and {b + 1},{a + 1} is "
+            f"{added[b, a]:g}"
         )
     if (model.inertia is None) == (model.rigid_body is None):
         fail("it needs either <inertia> or <rigid-body>")
@@ -98,8 +99,7 @@ def _drag(model: Model, fail: Any) -> None:
     if not any(terms):
         fail('it has no drag at all; if that is meant, write <linear-drag diagonal="0 0 0 0 0 0"/>')
     for name in ("linear_drag", "quadratic_drag"):
-        m = matrix(getattr(model, name))
-        if np.diag(m).min() < 0.0:
+        if np.diag(matrix(getattr(model, name))).min() < 0.0:
             fail(f"<{name.replace('_', '-')}> has a negative diagonal element; drag is given with positive sign here")
     if model.derivatives is not None:
         d = model.derivatives
@@ -150,7 +150,7 @@ def _thruster(t: Thruster, k: int, fail: Any) -> None:
         fail(f"thruster '{t.name}': `kq` goes with `kt`, not with rows `J KT`")
     if o.rows:
         j = o.rows[::2]
-        if len(o.rows) % 2 or len(j) < 2 or any(b <= a for a, b in zip(j, j[1:], strict=False)):
+        if len(o.rows) % 2 or len(j) < 2 or any(b <= a for a, b in itertools.pairwise(j)):
             fail(f"thruster '{t.name}': <open-water> needs at least two rows `J KT`, ascending in J")
 
 
@@ -167,6 +167,6 @@ def _fin(f: Fin, fail: Any) -> None:
         fail(f"fin '{f.name}': law aerofoil, and only it, needs `area` and an <aerofoil>")
     if f.aerofoil is not None:
         alpha = f.aerofoil.rows[::3]
-        ascending = all(b > a for a, b in zip(alpha, alpha[1:], strict=False))
+        ascending = all(b > a for a, b in itertools.pairwise(alpha))
         if len(f.aerofoil.rows) % 3 or len(alpha) < 3 or not ascending or alpha[0] > 0.0 or alpha[-1] < 0.0:
             fail(f"fin '{f.name}': <aerofoil> needs rows `alpha CL CD`, ascending in alpha, around 0 deg")

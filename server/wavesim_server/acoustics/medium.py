@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numba as nb
 import numpy as np
 
-from wavesim_sdk.config.model import Acoustics, Transducer
+from wavesim_sdk.config.model import Acoustics
+from wavesim_sdk.config.vehicle import Transducer
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome
 
 _njit = nb.njit(cache=True, error_model="numpy")

@@ -14,7 +14,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, config, types
+from numba.core import cgutils, types
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
@@ -79,7 +79,7 @@ _ORDER = {operator.gt: ">", operator.lt: "<", operator.ge: ">=", operator.le: "<
 def _define(function: Any, result: Any, body: Any) -> None:
     """Typing and code of a binary operator on vectors."""
 
-    class Template(ConcreteTemplate):  # type: ignore[misc]
+    class Template(ConcreteTemplate):
         key = function
         cases = [signature(result, *pair) for pair in _MIXED]  # noqa: RUF012
 
@@ -102,7 +102,7 @@ _define(min, VECTOR, lambda builder, a, b: builder.select(builder.fcmp_ordered("
 
 
 def _unary(function: Any, body: Any) -> None:
-    class Template(ConcreteTemplate):  # type: ignore[misc]
+    class Template(ConcreteTemplate):
         key = function
         cases = [signature(VECTOR, VECTOR)]  # noqa: RUF012
 
@@ -175,31 +175,29 @@ def cell(array: Any, row: int, lane: int) -> float:
     return array[row * LANES + lane]
 
 
-if config.DISABLE_JIT:
+at: Any = _load
+put: Any = _store
+where: Any = _select
+root: Any = _sqrt
+vector: Any = _broadcast
+greater: Any = max
+lesser: Any = min
 
-    def at(array: Any, row: int) -> Any:
-        return array[row * LANES : row * LANES + LANES].copy()
+if nb.config.DISABLE_JIT:
 
-    def put(array: Any, row: int, value: Any) -> None:
-        array[row * LANES : row * LANES + LANES] = value
+    def _row(array: Any, row: int) -> Any:
+        return array[row * LANES : row * LANES + LANES]
 
-    def where(mask: Any, a: Any, b: Any) -> Any:
-        return np.where(mask, a, b)
+    at = lambda array, row: _row(array, row).copy()  # noqa: E731
+    root, where = np.sqrt, np.where
+    vector = lambda value: np.full(LANES, value)  # noqa: E731
+    greater = lambda a, b: np.where(b > a, b, a)  # noqa: E731
+    lesser = lambda a, b: np.where(b < a, b, a)  # noqa: E731
 
-    def greater(a: Any, b: Any) -> Any:
-        return np.where(b > a, b, a)
+    def _put(array: Any, row: int, value: Any) -> None:
+        _row(array, row)[:] = value
 
-    def lesser(a: Any, b: Any) -> Any:
-        return np.where(b < a, b, a)
-
-    root: Any = np.sqrt
-
-    def vector(value: float) -> Any:
-        return np.full(LANES, value)
-
-else:
-    at, put, where, root, vector = _load, _store, _select, _sqrt, _broadcast
-    greater, lesser = max, min
+    put = _put
 
 
 @_njit
