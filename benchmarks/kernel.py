@@ -1,61 +1,84 @@
-"""Cost of the dynamics kernel per vehicle and step against fleet size, beside a batched NumPy twin.
+"""Cost of the dynamics kernel per vehicle and step against fleet size: the core model beside the floor of the
+machine's multiply-adds, a fleet of one kind beside a batched NumPy twin, and the whole library mixed.
 
 python benchmarks/kernel.py
 """
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the floor is that of one core
+
 import platform
 import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numba as nb
 import numpy as np
 
-from wavesim_sdk.config import load
+from wavesim_sdk.config import library, load
 from wavesim_server import Simulation
 from wavesim_server.dynamics import kernel
 from wavesim_server.dynamics import rows as r
 
 SIZES = (1, 10, 100, 1000, 10_000)
+#: multiplications and additions of one RK4 step of the core model, counted in kernel.py: per stage 87 kinematics,
+#: 12 force rows, 350 drag, momentum, Coriolis, weight and accelerations; 26 and 26 for each stage's sums; 15 at the end
+CORE_FLOPS = 4 * (87 + 12 + 350 + 26 + 26) + 15
+
+CORE = """<models><model name="core" type="underwater"><cylinder length="2 m" radius="0.2 m"/><mass value="250 kg" centre="0.1 0.02 0.03 m"/>
+<inertia xx="5" yy="80" zz="81" xz="0.5"/><buoyancy volume="0.2439 m3" centre="0.1 0 -0.1 m"/>
+<added-mass>12 1 2 0 1 0.5 1 240 3 -2 1 6 2 3 238 1 -5 2 0 -2 1 3 0 0.2 1 1 -5 0 70 1 0.5 6 2 0.2 1 71</added-mass>
+<linear-drag>8 1 1 0 0 0 1 9 1 0 0 1 1 1 9 0 1 0 0 0 0 3 0 0 0 0 1 0 5 0 0 1 0 0 0 5</linear-drag>
+<quadratic-drag>8 1 1 0 0 0 1 9 1 0 0 1 1 1 9 0 1 0 0 0 0 3 0 0 0 0 1 0 5 0 0 1 0 0 0 5</quadratic-drag></model></models>"""
 
 
-def fleet(n: int) -> Simulation:
-    """n LAUVs on a wide grid, deep, under way."""
+def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
+    """n vehicles on a wide grid, taking the models in turn; AUVs deep and under way, others afloat."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.xml"
         path.write_text(
-            f'<wavesim><shared vehicles="{n}"/><world><current north="0.2 m/s"/><bed depth="9000 m"/></world></wavesim>'
+            f'<wavesim><shared vehicles="{n}"/><world><current north="0.2 m/s"/><bed depth="9000 m"/></world>{extra}</wavesim>'
         )
         sim = Simulation(load(path))
     for k in range(n):
-        row = sim.enter(f"v{k}", "lauv", (50.0 * (k % 100), 50.0 * (k // 100), 500.0), (0.0, 0.0, 0.1 * k))
-        sim.command(row, [8.0, *[None] * 7, 0.05, 0.05, 0.02, 0.02])
+        name = names[k % len(names)]
+        deep = sim.loaded.model(name).type == "underwater"
+        place = (200.0 * (k % 100), 200.0 * (k // 100), 500.0 if deep else 0.0)
+        row = sim.enter(f"v{k}", name, place, (0.0, 0.0, 0.1 * k))
+        sim.command(row, [0.5, 0.5, *[None] * 6, 0.05, 0.05, 0.02, 0.02])
     return sim
 
 
+def step(sim: Simulation) -> None:
+    """One short step of the kernel alone: the work is the same, and nothing flies away."""
+    f = sim.fleet
+    kernel.step_all(f.blocks, f.heads, f.turn, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
+
+
 class NumpyTwin:
-    """The same equations over arrays of all vehicles (n, ...): what one would write first."""
+    """The equations of the LAUV over arrays of all vehicles (n, ...): what one would write first."""
 
     def __init__(self, sim: Simulation, n: int) -> None:
         b = np.stack([sim.fleet.body(k) for k in range(n)])
-        m = lambda row: b[:, row : row + 36].reshape(n, 6, 6).copy()  # noqa: E731
-        self.x = b[:, : r.STATE_ROWS].copy()
-        self.MA, self.Minv, self.DL, self.DQ, self.L = m(r.MA), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
-        self.m, self.W, self.B = b[:, r.MASS, None], b[:, r.WEIGHT, None], b[:, r.FULL_B, None]
-        self.rg, self.rb = b[:, r.RG : r.RG + 3].copy(), b[:, r.RB : r.RB + 3].copy()
-        self.I = b[:, r.IB : r.IB + 9].reshape(n, 3, 3).copy()
-        self.H = b[:, r.T_H : r.T_H + 48].reshape(n, 8, 6).copy()
-        self.c = b[:, r.T_C : r.T_C + 24].reshape(n, 3, 8).copy()
-        self.FH = b[:, r.F_H : r.F_H + 24].reshape(n, 4, 6).copy()
-        self.FK, self.FW = b[:, r.F_K : r.F_K + 4].copy(), b[:, r.F_W : r.F_W + 4].copy()
-        self.FY, self.FZ = b[:, r.F_Y : r.F_Y + 4].copy(), b[:, r.F_Z : r.F_Z + 4].copy()
-        self.cmd, self.a = b[:, r.A_CMD : r.A_CMD + 12].copy(), b[:, r.A_1 : r.A_1 + 12].copy()
-        self.decay, self.rate = b[:, r.A_DECAY : r.A_DECAY + 12].copy(), b[:, r.A_RATE : r.A_RATE + 12].copy()
+        p = np.stack([sim.fleet.coefficients(k) for k in range(n)])
+        m = lambda row: p[:, row : row + 36].reshape(n, 6, 6).copy()  # noqa: E731
+        self.x = b[:, : r.RIGID_ROWS].copy()
+        self.M, self.Minv, self.DL, self.DQ, self.L = m(r.M), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
+        self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_B, None]
+        self.wg, self.rb = p[:, r.WG : r.WG + 3].copy(), p[:, r.RB : r.RB + 3].copy()
+        self.H = p[:, r.T_H : r.T_H + 48].reshape(n, 8, 6).copy()
+        self.FH = p[:, r.F_H : r.F_H + 24].reshape(n, 4, 6).copy()
+        self.FK, self.FW = p[:, r.F_K : r.F_K + 4].copy(), p[:, r.F_W : r.F_W + 4].copy()
+        self.FY, self.FZ = p[:, r.F_Y : r.F_Y + 4].copy(), p[:, r.F_Z : r.F_Z + 4].copy()
+        self.cmd, self.a = b[:, r.A_CMD : r.A_CMD + 12].copy(), b[:, r.A_NOW : r.A_NOW + 12].copy()
+        # times 1 and 1/2 of the step
+        self.gain = [p[:, r.A_GAIN + r.SLOTS * k : r.A_GAIN + r.SLOTS * k + 12].copy() for k in (0, 1)]
+        self.rate = p[:, r.A_RATE : r.A_RATE + 12].copy()
         self.current = np.array([0.2, 0.0, 0.0])
 
     def derivative(self, x: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -69,32 +92,29 @@ class NumpyTwin:
         vc = turn(np.broadcast_to(self.current, v.shape), -1.0)
         nur = np.concatenate([v - vc, w], 1)
         mul = lambda M, y: np.einsum("nij,nj->ni", M, y)  # noqa: E731
-        n = a[:, :8]
-        ua = np.einsum("nki,ni->nk", self.H, nur)
-        thrust = self.c[:, 0] * n + np.abs(n) * (self.c[:, 1] * n + self.c[:, 2] * ua)
-        tau = np.einsum("nki,nk->ni", self.H, thrust)
+        tau = np.einsum("nki,nk->ni", self.H, a[:, :8])
         along = nur[:, :1] + w[:, 1:2] * self.FZ - w[:, 2:3] * self.FY
         wn = np.einsum("nki,ni->nk", self.FH, nur)
         tau += np.einsum("nki,nk->ni", self.FH, self.FK * np.abs(along) * (along * a[:, 8:] - self.FW * wn))
         tau -= mul(self.DL + np.abs(nur[:, 0, None, None]) * self.L, nur) + mul(self.DQ, np.abs(nur) * nur)
-        h = self.m * (v + np.cross(w, self.rg))
-        k = mul(self.I, w) + self.m * np.cross(self.rg, v)
-        tau[:, :3] -= np.cross(w, h)
-        tau[:, 3:] -= np.cross(w, k) + np.cross(v, h)
-        p = mul(self.MA, nur)
-        tau[:, :3] -= np.cross(w, p[:, :3])
-        tau[:, 3:] -= np.cross(w, p[:, 3:]) + np.cross(nur[:, :3], p[:, :3])
-        tau -= mul(self.MA, np.concatenate([np.cross(w, vc), np.zeros_like(w)], 1))
+        h = mul(self.M, nur)
+        tau[:, :3] -= np.cross(w, h[:, :3])
+        tau[:, 3:] -= np.cross(w, h[:, 3:]) + np.cross(nur[:, :3], h[:, :3])
         down = turn(np.broadcast_to([0.0, 0.0, 1.0], v.shape), -1.0)
         tau[:, :3] += (self.W - self.B) * down
-        tau[:, 3:] += np.cross(self.W * self.rg - self.B * self.rb, down)
+        tau[:, 3:] += np.cross(self.wg - self.B * self.rb, down)
         dq = 0.5 * np.concatenate([-np.sum(u * w, 1, keepdims=True), s * w + np.cross(u, w)], 1)
-        return np.concatenate([turn(v, 1.0), dq, mul(self.Minv, tau)], 1)
+        dnu = mul(self.Minv, tau)
+        dnu[:, :3] += np.cross(vc, w)
+        return np.concatenate([turn(v, 1.0), dq, dnu], 1)
 
     def step(self, h: float) -> None:
         a0 = self.a
-        ah = a0 + np.clip((self.cmd - a0) * (1 - self.decay), -self.rate, self.rate)
-        self.a = ah + np.clip((self.cmd - ah) * (1 - self.decay), -self.rate, self.rate)
+        a1, ah = (
+            a0 + np.clip((self.cmd - a0) * g, -self.rate * part, self.rate * part)
+            for g, part in zip(self.gain, (1.0, 0.5), strict=True)
+        )
+        self.a = a1
         x = self.x
         k1 = self.derivative(x, a0)
         k2 = self.derivative(x + h / 2 * k1, ah)
@@ -106,9 +126,9 @@ class NumpyTwin:
 
 
 def best(run: Callable[[], object], repeats: int) -> float:
-    """Least time of five series, in s per run."""
+    """Least time of seven series, in s per run."""
     times = []
-    for _ in range(5):
+    for _ in range(7):
         start = time.perf_counter()
         for _ in range(repeats):
             run()
@@ -116,45 +136,57 @@ def best(run: Callable[[], object], repeats: int) -> float:
     return min(times)
 
 
-def simd() -> str:
-    """Vector instructions in the kernel's machine code: the sign that the lanes are used."""
-    fresh = nb.njit(error_model="numpy")(kernel.derivative.py_func)  # cached code cannot be inspected
-    fresh.compile((nb.float64[::1],))
-    code = next(iter(fresh.inspect_asm().values()))
-    wide, narrow = code.count("ymm") + code.count("zmm"), code.count("xmm")
-    return f"derivative(): {wide} uses of wide registers, {narrow} of narrow ones"
+def peak() -> float:
+    """Multiply-adds of one core: flop/s of a 512 x 512 matrix product in float64."""
+    a = np.random.default_rng(1).random((512, 512))
+    out = np.empty_like(a)
+    return 2 * 512**3 / best(lambda: np.dot(a, a, out=out), 20)
+
+
+def per_vehicle(sim: Simulation, n: int) -> float:
+    """Kernel time per vehicle and step, ns."""
+    return best(lambda: step(sim), max(3, 60_000 // max(n, 8))) / n * 1e9
 
 
 def main() -> None:
     print(f"# {platform.processor() or platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}")
-    print(f"# {simd()}")
+    names = sorted(library())
+    print(f"# mixed: {', '.join(names)}")
     print(
-        "| vehicles | kernel, ns per vehicle-step | NumPy twin | ratio | whole tick (flow, contacts, sound) | twin agrees to |"
+        "| vehicles | core, ns | x floor | LAUV, ns | NumPy twin, ns | ratio | mixed, ns | x NumPy twin | whole tick, ns | twin agrees to |"
     )
-    print("|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for n in SIZES:
-        sim = fleet(n)
+        core = fleet(n, ["core"], CORE)
+        own = per_vehicle(core, n)
+        floor = CORE_FLOPS / peak() * 1e9
+        sim = fleet(n, ["lauv"])
         twin = NumpyTwin(sim, n)
-        h = sim.step_ns * 1e-9
         sim.advance(5)
         for _ in range(5):
-            twin.step(h)
-        state = np.stack([sim.fleet.body(k)[: r.STATE_ROWS] for k in range(n)])
+            twin.step(sim.step_ns * 1e-9)
+        state = np.stack([sim.fleet.body(k)[: r.RIGID_ROWS] for k in range(n)])
         agreement = float(np.abs(state - twin.x).max())
-        # short steps: the work is the same, and nothing flies away
-        ours = best(lambda: kernel.step_all(sim.fleet.blocks, sim.fleet.counts, 1e-6), max(3, 200_000 // max(n, 8)))
-        theirs = best(lambda: twin.step(1e-6), max(2, 2000 // n))
-        tick = best(lambda: sim.advance(10), max(2, 20_000 // n)) / 10
+        ours = per_vehicle(sim, n)
+        theirs = best(lambda: twin.step(1e-6), max(2, 2000 // n)) / n * 1e9
+        tick = best(lambda: sim.advance(10), max(2, 20_000 // n)) / 10 / n * 1e9
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
-        kernel.step_all(sim.fleet.blocks, sim.fleet.counts, 1e-6)
+        step(sim)
         leaked = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
         assert leaked < 2000, f"the tick allocates {leaked} bytes"
+        mixed = per_vehicle(fleet(n, names), n)
         print(
-            f"| {n} | {ours / n * 1e9:.0f} | {theirs / n * 1e9:.0f} | {theirs / ours:.0f} | {tick / n * 1e9:.0f} ns | {agreement:.0e} |"
+            f"| {n} | {own:.0f} | {own / floor:.1f} | {ours:.0f} | {theirs:.0f} | {theirs / ours:.0f} | {mixed:.0f} | "
+            f"{theirs / mixed:.0f} | {tick:.0f} | {agreement:.0e} |"
         )
         sys.stdout.flush()
+    costs: dict[str, float] = {name: per_vehicle(fleet(96, [name]), 96) for name in names}
+    print(
+        "# by model, 96 vehicles, ns: "
+        + ", ".join(f"{k} {v:.0f}" for k, v in sorted(costs.items(), key=lambda i: i[1]))
+    )
 
 
 if __name__ == "__main__":

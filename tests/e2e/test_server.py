@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.conftest import Server
+from tests.conftest import Server, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.commander import Commander
@@ -28,6 +28,27 @@ FLEET = """<time step="4 ms"/><network keepalive_period="100 ms" keepalive_timeo
 @pytest.fixture
 def server(config: Callable[..., Loaded], serve: Callable[..., Server]) -> Server:
     return serve(config(FLEET).path, "--speed", "1")
+
+
+def test_faults_and_pushes_on_command(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+    """By the commands that a user types."""
+    fleet = '<fleet><vehicle name="boat" model="jolner" position="50 0 0 m"/></fleet>'
+    server = serve(config(f'<time step="4 ms"/><world><bed depth="200 m"/></world>{fleet}').path, "--speed", "0")
+    pushed = wavesim("push", "boat", "100", "0", "0", "0", "0", "20", "-s", server.name)
+    assert pushed.returncode == 0 and "push 'boat'" in pushed.stdout
+    wrong = wavesim("push", "bota", "1", "0", "0", "-s", server.name)
+    assert wrong.returncode == 4 and "present: boat" in wrong.stderr
+    assert wavesim("fault", "boat", "12", "lost", "-s", server.name).returncode == 4, "an angle makes no force"
+    assert wavesim("fault", "boat", "1", "stuck", "-s", server.name).returncode == 0
+    assert wavesim("fault", "boat", "1", "broken", "-s", server.name).returncode == 2
+    server.send("step", ticks=1250)
+    server.wait(lambda s: s["tick"] == 1250)
+    state = SharedState(server.name).snapshot().state[0]
+    assert state["v_WB_B"][0] > 0.3 and state["w_WB_B"][2] > 0.05
+    with Commander(server.name) as commander:
+        assert "matrix" in commander.send("allocate", vehicle="boat", matrix=[[1.0]]).text
+        assert commander.send("allocate", vehicle="boat", matrix=[[1.0, 1.0], *[[0.0, 0.0]] * 5]).ok
+        assert not commander.send("fault", vehicle="boat", actuator="x", fault="lost").ok
 
 
 def test_the_commander(server: Server) -> None:
@@ -86,7 +107,7 @@ def test_clients_talk_while_the_simulation_is_stopped(server: Server) -> None:
         limit = time.monotonic() + 20
         while time.monotonic() < limit:
             state = broker.poll(1.0)[-1].state
-            if state.motion is not None and state.motion[7] > 0.3:
+            if state.motion is not None and state.motion[7] > 0.3 and state.actuation[1] > 39.7:
                 break
         assert state.motion is not None and state.motion[7] > 0.3, "the command given while stopped moves the boat"
         assert state.actuation[:2] == pytest.approx([40.0, 40.0], rel=1e-2)

@@ -86,8 +86,8 @@ class Swivel:
     """Turns the thrust in the body's x-y plane: an azimuth drive or a jet's nozzle. Its command is the
     angle in rad, positive from x towards y, in slot 12 + number of the thruster (the first four)."""
 
-    minimum: float = key("Least angle.", "angle", -3.141592653589793)
-    maximum: float = key("Greatest angle.", "angle", 3.141592653589793)
+    minimum: float = key("Least angle.", "angle", -3.141592653589793, low=-3.1415927, high=3.1415927)
+    maximum: float = key("Greatest angle.", "angle", 3.141592653589793, low=-3.1415927, high=3.1415927)
     lag: float = key("Time constant of the first-order lag.", "time", 0.0, low=0.0)
     rate: float = key("Greatest angular rate; 0 = unlimited.", "angular rate", 0.0, low=0.0)
 

@@ -12,6 +12,7 @@ import math
 import numba as nb
 
 _njit = nb.njit(cache=True, error_model="numpy")
+BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes
 
 
 @_njit
@@ -86,10 +87,10 @@ def submerged(
         return 1.0, 0.0, 0.0, 0.0
     if d >= reach:
         return 0.0, 0.0, 0.0, 0.0
-    if shape == 0.0:
+    if shape == BOX:
         volume, mx, my, mz = box(h0, h1, h2, nx, ny, nz, d)
         whole = 8.0 * h0 * h1 * h2
-    elif shape == 1.0:
+    elif shape == CYLINDER:
         volume, mx, my, mz = cylinder(h0, h1, nx, ny, nz, d)
         whole = 2.0 * math.pi * h1 * h1 * h0
     else:

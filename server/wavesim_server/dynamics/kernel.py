@@ -90,6 +90,7 @@ from wavesim_server.dynamics.rows import (
     SLOT_FIN,
     SLOTS,
     STATE_ROWS,
+    TMP,
     WATER,
     WEIGHT,
     WG,
@@ -101,6 +102,7 @@ from wavesim_server.dynamics.rows import (
 )
 
 _njit = nb.njit(cache=True, error_model="numpy")
+_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 EULER, RK4, DP5 = 0, 1, 2
 #: times of the integrators' stages as parts of the step; the first is 1, see A_GAIN
@@ -123,7 +125,7 @@ _SUM[DP5] = 35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84
 _TIME[DP5], _GAIN[DP5, 1:] = (0.0, 0.2, 0.3, 0.8, 8 / 9, 1.0), (1, 2, 3, 4, 0)
 
 
-@_njit
+@_inline
 def _row(a: Any, row: int, x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> Any:
     """One row of a 6x6 matrix times a vector."""
     return (
@@ -136,13 +138,13 @@ def _row(a: Any, row: int, x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any)
     )
 
 
-@_njit
+@_inline
 def _row3(a: Any, row: int, x0: Any, x1: Any, x2: Any) -> Any:
     """Every second element of one row of a 6x6 matrix times three numbers."""
     return at(a, row) * x0 + at(a, row + 2) * x1 + at(a, row + 4) * x2
 
 
-@_njit
+@_inline
 def _drag3(p: Any, i: int, j: int, x: Any, y: Any, z: Any) -> Any:
     """The part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
     o, s = DL + 6 * i + j, DQ + 6 * i + j
@@ -153,7 +155,7 @@ def _drag3(p: Any, i: int, j: int, x: Any, y: Any, z: Any) -> Any:
     )
 
 
-@_njit
+@_inline
 def kinematics(b: Any, w: Any, k: int) -> None:
     """Rotation, velocity through the water, and the derivative of position and attitude into row k."""
     q0, q1, q2, q3 = at(w, X + QW), at(w, X + QX), at(w, X + QY), at(w, X + QZ)
@@ -200,7 +202,7 @@ def body_lift(p: Any, w: Any) -> None:
         put(w, F + i, at(w, F + i) - (abs(u) * _row(p, LIFT + 6 * i, u, v, z, a, q, r)))
 
 
-@_njit
+@_inline
 def _coriolis_and_weight(
     p: Any, w: Any, hx: Any, hy: Any, hz: Any, kx: Any, ky: Any, kz: Any
 ) -> tuple[Any, Any, Any, Any, Any, Any]:
@@ -223,7 +225,7 @@ def _coriolis_and_weight(
     )
 
 
-@_njit
+@_inline
 def _turn_of_current(w: Any) -> tuple[Any, Any, Any]:
     """[v_c x w]: how the current turns in B."""
     a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
@@ -300,7 +302,7 @@ def mooring(b: Any, w: Any, k: int) -> None:
         add(w, F + i, pull * (at(w, ROT + i) * dx + at(w, ROT + 3 + i) * dy + at(w, ROT + 6 + i) * dz))
 
 
-@_njit
+@_inline
 def submerged(p: Any, w: Any) -> None:
     """Buoyancy of bodies that are under water in this whole step."""
     put(w, FB, at(p, FULL_B))
@@ -314,41 +316,79 @@ def floating(b: Any, p: Any, w: Any) -> None:
     """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre.
 
     On a slope the buoyancy stands upright on the water plane (the pressure gradient of a long wave)."""
-    for l in range(LANES):
-        full, z = cell(p, FULL_B, l), cell(w, X + PZ, l) - cell(b, LEVEL, l)
-        r31, r32, r33 = cell(w, ROT + 6, l), cell(w, ROT + 7, l), cell(w, ROT + 8, l)
-        sx, sy = -cell(b, SLOPE, l), -cell(b, SLOPE + 1, l)
-        s = 1.0 / math.sqrt(1.0 + sx * sx + sy * sy)
-        nx = s * (r31 + sx * cell(w, ROT, l) + sy * cell(w, ROT + 3, l))
-        ny = s * (r32 + sx * cell(w, ROT + 1, l) + sy * cell(w, ROT + 4, l))
-        nz = s * (r33 + sx * cell(w, ROT + 2, l) + sy * cell(w, ROT + 5, l))
-        fraction, mx, my, mz = hydrostatics.submerged(
-            cell(p, SHAPE, l),
-            cell(p, HALF, l),
-            cell(p, HALF + 1, l),
-            cell(p, HALF + 2, l),
-            cell(p, REACH, l),
-            nx,
-            ny,
-            nz,
-            -z * s,
-        )
-        up = full * fraction
-        cx, cy, cz = cell(p, RB, l) + mx, cell(p, RB + 1, l) + my, cell(p, RB + 2, l) + mz
-        w[FB * LANES + l] = up
-        w[CB * LANES + l] = cx
-        w[(CB + 1) * LANES + l] = cy
-        w[(CB + 2) * LANES + l] = cz
-        tx, ty, tz = up * (r31 - nx), up * (r32 - ny), up * (r33 - nz)
-        w[F * LANES + l] += tx
-        w[(F + 1) * LANES + l] += ty
-        w[(F + 2) * LANES + l] += tz
-        w[(F + 3) * LANES + l] += cy * tz - cz * ty
-        w[(F + 4) * LANES + l] += cz * tx - cx * tz
-        w[(F + 5) * LANES + l] += cx * ty - cy * tx
+    z = at(w, X + PZ) - at(b, LEVEL)
+    r31, r32, r33 = at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
+    sx, sy = -at(b, SLOPE), -at(b, SLOPE + 1)
+    s = 1.0 / root(1.0 + sx * sx + sy * sy)
+    nx = s * (r31 + sx * at(w, ROT) + sy * at(w, ROT + 3))
+    ny = s * (r32 + sx * at(w, ROT + 1) + sy * at(w, ROT + 4))
+    nz = s * (r33 + sx * at(w, ROT + 2) + sy * at(w, ROT + 5))
+    put(w, TMP, nx)
+    put(w, TMP + 1, ny)
+    put(w, TMP + 2, nz)
+    put(w, TMP + 3, -z * s)
+    if cell(p, SHAPE, 0) == hydrostatics.SPHERE:
+        radius = at(p, HALF)
+        d = lesser(greater(-z * s, -radius), radius)
+        cap = radius - d
+        square = radius * radius - d * d
+        volume = (math.pi / 3.0) * cap * cap * (3.0 * radius - cap)
+        moment = (0.25 * math.pi) * square * square / greater(volume, 1e-300)
+        put(w, FB, at(p, FULL_B) * volume / ((4.0 / 3.0 * math.pi) * radius * radius * radius))
+        put(w, CB, at(p, RB) + moment * nx)
+        put(w, CB + 1, at(p, RB + 1) + moment * ny)
+        put(w, CB + 2, at(p, RB + 2) + moment * nz)
+    elif cell(p, SHAPE, 0) == hydrostatics.BOX and _is_upright(b, p, w):
+        _upright_box(p, w)
+    else:
+        for l in range(LANES):
+            fraction, mx, my, mz = hydrostatics.submerged(
+                cell(p, SHAPE, l), cell(p, HALF, l), cell(p, HALF + 1, l), cell(p, HALF + 2, l), cell(p, REACH, l),
+                cell(w, TMP, l), cell(w, TMP + 1, l), cell(w, TMP + 2, l), cell(w, TMP + 3, l),
+            )  # fmt: skip
+            w[FB * LANES + l] = cell(p, FULL_B, l) * fraction
+            w[CB * LANES + l] = cell(p, RB, l) + mx
+            w[(CB + 1) * LANES + l] = cell(p, RB + 1, l) + my
+            w[(CB + 2) * LANES + l] = cell(p, RB + 2, l) + mz
+    up, cx, cy, cz = at(w, FB), at(w, CB), at(w, CB + 1), at(w, CB + 2)
+    tx, ty, tz = up * (r31 - nx), up * (r32 - ny), up * (r33 - nz)
+    add(w, F, tx)
+    add(w, F + 1, ty)
+    add(w, F + 2, tz)
+    add(w, F + 3, cy * tz - cz * ty)
+    add(w, F + 4, cz * tx - cx * tz)
+    add(w, F + 5, cx * ty - cy * tx)
 
 
 @_njit
+def _is_upright(b: Any, p: Any, w: Any) -> bool:
+    """Whether the water plane cuts only the four upright edges of every box of a block."""
+    for l in range(LANES):
+        if cell(b, PRESENT, l) != 0.0:
+            tilt = abs(cell(w, TMP, l)) * cell(p, HALF, l) + abs(cell(w, TMP + 1, l)) * cell(p, HALF + 1, l)
+            if not tilt + abs(cell(w, TMP + 3, l)) < abs(cell(w, TMP + 2, l)) * cell(p, HALF + 2, l):
+                return False
+    return True
+
+
+@_inline
+def _upright_box(p: Any, w: Any) -> None:
+    """Submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
+    hx, hy, hz = at(p, HALF), at(p, HALF + 1), at(p, HALF + 2)
+    nz = at(w, TMP + 2)
+    nz = where(abs(nz) < 1e-9, 1.0, nz)  # lanes without a body
+    level, tx, ty = at(w, TMP + 3) / nz, at(w, TMP) / nz, at(w, TMP + 1) / nz
+    side = where(nz > 0.0, 1.0, -1.0)
+    height = hz - side * level
+    share = 1.0 / height
+    square = level * level + (tx * tx * hx * hx + ty * ty * hy * hy) / 3.0
+    put(w, FB, at(p, FULL_B) * height / (2.0 * hz))
+    put(w, CB, at(p, RB) + side * tx * hx * hx / 3.0 * share)
+    put(w, CB + 1, at(p, RB + 1) + side * ty * hy * hy / 3.0 * share)
+    put(w, CB + 2, at(p, RB + 2) + side * 0.5 * (hz * hz - square) * share)
+
+
+@_inline
 def lag(b: Any, p: Any, w: Any, first: int, last: int, gain: int, part: float) -> None:
     """Lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
     for k in range(first, last):
@@ -362,7 +402,7 @@ def lag(b: Any, p: Any, w: Any, first: int, last: int, gain: int, part: float) -
         put(w, AN + k, now + change)
 
 
-@_njit
+@_inline
 def _actuators(b: Any, p: Any, w: Any, kind: Any, gain: int, part: float) -> None:
     """All actuators that a kind has."""
     lag(b, p, w, 0, kind[KIND_THRUSTERS], gain, part)
@@ -371,7 +411,7 @@ def _actuators(b: Any, p: Any, w: Any, kind: Any, gain: int, part: float) -> Non
         lag(b, p, w, SLOT_ANGLE, SLOTS, gain, part)
 
 
-@_njit
+@_inline
 def _keep(b: Any, w: Any, first: int, last: int) -> None:
     """The actuators of the last stage are those of the next step."""
     for k in range(first, last):
@@ -436,7 +476,7 @@ def stage(
         solve_symmetric(p, w, k)
 
 
-@_njit
+@_inline
 def _advance(to: Any, w: Any, first: int, n: int, h: float, weights: Any, stages: int) -> None:
     """Rows from ``first`` of an array += h times the weighted derivatives."""
     for s in range(stages):
@@ -467,16 +507,28 @@ def step_block(b: Any, p: Any, w: Any, kind: Any, tables: Any, h: float, integra
     n = STATE_ROWS if flags & HAS_MEMORY else RIGID_ROWS
     stages = _COUNT[integrator]
     for s in range(stages):
-        for i in range(n):
-            put(w, X + i, at(b, i))
-        _advance(w, w, X, n, h, _WEIGHTS[integrator, s], s)
+        if integrator == RK4:  # one earlier stage counts
+            weight = _WEIGHTS[RK4, s, max(s - 1, 0)] * h
+            k = K + STATE_ROWS * max(s - 1, 0)
+            for i in range(n):
+                put(w, X + i, at(b, i) + weight * at(w, k + i) if s else at(b, i))
+        else:
+            for i in range(n):
+                put(w, X + i, at(b, i))
+            _advance(w, w, X, n, h, _WEIGHTS[integrator, s], s)
         stage(b, p, w, kind, tables, s, _GAIN[integrator, s], _TIME[integrator, s], afloat, moored)
     if integrator == EULER:  # new velocities first, then position and attitude with them
         for i in range(U, n):
             add(w, X + i, h * at(w, K + i))
         kinematics(b, w, K)
         _actuators(b, p, w, kind, 0, 1.0)
-    _advance(b, w, 0, n, h, _SUM[integrator], stages)
+    if integrator == RK4:
+        k1, k2, k3, k4 = K, K + STATE_ROWS, K + 2 * STATE_ROWS, K + 3 * STATE_ROWS
+        for i in range(n):
+            total = at(w, k1 + i) + 2.0 * (at(w, k2 + i) + at(w, k3 + i)) + at(w, k4 + i)
+            put(b, i, at(b, i) + h / 6.0 * total)
+    else:
+        _advance(b, w, 0, n, h, _SUM[integrator], stages)
     _keep(b, w, 0, kind[KIND_THRUSTERS])
     _keep(b, w, SLOT_FIN, SLOT_FIN + kind[KIND_FINS])
     if flags & (HAS_SWIVEL | HAS_BALLAST):

@@ -15,6 +15,7 @@ import numba as nb
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core import config as _config
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
@@ -37,6 +38,7 @@ class MaskType(types.Type):
         super().__init__(name=f"mask{LANES}")
 
 
+nb_config: Any = _config
 VECTOR, MASK = VectorType(), MaskType()
 _DOUBLES, _BITS = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(ir.IntType(1), LANES)
 _F = types.float64
@@ -166,10 +168,10 @@ def _broadcast(typing: Any, a: Any) -> Any:
     return VECTOR(_F), lambda context, builder, sig, args: _splat(builder, args[0])
 
 
-_njit = nb.njit(cache=True, error_model="numpy")
+_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
-@_njit
+@_inline
 def cell(array: Any, row: int, lane: int) -> float:
     """One number, for what cannot be done on all lanes at once."""
     return array[row * LANES + lane]
@@ -183,7 +185,7 @@ vector: Any = _broadcast
 greater: Any = max
 lesser: Any = min
 
-if nb.config.DISABLE_JIT:
+if nb_config.DISABLE_JIT:
 
     def _row(array: Any, row: int) -> Any:
         return array[row * LANES : row * LANES + LANES]
@@ -200,7 +202,7 @@ if nb.config.DISABLE_JIT:
     put = _put
 
 
-@_njit
+@_inline
 def add(array: Any, row: int, value: Any) -> None:
     """Add to a row."""
     put(array, row, at(array, row) + value)

@@ -72,9 +72,10 @@ from wavesim_server.dynamics.rows import (
 )
 
 _njit = nb.njit(cache=True, error_model="numpy")
+_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
-@_njit
+@_inline
 def _wrench(p: Any, row: int, w: Any) -> Any:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
@@ -87,14 +88,14 @@ def _wrench(p: Any, row: int, w: Any) -> Any:
     )
 
 
-@_njit
+@_inline
 def _pull(w: Any, p: Any, row: int, size: Any) -> None:
     """F += column of the parameters times size."""
     for i in range(6):
         add(w, F + i, at(p, row + i) * size)
 
 
-@_njit
+@_inline
 def atan(x: Any) -> Any:
     """Arc tangent on all lanes (Cephes, Moshier 1989; 2e-16)."""
     a = abs(x)
@@ -112,6 +113,24 @@ def atan(x: Any) -> Any:
     return where(x < 0.0, -y, y)
 
 
+@_inline
+def sine_cosine(x: Any) -> tuple[Any, Any]:
+    """(sin x, cos x) on all lanes for abs(x) <= pi (Cephes; 3e-16)."""
+    a = abs(x)
+    far, side = a > 2.356194490192345, a > 0.7853981633974483
+    y = a - where(far, 3.141592653589793, where(side, 1.5707963267948966, 0.0))
+    z = y * y
+    s = (1.58962301576546568060e-10 * z - 2.50507477628578072866e-8) * z + 2.75573136213857245213e-6
+    s = y + y * z * (
+        ((s * z - 1.98412698295895385996e-4) * z + 8.33333333332211858878e-3) * z - 1.66666666666666307295e-1
+    )
+    c = (-1.13585365213876817300e-11 * z + 2.08757008419747316778e-9) * z - 2.75573141792967388112e-7
+    c = ((c * z + 2.48015872888517045348e-5) * z - 1.38888888888730564116e-3) * z + 4.16666666666665929218e-2
+    c = 1.0 - 0.5 * z + z * z * c
+    sine, cosine = where(far, -s, where(side, c, s)), where(far, -c, where(side, -s, c))
+    return where(x < 0.0, -sine, sine), cosine
+
+
 # ------------------------------------------------------------------ actuators
 
 
@@ -122,7 +141,7 @@ def simple_thrusters(b: Any, p: Any, w: Any, count: int) -> None:
         _pull(w, p, T_H + 6 * k, at(w, AN + k) * at(b, A_EFFECT + k))
 
 
-@_njit
+@_inline
 def _thrust(p: Any, w: Any, k: int) -> Any:
     """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
     o, n = T_L + LAW * k, at(w, AN + k)
@@ -133,7 +152,7 @@ def _thrust(p: Any, w: Any, k: int) -> Any:
     return lesser(greater(c1 * n + abs(n) * (c2 * n + c3 * _advance(p, w, k)), -most), most)
 
 
-@_njit
+@_inline
 def _advance(p: Any, w: Any, k: int) -> Any:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
     total = at(p, T_L + LAW * k + 10)
@@ -181,13 +200,10 @@ def swivels(b: Any, p: Any, w: Any, count: int) -> None:
     """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
     deflector scales the part along the fixed direction."""
     for k in range(min(count, SWIVELS)):
-        for l in range(LANES):
-            angle = cell(w, AN + SLOT_ANGLE + k, l)
-            w[TMP * LANES + l] = math.cos(angle)
-            w[(TMP + 1) * LANES + l] = math.sin(angle)
+        sine, cosine = sine_cosine(at(w, AN + SLOT_ANGLE + k))
         size = _thrust(p, w, k) * at(b, A_EFFECT + k)
-        _pull(w, p, T_H + 6 * k, size * (at(w, TMP) * at(w, AN + SLOT_BUCKET + k) - 1.0))
-        _pull(w, p, T_H2 + 6 * k, size * at(w, TMP + 1))
+        _pull(w, p, T_H + 6 * k, size * (cosine * at(w, AN + SLOT_BUCKET + k) - 1.0))
+        _pull(w, p, T_H2 + 6 * k, size * sine)
 
 
 @_njit
@@ -294,7 +310,7 @@ def named(p: Any, w: Any, kind: Any, count: int) -> None:
         add(w, F + kind[o], at(p, TERM + t) * factors * at(w, ONE + kind[o + 4]))
 
 
-@_njit
+@_inline
 def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
     """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
     low, high = v - r * h, v + r * h
