@@ -11,7 +11,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numba as nb
 import numpy as np
 import pytest
 
@@ -20,6 +22,8 @@ from wavesim_sdk import frames
 from wavesim_sdk.config import Loaded, library
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import terms
+from wavesim_server.dynamics.lanes import at, put
 from wavesim_server.study import batch, varied
 
 HEAD = """<models><model name="m" type="underwater" {attributes}><cylinder length="2 m" radius="0.2 m"/><mass value="250 kg" centre="0.1 0.02 0.03 m"/>
@@ -215,6 +219,7 @@ def test_order_of_each_integrator(config: Callable[..., Loaded], integrator: str
 MIXED = """
 import hashlib, sys
 from pathlib import Path
+from typing import Any
 from wavesim_sdk.config import library, load
 from wavesim_server import Simulation
 path = Path(sys.argv[1])
@@ -385,3 +390,33 @@ def test_bad_derivatives_are_named() -> None:
         with pytest.raises(ValueError, match=message):
             factors_of(name)
     assert factors_of("N_uv_ar") == (5, ["u", "v", "ar"])
+
+
+@nb.njit
+def _apply(a: Any, out: Any) -> None:
+    put(out, 0, terms.atan(at(a, 0)))
+    s, c = terms.sine_cosine(at(a, 1))
+    put(out, 1, s)
+    put(out, 2, c)
+    put(out, 3, terms.log10(at(a, 2)))
+
+
+def test_functions_on_all_lanes() -> None:
+    rng = np.random.default_rng(4)
+    worst = np.zeros(4)
+    for k in range(500):
+        x = np.concatenate(
+            [
+                rng.normal(size=8) * 10.0 ** rng.integers(-6, 6),
+                rng.uniform(-math.pi, math.pi, 8),
+                10 ** rng.uniform(3, 9, 8),
+            ]
+        )
+        if k == 0:
+            x[8:16] = [0.0, math.pi, -math.pi, math.pi / 2, -math.pi / 2, math.pi / 4, 3 * math.pi / 4, -0.0]
+        out = np.zeros(32)
+        _apply(x, out)
+        exact = np.concatenate([np.arctan(x[:8]), np.sin(x[8:16]), np.cos(x[8:16]), np.log10(x[16:])])
+        error = np.abs(out - exact) / np.concatenate([np.abs(exact[:8]), np.ones(16), exact[24:]])
+        worst = np.maximum(worst, error.reshape(4, 8).max(axis=1))
+    assert worst.max() < 6e-16, worst

@@ -193,7 +193,7 @@ def kinematics(b: Any, w: Any, k: int) -> None:
     put(w, NUR + 5, r)
 
 
-@_njit
+@_inline
 def body_lift(p: Any, w: Any) -> None:
     """Body lift and the fins' share of it: -abs(u_r) L nu_r."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
@@ -233,7 +233,7 @@ def _turn_of_current(w: Any) -> tuple[Any, Any, Any]:
     return cv * r - cw * q, cw * a - cu * r, cu * q - cv * a
 
 
-@_njit
+@_inline
 def solve(p: Any, w: Any, k: int) -> None:
     """Drag, Coriolis, gravity; then the accelerations into row k. Any couplings."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
@@ -264,7 +264,7 @@ def solve(p: Any, w: Any, k: int) -> None:
     put(w, k + U + 5, _row(p, MINV + 30, fx, fy, fz, fk, fm, fn))
 
 
-@_njit
+@_inline
 def solve_symmetric(p: Any, w: Any, k: int) -> None:
     """The same for bodies that are alike to port and starboard: half of each matrix is zero."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
@@ -287,7 +287,7 @@ def solve_symmetric(p: Any, w: Any, k: int) -> None:
     put(w, k + U + 5, _row3(p, MINV + 31, fy, fk, fn))
 
 
-@_njit
+@_inline
 def mooring(b: Any, w: Any, k: int) -> None:
     """An elastic line from the origin of the body to its anchor; it pulls, never pushes."""
     dx = at(b, MOOR) - at(w, X + PX)
@@ -311,7 +311,7 @@ def submerged(p: Any, w: Any) -> None:
     put(w, CB + 2, at(p, RB + 2))
 
 
-@_njit
+@_inline
 def floating(b: Any, p: Any, w: Any) -> None:
     """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre.
 
@@ -418,7 +418,7 @@ def _keep(b: Any, w: Any, first: int, last: int) -> None:
         put(b, A_NOW + k, at(w, AN + k))
 
 
-@_njit
+@_inline
 def stage(
     b: Any, p: Any, w: Any, kind: Any, tables: Any, number: int, gain: int, part: float, afloat: bool, moored: bool
 ) -> None:
@@ -435,7 +435,7 @@ def stage(
         if flags & HAS_KT_TABLE:
             terms.table_thrusters(b, p, w, kind, tables, kind[KIND_THRUSTERS])
         if flags & HAS_SWIVEL:
-            terms.swivels(b, p, w, kind[KIND_THRUSTERS])
+            terms.swivels(p, w, kind[KIND_THRUSTERS])
     else:
         terms.simple_thrusters(b, p, w, kind[KIND_THRUSTERS])
     if flags & HAS_FIN:

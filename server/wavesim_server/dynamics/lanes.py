@@ -21,7 +21,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from wavesim_server.dynamics.rows import LANES
 
-__all__ = ["add", "at", "cell", "greater", "lesser", "put", "root", "vector", "where"]
+__all__ = ["add", "at", "cell", "exponent", "greater", "lesser", "mantissa", "put", "root", "vector", "where"]
 
 
 class VectorType(types.Type):
@@ -177,7 +177,34 @@ def cell(array: Any, row: int, lane: int) -> float:
     return array[row * LANES + lane]
 
 
+_LONGS = ir.VectorType(ir.IntType(64), LANES)
+
+
+def _constant(kind: Any, value: Any) -> Any:
+    return ir.Constant(kind, [value] * LANES)
+
+
+@intrinsic
+def _mantissa(typing: Any, a: Any) -> Any:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        bits = builder.and_(builder.bitcast(args[0], _LONGS), _constant(_LONGS, 0x000FFFFFFFFFFFFF))
+        return builder.bitcast(builder.or_(bits, _constant(_LONGS, 0x3FE0000000000000)), _DOUBLES)
+
+    return VECTOR(a), code
+
+
+@intrinsic
+def _exponent(typing: Any, a: Any) -> Any:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        bits = builder.lshr(builder.bitcast(args[0], _LONGS), _constant(_LONGS, 52))
+        return builder.sitofp(builder.sub(bits, _constant(_LONGS, 1022)), _DOUBLES)
+
+    return VECTOR(a), code
+
+
 at: Any = _load
+mantissa: Any = _mantissa  #: in [0.5, 1), of positive normal numbers
+exponent: Any = _exponent  #: to base 2, as of frexp
 put: Any = _store
 where: Any = _select
 root: Any = _sqrt
@@ -192,6 +219,8 @@ if nb_config.DISABLE_JIT:
 
     at = lambda array, row: _row(array, row).copy()  # noqa: E731
     root, where = np.sqrt, np.where
+    mantissa = lambda x: np.frexp(x)[0]  # noqa: E731
+    exponent = lambda x: np.frexp(x)[1].astype(float)  # noqa: E731
     vector = lambda value: np.full(LANES, value)  # noqa: E731
     greater = lambda a, b: np.where(b > a, b, a)  # noqa: E731
     lesser = lambda a, b: np.where(b < a, b, a)  # noqa: E731

@@ -126,6 +126,7 @@ ABS = _w.take(6)
 SPEED = _w.take(3)
 DELTA = _w.take(FINS)
 BASIS = 20
+THRUST = _w.take(THRUSTERS)  # of each thruster in this stage
 TMP = _w.take(4)  # what is computed lane by lane
 WORK = _w.next * LANES
 

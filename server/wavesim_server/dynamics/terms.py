@@ -11,7 +11,19 @@ from typing import Any
 
 import numba as nb
 
-from wavesim_server.dynamics.lanes import add, at, cell, greater, lesser, put, root, vector, where
+from wavesim_server.dynamics.lanes import (
+    add,
+    at,
+    cell,
+    exponent,
+    greater,
+    lesser,
+    mantissa,
+    put,
+    root,
+    vector,
+    where,
+)
 from wavesim_server.dynamics.rows import (
     A_EFFECT,
     ABS,
@@ -62,6 +74,7 @@ from wavesim_server.dynamics.rows import (
     TABLE_POINTS,
     TANK,
     TERM,
+    THRUST,
     THRUSTERS,
     TMP,
     WING,
@@ -71,7 +84,6 @@ from wavesim_server.dynamics.rows import (
     X,
 )
 
-_njit = nb.njit(cache=True, error_model="numpy")
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
@@ -131,10 +143,26 @@ def sine_cosine(x: Any) -> tuple[Any, Any]:
     return where(x < 0.0, -sine, sine), cosine
 
 
+@_inline
+def log10(x: Any) -> Any:
+    """Logarithm to base 10 on all lanes, of positive numbers (Cephes; 3e-16)."""
+    m, e = mantissa(x), exponent(x)
+    low = m < 0.7071067811865476
+    e = where(low, e - 1.0, e)
+    m = where(low, m + m, m) - 1.0
+    z = m * m
+    p = (1.01875663804580931796e-4 * m + 4.97494994976747001425e-1) * m + 4.70579119878881725854
+    p = ((p * m + 1.44989225341610930846e1) * m + 1.79368678507819816313e1) * m + 7.70838733755885391666
+    q = ((m + 1.12873587189167450590e1) * m + 4.52279145837532221105e1) * m + 8.29875266912776603211e1
+    q = (q * m + 7.11544750618563894466e1) * m + 2.31251620126765340583e1
+    y = m * (z * p / q) - e * 2.121944400546905827679e-4 - 0.5 * z
+    return ((m + y) + e * 0.693359375) * 0.4342944819032518
+
+
 # ------------------------------------------------------------------ actuators
 
 
-@_njit
+@_inline
 def simple_thrusters(b: Any, p: Any, w: Any, count: int) -> None:
     """Thrust is the lagged command."""
     for k in range(count):
@@ -160,12 +188,14 @@ def _advance(p: Any, w: Any, k: int) -> Any:
     return ((1.0 - total) * along + total * at(w, SPEED)) * at(p, T_L + LAW * k + 11)
 
 
-@_njit
+@_inline
 def thrusters(b: Any, p: Any, w: Any, count: int, torque: bool) -> None:
     """Thrust by the laws, and the torque of propellers."""
     for k in range(count):
         effect = at(b, A_EFFECT + k)
-        _pull(w, p, T_H + 6 * k, _thrust(p, w, k) * effect)
+        size = _thrust(p, w, k) * effect
+        put(w, THRUST + k, size)
+        _pull(w, p, T_H + 6 * k, size)
         if torque:
             o, n = T_L + LAW * k, at(w, AN + k)
             ahead = n > 0.0
@@ -175,7 +205,7 @@ def thrusters(b: Any, p: Any, w: Any, count: int, torque: bool) -> None:
                 add(w, F + 3 + i, turn * at(p, T_D + 3 * k + i))
 
 
-@_njit
+@_inline
 def table_thrusters(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> None:
     """rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
     for k in range(count):
@@ -195,18 +225,18 @@ def table_thrusters(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) 
         _pull(w, p, T_H + 6 * k, at(p, o + 12) * at(w, TMP) * n * abs(n) * at(b, A_EFFECT + k))
 
 
-@_njit
-def swivels(b: Any, p: Any, w: Any, count: int) -> None:
+@_inline
+def swivels(p: Any, w: Any, count: int) -> None:
     """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
     deflector scales the part along the fixed direction."""
     for k in range(min(count, SWIVELS)):
         sine, cosine = sine_cosine(at(w, AN + SLOT_ANGLE + k))
-        size = _thrust(p, w, k) * at(b, A_EFFECT + k)
+        size = at(w, THRUST + k)
         _pull(w, p, T_H + 6 * k, size * (cosine * at(w, AN + SLOT_BUCKET + k) - 1.0))
         _pull(w, p, T_H2 + 6 * k, size * sine)
 
 
-@_njit
+@_inline
 def fins(b: Any, p: Any, w: Any, count: int) -> None:
     """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
@@ -217,7 +247,7 @@ def fins(b: Any, p: Any, w: Any, count: int) -> None:
         _pull(w, p, F_H + 6 * k, lift * at(b, A_EFFECT + THRUSTERS + k))
 
 
-@_njit
+@_inline
 def fin_coefficients(b: Any, p: Any, w: Any, count: int) -> None:
     """Force and torque per angle and angle^2, times the square of the speed across the span."""
     for k in range(count):
@@ -229,7 +259,7 @@ def fin_coefficients(b: Any, p: Any, w: Any, count: int) -> None:
         _pull(w, p, F_C2 + 6 * k, size * angle)
 
 
-@_njit
+@_inline
 def aerofoils(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> None:
     """Lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
     for k in range(count):
@@ -267,7 +297,7 @@ def aerofoils(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> Non
             w[(F + 5) * LANES + l] += x * fy - y * fx
 
 
-@_njit
+@_inline
 def ballast(p: Any, w: Any) -> None:
     """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
     for k in range(BALLASTS):
@@ -285,7 +315,7 @@ def ballast(p: Any, w: Any) -> None:
 # ------------------------------------------------------------------ hull
 
 
-@_njit
+@_inline
 def basis(w: Any) -> None:
     """abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
@@ -301,7 +331,7 @@ def basis(w: Any) -> None:
         put(w, DELTA + i, at(w, AN + SLOT_FIN + i))
 
 
-@_njit
+@_inline
 def named(p: Any, w: Any, kind: Any, count: int) -> None:
     """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
@@ -326,7 +356,7 @@ def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
     return y, n
 
 
-@_njit
+@_inline
 def cross_flow(p: Any, w: Any) -> None:
     """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
     h = at(p, CROSS + 4)
@@ -338,7 +368,7 @@ def cross_flow(p: Any, w: Any) -> None:
     add(w, F + 4, at(p, CROSS + 3) * m)
 
 
-@_njit
+@_inline
 def cross_flow_strips(p: Any, w: Any, strips: int) -> None:
     """The same as a sum over strips, each of width L/(strips - 1), as some codes have it; to compare."""
     h = at(p, CROSS + 4)
@@ -352,19 +382,16 @@ def cross_flow_strips(p: Any, w: Any, strips: int) -> None:
         add(w, F + 4, at(p, CROSS + 3) * x * t * abs(t) * dx)
 
 
-@_njit
+@_inline
 def friction(p: Any, w: Any) -> None:
     """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). Below Rn = 1000
     the coefficient stays that of 1000, where the line is no longer meant."""
     u = at(w, NUR)
-    put(w, TMP, greater(abs(u) * at(p, FRICTION + 2), 1000.0))
-    for l in range(LANES):
-        w[TMP * LANES + l] = math.log10(cell(w, TMP, l)) - 2.0
-    lg = at(w, TMP)
+    lg = log10(greater(abs(u) * at(p, FRICTION + 2), 1000.0)) - 2.0
     add(w, F, -at(p, FRICTION) * (0.075 / (lg * lg) + at(p, FRICTION + 1)) * u * abs(u))
 
 
-@_njit
+@_inline
 def fading(p: Any, w: Any) -> None:
     """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
@@ -375,7 +402,7 @@ def fading(p: Any, w: Any) -> None:
         add(w, F + i, -at(p, FADE + i) * at(w, TMP) * at(w, NUR + i))
 
 
-@_njit
+@_inline
 def wing(p: Any, w: Any) -> None:
     """Lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
@@ -392,7 +419,7 @@ def wing(p: Any, w: Any) -> None:
     add(w, F + 2, -size * (s * cd + c * cl))
 
 
-@_njit
+@_inline
 def without_munk(p: Any, w: Any) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = _wrench(p, MA_V, w), _wrench(p, MA_V + 6, w), _wrench(p, MA_V + 12, w)
@@ -404,7 +431,7 @@ def without_munk(p: Any, w: Any) -> None:
     add(w, F + 5, a2 * u * at(p, MUNK + 6) - a1 * v * at(p, MUNK + 7))
 
 
-@_njit
+@_inline
 def restoring(b: Any, p: Any, w: Any) -> None:
     """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body."""
     z = at(w, X + PZ) - at(b, LEVEL) - at(p, G_Z)
@@ -416,7 +443,7 @@ def restoring(b: Any, p: Any, w: Any) -> None:
         add(w, F + i, -(at(p, o) * z + at(p, o + 1) * phi + at(p, o + 2) * theta))
 
 
-@_njit
+@_inline
 def memory(p: Any, w: Any, kind: Any, count: int, stage: int) -> None:
     """Radiation force -mu by systems of third order, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):
