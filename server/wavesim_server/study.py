@@ -96,7 +96,7 @@ def batch(
 ) -> Array:
     """Run variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
 
-    Models of one structure share the lanes of the kernel. Returns tracks, shape (models, times, len(TRACK)), the
+    Each variant is computed in a block of its own. Returns tracks, shape (models, times, len(TRACK)), the
     first time 0. They do not touch each other: each starts 1 km from the next.
     """
     sim = empty_sea(len(models), step, world)

@@ -97,10 +97,10 @@ def geometry(f: Bodies, row: int, g: Any) -> None:
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
-    margin = p[MARGIN * LANES + l]
-    g[0] = p[SHAPE * LANES + l]
+    margin = p[MARGIN]
+    g[0] = p[SHAPE]
     for i in range(3):
-        g[CORE + i] = max(p[(HALF + i) * LANES + l] - margin, 0.0)
+        g[CORE + i] = max(p[HALF + i] - margin, 0.0)
         g[5 + i] = b[(PX + i) * LANES + l]
     g[ROUND] = margin
     w, x, y, z = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
@@ -130,7 +130,7 @@ def _lever(f: Bodies, row: int, c: Any, x: float, y: float, z: float, j: Any) ->
     for i in range(6):
         speed += j[i] * b[(U + i) * LANES + l]
         for k in range(6):
-            inverse += j[i] * p[(MINV + 6 * i + k) * LANES + l] * j[k]
+            inverse += j[i] * p[MINV + 6 * i + k] * j[k]
     return speed, inverse
 
 
@@ -142,7 +142,7 @@ def _impulse(f: Bodies, row: int, j: Any, size: float) -> None:
     for i in range(6):
         change = 0.0
         for k in range(6):
-            change += p[(MINV + 6 * i + k) * LANES + l] * j[k]
+            change += p[MINV + 6 * i + k] * j[k]
         b[(U + i) * LANES + l] += change * size
 
 
@@ -214,7 +214,7 @@ def _ball(f: Bodies, row: int) -> tuple[float, float, float, float]:
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
-    return b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l], p[REACH * LANES + l]
+    return b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l], p[REACH]
 
 
 @_njit
@@ -305,7 +305,7 @@ def _speed(f: Bodies, row: int) -> float:
     """Greatest speed that any point of a body can have."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
-    reach = f.params[f.heads[slot // LANES, BLOCK_KIND]][REACH * LANES + l]
+    reach = f.params[f.heads[slot // LANES, BLOCK_KIND]][REACH]
     u, v, w = b[U * LANES + l], b[(U + 1) * LANES + l], b[(U + 2) * LANES + l]
     p, q, r = b[(U + 3) * LANES + l], b[(U + 4) * LANES + l], b[(U + 5) * LANES + l]
     return math.sqrt(u * u + v * v + w * w) + reach * math.sqrt(p * p + q * q + r * r)

@@ -1,8 +1,8 @@
 """The fleet: bodies in blocks of their kind, their commands and their faults.
 
 A body keeps its row in the tables for life; ``slots[row]`` says where it lies in the blocks (block times
-eight plus lane).  Bodies of one model share a parameter array; a body whose coefficients are changed on the
-way (an allocation matrix, a parameter study) gets a lane of a private one.
+eight plus lane).  Bodies of one model share their parameters; a body whose coefficients are changed on the
+way (an allocation matrix, a parameter study) gets its own, and a block of its own.
 """
 
 from __future__ import annotations
@@ -101,10 +101,8 @@ class Fleet:
         return self.blocks[slot // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[:, slot % r.LANES]
 
     def coefficients(self, row: int) -> Array:
-        """Parameters of one body: a copy of PARAM_ROWS numbers."""
-        slot = self.slots[row]
-        kind = self.heads[slot // r.LANES, r.BLOCK_KIND]
-        return self.params[kind].reshape(r.PARAM_ROWS, r.LANES)[:, slot % r.LANES].copy()
+        """Parameters of one body: a copy of PARAMS numbers."""
+        return self.params[self.heads[self.slots[row] // r.LANES, r.BLOCK_KIND]].copy()
 
     # -- bodies ------------------------------------------------------------------------------
 
@@ -117,17 +115,13 @@ class Fleet:
         mooring: Mooring | None,
         variant: bool = False,
     ) -> None:
-        """Put a body at rest into a row. A ``variant`` is one of many like models of a study: it shares a block with
-        others of the same structure, each lane with its own coefficients."""
+        """Put a body at rest into a row. A ``variant`` is a model of a study that no other body shares."""
         if variant:
             kind = kind_of(model, self.world, self.step, self.integrator)
-            index = self._variant_kind(kind)
-            self._seat(row, index)
-            lane = self.slots[row] % r.LANES
-            self.params[index].reshape(r.PARAM_ROWS, r.LANES)[:, lane] = kind.params
+            index = self._new_kind(kind)
         else:
             index, kind = self._kind(model)
-            self._seat(row, index)
+        self._seat(row, index)
         b = self.body(row)
         b[r.PX : r.PX + 3] = position
         b[r.QW : r.QW + 4] = frames.quaternion(*attitude)
@@ -161,19 +155,20 @@ class Fleet:
 
     def change(self, row: int, parameters: dict[int, float]) -> None:
         """Give one body parameters of its own (row of the parameters -> value)."""
-        own = self.coefficients(row)
-        slot, body = self.slots[row], self.body(row).copy()
-        kind = int(self.heads[slot // r.LANES, r.BLOCK_KIND])
+        block = self.slots[row] // r.LANES
+        kind = int(self.heads[block, r.BLOCK_KIND])
         if kind not in self._private:
+            body = self.body(row).copy()
             self.body(row)[:] = 0.0
             self.body(row)[r.QW] = 1.0
-            self._seat(row, self._private_kind(kind))
+            self.kinds = np.vstack([self.kinds, self.kinds[kind]])
+            self.params = np.vstack([self.params, self.params[kind]])
+            kind = len(self.kinds) - 1
+            self._private.add(kind)
+            self._seat(row, kind)
             self.body(row)[:] = body
-            slot = self.slots[row]
-            kind = int(self.heads[slot // r.LANES, r.BLOCK_KIND])
         for index, value in parameters.items():
-            own[index] = value
-        self.params[kind].reshape(r.PARAM_ROWS, r.LANES)[:, slot % r.LANES] = own
+            self.params[kind, index] = value
         self._count()
 
     def _kind(self, model: Model) -> tuple[int, Kind]:
@@ -190,33 +185,7 @@ class Fleet:
             ints[r.KIND_TABLE :][ints[r.KIND_TABLE :] >= 0] += len(self.tables)
             self.tables = np.concatenate([self.tables, np.stack(kind.tables)])
         self.kinds = np.vstack([self.kinds, ints])
-        self.params = np.vstack([self.params, np.repeat(kind.params, r.LANES)])
-        return len(self.kinds) - 1
-
-    def _vacant(self, ints: Any) -> int | None:
-        """A private kind of this structure with a free lane."""
-        for kind in sorted(self._private, reverse=True):
-            blocks = np.flatnonzero(self.heads[:, r.BLOCK_KIND] == kind)
-            if np.array_equal(self.kinds[kind], ints) and self._free(int(blocks[0])) is not None:
-                return kind
-        return None
-
-    def _variant_kind(self, kind: Kind) -> int:
-        """A private kind for a variant; models with tables do not share."""
-        found = None if kind.tables else self._vacant(kind.ints)
-        if found is None:
-            found = self._new_kind(kind)
-            self._private.add(found)
-        return found
-
-    def _private_kind(self, like: int) -> int:
-        """A private kind of the same structure as another."""
-        found = self._vacant(self.kinds[like])
-        if found is not None:
-            return found
-        self.kinds = np.vstack([self.kinds, self.kinds[like]])
-        self.params = np.vstack([self.params, self.params[like]])
-        self._private.add(len(self.kinds) - 1)
+        self.params = np.vstack([self.params, kind.params])
         return len(self.kinds) - 1
 
     def _free(self, block: int) -> int | None:

@@ -21,7 +21,7 @@ import numba as nb
 import numpy as np
 
 from wavesim_server.dynamics import hydrostatics, terms
-from wavesim_server.dynamics.lanes import add, at, cell, greater, lesser, put, root, where
+from wavesim_server.dynamics.lanes import add, at, cell, greater, lesser, of, put, root, where
 from wavesim_server.dynamics.rows import (
     A_CMD,
     A_GAIN,
@@ -129,19 +129,19 @@ _TIME[DP5], _GAIN[DP5, 1:] = (0.0, 0.2, 0.3, 0.8, 8 / 9, 1.0), (1, 2, 3, 4, 0)
 def _row(a: Any, row: int, x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> Any:
     """One row of a 6x6 matrix times a vector."""
     return (
-        at(a, row) * x0
-        + at(a, row + 1) * x1
-        + at(a, row + 2) * x2
-        + at(a, row + 3) * x3
-        + at(a, row + 4) * x4
-        + at(a, row + 5) * x5
+        of(a, row) * x0
+        + of(a, row + 1) * x1
+        + of(a, row + 2) * x2
+        + of(a, row + 3) * x3
+        + of(a, row + 4) * x4
+        + of(a, row + 5) * x5
     )
 
 
 @_inline
 def _row3(a: Any, row: int, x0: Any, x1: Any, x2: Any) -> Any:
     """Every second element of one row of a 6x6 matrix times three numbers."""
-    return at(a, row) * x0 + at(a, row + 2) * x1 + at(a, row + 4) * x2
+    return of(a, row) * x0 + of(a, row + 2) * x1 + of(a, row + 4) * x2
 
 
 @_inline
@@ -149,9 +149,9 @@ def _drag3(p: Any, i: int, j: int, x: Any, y: Any, z: Any) -> Any:
     """The part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
     o, s = DL + 6 * i + j, DQ + 6 * i + j
     return (
-        (at(p, o) + at(p, s) * abs(x)) * x
-        + (at(p, o + 2) + at(p, s + 2) * abs(y)) * y
-        + (at(p, o + 4) + at(p, s + 4) * abs(z)) * z
+        (of(p, o) + of(p, s) * abs(x)) * x
+        + (of(p, o + 2) + of(p, s + 2) * abs(y)) * y
+        + (of(p, o + 4) + of(p, s + 4) * abs(z)) * z
     )
 
 
@@ -211,10 +211,10 @@ def _coriolis_and_weight(
     a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
     r1, r2, r3 = at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
     buoyancy = at(w, FB)
-    net = at(p, WEIGHT) - buoyancy
-    lx = at(p, WG) - buoyancy * at(w, CB)
-    ly = at(p, WG + 1) - buoyancy * at(w, CB + 1)
-    lz = at(p, WG + 2) - buoyancy * at(w, CB + 2)
+    net = of(p, WEIGHT) - buoyancy
+    lx = of(p, WG) - buoyancy * at(w, CB)
+    ly = of(p, WG + 1) - buoyancy * at(w, CB + 1)
+    lz = of(p, WG + 2) - buoyancy * at(w, CB + 2)
     return (
         at(w, F) - (q * hz - r * hy) + net * r1,
         at(w, F + 1) - (r * hx - a * hz) + net * r2,
@@ -305,10 +305,10 @@ def mooring(b: Any, w: Any, k: int) -> None:
 @_inline
 def submerged(p: Any, w: Any) -> None:
     """Buoyancy of bodies that are under water in this whole step."""
-    put(w, FB, at(p, FULL_B))
-    put(w, CB, at(p, RB))
-    put(w, CB + 1, at(p, RB + 1))
-    put(w, CB + 2, at(p, RB + 2))
+    put(w, FB, of(p, FULL_B))
+    put(w, CB, of(p, RB))
+    put(w, CB + 1, of(p, RB + 1))
+    put(w, CB + 2, of(p, RB + 2))
 
 
 @_inline
@@ -327,29 +327,29 @@ def floating(b: Any, p: Any, w: Any) -> None:
     put(w, TMP + 1, ny)
     put(w, TMP + 2, nz)
     put(w, TMP + 3, -z * s)
-    if cell(p, SHAPE, 0) == hydrostatics.SPHERE:
-        radius = at(p, HALF)
+    if p[SHAPE] == hydrostatics.SPHERE:
+        radius = of(p, HALF)
         d = lesser(greater(-z * s, -radius), radius)
         cap = radius - d
         square = radius * radius - d * d
         volume = (math.pi / 3.0) * cap * cap * (3.0 * radius - cap)
         moment = (0.25 * math.pi) * square * square / greater(volume, 1e-300)
-        put(w, FB, at(p, FULL_B) * volume / ((4.0 / 3.0 * math.pi) * radius * radius * radius))
-        put(w, CB, at(p, RB) + moment * nx)
-        put(w, CB + 1, at(p, RB + 1) + moment * ny)
-        put(w, CB + 2, at(p, RB + 2) + moment * nz)
-    elif cell(p, SHAPE, 0) == hydrostatics.BOX and _is_upright(b, p, w):
+        put(w, FB, of(p, FULL_B) * volume / ((4.0 / 3.0 * math.pi) * radius * radius * radius))
+        put(w, CB, of(p, RB) + moment * nx)
+        put(w, CB + 1, of(p, RB + 1) + moment * ny)
+        put(w, CB + 2, of(p, RB + 2) + moment * nz)
+    elif p[SHAPE] == hydrostatics.BOX and _is_upright(b, p, w):
         _upright_box(p, w)
     else:
         for l in range(LANES):
             fraction, mx, my, mz = hydrostatics.submerged(
-                cell(p, SHAPE, l), cell(p, HALF, l), cell(p, HALF + 1, l), cell(p, HALF + 2, l), cell(p, REACH, l),
+                p[SHAPE], p[HALF], p[HALF + 1], p[HALF + 2], p[REACH],
                 cell(w, TMP, l), cell(w, TMP + 1, l), cell(w, TMP + 2, l), cell(w, TMP + 3, l),
             )  # fmt: skip
-            w[FB * LANES + l] = cell(p, FULL_B, l) * fraction
-            w[CB * LANES + l] = cell(p, RB, l) + mx
-            w[(CB + 1) * LANES + l] = cell(p, RB + 1, l) + my
-            w[(CB + 2) * LANES + l] = cell(p, RB + 2, l) + mz
+            w[FB * LANES + l] = p[FULL_B] * fraction
+            w[CB * LANES + l] = p[RB] + mx
+            w[(CB + 1) * LANES + l] = p[RB + 1] + my
+            w[(CB + 2) * LANES + l] = p[RB + 2] + mz
     up, cx, cy, cz = at(w, FB), at(w, CB), at(w, CB + 1), at(w, CB + 2)
     tx, ty, tz = up * (r31 - nx), up * (r32 - ny), up * (r33 - nz)
     add(w, F, tx)
@@ -365,8 +365,8 @@ def _is_upright(b: Any, p: Any, w: Any) -> bool:
     """Whether the water plane cuts only the four upright edges of every box of a block."""
     for l in range(LANES):
         if cell(b, PRESENT, l) != 0.0:
-            tilt = abs(cell(w, TMP, l)) * cell(p, HALF, l) + abs(cell(w, TMP + 1, l)) * cell(p, HALF + 1, l)
-            if not tilt + abs(cell(w, TMP + 3, l)) < abs(cell(w, TMP + 2, l)) * cell(p, HALF + 2, l):
+            tilt = abs(cell(w, TMP, l)) * p[HALF] + abs(cell(w, TMP + 1, l)) * p[HALF + 1]
+            if not tilt + abs(cell(w, TMP + 3, l)) < abs(cell(w, TMP + 2, l)) * p[HALF + 2]:
                 return False
     return True
 
@@ -374,7 +374,7 @@ def _is_upright(b: Any, p: Any, w: Any) -> bool:
 @_inline
 def _upright_box(p: Any, w: Any) -> None:
     """Submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
-    hx, hy, hz = at(p, HALF), at(p, HALF + 1), at(p, HALF + 2)
+    hx, hy, hz = of(p, HALF), of(p, HALF + 1), of(p, HALF + 2)
     nz = at(w, TMP + 2)
     nz = where(abs(nz) < 1e-9, 1.0, nz)  # lanes without a body
     level, tx, ty = at(w, TMP + 3) / nz, at(w, TMP) / nz, at(w, TMP + 1) / nz
@@ -382,10 +382,10 @@ def _upright_box(p: Any, w: Any) -> None:
     height = hz - side * level
     share = 1.0 / height
     square = level * level + (tx * tx * hx * hx + ty * ty * hy * hy) / 3.0
-    put(w, FB, at(p, FULL_B) * height / (2.0 * hz))
-    put(w, CB, at(p, RB) + side * tx * hx * hx / 3.0 * share)
-    put(w, CB + 1, at(p, RB + 1) + side * ty * hy * hy / 3.0 * share)
-    put(w, CB + 2, at(p, RB + 2) + side * 0.5 * (hz * hz - square) * share)
+    put(w, FB, of(p, FULL_B) * height / (2.0 * hz))
+    put(w, CB, of(p, RB) + side * tx * hx * hx / 3.0 * share)
+    put(w, CB + 1, of(p, RB + 1) + side * ty * hy * hy / 3.0 * share)
+    put(w, CB + 2, of(p, RB + 2) + side * 0.5 * (hz * hz - square) * share)
 
 
 @_inline
@@ -395,10 +395,10 @@ def lag(b: Any, p: Any, w: Any, first: int, last: int, gain: int, part: float) -
         now = at(b, A_NOW + k)
         change = at(b, A_CMD + k) - now
         if gain < 0:
-            change = change * at(p, A_JUMP + k)
+            change = change * of(p, A_JUMP + k)
         else:
-            rate = at(p, A_RATE + k) * part
-            change = lesser(greater(change * at(p, A_GAIN + SLOTS * gain + k), -rate), rate)
+            rate = of(p, A_RATE + k) * part
+            change = lesser(greater(change * of(p, A_GAIN + SLOTS * gain + k), -rate), rate)
         put(w, AN + k, now + change)
 
 
@@ -491,7 +491,7 @@ def _advance(to: Any, w: Any, first: int, n: int, h: float, weights: Any, stages
 def _is_afloat(b: Any, p: Any) -> bool:
     """Whether any body of a block is so near the surface that its buoyancy may change within the step."""
     for l in range(LANES):
-        if cell(b, PRESENT, l) != 0.0 and cell(b, PZ, l) - cell(b, LEVEL, l) < 1.5 * cell(p, REACH, l) + 1.0:
+        if cell(b, PRESENT, l) != 0.0 and cell(b, PZ, l) - cell(b, LEVEL, l) < 1.5 * p[REACH] + 1.0:
             return True
     return False
 

@@ -79,7 +79,7 @@ def free_axes(model: Model) -> list[int]:
 class Kind:
     """What the kernel needs of a model, and how its commands are understood."""
 
-    params: Array  # (PARAM_ROWS,)
+    params: Array  # (PARAMS,)
     ints: Any  # (KIND,)
     tables: list[Array]  # each (2, TABLE_POINTS)
     limits: Array  # (SLOTS, 2), of commands
@@ -93,7 +93,7 @@ class Kind:
 
 def kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
     """A model as numbers for a world, a step and an integrator."""
-    p, ints = np.zeros(r.PARAM_ROWS), np.zeros(r.KIND, np.int64)
+    p, ints = np.zeros(r.PARAMS), np.zeros(r.KIND, np.int64)
     ints[r.KIND_TABLE :] = -1
     kind = Kind(
         p,

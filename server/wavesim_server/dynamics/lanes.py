@@ -2,7 +2,7 @@
 
 The kernel computes several bodies at once.  Left to itself, a compiler turns a loop over lanes into vector
 instructions only while it can prove that no two arrays overlap, and gives up without a word.  So the vector is a
-type here: :func:`at` loads a row, ``+ - * /``, :func:`where` and the like work on all lanes, :func:`put` and
+type here: :func:`at` loads a row, :func:`of` spreads a parameter, ``+ - * /``, :func:`where` and the like work on all lanes, :func:`put` and
 :func:`add` store.  With compilation off the same code runs on small NumPy arrays, to the same bits.
 """
 
@@ -21,7 +21,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from wavesim_server.dynamics.rows import LANES
 
-__all__ = ["add", "at", "cell", "exponent", "greater", "lesser", "mantissa", "put", "root", "vector", "where"]
+__all__ = ["add", "at", "cell", "exponent", "greater", "lesser", "mantissa", "of", "put", "root", "vector", "where"]
 
 
 class VectorType(types.Type):
@@ -202,7 +202,17 @@ def _exponent(typing: Any, a: Any) -> Any:
     return VECTOR(a), code
 
 
+@intrinsic
+def _spread(typing: Any, array: Any, index: Any) -> Any:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0]).data
+        return _splat(builder, builder.load(builder.gep(data, [args[1]])))
+
+    return VECTOR(array, types.intp), code
+
+
 at: Any = _load
+of: Any = _spread  #: one number of an array, the same in all lanes: a parameter
 mantissa: Any = _mantissa  #: in [0.5, 1), of positive normal numbers
 exponent: Any = _exponent  #: to base 2, as of frexp
 put: Any = _store
@@ -218,6 +228,7 @@ if nb_config.DISABLE_JIT:
         return array[row * LANES : row * LANES + LANES]
 
     at = lambda array, row: _row(array, row).copy()  # noqa: E731
+    of = lambda array, index: np.full(LANES, array[index])  # noqa: E731
     root, where = np.sqrt, np.where
     mantissa = lambda x: np.frexp(x)[0]  # noqa: E731
     exponent = lambda x: np.frexp(x)[1].astype(float)  # noqa: E731

@@ -2,9 +2,9 @@
 
 A *block* holds eight bodies of one kind side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a
 flat float64 array, so each statement of the kernel is a load at a literal offset and the compiler
-works on all lanes at once.  Three arrays have this shape: the block (state and inputs of each body), the
-*parameters* (coefficients; one array serves all blocks of a model, so that they stay in the cache), and
-the *work* (what a step computes and forgets; there is only one).
+works on all lanes at once.  The *work* (what a step computes and forgets; there is only one) has the same
+shape.  The *parameters* are the coefficients of a kind, one number each: they serve all its blocks and stay in the
+cache.
 """
 
 from __future__ import annotations
@@ -105,8 +105,7 @@ GRAVITY = _p.take()
 TERMS = 48
 TERM = _p.take(TERMS)  # coefficients of named derivatives
 
-PARAM_ROWS = _p.next
-PARAMS = PARAM_ROWS * LANES
+PARAMS = _p.next
 
 # ------------------------------------------------------------------ work
 

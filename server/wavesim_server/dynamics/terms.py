@@ -19,6 +19,7 @@ from wavesim_server.dynamics.lanes import (
     greater,
     lesser,
     mantissa,
+    of,
     put,
     root,
     vector,
@@ -91,12 +92,12 @@ _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 def _wrench(p: Any, row: int, w: Any) -> Any:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
-        at(p, row) * at(w, NUR)
-        + at(p, row + 1) * at(w, NUR + 1)
-        + at(p, row + 2) * at(w, NUR + 2)
-        + at(p, row + 3) * at(w, NUR + 3)
-        + at(p, row + 4) * at(w, NUR + 4)
-        + at(p, row + 5) * at(w, NUR + 5)
+        of(p, row) * at(w, NUR)
+        + of(p, row + 1) * at(w, NUR + 1)
+        + of(p, row + 2) * at(w, NUR + 2)
+        + of(p, row + 3) * at(w, NUR + 3)
+        + of(p, row + 4) * at(w, NUR + 4)
+        + of(p, row + 5) * at(w, NUR + 5)
     )
 
 
@@ -104,7 +105,7 @@ def _wrench(p: Any, row: int, w: Any) -> Any:
 def _pull(w: Any, p: Any, row: int, size: Any) -> None:
     """F += column of the parameters times size."""
     for i in range(6):
-        add(w, F + i, at(p, row + i) * size)
+        add(w, F + i, of(p, row + i) * size)
 
 
 @_inline
@@ -174,18 +175,18 @@ def _thrust(p: Any, w: Any, k: int) -> Any:
     """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
     o, n = T_L + LAW * k, at(w, AN + k)
     ahead = n > 0.0
-    c1, c2 = where(ahead, at(p, o), at(p, o + 3)), where(ahead, at(p, o + 1), at(p, o + 4))
-    c3 = where(ahead, at(p, o + 2), at(p, o + 5))
-    most = at(p, o + 16)
+    c1, c2 = where(ahead, of(p, o), of(p, o + 3)), where(ahead, of(p, o + 1), of(p, o + 4))
+    c3 = where(ahead, of(p, o + 2), of(p, o + 5))
+    most = of(p, o + 16)
     return lesser(greater(c1 * n + abs(n) * (c2 * n + c3 * _advance(p, w, k)), -most), most)
 
 
 @_inline
 def _advance(p: Any, w: Any, k: int) -> Any:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
-    total = at(p, T_L + LAW * k + 10)
+    total = of(p, T_L + LAW * k + 10)
     along = _wrench(p, T_H + 6 * k, w)
-    return ((1.0 - total) * along + total * at(w, SPEED)) * at(p, T_L + LAW * k + 11)
+    return ((1.0 - total) * along + total * at(w, SPEED)) * of(p, T_L + LAW * k + 11)
 
 
 @_inline
@@ -199,10 +200,10 @@ def thrusters(b: Any, p: Any, w: Any, count: int, torque: bool) -> None:
         if torque:
             o, n = T_L + LAW * k, at(w, AN + k)
             ahead = n > 0.0
-            q2, q3 = where(ahead, at(p, o + 6), at(p, o + 8)), where(ahead, at(p, o + 7), at(p, o + 9))
+            q2, q3 = where(ahead, of(p, o + 6), of(p, o + 8)), where(ahead, of(p, o + 7), of(p, o + 9))
             turn = abs(n) * (q2 * n + q3 * _advance(p, w, k)) * effect
             for i in range(3):
-                add(w, F + 3 + i, turn * at(p, T_D + 3 * k + i))
+                add(w, F + 3 + i, turn * of(p, T_D + 3 * k + i))
 
 
 @_inline
@@ -213,7 +214,7 @@ def table_thrusters(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) 
         if table < 0:
             continue
         o, n = T_L + LAW * k, at(w, AN + k)
-        put(w, TMP, (_advance(p, w, k) / (n * at(p, o + 13)) - at(p, o + 14)) * at(p, o + 15))
+        put(w, TMP, (_advance(p, w, k) / (n * of(p, o + 13)) - of(p, o + 14)) * of(p, o + 15))
         for l in range(LANES):
             place = cell(w, TMP, l)
             if cell(w, AN + k, l) == 0.0:
@@ -222,7 +223,7 @@ def table_thrusters(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) 
             i = int(place)
             kt = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             w[TMP * LANES + l] = kt
-        _pull(w, p, T_H + 6 * k, at(p, o + 12) * at(w, TMP) * n * abs(n) * at(b, A_EFFECT + k))
+        _pull(w, p, T_H + 6 * k, of(p, o + 12) * at(w, TMP) * n * abs(n) * at(b, A_EFFECT + k))
 
 
 @_inline
@@ -241,9 +242,9 @@ def fins(b: Any, p: Any, w: Any, count: int) -> None:
     """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
         u, q, r = at(w, NUR), at(w, NUR + 4), at(w, NUR + 5)
-        along = u + q * at(p, F_Z + k) - r * at(p, F_Y + k)
-        wn = _wrench(p, F_H + 6 * k, w) * at(p, F_W + k)
-        lift = at(p, F_K + k) * abs(along) * (along * at(w, AN + SLOT_FIN + k) - wn)
+        along = u + q * of(p, F_Z + k) - r * of(p, F_Y + k)
+        wn = _wrench(p, F_H + 6 * k, w) * of(p, F_W + k)
+        lift = of(p, F_K + k) * abs(along) * (along * at(w, AN + SLOT_FIN + k) - wn)
         _pull(w, p, F_H + 6 * k, lift * at(b, A_EFFECT + THRUSTERS + k))
 
 
@@ -252,7 +253,7 @@ def fin_coefficients(b: Any, p: Any, w: Any, count: int) -> None:
     """Force and torque per angle and angle^2, times the square of the speed across the span."""
     for k in range(count):
         u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
-        along = u * at(p, F_S + 3 * k) + v * at(p, F_S + 3 * k + 1) + z * at(p, F_S + 3 * k + 2)
+        along = u * of(p, F_S + 3 * k) + v * of(p, F_S + 3 * k + 1) + z * of(p, F_S + 3 * k + 2)
         angle = at(w, AN + SLOT_FIN + k)
         size = (u * u + v * v + z * z - along * along) * angle * at(b, A_EFFECT + THRUSTERS + k)
         _pull(w, p, F_C1 + 6 * k, size)
@@ -268,13 +269,13 @@ def aerofoils(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> Non
             continue
         o = F_T + 13 * k
         for l in range(LANES):
-            x, y, z = cell(p, o, l), cell(p, o + 1, l), cell(p, o + 2, l)
+            x, y, z = p[o], p[o + 1], p[o + 2]
             vp, vq, vr = cell(w, NUR + 3, l), cell(w, NUR + 4, l), cell(w, NUR + 5, l)
             u = cell(w, NUR, l) + vq * z - vr * y
             v = cell(w, NUR + 1, l) + vr * x - vp * z
             h = cell(w, NUR + 2, l) + vp * y - vq * x
-            cx, cy, cz = cell(p, o + 3, l), cell(p, o + 4, l), cell(p, o + 5, l)
-            nx, ny, nz = cell(p, o + 6, l), cell(p, o + 7, l), cell(p, o + 8, l)
+            cx, cy, cz = p[o + 3], p[o + 4], p[o + 5]
+            nx, ny, nz = p[o + 6], p[o + 7], p[o + 8]
             along, across = u * cx + v * cy + h * cz, u * nx + v * ny + h * nz
             speed2 = along * along + across * across
             if speed2 == 0.0:
@@ -285,7 +286,7 @@ def aerofoils(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> Non
             i = min(int(place), TABLE_POINTS - 2)
             cl = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             cd = tables[table, 1, i] + (place - i) * (tables[table, 1, i + 1] - tables[table, 1, i])
-            size = cell(p, o + 9, l) * math.sqrt(speed2) * cell(b, A_EFFECT + THRUSTERS + k, l)
+            size = p[o + 9] * math.sqrt(speed2) * cell(b, A_EFFECT + THRUSTERS + k, l)
             fc = size * (cl * across - cd * along)
             fn = size * (cl * along - cd * across)
             fx, fy, fz = fc * cx + fn * nx, fc * cy + fn * ny, fc * cz + fn * nz
@@ -301,9 +302,9 @@ def aerofoils(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> Non
 def ballast(p: Any, w: Any) -> None:
     """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
     for k in range(BALLASTS):
-        weight = at(w, AN + SLOT_BALLAST + k) * at(p, GRAVITY)
+        weight = at(w, AN + SLOT_BALLAST + k) * of(p, GRAVITY)
         fx, fy, fz = weight * at(w, ROT + 6), weight * at(w, ROT + 7), weight * at(w, ROT + 8)
-        x, y, z = at(p, TANK + 3 * k), at(p, TANK + 3 * k + 1), at(p, TANK + 3 * k + 2)
+        x, y, z = of(p, TANK + 3 * k), of(p, TANK + 3 * k + 1), of(p, TANK + 3 * k + 2)
         add(w, F, fx)
         add(w, F + 1, fy)
         add(w, F + 2, fz)
@@ -337,7 +338,7 @@ def named(p: Any, w: Any, kind: Any, count: int) -> None:
     for t in range(count):
         o = KIND_TERM + 5 * t
         factors = at(w, ONE + kind[o + 1]) * at(w, ONE + kind[o + 2]) * at(w, ONE + kind[o + 3])
-        add(w, F + kind[o], at(p, TERM + t) * factors * at(w, ONE + kind[o + 4]))
+        add(w, F + kind[o], of(p, TERM + t) * factors * at(w, ONE + kind[o + 4]))
 
 
 @_inline
@@ -359,27 +360,27 @@ def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
 @_inline
 def cross_flow(p: Any, w: Any) -> None:
     """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
-    h = at(p, CROSS + 4)
+    h = of(p, CROSS + 4)
     y, n = _strip_integrals(at(w, NUR + 1), at(w, NUR + 5), h)
     z, m = _strip_integrals(at(w, NUR + 2), -at(w, NUR + 4), h)
-    add(w, F + 1, -at(p, CROSS) * y)
-    add(w, F + 5, -at(p, CROSS + 1) * n)
-    add(w, F + 2, -at(p, CROSS + 2) * z)
-    add(w, F + 4, at(p, CROSS + 3) * m)
+    add(w, F + 1, -of(p, CROSS) * y)
+    add(w, F + 5, -of(p, CROSS + 1) * n)
+    add(w, F + 2, -of(p, CROSS + 2) * z)
+    add(w, F + 4, of(p, CROSS + 3) * m)
 
 
 @_inline
 def cross_flow_strips(p: Any, w: Any, strips: int) -> None:
     """The same as a sum over strips, each of width L/(strips - 1), as some codes have it; to compare."""
-    h = at(p, CROSS + 4)
+    h = of(p, CROSS + 4)
     dx = 2.0 * h / float(strips - 1)
     for i in range(strips):
         x = float(i) * dx - h
         s, t = at(w, NUR + 1) + x * at(w, NUR + 5), at(w, NUR + 2) - x * at(w, NUR + 4)
-        add(w, F + 1, -at(p, CROSS) * s * abs(s) * dx)
-        add(w, F + 5, -at(p, CROSS + 1) * x * s * abs(s) * dx)
-        add(w, F + 2, -at(p, CROSS + 2) * t * abs(t) * dx)
-        add(w, F + 4, at(p, CROSS + 3) * x * t * abs(t) * dx)
+        add(w, F + 1, -of(p, CROSS) * s * abs(s) * dx)
+        add(w, F + 5, -of(p, CROSS + 1) * x * s * abs(s) * dx)
+        add(w, F + 2, -of(p, CROSS + 2) * t * abs(t) * dx)
+        add(w, F + 4, of(p, CROSS + 3) * x * t * abs(t) * dx)
 
 
 @_inline
@@ -387,19 +388,19 @@ def friction(p: Any, w: Any) -> None:
     """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). Below Rn = 1000
     the coefficient stays that of 1000, where the line is no longer meant."""
     u = at(w, NUR)
-    lg = log10(greater(abs(u) * at(p, FRICTION + 2), 1000.0)) - 2.0
-    add(w, F, -at(p, FRICTION) * (0.075 / (lg * lg) + at(p, FRICTION + 1)) * u * abs(u))
+    lg = log10(greater(abs(u) * of(p, FRICTION + 2), 1000.0)) - 2.0
+    add(w, F, -of(p, FRICTION) * (0.075 / (lg * lg) + of(p, FRICTION + 1)) * u * abs(u))
 
 
 @_inline
 def fading(p: Any, w: Any) -> None:
     """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
-    put(w, TMP, at(p, FADE + 6) * root(u * u + v * v + z * z))
+    put(w, TMP, of(p, FADE + 6) * root(u * u + v * v + z * z))
     for l in range(LANES):
         w[TMP * LANES + l] = math.exp(-cell(w, TMP, l))
     for i in range(6):
-        add(w, F + i, -at(p, FADE + i) * at(w, TMP) * at(w, NUR + i))
+        add(w, F + i, -of(p, FADE + i) * at(w, TMP) * at(w, NUR + i))
 
 
 @_inline
@@ -410,9 +411,9 @@ def wing(p: Any, w: Any) -> None:
     still = plane <= 0.0
     # atan2(w, u) by the half angle: exact over the whole circle but at u < 0, w = 0
     attack = where(still, 0.0, 2.0 * atan(z / greater(plane + u, 1e-300)))
-    size = at(p, WING) * (u * u + v * v + z * z)
-    cl = at(p, WING + 1) * attack
-    cd = at(p, WING + 2) + cl * cl * at(p, WING + 3)
+    size = of(p, WING) * (u * u + v * v + z * z)
+    cl = of(p, WING + 1) * attack
+    cd = of(p, WING + 2) + cl * cl * of(p, WING + 3)
     safe = where(still, 1.0, plane)
     c, s = where(still, 1.0, u / safe), z / safe
     add(w, F, size * (s * cl - c * cd))
@@ -424,23 +425,23 @@ def without_munk(p: Any, w: Any) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = _wrench(p, MA_V, w), _wrench(p, MA_V + 6, w), _wrench(p, MA_V + 12, w)
     u, v, z, q, r = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2), at(w, NUR + 4), at(w, NUR + 5)
-    add(w, F, a3 * q * at(p, MUNK) - a2 * r * at(p, MUNK + 1))
-    add(w, F + 1, a1 * r * at(p, MUNK + 2))
-    add(w, F + 2, -a1 * q * at(p, MUNK + 3))
-    add(w, F + 4, a1 * z * at(p, MUNK + 5) - a3 * u * at(p, MUNK + 4))
-    add(w, F + 5, a2 * u * at(p, MUNK + 6) - a1 * v * at(p, MUNK + 7))
+    add(w, F, a3 * q * of(p, MUNK) - a2 * r * of(p, MUNK + 1))
+    add(w, F + 1, a1 * r * of(p, MUNK + 2))
+    add(w, F + 2, -a1 * q * of(p, MUNK + 3))
+    add(w, F + 4, a1 * z * of(p, MUNK + 5) - a3 * u * of(p, MUNK + 4))
+    add(w, F + 5, a2 * u * of(p, MUNK + 6) - a1 * v * of(p, MUNK + 7))
 
 
 @_inline
 def restoring(b: Any, p: Any, w: Any) -> None:
     """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body."""
-    z = at(w, X + PZ) - at(b, LEVEL) - at(p, G_Z)
+    z = at(w, X + PZ) - at(b, LEVEL) - of(p, G_Z)
     s, y, c = -at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
     theta = atan(s / root(greater(1.0 - s * s, 1e-300)))
     phi = 2.0 * atan(y / greater(root(y * y + c * c) + c, 1e-300))
     for i in range(6):
         o = G + 3 * i
-        add(w, F + i, -(at(p, o) * z + at(p, o + 1) * phi + at(p, o + 2) * theta))
+        add(w, F + i, -(of(p, o) * z + of(p, o + 1) * phi + of(p, o + 2) * theta))
 
 
 @_inline
@@ -452,5 +453,5 @@ def memory(p: Any, w: Any, kind: Any, count: int, stage: int) -> None:
         x0, x1, x2 = at(w, X + MU + 3 * m), at(w, X + MU + 3 * m + 1), at(w, X + MU + 3 * m + 2)
         put(w, k, x1)
         put(w, k + 1, x2)
-        put(w, k + 2, at(w, NUR + source) - (at(p, o) * x0 + at(p, o + 1) * x1 + at(p, o + 2) * x2))
-        add(w, F + target, -(at(p, o + 3) * x0 + at(p, o + 4) * x1 + at(p, o + 5) * x2))
+        put(w, k + 2, at(w, NUR + source) - (of(p, o) * x0 + of(p, o + 1) * x1 + of(p, o + 2) * x2))
+        add(w, F + target, -(of(p, o + 3) * x0 + of(p, o + 4) * x1 + of(p, o + 5) * x2))
