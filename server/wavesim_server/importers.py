@@ -8,6 +8,7 @@ Nothing is guessed: a draft with gaps is refused with the list of them, and the 
 from __future__ import annotations
 
 import configparser
+import csv
 import json
 import math
 import re
@@ -309,6 +310,20 @@ def _hilsim(path: Path, d: dict[str, Any], settings: dict[str, str], angles: str
 # ------------------------------------------------------------------ Panisim, Makara
 
 
+def _naca(folder: Path, *names: Any) -> list[tuple[float, float, float]] | None:
+    """Rows (alpha in deg, CL, CD) of the aerofoil table that a control surface names; None if it names none."""
+    for name in names:
+        if name in (None, "None", ""):
+            continue
+        for place in (folder, folder.parent):
+            for path in (place / str(name), place / f"NACA{name}.csv"):
+                if path.is_file():
+                    with path.open(newline="") as file:
+                        return [(float(r["Alpha"]), float(r["Cl"]), float(r["Cd"])) for r in csv.DictReader(file)]
+        raise ConfigError(f"there is no aerofoil table '{name}' or 'NACA{name}.csv' in it or beside it", str(folder))
+    return None
+
+
 def _panisim(folder: Path, settings: dict[str, str], angles: str | None) -> str:
     """A vessel folder of Panisim/Makara: geometry, inertia, hydrodynamics, control surfaces, thrusters; the added
     mass and restoring from a HydRA file, an aerofoil from a NACA table, both beside it."""
@@ -320,7 +335,8 @@ def _panisim(folder: Path, settings: dict[str, str], angles: str | None) -> str:
         return found
 
     geometry, inertia, hydro = part("geometry.yml"), part("inertia.yml"), part("hydrodynamics.yml")
-    surfaces = part("control_surfaces.yml").get("control_surfaces") or []
+    controls = part("control_surfaces.yml")
+    surfaces = controls.get("control_surfaces") or []
     name = Path(str(hydro.get("hydra_file", folder.name))).stem.replace("_hydra", "")
     draft = Draft(name, f"{folder.name} (Panisim/Makara)", settings, angles)
     draft.attributes |= {"type": "surface", "coriolis": "yes" if hydro.get("coriolis_flag", True) else "no"}
@@ -357,7 +373,22 @@ def _panisim(folder: Path, settings: dict[str, str], angles: str | None) -> str:
                 etree.SubElement(list_, "derivative", name=f"{letter}_d{k + 1}", value=f"{value:.12g}")
         limit = math.degrees(draft.angle(float(s["control_surface_delta_max"]), "control_surface_delta_max"))
         rate = math.degrees(draft.angle(float(s["control_surface_deltad_max"]), "control_surface_deltad_max"))
-        draft.add(
-            "fin", name=str(s["control_surface_type"]).lower(), law="derivatives", limit=f"{limit:.9g} deg", rate=f"{rate:.9g} deg/s", lag=f"{s['control_surface_T']:g} s",
-        )  # fmt: skip
+        common = {
+            "name": str(s["control_surface_type"]).lower(),
+            "limit": f"{limit:.9g} deg",
+            "rate": f"{rate:.9g} deg/s",
+            "lag": f"{s['control_surface_T']:g} s",
+        }
+        table = _naca(folder, s.get("control_surface_NACA"), controls.get("naca_file"))
+        if table is None:
+            draft.add("fin", law="derivatives", **common)
+        else:
+            # a rudder stands upright; turned about x by its orientation (rad)
+            roll = draft.angle(float(s["control_surface_orientation"][0]), "control_surface_orientation")
+            fin = draft.add(
+                "fin", law="aerofoil", position=_text(*s["control_surface_location"]) + " m",
+                normal=_text(0.0, round(math.cos(roll), 12), round(math.sin(roll), 12)),
+                area=f"{s['control_surface_area']:g} m2", **common,
+            )  # fmt: skip
+            etree.SubElement(fin, "aerofoil").text = "  ".join(_text(*row) for row in table)
     return draft.xml(folder)

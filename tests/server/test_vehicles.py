@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.conftest import wavesim
 from wavesim_sdk.config import library
+from wavesim_sdk.config.load import models_of
+from wavesim_server.dynamics.kind import aerofoil_table
 from wavesim_server.vehicles import derived, describe
 
 
@@ -87,6 +90,31 @@ def test_importing(data_dir: Path, tmp_path: Path) -> None:
     assert "name one of its models" in wavesim("vehicles", "import", data_dir / "dune/vsim-models.ini").stderr
     wrong = wavesim("vehicles", "import", data_dir / "dune/bathymetry-apdl.ini", "--section", "x")
     assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
+
+
+@pytest.mark.data
+def test_importing_an_aerofoil(data_dir: Path, tmp_path: Path) -> None:
+    """A Panisim folder whose rudder names a NACA table: its lift and drag at the local flow angle."""
+    source = data_dir / "sookshma/model"
+    folder = tmp_path / "boat"
+    folder.mkdir()
+    for file in source.iterdir():
+        text = file.read_text()
+        if file.name == "control_surfaces.yml":
+            text = text.replace("naca_number: &naca None", 'naca_number: &naca "0015"')
+        (folder / file.name).write_text(text)
+    refused = wavesim("vehicles", "import", folder, "--angles", "deg", "--set", "added-mass=1 1 1 1 1 1")
+    assert refused.returncode == 2 and "no aerofoil table" in refused.stderr
+    (tmp_path / "NACA0015.csv").symlink_to(data_dir / "sookshma/NACA0015.csv")
+    out = tmp_path / "boat.xml"
+    done = wavesim("vehicles", "import", folder, "--angles", "deg", "--set", "added-mass=1 1 1 1 1 1", "--out", out)
+    assert done.returncode == 0, done.stderr
+    model = models_of(out)["sookshma"]
+    assert model.fin[0].law == "aerofoil" and model.fin[0].aerofoil is not None
+    table = aerofoil_table(model.fin[0].aerofoil)
+    alpha = np.linspace(-180, 180, table.shape[1])
+    assert np.interp(-19.5, alpha, table[0]) == pytest.approx(-1.3072, abs=1e-3), "the file's own row"
+    assert np.interp(90.0, alpha, table[1]) == pytest.approx(2.0, abs=1e-3), "a plate across the flow"
 
 
 @pytest.mark.data
