@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 import select
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -69,6 +69,7 @@ class _Steps:
     def __init__(self, server: tuple[str, int]) -> None:
         self.welcome: Welcome | None = None
         self.ended = False
+        self.listeners: list[Callable[[Reception], None]] = []
         self._server = server
         self._next = Step(State(0, 0, 0, None, [], {}))
 
@@ -80,6 +81,8 @@ class _Steps:
                 self.welcome = event
             case Reception():
                 step.receptions.append(event)
+                for call in self.listeners:
+                    call(event)
             case SignalSent():
                 step.sent.append(event)
             case RequestRefused():
@@ -135,13 +138,27 @@ class _Base:
         """Whether the run has ended."""
         return self._steps.ended
 
-    def ping(self, frequency: float, level: float | None = None) -> int:
-        """Ask the transducer to send a signal (Hz, dB re 1 uPa at 1 m); returns the request's number.
+    def ping(
+        self, frequency: float, level: float | None = None, *, at: int | None = None, code: int | None = None
+    ) -> int:
+        """Ask the transducer to send a pulse (Hz, dB re 1 uPa at 1 m); returns the request's number.
 
-        It leaves at the time of the step under way (in lockstep) or at the next tick. A refusal,
-        such as a transducer that still recharges, comes in ``Step.refused``.
+        It leaves at the time of the step under way (in lockstep) or at the next tick, or ``at`` a time of the
+        node's own clock (ns). A refusal, such as a transducer that still recharges, comes in ``Step.refused``.
         """
-        return self.session.request(codec.request(Request.PING, float(frequency), level))
+        return self.session.request(codec.request(Request.PING, float(frequency), level, at, code))
+
+    def send(self, payload: bytes, to: int = 0, level: float | None = None, *, at: int | None = None) -> int:
+        """Send a packet by modem, to an address or (0) to all; otherwise like :meth:`ping`."""
+        return self.session.request(codec.request(Request.SEND, to, payload, level, at))
+
+    def range_to(self, address: int, level: float | None = None, *, at: int | None = None) -> int:
+        """Ask the modem of an address to answer; its range comes as ``range`` of a reception of kind 3."""
+        return self.session.request(codec.request(Request.RANGE, address, level, at))
+
+    def on_reception(self, call: Callable[[Reception], None]) -> None:
+        """Call a function with every reception, before its step is handed out."""
+        self._steps.listeners.append(call)
 
     def answer(self, command: Command | None = None, estimate: Command | None = None) -> None:
         """Actuator commands (None: as before), and what the navigator believes.

@@ -8,6 +8,7 @@ state.  ``wavesim_sdk.tables.c_struct`` writes the C structs; see ``examples/mai
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import struct
@@ -109,7 +110,10 @@ class Mailbox:
         for run in step.run_states:
             self.put(RUN_STATE, struct.pack("<q", run.run_state))
         for r in step.receptions:
-            values = (r.id, r.query, r.emission_ns, r.reception_ns, r.frequency, r.level)
+            measured = [math.nan if v is None else v for v in (r.range, r.azimuth, r.elevation)]
+            head = (r.id, r.query, r.reception_ns, r.kind, r.code, r.from_address, r.to_address)
+            payload = r.payload or b""
+            values = (*head, r.frequency, r.level, r.snr, *measured, len(payload), payload)
             self.put(RECEPTION, np.array([values], MAILBOX_RECEPTION.dtype).tobytes())
         s = step.state
         motion = s.motion if s.motion is not None else [float("nan")] * MOTION_NUMBERS

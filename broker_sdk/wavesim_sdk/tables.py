@@ -21,6 +21,7 @@ LAYOUT_VERSION = 1
 
 MAX_ACTUATORS = 24  #: thrusters (8), fins (4), angles (4) and deflectors (4) of the first thrusters, ballast tanks (4)
 NAME_BYTES = 32
+MAX_PAYLOAD = 256  #: bytes of an acoustic packet
 
 
 class RunState(IntEnum):
@@ -51,6 +52,21 @@ class Outcome(IntEnum):
     RECHARGING = 5  #: the node is deaf in its recharge time
     RECEIVER_LEFT = 6
     NOT_SENT = 7  #: the transmitter was still recharging, so the signal never left
+    COLLISION = 8  #: another reception overlapped it in time and band and was not weaker by the capture ratio
+    BLOCKED = 9  #: an obstacle or a hill of the sea bed stood in the way
+    SHADOW = 10  #: no ray of the sound-speed profile leads there
+    ECHO = 11  #: a later path of a signal that had been detected: not reported
+    DROPPED = 12  #: the instrument lost it by chance (drop_out)
+    CORRUPT = 13  #: bit errors in the packet
+
+
+class SignalKind(IntEnum):
+    """What a signal carries."""
+
+    PULSE = 0  #: of a pinger, transponder or responder
+    DATA = 1  #: a packet with a payload
+    RANGE_REQUEST = 2  #: of a modem; the one addressed answers
+    RANGE_REPLY = 3
 
 
 @dataclass(frozen=True)
@@ -294,17 +310,27 @@ SENT = Table(
         _i("id", "", "Number of the signal, from 1."),
         _i("source", "", "Row of the sender."),
         _i("query", "", "Number of the signal that this one answers; 0 = none."),
+        _i("request", "", "Number of the client's request; 0 = none."),
+        _i("outcome", "", "0 sent; 7 not sent: the transmitter was recharging."),
+        _i("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        _i("code", "", "Code; 0 = none."),
+        _i("from_address", "", "Modem address of the sender; 0 = none."),
+        _i("to_address", "", "Modem address of the destination; 0 = all."),
         _i("emission_ns", "ns", "Exact time of emission."),
+        _i("clock_ns", "ns", "The same by the sender's clock."),
+        _i("out_of_reach", "", "Nodes that lay beyond its reach at emission."),
         _f("frequency", "Hz", "Carrier."),
         _f("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+        _f("duration", "s", "Length of the signal."),
         _f("origin_W", "m", "Position of the transducer at emission, frame W.", 3),
-        _i("outcome", "", "0 sent; 7 not sent: the transmitter was recharging."),
+        _i("payload_bytes", "", "Length of the payload."),
+        _s("payload", "Payload.", MAX_PAYLOAD),
     ),
 )
 
 RECEPTION = Table(
     "reception",
-    "What became of a signal at one node: heard, or lost with its reason.",
+    "What became of a signal at one node on one path: heard, or lost with its reason.",
     "log",
     (
         _i("id", "", "Number of the signal."),
@@ -313,12 +339,36 @@ RECEPTION = Table(
         _i("query", "", "Number of the signal that this one answers; 0 = none."),
         _i("query_source", "", "Row of the sender of that query; -1 = none."),
         _i("outcome", "", "Outcome: 0 heard, else the reason of the loss."),
+        _i("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        _i("code", "", "Code; 0 = none."),
+        _i("from_address", "", "Modem address of the sender; 0 = none."),
+        _i("to_address", "", "Modem address of the destination; 0 = all."),
+        _i("surface", "", "Bounces off the surface on its path."),
+        _i("bottom", "", "Bounces off the bottom on its path."),
         _i("emission_ns", "ns", "Exact time of emission."),
         _i("arrival_ns", "ns", "Exact time of arrival (of death, if it faded)."),
-        _i("reported_ns", "ns", "Arrival as the instrument reports it, with its noise and resolution."),
-        _f("frequency", "Hz", "Carrier."),
+        _i("reported_ns", "ns", "Arrival as the instrument reports it: its clock, noise, resolution, outliers."),
+        _f("frequency", "Hz", "Carrier as sent."),
+        _f("doppler", "Hz", "True Doppler shift at the receiver."),
         _f("level", "dB re 1 uPa", "Received level."),
-        _f("range", "m", "True length of the path."),
+        _f("noise", "dB re 1 uPa", "Noise in the band of the signal at the receiver."),
+        _f("duration", "s", "Length of the signal."),
+        _f("range", "m", "Length of the path."),
+        _f("distance", "m", "Straight distance between the two transducers, at emission and at arrival."),
+        _f(
+            "measured",
+            "m",
+            "Two-way range as the asker measures it: half its clock's time, less the turn-around, by the sound speed it assumes; NaN = no answer to it.",
+        ),
+        _f("one_way", "m", "One-way range by the clocks of both and the assumed sound speed."),
+        _f(
+            "azimuth",
+            "rad",
+            "Direction of arrival in B as a USBL head measures it, from forward to starboard; NaN = none.",
+        ),
+        _f("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
+        _f("heard_frequency", "Hz", "Frequency as the instrument reports it."),
+        _f("heard_level", "dB re 1 uPa", "Level as the instrument reports it."),
         _f("position_W", "m", "Position of the receiving transducer at arrival, frame W.", 3),
     ),
 )
@@ -354,10 +404,19 @@ MAILBOX_RECEPTION = Table(
     (
         _i("id", "", "Number of the signal."),
         _i("query", "", "Number of the signal that it answers; 0 = none."),
-        _i("emission_ns", "ns", "Emission."),
-        _i("reception_ns", "ns", "Reception, by the receiver's instrument."),
-        _f("frequency", "Hz", "Carrier."),
+        _i("reception_ns", "ns", "Reception, by the receiver's clock and instrument."),
+        _i("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        _i("code", "", "Code; 0 = none."),
+        _i("from_address", "", "Modem address of the sender; 0 = none."),
+        _i("to_address", "", "Modem address of the destination; 0 = all."),
+        _f("frequency", "Hz", "Frequency as received."),
         _f("level", "dB re 1 uPa", "Received level."),
+        _f("snr", "dB", "Level over the noise in band."),
+        _f("range", "m", "Two-way range, of an answer to an own query; NaN = none."),
+        _f("azimuth", "rad", "Direction of arrival in B; NaN = none."),
+        _f("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
+        _i("payload_bytes", "", "Length of the payload."),
+        _s("payload", "Payload.", MAX_PAYLOAD),
     ),
 )
 

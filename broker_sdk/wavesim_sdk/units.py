@@ -39,6 +39,7 @@ QUANTITIES: dict[str, dict[str, float]] = {
     "cross-flow": {"kg/m2": 1.0},
     "cross-flow length": {"kg/m": 1.0},
     "inverse length": {"1/m": 1.0},
+    "drift": {"ppm": 1e-6, "ppb": 1e-9},
     "rotation": {"rpm": 1.0 / 60.0, "1/s": 1.0},
 }
 

@@ -28,10 +28,19 @@ struct wavesim_mailbox_state {
 struct wavesim_mailbox_reception {
     int64_t id; /* Number of the signal. */
     int64_t query; /* Number of the signal that it answers; 0 = none. */
-    int64_t emission_ns; /* Emission. [ns] */
-    int64_t reception_ns; /* Reception, by the receiver's instrument. [ns] */
-    double frequency; /* Carrier. [Hz] */
+    int64_t reception_ns; /* Reception, by the receiver's clock and instrument. [ns] */
+    int64_t kind; /* 0 pulse, 1 data, 2 range request, 3 range reply. */
+    int64_t code; /* Code; 0 = none. */
+    int64_t from_address; /* Modem address of the sender; 0 = none. */
+    int64_t to_address; /* Modem address of the destination; 0 = all. */
+    double frequency; /* Frequency as received. [Hz] */
     double level; /* Received level. [dB re 1 uPa] */
+    double snr; /* Level over the noise in band. [dB] */
+    double range; /* Two-way range, of an answer to an own query; NaN = none. [m] */
+    double azimuth; /* Direction of arrival in B; NaN = none. [rad] */
+    double elevation; /* The same, down from the horizontal of B; NaN = none. [rad] */
+    int64_t payload_bytes; /* Length of the payload. */
+    char payload[256]; /* Payload. */
 };
 
 #endif

@@ -73,8 +73,9 @@ class Auv:
         for sent in step.sent:
             self.asked[sent.id] = sent.emission_ns * 1e-9
         for heard in step.receptions:
-            beacon = self.beacons.get(round(heard.frequency, 3))
-            if beacon is not None and heard.query in self.asked:
+            # a beacon is known by its frequency, which the Doppler effect shifts by some hertz
+            near = [b for b in self.beacons.values() if abs(b.frequency - heard.frequency) < 300.0]
+            for beacon in near if heard.query in self.asked else ():
                 self.navigator.round_trip(self.asked[heard.query], heard.reception_ns * 1e-9, beacon)
 
     def _ask(self, step: Step, broker: Broker) -> None:

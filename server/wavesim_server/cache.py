@@ -50,7 +50,7 @@ def warm(say: Callable[[str], None]) -> None:
     done = Path(config.CACHE_DIR) / "complete" if config.CACHE_DIR else None
     if done is not None and done.exists():
         return
-    say("compiling the kernels, once: about a minute")
+    say("compiling the kernels, once: a minute or two")
     from wavesim_sdk.config import load
     from wavesim_server.simulation import Simulation
 

@@ -24,6 +24,7 @@ from wavesim_sdk.attach import semaphore
 from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.config import load
 from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire.messages import Request
 from wavesim_server.messages import Command, Event
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
@@ -194,8 +195,8 @@ class Engine:
                 case Command.ACTUATE:
                     if arguments[0] in self.sim.occupants:
                         self.sim.command(arguments[0], arguments[1])
-                case Command.PING:
-                    self._ping(*arguments)
+                case Command.SOUND:
+                    self._sound(*arguments)
                 case Command.RELEASE:
                     self._release(*arguments)
                 case Command.ENTER:
@@ -232,24 +233,32 @@ class Engine:
                 Event.ROSTER, [self.sim.time_ns, row, occupant.name, occupant.model.name, occupant.model.type, present]
             )
 
-    def _ping(self, row: int, frequency: float, level: float | None, number: int) -> None:
+    def _sound(self, row: int, item: list[Any], number: int) -> None:
+        """An acoustic request as it stands on the wire."""
         if row not in self.sim.occupants:
             return
+        kind, *values = item
         try:
-            self.sim.ping(row, frequency, level)
+            if kind == Request.PING:
+                self.sim.ping(row, *values[:4], number=number)
+            elif kind == Request.SEND:
+                to, payload, level, at = values[:4]
+                self.sim.send(row, payload, to, level, at, number=number)
+            else:
+                self.sim.range_request(row, *values[:3], number=number)
         except ValueError as error:
             self._emit(Event.REFUSED, [row, number, str(error)])
 
     def _release(self, tick: int, answers: list[Any]) -> None:
         if not self._waiting or tick != self.sim.tick:
             return
-        for row, command, pings in answers:
+        for row, command, requests in answers:
             if row not in self.sim.occupants:
                 continue
             if command is not None:
                 self.sim.command(row, command)
-            for frequency, level, number in pings:
-                self._ping(row, frequency, level, number)
+            for item, number in requests:
+                self._sound(row, item, number)
         self._waiting = False
 
     def _control(self, number: int, verb: str, argument: Any) -> None:

@@ -11,9 +11,9 @@ class Command(IntEnum):
     ENTER = 1  # row, name, model, position, attitude, lockstep ticks
     LEAVE = 2  # row
     ACTUATE = 3  # row, values
-    PING = 4  # row, frequency, level or nil, request number
+    SOUND = 4  # row, request as on the wire, its number
     CONTROL = 5  # id, verb, argument
-    RELEASE = 6  # tick, [row, values or nil, [[frequency, level, number], ...]] of every lockstep client
+    RELEASE = 6  # tick, [row, values or nil, [[request, number], ...]] of every lockstep client
 
 
 class Event(IntEnum):

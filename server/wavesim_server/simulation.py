@@ -13,163 +13,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk import frames, randomness
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
+from wavesim_sdk.config.acoustics import Modem
 from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.water import Water, tide
-from wavesim_sdk.tables import ACTUATION, GEOMETRY, IDENTITY, RECEPTION, SENT, SIGNALS, STATE, BodyType
-from wavesim_server.acoustics import medium
-from wavesim_server.dynamics import contact, fleet, kernel
+from wavesim_sdk.tables import ACTUATION, GEOMETRY, IDENTITY, RECEPTION, SENT, SIGNALS, STATE, BodyType, SignalKind
+from wavesim_server import tick
+from wavesim_server.acoustics import layout, medium
+from wavesim_server.dynamics import contact
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.contact import Bodies, Touch
+from wavesim_server.dynamics.contact import Bodies
 from wavesim_server.dynamics.fleet import Fleet, shape_of
 from wavesim_server.environment import exposure, kernels, weather
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
-
-
-class Sea(NamedTuple):
-    """What the tick needs of the environment."""
-
-    bed: Any
-    net: Any
-    flow: Any
-    cursor: Any
-
-
-class Machine(NamedTuple):
-    """What the tick needs of the fleet, see :class:`~wavesim_server.dynamics.fleet.Fleet`."""
-
-    turn: Any
-    kinds: Any
-    tables: Any
-    work: Any
-    holds: Any
-    held: Any
-    wanted: Any
-    meters: Any
-    rings: Any
-    feedback: Any
-
-
-class Work(NamedTuple):
-    """Scratch of the tick: rows present, transducers on the bodies, last finite states."""
-
-    order: Any
-    lever: Any
-    last: Any
-    faults: Any
-    counters: Any  # bodies, contacts, new faults
-
-
-@nb.njit(cache=True, error_model="numpy")
-def _transducers(f: Bodies, work: Work, m: medium.Medium) -> None:
-    """Positions of all transducers at the end of the tick."""
-    for k in range(work.counters[0]):
-        row = work.order[k]
-        if m.nodes[row, medium.N_ACTIVE] == 0.0:
-            continue
-        b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
-        w, x, y, z = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
-        tx, ty, tz = work.lever[row, 0], work.lever[row, 1], work.lever[row, 2]
-        for i in range(3):
-            m.before[row, i] = m.after[row, i]
-        m.after[row, 0] = (
-            b[r.PX * r.LANES + l]
-            + (1.0 - 2.0 * (y * y + z * z)) * tx
-            + 2.0 * (x * y - z * w) * ty
-            + 2.0 * (x * z + y * w) * tz
-        )
-        m.after[row, 1] = (
-            b[r.PY * r.LANES + l]
-            + 2.0 * (x * y + z * w) * tx
-            + (1.0 - 2.0 * (x * x + z * z)) * ty
-            + 2.0 * (y * z - x * w) * tz
-        )
-        m.after[row, 2] = (
-            b[r.PZ * r.LANES + l]
-            + 2.0 * (x * z - y * w) * tx
-            + 2.0 * (y * z + x * w) * ty
-            + (1.0 - 2.0 * (x * x + y * y)) * tz
-        )
-
-
-@nb.njit(cache=True, error_model="numpy", nogil=True)
-def _ticks(
-    f: Bodies,
-    machine: Machine,
-    integrator: int,
-    touch: Touch,
-    air: weather.Weather,
-    sea: Sea,
-    work: Work,
-    m: medium.Medium,
-    step_ns: int,
-    tick: int,
-    last_tick: int,
-    half: bool,
-) -> tuple[int, int, bool]:
-    """Ticks from ``tick`` to ``last_tick``. Returns (tick reached, code, whether a tick is half done).
-
-    A tick is half done when its sound still needs room: the caller makes it and calls again.
-    """
-    h = step_ns * 1e-9
-    capacity = m.nodes.shape[0]
-    while tick < last_tick or half:
-        if not half:
-            start = tick * step_ns * 1e-9
-            n = work.counters[0]
-            weather.advance(air, tick, start, h)
-            weather.act(air, sea.flow, f.blocks, f.slots, work.order, n, tick, start, h)
-            if machine.held[0]:
-                fleet.release(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
-            kernel.step_all(
-                f.blocks, f.heads, machine.turn, f.params, machine.kinds, machine.tables, machine.work, h, integrator
-            )
-            new, fastest = contact.survey(f, work.order, n, work.last, work.faults)
-            work.counters[2] += new
-            work.counters[1] += contact.resolve(f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor)
-            if machine.meters.shape[0]:
-                fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
-            _transducers(f, work, m)
-            tick += 1
-        code = medium.advance(m, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9, capacity)
-        half = code != medium.OK
-        if half:
-            return tick, code, True
-    return tick, medium.OK, False
-
-
-@nb.njit(cache=True, error_model="numpy")
-def _publish(f: Bodies, order: Any, count: int, feedback: Any, state: Any, actuation: Any) -> None:
-    """Fill the flat views (capacity, 16) and (capacity, 72) of the state and actuation tables."""
-    for k in range(count):
-        row = order[k]
-        b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
-        for i in range(13):
-            state[row, i] = b[i * r.LANES + l]
-        w, x, y, z = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
-        cx, cy, cz = b[r.CURRENT * r.LANES + l], b[(r.CURRENT + 1) * r.LANES + l], b[(r.CURRENT + 2) * r.LANES + l]
-        state[row, 13] = b[r.U * r.LANES + l] - (
-            (1.0 - 2.0 * (y * y + z * z)) * cx + 2.0 * (x * y + z * w) * cy + 2.0 * (x * z - y * w) * cz
-        )
-        state[row, 14] = b[r.V * r.LANES + l] - (
-            2.0 * (x * y - z * w) * cx + (1.0 - 2.0 * (x * x + z * z)) * cy + 2.0 * (y * z + x * w) * cz
-        )
-        state[row, 15] = b[r.W * r.LANES + l] - (
-            2.0 * (x * z + y * w) * cx + 2.0 * (y * z - x * w) * cy + (1.0 - 2.0 * (x * x + y * y)) * cz
-        )
-        for i in range(r.SLOTS):
-            actuation[row, i] = b[(r.A_CMD + i) * r.LANES + l]
-            actuation[row, r.SLOTS + i] = b[(r.A_NOW + i) * r.LANES + l]
-            actuation[row, 2 * r.SLOTS + i] = feedback[row, i]
 
 
 @dataclass
@@ -179,7 +43,7 @@ class Occupant:
     name: str
     model: Model
     transducer: Transducer | None
-    noise_key: int
+    clock: tuple[float, float] = (0.0, 0.0)  # offset and drift of the transducer's
 
 
 class Simulation:
@@ -195,8 +59,8 @@ class Simulation:
         self.fleet = Fleet(capacity, self.step_ns * 1e-9, config.world, config.time.integrator)
         self.water = Water(loaded)
         bed, net = kernels.bed_of(loaded)
-        self._sea = Sea(bed, net, kernels.flow_of(loaded, self.water), np.zeros(capacity, np.int64))
-        self._work = Work(
+        self._sea = tick.Sea(bed, net, kernels.flow_of(loaded, self.water), np.zeros(capacity, np.int64))
+        self._work = tick.Work(
             np.zeros(capacity, np.int64),
             np.zeros((capacity, 3)),
             np.zeros((capacity, r.RIGID_ROWS)),
@@ -206,9 +70,14 @@ class Simulation:
         self._touch = contact.touch(capacity, exposure.obstacles(config.world.obstacles))
         self.weather = weather.weather_of(config, capacity, self.seed)
         self._raos: dict[str, int] = {}
-        self.medium = medium.create(
-            capacity, config.acoustics, signals=max(64, config.shared.signals), out=max(4096, 4 * capacity)
+        self.medium = layout.create(
+            loaded, capacity, self.step_ns * 1e-9, max(64, config.shared.signals), max(4096, 4 * capacity)
         )
+        self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
+        self._wind = self.weather.wind[0]
+        self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
+        self._payloads: dict[int, bytes] = {}
+        self._handles = 0
         self.occupants: dict[int, Occupant] = {}
         self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
         self.identity = np.zeros(capacity, IDENTITY.dtype)
@@ -271,7 +140,7 @@ class Simulation:
             kind = variant or self.loaded.model(model)
             transducer = kind.transducer
         self.fleet.add(row, kind, tuple(position), tuple(attitude), mooring, variant is not None)
-        self.occupants[row] = Occupant(name, kind, transducer, randomness.key(self.seed, name, "timing"))
+        self.occupants[row] = occupant = Occupant(name, kind, transducer)
         self._expose(row, name, kind)
         self._reindex()
         self._feel()
@@ -283,16 +152,33 @@ class Simulation:
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
         self._work.lever[row] = transducer.position if transducer else 0.0
         if transducer is not None:
-            medium.set_node(self.medium, row, transducer, self.time_ns * 1e-9)
-            _transducers(self._bodies(), self._work, self.medium)
-            self.medium.before[row] = self.medium.after[row]
+            occupant.clock = self._clock(name, transducer)
+            time, key = self.time_ns * 1e-9, randomness.key(self.seed, name, "acoustics")
+            self.medium = layout.set_node(
+                self.medium, self.config.acoustics, self._wind, row, transducer, time, key, occupant.clock
+            )
+            self._place(row)
+            while not medium.ping_by_itself(self.medium, row, time):
+                self.medium = layout.grown(self.medium)
         return row
+
+    def _clock(self, name: str, t: Transducer) -> tuple[float, float]:
+        """Offset and drift of a node's clock, with their seeded parts."""
+        keys = np.array([randomness.key(self.seed, name, "clock")], np.uint64)
+        draws = [float(randomness.normal(keys, 0, k)[0]) for k in (0, 1)]
+        c = t.clock
+        return c.offset + c.offset_deviation * draws[0], c.drift + c.drift_deviation * draws[1]
+
+    def _place(self, row: int) -> None:
+        """A transducer is here now, and was: after a jump no path leads through the water in between."""
+        tick.transducers(self._bodies(), self._work, self.medium, self.tick)
+        self.medium.places[(self.tick + 1) & 1, row] = self.medium.places[self.tick & 1, row]
 
     def leave(self, row: int) -> None:
         """Take a body out; its transducer falls silent, signals under way live on."""
         self.occupants.pop(row, None)
         self.fleet.remove(row)
-        self.medium.nodes[row, medium.N_ACTIVE] = 0.0
+        self.medium.nodes[row, layout.N_ACTIVE] = 0.0
         self.identity[row]["present"] = 0
         self.weather.exposure[row] = 0.0
         self._reindex()
@@ -378,15 +264,99 @@ class Simulation:
             b[r.U : r.U + 6] = velocity
         b[r.CLEARANCE] = 0.0
         self._touch.counters[contact.N_STALE] = 1
+        self._place(row)
 
-    def ping(self, row: int, frequency: float, level: float | None = None) -> None:
-        """Send a signal now, at the start of the next tick."""
+    # -- sound -------------------------------------------------------------------------------
+
+    def ping(
+        self, row: int, frequency: float, level: float | None = None, at: int | None = None, code: int | None = None,
+        *, number: int = 0,
+    ) -> None:  # fmt: skip
+        """Send a pulse at the start of the next tick, or ``at`` a time of the node's own clock (ns).
+
+        ValueError if the node cannot send such a one.
+        """
+        t = self._transducer(row)
+        if not 1.0 <= frequency <= 1e6:
+            raise ValueError(f"frequency {frequency:g} Hz is out of range (1 Hz to 1 MHz)")
+        code = t.code if code is None else code
+        if not 0 <= code <= 65535:
+            raise ValueError(f"code {code} is unknown; codes are 0 to 65535")
+        self._request(row, t, SignalKind.PULSE, frequency, level, at, t.pulse, t.band, code=code, number=number)
+
+    def send(
+        self,
+        row: int,
+        payload: bytes,
+        to: int = 0,
+        level: float | None = None,
+        at: int | None = None,
+        *,
+        number: int = 0,
+    ) -> None:
+        """Send a packet to a modem address (0 = all). ValueError if the node cannot."""
+        t = self._transducer(row)
+        modem = self._modem(row, to)
+        if len(payload) > modem.payload:
+            raise ValueError(f"the payload has {len(payload)} bytes; this modem sends at most {modem.payload}")
+        bits = 8.0 * len(payload)
+        self._handles += 1
+        self._payloads[self._handles] = payload
+        self._request(
+            row, t, SignalKind.DATA, modem.frequency, level, at, modem.preamble + bits / modem.bit_rate, modem.bandwidth,
+            bits, t.code, to, number, len(payload), self._handles,
+        )  # fmt: skip
+
+    def range_request(
+        self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
+    ) -> None:
+        """Ask the modem of an address to answer, for its range. ValueError if the node cannot."""
+        t = self._transducer(row)
+        modem = self._modem(row, to)
+        if to == 0:
+            raise ValueError("a range request needs the address of one modem")
+        self._request(
+            row, t, SignalKind.RANGE_REQUEST, modem.frequency, level, at, modem.preamble, modem.bandwidth,
+            code=t.code, to=to, number=number,
+        )  # fmt: skip
+
+    def _transducer(self, row: int) -> Transducer:
         occupant = self.occupants[row]
         if occupant.transducer is None:
             raise ValueError(f"'{occupant.name}' has no transducer")
-        strength = occupant.transducer.source_level if level is None else level
-        while not medium.request(self.medium, row, self.time_ns * 1e-9, float(frequency), float(strength), 0, -1):
-            self.medium = medium.grown(self.medium)
+        return occupant.transducer
+
+    def _modem(self, row: int, to: int) -> Modem:
+        modem = self._transducer(row).modem
+        if modem is None:
+            raise ValueError(f"'{self.occupants[row].name}' has no modem")
+        if not 0 <= to <= 2**31:
+            raise ValueError(f"address {to} is out of range (0 to 2^31)")
+        return modem
+
+    def _request(
+        self, row: int, t: Transducer, kind: SignalKind, frequency: float, level: float | None, at: int | None,
+        duration: float, band: float, bits: float = 0.0, code: int = 0, to: int = 0, number: int = 0, size: int = 0,
+        handle: int = 0,
+    ) -> None:  # fmt: skip
+        strength = t.source_level if level is None else float(level)
+        if not 0.0 <= strength <= 260.0:
+            raise ValueError(f"level {strength:g} dB is out of range (0 to 260)")
+        now = self.time_ns * 1e-9
+        offset, drift = self.occupants[row].clock
+        time = now if at is None else max((at * 1e-9 - offset) / (1.0 + drift), now)
+        if time > now + 3600.0:
+            raise ValueError("a signal can be planned an hour ahead at most")
+        if (frequency, band) not in self._carriers:
+            if len(self._carriers) > 4096:
+                self._carriers.clear()
+            self._carriers[frequency, band] = layout.carriers(self.config.acoustics, self._wind, frequency, band)
+        alpha, noise = self._carriers[frequency, band]
+        while not medium.request(
+            self.medium, row, time, int(kind), float(frequency), strength, duration, band, alpha, noise, bits, code, to,
+            number, size, handle,
+        ):  # fmt: skip
+            self.medium = layout.grown(self.medium)
 
     # -- time --------------------------------------------------------------------------------
 
@@ -395,43 +365,38 @@ class Simulation:
         last, half = self.tick + ticks, False
         while self.tick < last or half:
             f = self.fleet
-            self.tick, code, half = _ticks(
+            self.tick, code, half = tick.ticks(
                 self._bodies(),
-                Machine(f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback),
+                tick.Machine(
+                    f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
+                ),
                 f.integrator,
                 self._touch,
                 self.weather,
                 self._sea,
                 self._work,
                 self.medium,
+                self._scene,
                 self.step_ns,
                 self.tick,
                 last,
                 half,
             )
-            if code == medium.GROW:
-                self.medium = medium.grown(self.medium)
+            if code == layout.GROW:
+                self.medium = layout.grown(self.medium)
             self._collect()
 
     def _collect(self) -> None:
-        if not (self.medium.counters[medium.C_OUT_SENT] or self.medium.counters[medium.C_OUT_REC]):
+        counters = self.medium.counters
+        if not (counters[layout.C_OUT_SENT] or counters[layout.C_OUT_REC]):
             return
-        sent, receptions = medium.take_records(self.medium)
-        for k in range(len(receptions)):
-            occupant = self.occupants.get(int(receptions[k]["receiver"]))
-            if occupant is not None and occupant.transducer is not None and receptions[k]["outcome"] == 0:
-                receptions[k]["reported_ns"] = self._reported(receptions[k], occupant, occupant.transducer)
+        sent, receptions = layout.take_records(self.medium)
+        if self._payloads:
+            handles = self.medium.sent_i[: len(sent), layout.X_HANDLE]
+            for k in np.flatnonzero(handles):
+                sent[k]["payload"] = self._payloads.pop(int(handles[k]), b"")
         self._sent.append(sent)
         self._receptions.append(receptions)
-
-    def _reported(self, record: Any, occupant: Occupant, t: Transducer) -> int:
-        """The arrival as the instrument reports it: noise, then resolution."""
-        time = int(record["arrival_ns"])
-        if t.timing_noise:
-            draw = randomness.normal(np.array([occupant.noise_key], np.uint64), int(record["id"]))[0]
-            time += round(draw * t.timing_noise * 1e9)
-        step = round(t.timing_resolution * 1e9)
-        return round(time / step) * step if step else time
 
     # -- what others see ---------------------------------------------------------------------
 
@@ -445,7 +410,7 @@ class Simulation:
 
     def publish(self, state: Record, actuation: Record) -> None:
         """Fill tables of capacity rows in place."""
-        _publish(
+        tick.publish(
             self._bodies(),
             self._work.order,
             int(self._work.counters[0]),
@@ -499,4 +464,4 @@ class Simulation:
     def counters(self) -> tuple[int, int, int]:
         """(signals sent, receptions heard, signals live)."""
         c = self.medium.counters
-        return int(c[medium.C_SENT]), int(c[medium.C_HEARD]), int(c[medium.C_LIVE])
+        return int(c[layout.C_SENT]), int(c[layout.C_HEARD]), int(c[layout.C_LIVE])

@@ -94,7 +94,7 @@ def test_a_c_program_is_fed(
 
 def step(tick: int, receptions: int = 0) -> Step:
     state = State(tick, tick * 4_000_000, 1, [0.0] * 16, [0.0] * 12, {})
-    return Step(state, [Reception(k, k + 1, 0, 0, 25e3, 130.0) for k in range(receptions)])
+    return Step(state, [Reception(k, k + 1, 0, 0, 0, 0, 0, 25e3, 130.0, 40.0) for k in range(receptions)])
 
 
 def test_a_slow_reader_loses_states_before_receptions(queue_name: str) -> None:

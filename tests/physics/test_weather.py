@@ -12,7 +12,7 @@ import pytest
 from wavesim_sdk import randomness
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.world import Waves
-from wavesim_server import Simulation
+from wavesim_server import Simulation, draws
 from wavesim_server.dynamics import rows as r
 from wavesim_server.environment import weather
 
@@ -48,7 +48,7 @@ def test_the_kernel_draws_the_sdks_numbers() -> None:
     keys = np.array([key], np.uint64)
     with np.errstate(over="ignore"):
         for counter, index in ((0, 0), (5, 3), (10**9, 5)):
-            assert weather.normal(keys[0], counter, index) == pytest.approx(
+            assert draws.normal(keys[0], counter, index) == pytest.approx(
                 randomness.normal(keys, counter, index)[0], rel=1e-14
             )
 

@@ -96,8 +96,8 @@ def test_events_and_requests_come_once_and_in_order(loss: float, seed: int) -> N
     link.run(10.0)
     assert link.client.phase is Phase.JOINED
     for k in range(300):
-        link.session.outbox.push(codec.event(Event.RECEPTION, k, k + 1, 0, 0, 25e3, 130.0))
-        link.client.request(codec.request(Request.PING, 25e3 + k, None))
+        link.session.outbox.push(codec.event(Event.RECEPTION, k, k + 1, 0, 0, 0, 0, 0, 25e3, 130.0, 40.0, None, None, None, None))
+        link.client.request(codec.request(Request.PING, 25e3 + k, None, None, None))
         if k % 10 == 0:
             link.run(0.02)
     link.run(10.0)
@@ -111,7 +111,7 @@ def test_lockstep_over_a_lossy_link(loss: float) -> None:
     link = Link(ClientSession(Join("a", lockstep_ns=100_000_000)), loss=loss, seed=5)
     link.run(10.0)
     for tick in range(0, 100, 25):
-        link.session.outbox.push(codec.event(Event.RECEPTION, tick, 1, 0, 0, 25e3, 130.0))
+        link.session.outbox.push(codec.event(Event.RECEPTION, tick, 1, 0, 0, 0, 0, 0, 25e3, 130.0, 40.0, None, None, None, None))
         before = len(link.events)
         link.sessions.step(link.session, [tick, *STATE[1:]], link.now)
         for _ in range(400):
@@ -122,7 +122,7 @@ def test_lockstep_over_a_lossy_link(loss: float) -> None:
         assert [type(e).__name__ for e in link.events[before:]] == ["Reception", "State"], (
             "the step comes after its events"
         )
-        link.client.request(codec.request(Request.PING, 25e3, None))
+        link.client.request(codec.request(Request.PING, 25e3, None, None, None))
         link.client.done(tick, [1.0], None)
         for _ in range(400):
             if any(isinstance(h, server.StepDone) and h.tick == tick for h in link.happenings):

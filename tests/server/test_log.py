@@ -67,9 +67,11 @@ def test_another_reader_decodes_every_message(tmp_path: Path, loaded: Loaded) ->
             )
             if record is not None:
                 for name in series.records.dtype.names or ():
-                    assert np.array_equal(
-                        np.ravel(getattr(decoded, name.lower())), np.ravel(record[name]), equal_nan=True
-                    ), (channel.topic, name)
+                    theirs, own = getattr(decoded, name.lower()), record[name]
+                    if own.dtype.kind == "S":
+                        assert bytes(theirs).rstrip(b"\0") == bytes(own), (channel.topic, name)
+                        continue
+                    assert np.array_equal(np.ravel(theirs), np.ravel(own), equal_nan=True), (channel.topic, name)
             count += 1
     assert count == 50 * 3 + 3 + 1
     assert ours.complete and ours.metadata["seed"] == "5" and "<fleet>" in ours.metadata["configuration"]

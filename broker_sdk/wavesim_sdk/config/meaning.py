@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import re
 from pathlib import Path
 
+import numpy as np
+
+from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.plausible import at, check_model
-from wavesim_sdk.config.vehicle import Model, Transducer
+from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
@@ -29,12 +33,25 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
             "so it serves 127.0.0.0/8 and ::1 only",
             file,
         )
+    _modems(config, models)
     for model in models.values():
         check_model(model)
         if model.transducer is not None:
             _transducer(model.transducer, model.place)
     _fleet(config, models)
     _files(config, path)
+
+
+def _modems(config: Config, models: dict[str, Model]) -> None:
+    """Addresses are unique."""
+    seen: dict[int, str] = {}
+    for body in config.fleet.bodies:
+        t = body.transducer or models[body.model].transducer
+        if t is None or t.modem is None or not t.modem.address:
+            continue
+        if t.modem.address in seen:
+            at(body.place, f"'{body.name}' and '{seen[t.modem.address]}' have the same modem address {t.modem.address}")
+        seen[t.modem.address] = body.name
 
 
 def _transducer(t: Transducer, place: str) -> None:
@@ -44,6 +61,25 @@ def _transducer(t: Transducer, place: str) -> None:
         at(place, "transducer: it answers queries but has no `reply` frequency")
     if t.query and not t.listen_low <= t.query <= t.listen_high:
         at(place, "transducer: its `query` frequency lies outside its listening band")
+    if t.modem is not None and not t.listen_low <= t.modem.frequency <= t.listen_high:
+        at(place, "modem: its `frequency` lies outside the listening band of its transducer")
+    if t.beam is not None:
+        if not any(t.beam.axis):
+            at(place, "beam: the axis has no direction")
+        rows = t.beam.rows
+        angles = rows[0::2]
+        if (t.beam.pattern == "table") != bool(rows):
+            at(place, 'beam: rows `angle loss` and pattern="table" belong together')
+        if len(rows) % 2 or any(b <= a for a, b in itertools.pairwise(angles)) or any(v < 0 for v in rows):
+            at(place, "beam: rows are `angle loss`, ascending in angle (degrees), losses not negative")
+    if t.head is not None:
+        phones = [h.position for h in t.head.hydrophone]
+        if not 3 <= len(phones) <= 8:
+            at(place, f"head: it has {len(phones)} hydrophones; three to eight are needed")
+        if np.linalg.matrix_rank(np.array(phones) - np.mean(phones, axis=0), tol=1e-6) < 2:
+            at(place, "head: its hydrophones lie on one line; directions need a plane at least")
+        if not any(t.head.axis):
+            at(place, "head: the axis has no direction")
 
 
 def _fleet(config: Config, models: dict[str, Model]) -> None:
@@ -76,7 +112,10 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
 
 def _files(config: Config, path: Path) -> None:
     folder = path.parent
-    named = [config.world.soundings and config.world.soundings.file, config.world.volume and config.world.volume.file]
+    if (config.acoustics.profile == "file") != bool(config.acoustics.file):
+        raise ConfigError('acoustics: profile="file" and `file` belong together', str(path))
+    sources = (config.world.soundings, config.world.volume)
+    named = [config.acoustics.file, *(s.file for s in sources if s is not None)]
     named += [b.program.run for b in config.fleet.bodies if b.program]
     for name in named:
         if name and not (folder / name).is_file():

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from wavesim_sdk.config.acoustics import Acoustics, Transducer
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
-from wavesim_sdk.config.vehicle import Model, Transducer
+from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.config.world import World
 
 # --------------------------------------------------------------------------- the fleet
@@ -92,17 +93,6 @@ class Time:
     speed: float = key("Simulated seconds per wall second in real time.", default=1.0, low=1e-3, high=1e3)
 
 
-@dataclass(frozen=True)
-class Acoustics:
-    """The acoustic medium: RL = SL - (spreading log10 r + absorption r)."""
-
-    sound_speed: float = key("Speed of sound.", "speed", 1500.0, low=100.0, high=3000.0)
-    absorption: float = key("Absorption of the constant model.", "attenuation", 0.005, low=0.0)
-    absorption_model: str = choice("constant, or Thorp (1967) by frequency.", ("constant", "thorp"), "constant")
-    spreading: float = key("Factor of log10 r: 20 spherical, 10 cylindrical.", default=20.0, low=1.0, high=40.0)
-    ambient_noise: float = key("A signal weaker than this is dead, re 1 uPa.", "level", 60.0)
-
-
 # --------------------------------------------------------------------------- the server
 
 
@@ -119,6 +109,13 @@ class Network:
     keepalive_timeout: float = key("A client silent for longer is removed (wall time).", "time", 5.0, low=0.05)
     lockstep_timeout: float = key(
         "A lockstep client or a synchronous emulator may take this long over a step (wall time).", "time", 5.0, low=0.01
+    )
+    acoustic_rate: float = key(
+        "Acoustic requests that a client may make per simulated second, on average over ten.",
+        "frequency",
+        20.0,
+        low=0.1,
+        high=1e5,
     )
 
 
@@ -138,6 +135,9 @@ class Log:
     file: str = text("Where to write; relative to the working folder of the server. Empty = no log.", "")
     state_rate: float = key(
         "How often state, actuation and sensors are written.", "frequency", 10.0, low=0.01, high=10000.0
+    )
+    faded: bool = flag(
+        "Whether each node beyond a signal's reach gets a record as well; no: only their number is logged.", True
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.schema import Vector, child, children, choice, content, flag, key, place, text
 
 
@@ -338,28 +339,6 @@ class Rao:
     file: str = text("The file, relative to the file that names it.")
     group: str = text("Name of the structure in the file.", "vessel")
     speed: int = key("Index of the speed in the tables.", default=0, low=0, integer=True)
-
-
-@dataclass(frozen=True)
-class Transducer:
-    """An acoustic transducer and its electronics (spec: the sonar equation's terms)."""
-
-    position: Vector = key("Where it sits on the body.", "length", (0.0, 0.0, 0.0), count=3)
-    listen_low: float = key("Lower edge of the receiving band.", "frequency", 20e3, low=1.0)
-    listen_high: float = key("Upper edge of the receiving band.", "frequency", 32e3, low=1.0)
-    threshold: float = key("Least received level that is detected, re 1 uPa.", "level", 80.0)
-    source_level: float = key("Level of its own signals, re 1 uPa at 1 m.", "level", 188.0)
-    pulse: float = key("Length of its signals; it is deaf while it sends.", "time", 0.01, low=0.0)
-    turn_around: float = key("Time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0)
-    recharge: float = key("After sending, it cannot send for this long.", "time", 1.0, low=0.0)
-    deaf_in_recharge: bool = flag("Whether it hears nothing either while it recharges.", False)
-    query: float = key("Frequency of queries that it answers; 0 Hz = it never answers.", "frequency", 0.0)
-    reply: float = key("Frequency of its replies.", "frequency", 0.0)
-    tolerance: float = key("A query may be off by this much.", "frequency", 100.0, low=0.0)
-    timing_noise: float = key(
-        "Standard deviation of the times it reports (the truth is logged beside).", "time", 0.0, low=0.0
-    )
-    timing_resolution: float = key("Step of the times it reports; 0 = 1 ns.", "time", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)

@@ -62,24 +62,38 @@ class State:
 
 @dataclass(frozen=True)
 class Reception:
-    """A signal that the client's transducer heard; times as its instrument reports them."""
+    """A signal that the client's transducer heard, as its instrument reports it; times by the node's own clock.
+
+    ``frequency`` is as received, with its Doppler shift. ``range`` (m) comes with answers to an own query,
+    ``azimuth`` and ``elevation`` (rad, frame B) from a USBL head, ``payload`` in packets.
+    """
 
     reception_ns: int
     id: int
     query: int
-    emission_ns: int
+    kind: int
+    code: int
+    from_address: int
+    to_address: int
     frequency: float
     level: float
+    snr: float
+    range: float | None = None
+    azimuth: float | None = None
+    elevation: float | None = None
+    payload: bytes | None = None
 
 
 @dataclass(frozen=True)
 class SignalSent:
-    """The client's own signal left the transducer."""
+    """The client's own signal left the transducer; the time by the node's own clock."""
 
+    request: int
     id: int
     emission_ns: int
     frequency: float
     level: float
+    duration: float
 
 
 @dataclass(frozen=True)
@@ -287,4 +301,4 @@ class ClientSession:
         return min(timers) if timers and self.phase is Phase.JOINED else None
 
 
-_ARITY = {1: 6, 2: 4, 3: 2, 4: 2}
+_ARITY = {1: 14, 2: 6, 3: 2, 4: 2}

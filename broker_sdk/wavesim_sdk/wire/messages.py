@@ -54,6 +54,8 @@ class Event(IntEnum):
 
 class Request(IntEnum):
     PING = 1
+    SEND = 2
+    RANGE = 3
 
 
 @dataclass(frozen=True)
@@ -167,18 +169,28 @@ LATEST_WINS = frozenset({Type.STATE, Type.ACTUATE, Type.ESTIMATE})
 
 EVENTS: dict[Event, tuple[Element, ...]] = {
     Event.RECEPTION: (
-        _e("reception", "int", "time of arrival as the instrument reports it", "ns"),
+        _e("reception", "int", "time of arrival by the node's clock, as its instrument reports it", "ns"),
         _e("id", "int", "number of the signal"),
         _e("query", "int", "number of the signal that it answers; 0 = none"),
-        _e("emission", "int", "time of emission", "ns"),
-        _e("frequency", "float", "carrier", "Hz"),
+        _e("kind", "int", "0 pulse, 1 data, 2 range request, 3 range reply"),
+        _e("code", "int", "code; 0 = none"),
+        _e("from", "int", "modem address of the sender; 0 = none"),
+        _e("to", "int", "modem address of the destination; 0 = all"),
+        _e("frequency", "float", "frequency as received, with Doppler shift", "Hz"),
         _e("level", "float", "received level", "dB re 1 uPa"),
+        _e("snr", "float", "level over the noise in band", "dB"),
+        _e("range", "float|nil", "two-way range, of an answer to an own query", "m"),
+        _e("azimuth", "float|nil", "direction of arrival in B, from forward to starboard (USBL heads)", "rad"),
+        _e("elevation", "float|nil", "the same, down from the horizontal of B", "rad"),
+        _e("payload", "bin|nil", "payload of a packet"),
     ),
     Event.SENT: (
+        _e("request", "int", "number of the request; 0 = the node sent by itself"),
         _e("id", "int", "number that the signal got"),
-        _e("emission", "int", "time of emission", "ns"),
+        _e("emission", "int", "time of emission by the node's clock", "ns"),
         _e("frequency", "float", "carrier", "Hz"),
         _e("level", "float", "source level", "dB re 1 uPa at 1 m"),
+        _e("duration", "float", "length of the signal", "s"),
     ),
     Event.REQUEST_REFUSED: (
         _e("request", "int", "number of the request"),
@@ -190,11 +202,23 @@ EVENTS: dict[Event, tuple[Element, ...]] = {
     ),
 }
 
+_AT = _e("at", "int|nil", "when, by the node's clock; nil or past = now", "ns")
+_LEVEL = _e("level", "float|nil", "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
+
 REQUESTS: dict[Request, tuple[Element, ...]] = {
     Request.PING: (
         _e("frequency", "float", "carrier", "Hz"),
-        _e("level", "float|nil", "source level; nil = the transducer's own", "dB re 1 uPa at 1 m"),
+        _LEVEL,
+        _AT,
+        _e("code", "int|nil", "code; nil = its own"),
     ),
+    Request.SEND: (
+        _e("to", "int", "modem address of the destination; 0 = all"),
+        _e("payload", "bin", "payload"),
+        _LEVEL,
+        _AT,
+    ),
+    Request.RANGE: (_e("to", "int", "modem address of the one that shall answer"), _LEVEL, _AT),
 }
 
 

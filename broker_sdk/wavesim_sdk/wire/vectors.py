@@ -28,8 +28,22 @@ VECTORS: list[tuple[Type, int, int, int, list[Any]]] = [
     (Type.WELCOME, TOKEN, 1, 0, [7, 3, 4_000_000, 1500.0, 0, 0, 50_000_000, 5.0]),
     (Type.REFUSE, 0, 0, 0, [7, 2, "'lauv' is in use"]),
     (Type.ACTUATE, TOKEN, 3, 0, [[9.5, None, None, None, None, None, None, None, 0.25, 0.25]]),
-    (Type.REQUESTS, TOKEN, 4, 0, [1, [[1, 25000.0, None], [1, 26000.0, 180.0]]]),
-    (Type.DONE, TOKEN, 5, 2, [250, 2, [9.5], None]),
+    (
+        Type.REQUESTS,
+        TOKEN,
+        4,
+        0,
+        [
+            1,
+            [
+                [1, 25000.0, None, None, None],
+                [1, 26000.0, 180.0, 2_000_000_000, 7],
+                [2, 3, b"ping", None, None],
+                [3, 3, None, None],
+            ],
+        ],
+    ),
+    (Type.DONE, TOKEN, 5, 2, [250, 4, [9.5], None]),
     (Type.KEEPALIVE_REPLY, TOKEN, 6, 2, [12]),
     (Type.LEAVE, TOKEN, 7, 2, []),
     (Type.ESTIMATE, TOKEN, 8, 2, [[1.0, 2.0, 3.0, 0.5, 0.5, 0.1, 1.5, 2.5, 3.0, None]]),
@@ -43,13 +57,14 @@ VECTORS: list[tuple[Type, int, int, int, list[Any]]] = [
         [
             1,
             [
-                [2, 5, 1_000_000_000, 25000.0, 188.0],
-                [1, 1_350_000_000, 6, 5, 1_200_000_000, 26000.0, 131.5],
+                [2, 1, 5, 1_000_000_000, 25000.0, 188.0, 0.01],
+                [1, 1_350_000_000, 6, 5, 0, 0, 0, 0, 26000.5, 131.5, 40.25, 249.5, None, None, None],
+                [1, 1_500_000_000, 7, 0, 1, 0, 3, 4, 25000.0, 128.0, 36.0, None, 0.5, -0.25, b"pong"],
                 [4, 2, 1_400_000_000],
             ],
         ],
     ),
-    (Type.STEP, TOKEN, 4, 1, [*_STATE[:3], None, *_STATE[4:], 3]),
+    (Type.STEP, TOKEN, 4, 1, [*_STATE[:3], None, *_STATE[4:], 4]),
     (Type.KEEPALIVE, TOKEN, 5, 1, [12]),
     (Type.BYE, TOKEN, 6, 1, ["the server shuts down"]),
 ]

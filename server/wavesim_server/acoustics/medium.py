@@ -1,11 +1,11 @@
 """The acoustic medium, compiled: exact times inside the tick, in order.
 
-A signal is a sphere of radius c (t - t0) around its point of emission.  At emission each node gets
-a *candidate*: the earliest time at which the sphere can reach it, given a bound on the node's speed.  All
-coming events stand in one heap ordered by time, so that a tick costs what happens in it.  When a
-candidate's time has come, the crossing of sphere and node, which moves straight within a tick, is
-solved in closed form (spec: T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v)).  The error of
-the straight line is a dt^2 / 8: 25 um for 0.5 m/s^2 at 20 ms.
+A signal is a front that leaves a point of emission.  At emission each node within reach gets a *candidate* for
+each path: the tick in which the front can reach it at the earliest, given a bound on the node's speed.  A tick
+looks only at its own candidates; where the front has passed a node by the end of the tick, the crossing is solved: in
+closed form for straight motion (spec: T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v)), then corrected
+for the cubic on which the node really moves.  Arrivals, ends of receptions and replies then happen in the order
+of their exact times, also when a reply and its arrival fall into the same tick.
 
 Times are float64 seconds since the start: below 2e-12 s of rounding in the first three hours.
 """
@@ -16,192 +16,25 @@ import math
 from typing import Any, NamedTuple
 
 import numba as nb
-import numpy as np
 
-from wavesim_sdk.config.model import Acoustics
-from wavesim_sdk.config.vehicle import Transducer
-from wavesim_sdk.tables import RECEPTION, SENT, Outcome
+from wavesim_sdk.tables import SignalKind
+from wavesim_server.acoustics import layout as a
+from wavesim_server.acoustics import paths, rays
+from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, reach, sounding, where
+from wavesim_server.acoustics.layout import Medium
+from wavesim_server.acoustics.queues import candidate, place, pop, push, release
 
 _njit = nb.njit(cache=True, error_model="numpy")
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-
-MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
-
-# columns of a node
-N_ACTIVE, N_LOW, N_HIGH, N_THRESHOLD, N_PULSE, N_TAT, N_RECHARGE, N_DEAF, N_QUERY, N_REPLY, N_TOLERANCE, N_LEVEL = (
-    range(12)
-)
-N_TX_START, N_TX_END, N_READY, N_SINCE = range(12, 16)  # of its last signal; when it entered
-NODE_COLUMNS = 16
-# columns of a live signal
-S_T0, S_FREQ, S_LEVEL, S_X, S_Y, S_Z, S_RMAX, S_ALPHA = range(8)
-SIGNAL_COLUMNS = 8
-I_ID, I_SOURCE, I_QUERY, I_QSOURCE, I_PENDING = range(5)
-# kinds of heap entries
-CANDIDATE, EXACT, EMISSION, DEATH = range(4)
-# heap integer columns
-H_SEQ, H_KIND, H_SIGNAL, H_NODE = range(4)
-# counters
-C_HEAP, C_SEQ, C_ID, C_SENT, C_HEARD, C_LIVE, C_OUT_SENT, C_OUT_REC, C_EMISSIONS = range(9)
-# return codes
-OK, GROW, FLUSH = range(3)
-
-HEARD, BELOW_THRESHOLD, FADED = int(Outcome.HEARD), int(Outcome.BELOW_THRESHOLD), int(Outcome.FADED)
-OUT_OF_BAND, TRANSMITTING = int(Outcome.OUT_OF_BAND), int(Outcome.TRANSMITTING)
-RECHARGING, RECEIVER_LEFT, NOT_SENT = int(Outcome.RECHARGING), int(Outcome.RECEIVER_LEFT), int(Outcome.NOT_SENT)
+PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
 
-class Medium(NamedTuple):
-    """All arrays of the medium; one object so that kernels take it whole."""
+class Scene(NamedTuple):
+    """What may stand in the way of sound."""
 
-    nodes: Array  # (capacity, NODE_COLUMNS)
-    before: Array  # transducers at the start of the tick, W (capacity, 3)
-    after: Array  # and at its end
-    signals: Array  # (n, SIGNAL_COLUMNS)
-    signal_ids: Ints  # (n, 5)
-    emissions: Array  # (n, 2): frequency, level of emissions to come
-    emission_ids: Ints  # (n, 3): used, query, its source
-    times: Array  # heap
-    entries: Ints  # heap (n, 4)
-    counters: Ints
-    sound: Array  # c, spreading, absorption, noise, Thorp?
-    out_sent: Array  # (n, 8) floats: t, f, SL, x, y, z, 0, 0
-    out_sent_ids: Ints  # (n, 5): id, source, query, outcome, 0
-    out_rec: Array  # (n, 8): t0, t, f, level, range, x, y, z
-    out_rec_ids: Ints  # (n, 6): id, source, receiver, query, query source, outcome
-
-
-def create(capacity: int, acoustics: Acoustics, signals: int = 64, heap: int = 1024, out: int = 4096) -> Medium:
-    """An empty medium."""
-    thorp = 1.0 if acoustics.absorption_model == "thorp" else 0.0
-    sound = np.array([acoustics.sound_speed, acoustics.spreading, acoustics.absorption, acoustics.ambient_noise, thorp])
-    return Medium(
-        np.zeros((capacity, NODE_COLUMNS)),
-        np.zeros((capacity, 3)),
-        np.zeros((capacity, 3)),
-        np.zeros((signals, SIGNAL_COLUMNS)),
-        np.zeros((signals, 5), np.int64),
-        np.zeros((signals, 2)),
-        np.zeros((signals, 3), np.int64),
-        np.zeros(heap),
-        np.zeros((heap, 4), np.int64),
-        np.zeros(9, np.int64),
-        sound,
-        np.zeros((out, 8)),
-        np.zeros((out, 5), np.int64),
-        np.zeros((out, 8)),
-        np.zeros((out, 6), np.int64),
-    )
-
-
-def grown(m: Medium) -> Medium:
-    """The same medium with twice the room for signals, emissions and events."""
-
-    def double(a: Any) -> Any:
-        return np.concatenate([a, np.zeros_like(a)])
-
-    names = ("signals", "signal_ids", "emissions", "emission_ids", "times", "entries")
-    return m._replace(**{n: double(getattr(m, n)) for n in names})
-
-
-def set_node(m: Medium, row: int, t: Transducer, time: float) -> None:
-    """Make a row a node that can hear and send from now on."""
-    n = m.nodes[row]
-    n[:] = 0.0
-    n[:N_TX_START] = (
-        1.0,
-        t.listen_low,
-        t.listen_high,
-        t.threshold,
-        t.pulse,
-        t.turn_around,
-        t.recharge,
-        float(t.deaf_in_recharge),
-        t.query,
-        t.reply,
-        t.tolerance,
-        t.source_level,
-    )
-    n[N_TX_START] = n[N_TX_END] = n[N_READY] = -1.0
-    n[N_SINCE] = time
-
-
-@_njit
-def _push(m: Medium, time: float, kind: int, signal: int, node: int) -> None:
-    k = m.counters[C_HEAP]
-    m.counters[C_HEAP] += 1
-    seq = m.counters[C_SEQ]
-    m.counters[C_SEQ] += 1
-    while k > 0:
-        up = (k - 1) // 2
-        if m.times[up] < time or (m.times[up] == time and m.entries[up, H_SEQ] < seq):
-            break
-        m.times[k] = m.times[up]
-        for i in range(4):
-            m.entries[k, i] = m.entries[up, i]
-        k = up
-    m.times[k] = time
-    m.entries[k, H_SEQ], m.entries[k, H_KIND], m.entries[k, H_SIGNAL], m.entries[k, H_NODE] = seq, kind, signal, node
-
-
-@_njit
-def _pop(m: Medium) -> None:
-    """Remove the first entry."""
-    last = m.counters[C_HEAP] - 1
-    m.counters[C_HEAP] = last
-    time, seq = m.times[last], m.entries[last, H_SEQ]
-    k = 0
-    while True:
-        child = 2 * k + 1
-        if child >= last:
-            break
-        right = child + 1
-        if right < last and (
-            m.times[right] < m.times[child]
-            or (m.times[right] == m.times[child] and m.entries[right, H_SEQ] < m.entries[child, H_SEQ])
-        ):
-            child = right
-        if time < m.times[child] or (time == m.times[child] and seq < m.entries[child, H_SEQ]):
-            break
-        m.times[k] = m.times[child]
-        for i in range(4):
-            m.entries[k, i] = m.entries[child, i]
-        k = child
-    m.times[k] = time
-    for i in range(4):
-        m.entries[k, i] = m.entries[last, i]
-
-
-@_njit
-def thorp(f_khz: float) -> float:
-    """Absorption in dB/m at f in kHz: Thorp (1967), `1.0936 (0.1 f^2/(1+f^2) + 40 f^2/(4100+f^2))` dB/km."""
-    f2 = f_khz * f_khz
-    return 1.0936e-3 * (0.1 * f2 / (1.0 + f2) + 40.0 * f2 / (4100.0 + f2))
-
-
-@_njit
-def loss(r: float, spreading: float, alpha: float) -> float:
-    """Transmission loss in dB over r metres; nothing is lost within the first metre."""
-    r = max(r, 1.0)
-    return spreading * math.log10(r) + alpha * r
-
-
-@_njit
-def reach(excess: float, spreading: float, alpha: float) -> float:
-    """Distance at which ``excess`` dB are lost."""
-    if excess <= 0.0:
-        return 0.0
-    low, high = 1.0, 1.0
-    while loss(high, spreading, alpha) < excess and high < 1e9:
-        high *= 2.0
-    for _ in range(100):
-        mid = 0.5 * (low + high)
-        if loss(mid, spreading, alpha) < excess:
-            low = mid
-        else:
-            high = mid
-    return 0.5 * (low + high)
+    fixed: Any
+    bed: Any
+    net: Any
+    cursor: Any
 
 
 @_njit
@@ -214,194 +47,385 @@ def crossing(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz
 
 
 @_njit
-def request(m: Medium, node: int, time: float, frequency: float, level: float, query: int, qsource: int) -> bool:
-    """Put an emission into the heap; False when there is no room (grow, then ask again)."""
-    if m.counters[C_HEAP] + 1 > m.times.shape[0]:
+def request(
+    m: Medium,
+    node: int,
+    time: float,
+    kind: int,
+    frequency: float,
+    level: float,
+    duration: float,
+    band: float,
+    alpha: float,
+    noise: float,
+    bits: float,
+    code: int,
+    to: int,
+    number: int,
+    size: int,
+    handle: int,
+) -> bool:
+    """Plan an emission; False when there is no room (grow, then ask again)."""
+    if m.counters[a.C_HEAP] + 1 > m.times.shape[0] or m.counters[a.C_LEFT_E] < 1:
         return False
-    for e in range(m.emission_ids.shape[0]):
-        if m.emission_ids[e, 0] == 0:
-            m.emission_ids[e, 0] = 1
-            m.emission_ids[e, 1] = query
-            m.emission_ids[e, 2] = qsource
-            m.emissions[e, 0], m.emissions[e, 1] = frequency, level
-            _push(m, time, EMISSION, e, node)
-            return True
-    return False
+    e = m.counters[a.C_FREE_E]
+    f, i = m.emissions[e], m.emission_ids[e]
+    m.counters[a.C_FREE_E] = i[a.EI_NEXT]
+    m.counters[a.C_LEFT_E] -= 1
+    f[a.E_FREQ], f[a.E_LEVEL], f[a.E_DURATION], f[a.E_BAND] = frequency, level, duration, band
+    f[a.E_ALPHA], f[a.E_NOISE], f[a.E_BITS], f[a.E_TAT], f[a.E_QT0] = alpha, noise, bits, 0.0, 0.0
+    i[a.EI_QUERY], i[a.EI_QSOURCE], i[a.EI_KIND], i[a.EI_CODE], i[a.EI_TO] = 0, -1, kind, code, to
+    i[a.EI_REQUEST], i[a.EI_BYTES], i[a.EI_HANDLE], i[a.EI_ENTRY] = number, size, handle, int(m.nodes[node, a.N_ENTRY])
+    push(m, time, a.EMISSION, node, e, node)
+    return True
 
 
 @_njit
-def _record(
-    m: Medium, s: int, node: int, outcome: int, time: float, level: float, r: float, x: float, y: float, z: float
-) -> None:
-    k = m.counters[C_OUT_REC]
-    m.counters[C_OUT_REC] += 1
-    o, i = m.out_rec[k], m.out_rec_ids[k]
-    o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7] = m.signals[s, S_T0], time, m.signals[s, S_FREQ], level, r, x, y, z
-    i[0], i[1], i[2], i[3], i[4], i[5] = (
-        m.signal_ids[s, I_ID],
-        m.signal_ids[s, I_SOURCE],
-        node,
-        m.signal_ids[s, I_QUERY],
-        m.signal_ids[s, I_QSOURCE],
-        outcome,
-    )
-
-
-@_njit
-def _emit(m: Medium, e: int, node: int, time: float, x: float, y: float, z: float, capacity: int) -> None:
-    """A signal leaves a transducer (or does not, while it recharges)."""
+def ping_by_itself(m: Medium, node: int, time: float) -> bool:
+    """Plan the next ping of a pinger, at a full period of its own clock."""
     n = m.nodes[node]
-    frequency, level = m.emissions[e, 0], m.emissions[e, 1]
-    query, qsource = m.emission_ids[e, 1], m.emission_ids[e, 2]
-    m.emission_ids[e, 0] = 0
-    ready = time >= n[N_READY]
-    k = m.counters[C_OUT_SENT]
-    m.counters[C_OUT_SENT] += 1
-    o, i = m.out_sent[k], m.out_sent_ids[k]
-    m.counters[C_ID] += 1
-    number = m.counters[C_ID]
-    o[0], o[1], o[2], o[3], o[4], o[5] = time, frequency, level, x, y, z
-    i[0], i[1], i[2], i[3], i[4] = number, node, query, HEARD if ready else NOT_SENT, qsource
-    if not ready:
-        return
-    m.counters[C_SENT] += 1
-    n[N_TX_START], n[N_TX_END] = time, time + n[N_PULSE]
-    n[N_READY] = n[N_TX_END] + n[N_RECHARGE]
-    s = 0
-    while m.signal_ids[s, I_ID] != 0:
-        s += 1
-    c, spreading, noise = m.sound[0], m.sound[1], m.sound[3]
-    alpha = thorp(frequency * 1e-3) if m.sound[4] else m.sound[2]
-    rmax = reach(level - noise, spreading, alpha)
-    g, d = m.signals[s], m.signal_ids[s]
-    g[S_T0], g[S_FREQ], g[S_LEVEL], g[S_X], g[S_Y], g[S_Z], g[S_RMAX], g[S_ALPHA] = (
-        time,
-        frequency,
-        level,
-        x,
-        y,
-        z,
-        rmax,
-        alpha,
-    )
-    d[I_ID], d[I_SOURCE], d[I_QUERY], d[I_QSOURCE], d[I_PENDING] = number, node, query, qsource, 0
-    m.counters[C_LIVE] += 1
-    for j in range(capacity):
-        if j == node or m.nodes[j, N_ACTIVE] == 0.0:
-            continue
-        dx, dy, dz = m.after[j, 0] - x, m.after[j, 1] - y, m.after[j, 2] - z
-        # `after` is up to a tick from its place at the emission: allow for it in the bound
-        dist = max(math.sqrt(dx * dx + dy * dy + dz * dz) - MAX_SPEED * 0.1, 0.0)
-        if dist * c / (c + MAX_SPEED) > rmax:
-            _record(
-                m,
-                s,
-                j,
-                FADED,
-                time + rmax / c,
-                noise,
-                math.sqrt(dx * dx + dy * dy + dz * dz),
-                m.after[j, 0],
-                m.after[j, 1],
-                m.after[j, 2],
-            )
-        else:
-            d[I_PENDING] += 1
-            _push(m, time + dist / (c + MAX_SPEED), CANDIDATE, s, j)
-    _push(m, time + rmax / c, DEATH, s, node)
+    if n[a.N_P_PERIOD] <= 0.0:
+        return True
+    k = max(n[a.N_PINGS], math.ceil((clock(m, node, time) - n[a.N_P_OFFSET]) / n[a.N_P_PERIOD] - 1e-9))
+    n[a.N_PINGS] = k + 1.0
+    own = n[a.N_P_OFFSET] + k * n[a.N_P_PERIOD]
+    when = max((own - n[a.N_OFFSET]) / (1.0 + n[a.N_DRIFT]), time)
+    return request(
+        m, node, when, PULSE, n[a.N_P_FREQ], n[a.N_LEVEL], n[a.N_PULSE], n[a.N_BAND], n[a.N_P_ALPHA], n[a.N_P_NOISE],
+        0.0, int(n[a.N_CODE]), 0, a.PINGER, 0, 0,
+    )  # fmt: skip
 
 
 @_njit
-def _arrive(m: Medium, s: int, j: int, time: float, x: float, y: float, z: float) -> None:
-    """A sphere crosses a node."""
-    g, n = m.signals[s], m.nodes[j]
-    m.signal_ids[s, I_PENDING] -= 1
-    r = m.sound[0] * (time - g[S_T0])
-    level = g[S_LEVEL] - loss(r, m.sound[1], g[S_ALPHA])
-    f = g[S_FREQ]
-    if level < m.sound[3]:
-        outcome = FADED
-    elif f < n[N_LOW] or f > n[N_HIGH]:
-        outcome = OUT_OF_BAND
-    elif level < n[N_THRESHOLD]:
-        outcome = BELOW_THRESHOLD
-    elif n[N_TX_START] <= time < n[N_TX_END]:
-        outcome = TRANSMITTING
-    elif n[N_DEAF] != 0.0 and time < n[N_READY]:
-        outcome = RECHARGING
+def _reply(m: Medium, row: int, j: int, end: float) -> None:
+    """A node answers what it has just heard, if that was a query to it."""
+    i, f, n = m.rec_i[row], m.rec_f[row], m.nodes[j]
+    kind = i[a.R_KIND]
+    heard = f[a.R_FREQ] + f[a.R_DOPPLER]
+    if kind == PULSE:
+        if n[a.N_QUERY] <= 0.0 or i[a.R_QUERY] > 0 or abs(heard - n[a.N_QUERY]) > n[a.N_TOLERANCE]:
+            return
+        if n[a.N_QUERY_CODE] > 0.0 and i[a.R_CODE] != n[a.N_QUERY_CODE]:
+            return
+        frequency, duration, band, alpha, noise = (
+            n[a.N_REPLY],
+            n[a.N_PULSE],
+            n[a.N_BAND],
+            n[a.N_R_ALPHA],
+            n[a.N_R_NOISE],
+        )
+        answer, to = PULSE, 0
+    elif kind == RANGE_REQUEST and i[a.R_TO] == n[a.N_ADDRESS] and n[a.N_ADDRESS] > 0.0:
+        frequency, duration, band = n[a.N_M_FREQ], n[a.N_PREAMBLE], n[a.N_M_BAND]
+        alpha, noise = n[a.N_M_ALPHA], n[a.N_M_NOISE]
+        answer, to = RANGE_REPLY, i[a.R_FROM]
     else:
-        outcome = HEARD
-        m.counters[C_HEARD] += 1
-    _record(m, s, j, outcome, time, level, r, x, y, z)
-    if outcome == HEARD and n[N_QUERY] > 0.0 and abs(f - n[N_QUERY]) <= n[N_TOLERANCE]:
-        request(m, j, time + n[N_TAT], n[N_REPLY], n[N_LEVEL], m.signal_ids[s, I_ID], m.signal_ids[s, I_SOURCE])
+        return
+    wait = max(n[a.N_TAT] / (1.0 + n[a.N_DRIFT]), f[a.R_DURATION])
+    arrived = end - f[a.R_DURATION]
+    e = m.counters[a.C_FREE_E]
+    if request(
+        m,
+        j,
+        arrived + wait,
+        answer,
+        frequency,
+        n[a.N_LEVEL],
+        duration,
+        band,
+        alpha,
+        noise,
+        0.0,
+        int(n[a.N_CODE]),
+        to,
+        0,
+        0,
+        0,
+    ):
+        m.emissions[e, a.E_TAT] = max(n[a.N_TAT], f[a.R_DURATION])
+        m.emissions[e, a.E_QT0] = i[a.R_T0] * 1e-9
+        m.emission_ids[e, a.EI_QUERY], m.emission_ids[e, a.EI_QSOURCE] = i[a.R_ID], i[a.R_SOURCE]
 
 
 @_njit
-def advance(m: Medium, start: float, end: float, capacity: int) -> int:
-    """Every event up to ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
-    c = m.sound[0]
-    span = end - start
-    while m.counters[C_HEAP] and m.times[0] <= end:
-        time, kind, s, j = m.times[0], m.entries[0, H_KIND], m.entries[0, H_SIGNAL], m.entries[0, H_NODE]
-        if (
-            m.counters[C_OUT_REC] + capacity + 1 > m.out_rec.shape[0]
-            or m.counters[C_OUT_SENT] + 1 > m.out_sent.shape[0]
-        ):
-            return FLUSH
-        if m.counters[C_HEAP] + capacity + 2 > m.times.shape[0] or m.counters[C_LIVE] + 1 > m.signals.shape[0]:
-            return GROW
-        free = 0
-        for e in range(m.emission_ids.shape[0]):
-            if m.emission_ids[e, 0] == 0:
-                free = 1
-                break
-        if free == 0:
-            return GROW
-        _pop(m)
-        part = (time - start) / span
-        x = m.before[j, 0] + part * (m.after[j, 0] - m.before[j, 0])
-        y = m.before[j, 1] + part * (m.after[j, 1] - m.before[j, 1])
-        z = m.before[j, 2] + part * (m.after[j, 2] - m.before[j, 2])
-        if kind == EMISSION:
-            if m.nodes[j, N_ACTIVE] != 0.0:
-                _emit(m, s, j, time, x, y, z, capacity)
+def _emit(m: Medium, e: int, node: int, time: float, tick: int, start: float, end: float, capacity: int) -> None:
+    """A signal leaves a transducer (or does not, while it recharges)."""
+    n, w = m.nodes[node], m.sound
+    f, i = m.emissions[e], m.emission_ids[e]
+    entered, by_itself = i[a.EI_ENTRY] == n[a.N_ENTRY], i[a.EI_REQUEST] == a.PINGER
+    if n[a.N_ACTIVE] == 0.0 or not entered:
+        _free_emission(m, e)
+        return
+    ready = time >= n[a.N_READY]
+    x, y, z, vx, vy, vz = where(m, tick, node, (time - start) / w[a.A_STEP])
+    k = m.counters[a.C_OUT_SENT]
+    m.counters[a.C_OUT_SENT] += 1
+    m.counters[a.C_ID] += 1
+    number = m.counters[a.C_ID]
+    o, d = m.sent_f[k], m.sent_i[k]
+    d[:] = 0
+    d[a.X_ID], d[a.X_SOURCE], d[a.X_QUERY], d[a.X_REQUEST] = number, node, i[a.EI_QUERY], max(i[a.EI_REQUEST], 0)
+    d[a.X_OUTCOME], d[a.X_KIND], d[a.X_CODE] = a.HEARD if ready else a.NOT_SENT, i[a.EI_KIND], i[a.EI_CODE]
+    address = int(n[a.N_ADDRESS]) if i[a.EI_KIND] != PULSE else 0
+    d[a.X_FROM], d[a.X_TO], d[a.X_BYTES], d[a.X_HANDLE] = address, i[a.EI_TO], i[a.EI_BYTES], i[a.EI_HANDLE]
+    d[a.X_T0], d[a.X_CLOCK] = round(time * 1e9), round(clock(m, node, time) * 1e9)
+    o[a.X_FREQ], o[a.X_LEVEL], o[a.X_DURATION] = f[a.E_FREQ], f[a.E_LEVEL], f[a.E_DURATION]
+    o[a.X_ORIGIN], o[a.X_ORIGIN + 1], o[a.X_ORIGIN + 2] = x, y, z
+    if ready:
+        d[a.X_BEYOND] = _spread(m, e, node, time, tick, start, end, capacity, number, x, y, z, vx, vy, vz)
+    _free_emission(m, e)
+    if by_itself:
+        ping_by_itself(m, node, time)
+
+
+@_njit
+def _free_emission(m: Medium, e: int) -> None:
+    m.emission_ids[e, a.EI_NEXT] = m.counters[a.C_FREE_E]
+    m.counters[a.C_FREE_E] = e
+    m.counters[a.C_LEFT_E] += 1
+
+
+@_njit
+def _spread(
+    m: Medium,
+    e: int,
+    node: int,
+    time: float,
+    tick: int,
+    start: float,
+    end: float,
+    capacity: int,
+    number: int,
+    x: float,
+    y: float,
+    z: float,
+    vx: float,
+    vy: float,
+    vz: float,
+) -> int:
+    """A new live signal and its candidates; returns how many nodes lie beyond its reach."""
+    n, w = m.nodes[node], m.sound
+    m.counters[a.C_SENT] += 1
+    s = m.counters[a.C_FREE_S]
+    g, d = m.signals[s], m.signal_ids[s]
+    m.counters[a.C_FREE_S] = d[a.I_PENDING]
+    m.counters[a.C_LIVE] += 1
+    for k in range(9):
+        g[k], d[k] = m.emissions[e, k], m.emission_ids[e, k]
+    n[a.N_TX_START], n[a.N_TX_END] = time, time + g[a.E_DURATION]
+    n[a.N_READY] = n[a.N_TX_END] + n[a.N_RECHARGE]
+    under = m.first[node]  # half duplex: what it was hearing is lost
+    while under >= 0:
+        if m.under_i[under, a.R_OUTCOME] == a.HEARD:
+            m.under_i[under, a.R_OUTCOME] = a.TRANSMITTING
+        under = m.under_ids[under, a.O_NEXT]
+    g[a.S_T0], g[a.S_X], g[a.S_Y], g[a.S_Z], g[a.S_VX], g[a.S_VY], g[a.S_VZ] = time, x, y, z, vx, vy, vz
+    g[a.S_CLOCK] = clock(m, node, time)
+    for k in range(4):
+        g[a.S_Q + k] = m.places[tick & 1, node, 6 + k] if n[a.N_BEAM] >= 0.0 else 0.0
+    rmax = reach(g[a.E_LEVEL] - g[a.E_NOISE] - w[a.A_FLOOR], w[a.A_SPREAD], g[a.E_ALPHA])
+    g[a.S_RMAX] = rmax
+    d[a.I_ID], d[a.I_SOURCE], d[a.I_PENDING] = number, node, 0
+    d[a.I_FROM] = int(n[a.N_ADDRESS]) if d[a.EI_KIND] != PULSE else 0
+    # draws count a sender's own signals, so that nobody else's change them
+    d[a.I_COUNT] = m.detected[node, a.EMITTED]
+    m.detected[node, a.EMITTED] += 1
+    m.signal_keys[s] = m.keys[node]
+    c, mode = w[a.A_CMAX], w[a.A_MODE]
+    fast = c + a.MAX_SPEED
+    slack = a.MAX_SPEED * w[a.A_STEP]  # places are those at the end of the tick
+    rays_n = 0
+    if mode == a.RAYS:
+        deep = m.profile_z[-1]
+        zs = min(max(z, 0.0), deep)
+        rays_n = rays.fan(m.profile_z, m.profile_c, zs, m.fan_angles, m.fan_widths, m.fan_classes)
+    beyond = 0
+    after = m.places[tick & 1]
+    for j in range(capacity):
+        if j == node or m.nodes[j, a.N_ACTIVE] == 0.0:
+            continue
+        dx, dy, dz = after[j, 0] - x, after[j, 1] - y, after[j, 2] - z
+        far = math.sqrt(dx * dx + dy * dy + dz * dz)
+        near = max(far - slack, 0.0)
+        if near * c / fast > rmax:
+            beyond += 1
+            if w[a.A_FADED] != 0.0:
+                lost(m, s, j, 0, a.FADED, time + rmax / c, after[j, 0], after[j, 1], after[j, 2])
+        elif mode == a.ISO:
+            _consider(m, s, j, 0, 0.0, time + near / fast, tick, start, end)
+            for path in range(2, 2 * int(w[a.A_ORDER]) + 2):
+                up = after[j, 2] - paths.image(z, w[a.A_BOTTOM], path)
+                way = max(math.sqrt(dx * dx + dy * dy + up * up) - slack, 0.0)
+                if way * c / fast <= rmax:
+                    _consider(m, s, j, path, 0.0, time + way / fast, tick, start, end)
+        elif mode == a.GRADIENT:
+            if rays.arc(w[a.A_C], w[a.A_G], w[a.A_BOTTOM], z, after[j, 2], math.sqrt(dx * dx + dy * dy), m.ray):
+                _consider(m, s, j, 0, 0.0, time + near / fast, tick, start, end)
             else:
-                m.emission_ids[s, 0] = 0
-        elif kind == DEATH:
-            if m.signal_ids[s, I_PENDING] > 0:
-                # candidates bounded early are still in the heap: look again when they are through
-                _push(m, end + span, DEATH, s, j)
-            else:
-                m.signal_ids[s, I_ID] = 0
-                m.counters[C_LIVE] -= 1
-        elif m.nodes[j, N_ACTIVE] == 0.0 or m.nodes[j, N_SINCE] > m.signals[s, S_T0]:
-            m.signal_ids[s, I_PENDING] -= 1
-            _record(m, s, j, RECEIVER_LEFT, time, math.nan, math.nan, x, y, z)
-        elif kind == EXACT:
-            _arrive(m, s, j, time, x, y, z)
+                lost(m, s, j, 0, a.SHADOW, time + far / c, after[j, 0], after[j, 1], after[j, 2])
         else:
-            g = m.signals[s]
-            vx, vy, vz = (
-                (m.after[j, 0] - m.before[j, 0]) / span,
-                (m.after[j, 1] - m.before[j, 1]) / span,
-                (m.after[j, 2] - m.before[j, 2]) / span,
-            )
-            back = g[S_T0] - start
-            qx, qy, qz = (
-                m.before[j, 0] + vx * back - g[S_X],
-                m.before[j, 1] + vy * back - g[S_Y],
-                m.before[j, 2] + vz * back - g[S_Z],
-            )
-            arrival = g[S_T0] + crossing(c, qx, qy, qz, vx, vy, vz)
-            if arrival <= end:
-                _push(m, max(arrival, time), EXACT, s, j)
-            else:
-                dx, dy, dz = m.after[j, 0] - g[S_X], m.after[j, 1] - g[S_Y], m.after[j, 2] - g[S_Z]
-                gap = math.sqrt(dx * dx + dy * dy + dz * dz) - c * (end - g[S_T0])
-                # always after `end`, so that the loop comes to its end
-                _push(m, end + max(gap, 1e-6) / (c + MAX_SPEED), CANDIDATE, s, j)
-    return OK
+            _find_rays(m, s, j, time, tick, start, end, rays_n, math.sqrt(dx * dx + dy * dy), far)
+    push(m, time + rmax / c, a.DEATH, number, s, 0)
+    return beyond
+
+
+@_njit
+def _find_rays(
+    m: Medium, s: int, j: int, time: float, tick: int, start: float, end: float, n: int, across: float, far: float
+) -> None:
+    """Candidates for every eigenray to a node: all of them with echoes, else only the first to arrive."""
+    deep = m.profile_z[-1]
+    zs = min(max(m.signals[s, a.S_Z], 0.0), deep)
+    after = m.places[tick & 1, j]
+    zr = min(max(after[2], 0.0), deep)
+    if abs(zs - zr) < 1e-6:
+        zr = zs + 1e-6 if zs + 1e-6 < deep else zs - 1e-6
+    across = max(across, 1e-6 * abs(zs - zr))
+    order = int(m.sound[a.A_ORDER])
+    count = rays.eigenrays(
+        m.profile_z,
+        m.profile_c,
+        zs,
+        zr,
+        across,
+        order,
+        m.fan_angles,
+        m.fan_widths,
+        m.fan_classes,
+        n,
+        m.fan_found,
+        m.ray,
+    )
+    if count == 0:
+        lost(m, s, j, 0, a.SHADOW, time + far / m.sound[a.A_CMAX], after[0], after[1], after[2])
+        return
+    first = 0
+    for k in range(1, count):
+        if m.fan_found[k, 3] < m.fan_found[first, 3]:
+            first = k
+    slower = 1.0 - 2.0 * a.MAX_SPEED / m.sound[a.A_CMAX]  # the node may come towards it at full speed
+    for k in range(count):
+        if order > 0 or k == first:
+            r = m.fan_found[k]
+            path = 2 * int(r[2]) + int(r[1])
+            _consider(m, s, j, path, r[0], time + r[3] * slower - 2.0 * m.sound[a.A_STEP], tick, start, end)
+
+
+@_njit
+def _consider(
+    m: Medium, s: int, j: int, path: int, angle: float, earliest: float, tick: int, start: float, end: float
+) -> None:
+    """A new candidate, looked at now if it may arrive in this tick."""
+    e = candidate(m, s, j, path, angle)
+    if earliest <= end:
+        _look(m, e, tick, start, end)
+    else:
+        place(m, e, earliest, tick)
+
+
+@_njit
+def _look(m: Medium, e: int, tick: int, start: float, end: float) -> None:
+    """Does a candidate arrive in this tick? Then it gets its exact time, else a later look."""
+    s, j, path = m.entries[e, a.W_SIGNAL], m.entries[e, a.W_NODE], m.entries[e, a.W_PATH]
+    g, w = m.signals[s], m.sound
+    t0, h = g[a.S_T0], w[a.A_STEP]
+    q = m.places[tick & 1, j]
+    if m.nodes[j, a.N_ACTIVE] == 0.0 or m.nodes[j, a.N_SINCE] > t0:
+        if path <= 1 or w[a.A_MODE] != a.ISO:
+            lost(m, s, j, path, a.RECEIVER_LEFT, end, q[0], q[1], q[2])
+        release(m, e)
+        return
+    if w[a.A_MODE] == a.ISO:
+        c = w[a.A_C]
+        oz = g[a.S_Z] if path == 0 else paths.image(g[a.S_Z], w[a.A_BOTTOM], path)
+        dx, dy, dz = q[0] - g[a.S_X], q[1] - g[a.S_Y], q[2] - oz
+        gap = math.sqrt(dx * dx + dy * dy + dz * dz) - c * (end - t0)
+        if gap > 0.0:
+            place(m, e, end + gap / (c + a.MAX_SPEED), tick)
+            return
+        p = m.places[(tick - 1) & 1, j]
+        vx, vy, vz = (q[0] - p[0]) / h, (q[1] - p[1]) / h, (q[2] - p[2]) / h
+        back = t0 - end
+        t = t0 + crossing(c, dx + vx * back, dy + vy * back, dz + vz * back, vx, vy, vz)
+        for _ in range(2):
+            x, y, z, vx, vy, vz = where(m, tick, j, (t - start) / h)
+            dx, dy, dz = x - g[a.S_X], y - g[a.S_Y], z - oz
+            far = math.sqrt(dx * dx + dy * dy + dz * dz)
+            closing = (dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c
+            t -= (far - c * (t - t0)) / closing
+    else:
+        travel = sounding(m, s, path, m.angles[e], q[0], q[1], q[2])
+        if travel != travel:
+            lost(m, s, j, path, a.SHADOW, end, q[0], q[1], q[2])
+            release(m, e)
+            return
+        gap = travel - (end - t0)
+        if gap > 0.0:
+            place(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w[a.A_CMAX]), tick)
+            return
+        t = end
+        for _ in range(4):
+            x, y, z, vx, vy, vz = where(m, tick, j, (t - start) / h)
+            travel = sounding(m, s, path, m.angles[e], x, y, z)
+            if travel == travel:
+                t = t0 + travel
+    t = min(max(t, t0, start), end)
+    push(m, t, a.EXACT, (m.signal_ids[s, a.I_ID] * m.nodes.shape[0] + j) * 64 + path, e, 0)
+
+
+@_njit
+def advance(m: Medium, scene: Scene, tick: int, start: float, end: float, capacity: int) -> int:
+    """Every event of the tick that ends at ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
+    many = 1
+    if m.sound[a.A_MODE] == a.ISO:
+        many += 2 * int(m.sound[a.A_ORDER])
+    elif m.sound[a.A_MODE] == a.RAYS:
+        many = a.PATHS if m.sound[a.A_ORDER] > 0.0 else 1
+    bucket = tick % a.WHEEL
+    while m.wheel[bucket] >= 0:
+        if m.counters[a.C_HEAP] + 1 > m.times.shape[0]:
+            return a.GROW
+        if m.counters[a.C_OUT_REC] + 1 > m.rec_f.shape[0]:
+            return a.FLUSH
+        e = m.wheel[bucket]
+        m.wheel[bucket] = m.entries[e, a.W_NEXT]
+        _look(m, e, tick, start, end)
+    while m.counters[a.C_HEAP] and m.times[0] <= end:
+        time, kind, key = m.times[0], m.heap[0, a.H_KIND], m.heap[0, a.H_KEY]
+        p, q = m.heap[0, a.H_A], m.heap[0, a.H_B]
+        fresh = kind == a.EMISSION
+        records, events = (capacity * many + 1, capacity * many + 4) if fresh else (1, 4)
+        if m.counters[a.C_OUT_REC] + records > m.rec_f.shape[0] or m.counters[a.C_OUT_SENT] + 1 > m.sent_f.shape[0]:
+            return a.FLUSH
+        if (
+            m.counters[a.C_HEAP] + events > m.times.shape[0]
+            or (fresh and m.counters[a.C_LEFT_W] < capacity * many)
+            or m.counters[a.C_LEFT_O] < 1
+            or m.counters[a.C_LEFT_E] < 2
+            or m.counters[a.C_LIVE] + 1 > m.signals.shape[0]
+        ):
+            return a.GROW
+        pop(m)
+        if kind == a.EXACT:
+            s, j, path, angle = m.entries[p, a.W_SIGNAL], m.entries[p, a.W_NODE], m.entries[p, a.W_PATH], m.angles[p]
+            slot = arrive(m, scene, s, j, path, angle, time, tick, start)
+            release(m, p)
+            if slot >= 0:
+                push(m, m.under[slot, a.O_END], a.END, key, slot, j)
+        elif kind == a.END:
+            row = finish(m, p, q)
+            if m.rec_i[row, a.R_OUTCOME] == a.HEARD:
+                _reply(m, row, q, time)
+        elif kind == a.EMISSION:
+            _emit(m, p, q, time, tick, start, end, capacity)
+        elif m.signal_ids[p, a.I_PENDING] > 0:
+            push(m, end + (end - start), a.DEATH, key, p, 0)  # a candidate bounded early is still on its way
+        else:
+            m.signal_ids[p, a.I_ID] = 0
+            m.signal_ids[p, a.I_PENDING] = m.counters[a.C_FREE_S]
+            m.counters[a.C_FREE_S] = p
+            m.counters[a.C_LIVE] -= 1
+    return a.OK
 
 
 @_njit
@@ -409,37 +433,19 @@ def live_table(m: Medium, time: float, table: Any, ids: Any) -> int:
     """Fill viewer rows (7 floats: f, SL, level, radius, origin; 3 ints: id, source, t0 ns); returns how many."""
     k = 0
     for s in range(m.signals.shape[0]):
-        if m.signal_ids[s, I_ID] == 0 or k >= table.shape[0]:
+        if m.signal_ids[s, a.I_ID] == 0 or k >= table.shape[0]:
             continue
         g = m.signals[s]
-        radius = m.sound[0] * (time - g[S_T0])
-        if radius > g[S_RMAX]:
+        radius = m.sound[a.A_CMAX] * (time - g[a.S_T0])
+        if radius > g[a.S_RMAX]:
             continue
-        ids[k, 0], ids[k, 1], ids[k, 2] = m.signal_ids[s, I_ID], m.signal_ids[s, I_SOURCE], round(g[S_T0] * 1e9)
+        ids[k, 0], ids[k, 1], ids[k, 2] = m.signal_ids[s, a.I_ID], m.signal_ids[s, a.I_SOURCE], round(g[a.S_T0] * 1e9)
         table[k, 0], table[k, 1], table[k, 2], table[k, 3] = (
-            g[S_FREQ],
-            g[S_LEVEL],
-            g[S_LEVEL] - loss(radius, m.sound[1], g[S_ALPHA]),
+            g[a.E_FREQ],
+            g[a.E_LEVEL],
+            g[a.E_LEVEL] - loss(radius, m.sound[a.A_SPREAD], g[a.E_ALPHA]),
             radius,
         )
-        table[k, 4], table[k, 5], table[k, 6] = g[S_X], g[S_Y], g[S_Z]
+        table[k, 4], table[k, 5], table[k, 6] = g[a.S_X], g[a.S_Y], g[a.S_Z]
         k += 1
     return k
-
-
-def take_records(m: Medium) -> tuple[Any, Any]:
-    """(sent, receptions) since the last call, as records of the log's tables; empties the buffers."""
-    ns, nr = int(m.counters[C_OUT_SENT]), int(m.counters[C_OUT_REC])
-    m.counters[C_OUT_SENT] = m.counters[C_OUT_REC] = 0
-    sent, rec = np.zeros(ns, SENT.dtype), np.zeros(nr, RECEPTION.dtype)
-    o, i = m.out_sent[:ns], m.out_sent_ids[:ns]
-    sent["id"], sent["source"], sent["query"], sent["outcome"] = i[:, 0], i[:, 1], i[:, 2], i[:, 3]
-    sent["emission_ns"] = np.rint(o[:, 0] * 1e9)
-    sent["frequency"], sent["source_level"], sent["origin_W"] = o[:, 1], o[:, 2], o[:, 3:6]
-    o, i = m.out_rec[:nr], m.out_rec_ids[:nr]
-    for k, name in enumerate(("id", "source", "receiver", "query", "query_source", "outcome")):
-        rec[name] = i[:, k]
-    rec["emission_ns"], rec["arrival_ns"] = np.rint(o[:, 0] * 1e9), np.rint(o[:, 1] * 1e9)
-    rec["reported_ns"] = rec["arrival_ns"]
-    rec["frequency"], rec["level"], rec["range"], rec["position_W"] = o[:, 2], o[:, 3], o[:, 4], o[:, 5:8]
-    return sent, rec

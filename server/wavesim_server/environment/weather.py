@@ -15,6 +15,7 @@ import numpy as np
 from wavesim_sdk import randomness
 from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.world import Waves, World
+from wavesim_server.draws import normal
 from wavesim_server.dynamics.rows import CURRENT, ENV, LANES, LEVEL, PX, PY, PZ, QW, QX, QY, QZ, SLOPE, U
 from wavesim_server.environment.kernels import Flow, flow_at
 
@@ -53,27 +54,6 @@ class Weather(NamedTuple):
     streams: Any  # (capacity,): of the wave filters
     filters: Any  # (capacity, 6, 2)
     rao: Any  # (tables, headings, components, 6, 2): cosine and sine part of the force
-
-
-@_njit
-def _hash(x: Any) -> Any:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@_njit
-def _uniform(key: Any, counter: int, index: int) -> float:
-    n = np.uint64(2 * counter + 1) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(index) * np.uint64(0xD1342543DE82EF95)
-    bits = _hash(_hash(key + n) + np.uint64(0x9E3779B97F4A7C15))
-    return (np.float64(bits >> np.uint64(11)) + 0.5) * 2.0**-53
-
-
-@_njit
-def normal(key: Any, counter: int, index: int) -> float:
-    """The same number as :func:`wavesim_sdk.randomness.normal`."""
-    u, v = _uniform(key, counter, 2 * index), _uniform(key, counter, 2 * index + 1)
-    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
 
 @_njit

@@ -90,6 +90,7 @@ def status(front: Front) -> dict[str, Any]:
         "clients_total": len(front.by_row),
         "missing": [n for n in required if n not in joined],
         "drops": dict(front.sessions.drops),
+        "acoustic_refused": dict(front.storms.most_common(24)),
         "queue_dropped": front.udp.dropped,
         "commander_bad": front.queue.bad,
         "log": front.log.failed or "ok" if front.log is not None else "off",

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ from wavesim_server.ring import Ring
 
 HOUSEKEEPING_S = 0.02
 CLIENTS_PERIOD_S = 0.1
+BURST_S = 10.0
+FORGET_NS = 600_000_000_000
 
 
 @dataclass
@@ -63,7 +66,10 @@ class Front:
         self.sessions = server.ServerSessions(self._admit, network.keepalive_period, network.keepalive_timeout)
         self.by_row: dict[int, Session] = {}
         self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
-        self.pings: dict[int, list[list[Any]]] = {}  # row -> requests of the step under way
+        self.requests: dict[int, list[list[Any]]] = {}  # row -> acoustic requests of the step under way
+        self.allowance: dict[int, tuple[float, int]] = {}  # row -> acoustic requests left, and when that was
+        self.storms: Counter[str] = Counter()  # requests refused for their rate, by client
+        self.payloads: dict[int, tuple[bytes, int]] = {}  # of signals that may still be heard, with their emission
         self.step: Step | None = None
         self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
         self.queue = CommanderQueue(name)
@@ -220,6 +226,8 @@ class Front:
     def _gone(self, session: Session, row: int, reason: str) -> None:
         if self.by_row.get(row) is session:
             del self.by_row[row]
+            self.allowance.pop(row, None)
+            self.requests.pop(row, None)
             self.dismissed.discard(row)
             self._tell(Command.LEAVE, row)
             self.departed[row] = 2 if reason == "silent" else 3
@@ -229,20 +237,26 @@ class Front:
             self._release_if_complete()
 
     def _request(self, session: Session, row: int, number: int, item: list[Any]) -> None:
-        if item[0] != Request.PING:
+        if item[0] not in (Request.PING, Request.SEND, Request.RANGE):
             self._refuse(session, number, f"unknown request {item[0]}")
-            return
-        frequency, level = float(item[1]), item[2]
-        if not 1.0 <= frequency <= 1e6 or (level is not None and not 0.0 <= level <= 260.0):
+        elif not self._allowed(row):
+            self.storms[session.name] += 1
+            rate = self.config.network.acoustic_rate
             self._refuse(
-                session,
-                number,
-                f"frequency {frequency:g} Hz (1 Hz to 1 MHz) or level {level} dB (0 to 260) is out of range",
+                session, number, f"more than {rate:g} acoustic requests per simulated second; this one is dropped"
             )
         elif session.join.lockstep_ns:
-            self.pings.setdefault(row, []).append([frequency, level, number])
+            self.requests.setdefault(row, []).append([item, number])
         else:
-            self._tell(Command.PING, row, frequency, level, number)
+            self._tell(Command.SOUND, row, item, number)
+
+    def _allowed(self, row: int) -> bool:
+        """A bucket of ten seconds' requests, filled in simulated time."""
+        rate, now = self.config.network.acoustic_rate, int(self._clock()["time_ns"])
+        left, since = self.allowance.get(row, (BURST_S * rate, now))
+        left = min(left + rate * (now - since) * 1e-9, BURST_S * rate)
+        self.allowance[row] = (left - 1.0, now) if left >= 1.0 else (left, now)
+        return left >= 1.0
 
     def _refuse(self, session: Session, number: int, text: str) -> None:
         session.outbox.push(codec.event(WireEvent.REQUEST_REFUSED, number, text[:400]))
@@ -291,7 +305,7 @@ class Front:
         self.step = None
         answers = []
         for row, (command, estimate) in sorted(step.answers.items()):
-            answers.append([row, command, self.pings.pop(row, [])])
+            answers.append([row, command, self.requests.pop(row, [])])
             self._estimate(row, estimate, step.tick * self.step_ns)
         self._tell(Command.RELEASE, step.tick, answers)
 
@@ -401,23 +415,41 @@ class Front:
         if self.log is not None:
             self.log.signals(sent, receptions)
         for s in sent:
+            if s["payload_bytes"] and s["outcome"] == Outcome.HEARD:
+                self._keep_payload(s)
             session = self.by_row.get(int(s["source"]))
             if session is None:
                 continue
+            number = int(s["request"])
             if s["outcome"] == Outcome.HEARD:
-                event = codec.event(
-                    WireEvent.SENT, int(s["id"]), int(s["emission_ns"]), float(s["frequency"]), float(s["source_level"])
-                )
+                values = [number, int(s["id"]), int(s["clock_ns"])]
+                numbers = [float(s[k]) for k in ("frequency", "source_level", "duration")]
+                event = codec.event(WireEvent.SENT, *values, *numbers)
             else:
-                event = codec.event(WireEvent.REQUEST_REFUSED, 0, "the transducer was recharging; nothing was sent")
-            self._push_event(session, event)
-        for r in receptions:
-            session = self.by_row.get(int(r["receiver"])) if r["outcome"] == Outcome.HEARD else None
-            if session is not None:
-                values = [int(r[k]) for k in ("reported_ns", "id", "query", "emission_ns")]
-                self._push_event(
-                    session, codec.event(WireEvent.RECEPTION, *values, float(r["frequency"]), float(r["level"]))
+                event = codec.event(
+                    WireEvent.REQUEST_REFUSED, number, "the transducer was recharging; nothing was sent"
                 )
+            self._push_event(session, event)
+        for r in receptions[receptions["outcome"] == Outcome.HEARD]:
+            session = self.by_row.get(int(r["receiver"]))
+            if session is not None:
+                values = [
+                    int(r[k]) for k in ("reported_ns", "id", "query", "kind", "code", "from_address", "to_address")
+                ]
+                numbers = [float(r["heard_frequency"]), float(r["heard_level"]), float(r["heard_level"] - r["noise"])]
+                measured = [None if np.isnan(r[k]) else float(r[k]) for k in ("measured", "azimuth", "elevation")]
+                payload = self.payloads.get(int(r["id"]), (None, 0))[0]
+                self._push_event(session, codec.event(WireEvent.RECEPTION, *values, *numbers, *measured, payload))
+
+    def _keep_payload(self, sent: Any) -> None:
+        """Remember a payload until its signal can be heard no more."""
+        now = int(sent["emission_ns"])
+        size = int(sent["payload_bytes"])
+        self.payloads[int(sent["id"])] = (bytes(sent["payload"]).ljust(size, b"\0")[:size], now)
+        for old, (_, since) in list(self.payloads.items()):
+            if now - since < FORGET_NS:
+                break
+            del self.payloads[old]
 
     def _push_event(self, session: Session, event: list[Any]) -> None:
         try:

@@ -1,0 +1,70 @@
+"""From receptions to ranges, bearings and positions: what on-board software computes of its acoustics.
+
+Times are nanoseconds by the node's own clock, as they come in receptions; angles in rad, frame B or W as said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.frames import rotation
+from wavesim_sdk.wire.client import Reception
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def two_way_range(asked_ns: int, heard_ns: int, turn_around: float, sound_speed: float) -> float:
+    """Range in m from the emission of a query to the arrival of its answer, less the turn-around in s.
+
+    For a moving asker it is the range at mid-time, to the first order.
+    """
+    return 0.5 * sound_speed * ((heard_ns - asked_ns) * 1e-9 - turn_around)
+
+
+def one_way_range(sent_ns: int, heard_ns: int, sound_speed: float) -> float:
+    """Range in m between two clocks that agree: ``sent_ns`` is known from a schedule or from the payload."""
+    return sound_speed * (heard_ns - sent_ns) * 1e-9
+
+
+def direction(azimuth: float, elevation: float) -> Array:
+    """Unit vector in B towards the source of a reception, from a head's angles."""
+    c = math.cos(elevation)
+    return np.array([c * math.cos(azimuth), c * math.sin(azimuth), math.sin(elevation)])
+
+
+def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | None = None) -> Array | None:
+    """Vector in W from the head to the source: its range (or ``distance``) along the direction of arrival.
+
+    None without angles or range.
+    """
+    r = reception.range if distance is None else distance
+    if r is None or reception.azimuth is None or reception.elevation is None:
+        return None
+    return r * (rotation(np.asarray(q_WB, float)) @ direction(reception.azimuth, reception.elevation))
+
+
+def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> float:
+    """Speed in m/s at which source and receiver approach each other, from the shift of a known carrier."""
+    return sound_speed * (reception.frequency / carrier - 1.0)
+
+
+def position_from_ranges(beacons: Array, ranges: Array, depth: float, near: Sequence[float]) -> Array | None:
+    """Position (north, east, depth) of least squares from ranges to beacons (n, 3) at a known depth.
+
+    ``near`` (north, east) starts the search and picks the side where two positions fit. None if it finds none.
+    """
+    p = np.array(near[:2], float)
+    for _ in range(50):
+        delta = np.column_stack([p[0] - beacons[:, 0], p[1] - beacons[:, 1], depth - beacons[:, 2]])
+        far = np.linalg.norm(delta, axis=1)
+        step, *_ = np.linalg.lstsq(delta[:, :2] / far[:, None], ranges - far, rcond=None)
+        p += step
+        if np.abs(step).max() < 1e-9:
+            return np.array([p[0], p[1], depth])
+        if not np.isfinite(p).all():
+            return None
+    return None

@@ -1,0 +1,235 @@
+"""Sound in sea water: speed, absorption, ambient noise, and the profile of a configuration; pure functions.
+
+Temperature in C, practical salinity, depth in m, frequency in Hz, levels in dB re 1 uPa.  Each formula names its
+source; they differ among each other (sound speeds by 0.5 to 0.8 m/s), so a run logs which it used.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config.acoustics import Acoustics
+from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.ocean import seawater
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+# ------------------------------------------------------------------ speed
+
+
+def chen_millero(temperature: Array, salinity: Array, pressure: Array) -> Array:
+    """Sound speed by Chen & Millero (1977) as in UNESCO 44; T68 in C, gauge pressure in dbar."""
+    t, s = np.asarray(temperature, float), np.asarray(salinity, float)
+    p = np.asarray(pressure, float) / 10.0
+    w0 = 1402.388 + t * (5.03711 + t * (-5.80852e-2 + t * (3.3420e-4 + t * (-1.47800e-6 + t * 3.1464e-9))))
+    w1 = 0.153563 + t * (6.8982e-4 + t * (-8.1788e-6 + t * (1.3621e-7 - t * 6.1185e-10)))
+    w2 = 3.1260e-5 + t * (-1.7107e-6 + t * (2.5974e-8 + t * (-2.5335e-10 + t * 1.0405e-12)))
+    w3 = -9.7729e-9 + t * (3.8504e-10 - t * 2.3643e-12)
+    a0 = 1.389 + t * (-1.262e-2 + t * (7.164e-5 + t * (2.006e-6 - t * 3.21e-8)))
+    a1 = 9.4742e-5 + t * (-1.2580e-5 + t * (-6.4885e-8 + t * (1.0507e-8 - t * 2.0122e-10)))
+    a2 = -3.9064e-7 + t * (9.1041e-9 + t * (-1.6002e-10 + t * 7.988e-12))
+    a3 = 1.100e-10 + t * (6.649e-12 - t * 3.389e-13)
+    b = -1.922e-2 - 4.42e-5 * t + (7.3637e-5 + 1.7945e-7 * t) * p
+    d = 1.727e-3 - 7.9836e-6 * p
+    pure = w0 + p * (w1 + p * (w2 + p * w3))
+    return np.asarray(pure + (a0 + p * (a1 + p * (a2 + p * a3))) * s + b * s * np.sqrt(s) + d * s * s)
+
+
+def del_grosso(temperature: Array, salinity: Array, pressure: Array) -> Array:
+    """Sound speed by Del Grosso (1974) with the ITS-90 coefficients of Wong & Zhu (1995); T90 in C, gauge dbar."""
+    t, s = np.asarray(temperature, float), np.asarray(salinity, float)
+    p = np.asarray(pressure, float) * 0.1019716212978  # kg/cm2
+    ct = t * (5.012285 + t * (-5.51184e-2 + t * 2.21649e-4))
+    cs = s * (1.329530 + s * 1.288598e-4)
+    cp = p * (0.1560592 + p * (2.449993e-5 - p * 8.833959e-9))
+    mixed = (
+        -1.275936e-2 * t * s
+        + 6.353509e-3 * t * p
+        + 2.656174e-8 * t * t * p * p
+        - 1.593895e-6 * t * p * p
+        + 5.222483e-10 * t * p**3
+        - 4.383615e-7 * t**3 * p
+        - 1.616745e-9 * s * s * p * p
+        + 9.688441e-5 * t * t * s
+        + 4.857614e-6 * t * s * s * p
+        - 3.406824e-4 * t * s * p
+    )
+    return np.asarray(1402.392 + ct + cs + cp + mixed)
+
+
+def mackenzie(temperature: Array, salinity: Array, depth: Array) -> Array:
+    """Sound speed by Mackenzie (1981); 2..30 C, 25..40, 0..8000 m."""
+    t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
+    c = 1448.96 + t * (4.591 + t * (-5.304e-2 + t * 2.374e-4)) + 1.340 * (s - 35.0) + z * (1.630e-2 + z * 1.675e-7)
+    return np.asarray(c - 1.025e-2 * t * (s - 35.0) - 7.139e-13 * t * z**3)
+
+
+def medwin(temperature: Array, salinity: Array, depth: Array) -> Array:
+    """Sound speed by Medwin (1975); 0..35 C, 0..45, to 1000 m."""
+    t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
+    c = 1449.2 + t * (4.6 + t * (-0.055 + t * 0.00029)) + (1.34 - 0.010 * t) * (s - 35.0) + 0.016 * z
+    return np.asarray(c)
+
+
+def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float = 45.0) -> Array:
+    """Sound speed by Leroy, Robinson & Goldsmith (2008), for all oceans."""
+    t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
+    c = 1402.5 + 5.0 * t - 5.44e-2 * t**2 + 2.1e-4 * t**3 + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * t**2
+    c = c + 1.56e-2 * z + 2.55e-7 * z**2 - 7.3e-12 * z**3 + 1.2e-6 * z * (latitude_deg - 45.0)
+    return np.asarray(c - 9.5e-13 * t * z**3 + 3e-7 * t**2 * z + 1.43e-5 * s * z)
+
+
+def munk(depth: Array, speed: float = 1500.0, eps: float = 0.00737, axis: float = 1300.0) -> Array:
+    """The canonical profile of Munk (1974)."""
+    e = 2.0 * (np.asarray(depth, float) - axis) / axis
+    return np.asarray(speed * (1.0 + eps * (e - 1.0 + np.exp(-e))))
+
+
+# ------------------------------------------------------------------ absorption, dB/m
+
+
+def thorp(frequency: float) -> float:
+    """Thorp (1967)."""
+    f2 = (frequency * 1e-3) ** 2
+    return 1.0936e-3 * (0.1 * f2 / (1.0 + f2) + 40.0 * f2 / (4100.0 + f2))
+
+
+def thorp_extended(frequency: float) -> float:
+    """Thorp's formula with the terms for pure water and low frequencies; from 400 Hz on."""
+    f2 = (frequency * 1e-3) ** 2
+    return 1e-3 * (0.11 * f2 / (1.0 + f2) + 44.0 * f2 / (4100.0 + f2) + 2.75e-4 * f2 + 0.003)
+
+
+def francois_garrison(
+    frequency: float, temperature: float = 10.0, salinity: float = 35.0, depth: float = 0.0, ph: float = 8.0
+) -> float:
+    """Francois & Garrison (1982)."""
+    f2 = (frequency * 1e-3) ** 2
+    t, s, d = temperature, salinity, depth
+    c = 1412.0 + 3.21 * t + 1.19 * s + 0.0167 * d
+    kelvin = t + 273.0
+    f1 = 2.8 * math.sqrt(s / 35.0) * 10.0 ** (4.0 - 1245.0 / kelvin)
+    boric = 8.86 / c * 10.0 ** (0.78 * ph - 5.0) * f1 * f2 / (f1 * f1 + f2)
+    fm = 8.17 * 10.0 ** (8.0 - 1990.0 / kelvin) / (1.0 + 0.0018 * (s - 35.0))
+    p2 = 1.0 - 1.37e-4 * d + 6.2e-9 * d * d
+    magnesium = 21.44 * s / c * (1.0 + 0.025 * t) * p2 * fm * f2 / (fm * fm + f2)
+    if t <= 20.0:
+        a3 = 4.937e-4 + t * (-2.59e-5 + t * (9.11e-7 - t * 1.5e-8))
+    else:
+        a3 = 3.964e-4 + t * (-1.146e-5 + t * (1.45e-7 - t * 6.5e-10))
+    return float(1e-3 * (boric + magnesium + a3 * (1.0 - 3.83e-5 * d + 4.9e-10 * d * d) * f2))
+
+
+def ainslie_mccolm(
+    frequency: float, temperature: float = 10.0, salinity: float = 35.0, depth: float = 0.0, ph: float = 8.0
+) -> float:
+    """Ainslie & McColm (1998)."""
+    f2 = (frequency * 1e-3) ** 2
+    t, z = temperature, depth * 1e-3
+    f1 = 0.78 * math.sqrt(salinity / 35.0) * math.exp(t / 26.0)
+    fm = 42.0 * math.exp(t / 17.0)
+    boric = 0.106 * f1 * f2 / (f2 + f1 * f1) * math.exp((ph - 8.0) / 0.56)
+    magnesium = 0.52 * (1.0 + t / 43.0) * (salinity / 35.0) * fm * f2 / (f2 + fm * fm) * math.exp(-z / 6.0)
+    return 1e-3 * (boric + magnesium + 0.00049 * f2 * math.exp(-(t / 27.0 + z / 17.0)))
+
+
+def absorption(a: Acoustics, frequency: float) -> float:
+    """Absorption in dB/m by the configured model."""
+    water = (a.temperature, a.salinity, a.depth, a.ph)
+    match a.absorption_model:
+        case "thorp":
+            return thorp(frequency)
+        case "thorp-extended":
+            return thorp_extended(frequency)
+        case "francois-garrison":
+            return francois_garrison(frequency, *water)
+        case "ainslie-mccolm":
+            return ainslie_mccolm(frequency, *water)
+    return a.absorption
+
+
+# ------------------------------------------------------------------ noise
+
+
+def ambient_noise(frequency: float, shipping: float, wind: float) -> float:
+    """Spectrum level of Wenz's noise in Coates' form, dB re 1 uPa^2/Hz: turbulence, shipping, wind (m/s), thermal."""
+    f = frequency * 1e-3
+    log = math.log10(f)
+    parts = (
+        17.0 - 30.0 * log,
+        40.0 + 20.0 * (shipping - 0.5) + 26.0 * log - 60.0 * math.log10(f + 0.03),
+        50.0 + 7.5 * math.sqrt(wind) + 20.0 * log - 40.0 * math.log10(f + 0.4),
+        -15.0 + 20.0 * log,
+    )
+    return float(10.0 * math.log10(sum(10.0 ** (p / 10.0) for p in parts)))
+
+
+def noise_in_band(a: Acoustics, wind: float, frequency: float, bandwidth: float) -> float:
+    """Ambient noise in a band by the configured model, dB re 1 uPa."""
+    if a.noise_model == "constant":
+        return a.ambient_noise
+    return ambient_noise(frequency, a.shipping, wind) + 10.0 * math.log10(max(bandwidth, 1.0))
+
+
+# ------------------------------------------------------------------ the profile
+
+
+def read_profile(path: Path) -> tuple[Array, Array]:
+    """Depths (ascending) and sound speeds from rows `depth speed`; # starts a comment."""
+    depths: list[float] = []
+    speeds: list[float] = []
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise ConfigError(f"cannot read the profile: {error.strerror}", str(path)) from None
+    for number, line in enumerate(lines, 1):
+        words = line.partition("#")[0].replace(",", " ").split()
+        if not words:
+            continue
+        try:
+            z, c = (float(w) for w in words)
+        except ValueError:
+            raise ConfigError(f"not `depth speed`: '{line.strip()[:40]}'", str(path), number) from None
+        if not (math.isfinite(z) and 100.0 <= c <= 3000.0):
+            raise ConfigError(f"sound speed {c:g} m/s at {z:g} m is out of range (100 to 3000)", str(path), number)
+        if depths and z <= depths[-1]:
+            raise ConfigError(f"depth {z:g} m does not ascend", str(path), number)
+        depths.append(z)
+        speeds.append(c)
+    if not depths:
+        raise ConfigError("the profile holds no rows", str(path))
+    return np.array(depths), np.array(speeds)
+
+
+def profile(loaded: Loaded, bottom: float, levels: int = 65) -> tuple[Array, Array]:
+    """Depths and sound speeds of the configured profile from the surface to ``bottom``; linear between them."""
+    a = loaded.config.acoustics
+    if a.profile == "constant":
+        return np.array([0.0, bottom]), np.full(2, a.sound_speed)
+    if a.profile == "gradient":
+        return np.array([0.0, bottom]), a.sound_speed + a.gradient * np.array([0.0, bottom])
+    if a.profile == "file":
+        depths, speeds = read_profile(loaded.data_file(a.file))
+        inside = depths[(depths > 0.0) & (depths < bottom)]
+        z = np.concatenate([[0.0], inside, [bottom]])
+        return z, np.interp(z, depths, speeds)
+    from wavesim_sdk.ocean.water import Water  # the water needs the configuration, not this module
+
+    water = Water(loaded)
+    z = np.linspace(0.0, bottom, levels)
+    p_W = np.stack([np.zeros(levels), np.zeros(levels), z], axis=-1)
+    gauge = water.pressure(p_W) - loaded.config.world.pressure_0
+    t = water.temperature(p_W)
+    s = seawater.salinity(water.conductivity(p_W), t, gauge)
+    if a.formula == "chen-millero":
+        return z, chen_millero(t, s, gauge)
+    if a.formula == "del-grosso":
+        return z, del_grosso(t / 1.00024, s, gauge)
+    if a.formula == "leroy":
+        return z, leroy(t, s, z, math.degrees(loaded.config.world.latitude))
+    return z, (mackenzie if a.formula == "mackenzie" else medwin)(t, s, z)
