@@ -24,7 +24,7 @@ from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.water import Water, tide
 from wavesim_sdk.tables import ACTUATION, GEOMETRY, IDENTITY, RECEPTION, SENT, SIGNALS, STATE, BodyType, SignalKind
-from wavesim_server import tick
+from wavesim_server import pointers, tick
 from wavesim_server.acoustics import layout, medium
 from wavesim_server.dynamics import contact
 from wavesim_server.dynamics import rows as r
@@ -70,8 +70,10 @@ class Simulation:
         self._touch = contact.touch(capacity, exposure.obstacles(config.world.obstacles))
         self.weather = weather.weather_of(config, capacity, self.seed)
         self._raos: dict[str, int] = {}
-        self.medium = layout.create(
-            loaded, capacity, self.step_ns * 1e-9, max(64, config.shared.signals), max(4096, 4 * capacity)
+        self._hold(
+            layout.create(
+                loaded, capacity, self.step_ns * 1e-9, max(64, config.shared.signals), max(4096, 4 * capacity)
+            )
         )
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
         self._wind = self.weather.wind[0]
@@ -154,13 +156,22 @@ class Simulation:
         if transducer is not None:
             occupant.clock = self._clock(name, transducer)
             time, key = self.time_ns * 1e-9, randomness.key(self.seed, name, "acoustics")
-            self.medium = layout.set_node(
-                self.medium, self.config.acoustics, self._wind, row, transducer, time, key, occupant.clock
+            self._hold(
+                layout.set_node(
+                    self.medium, self.config.acoustics, self._wind, row, transducer, time, key, occupant.clock
+                )
             )
             self._place(row)
-            while not medium.ping_by_itself(self.medium, row, time):
-                self.medium = layout.grown(self.medium)
+            while not medium.ping_by_itself(self._sound, row, time):
+                self._grow()
         return row
+
+    def _hold(self, m: layout.Medium) -> None:
+        """Keep the arrays of the medium, and the table of their addresses for the kernels."""
+        self.medium, self._sound = m, pointers.table(m)
+
+    def _grow(self) -> None:
+        self._hold(layout.grown(self.medium))
 
     def _clock(self, name: str, t: Transducer) -> tuple[float, float]:
         """Offset and drift of a node's clock, with their seeded parts."""
@@ -171,14 +182,14 @@ class Simulation:
 
     def _place(self, row: int) -> None:
         """A transducer is here now, and was: after a jump no path leads through the water in between."""
-        tick.transducers(self._bodies(), self._work, self.medium, self.tick)
+        tick.transducers(self._bodies(), self._work, self._sound, self.tick)
         self.medium.places[(self.tick + 1) & 1, row] = self.medium.places[self.tick & 1, row]
 
     def leave(self, row: int) -> None:
         """Take a body out; its transducer falls silent, signals under way live on."""
         self.occupants.pop(row, None)
         self.fleet.remove(row)
-        self.medium.nodes[row, layout.N_ACTIVE] = 0.0
+        layout.drop_node(self.medium, row)
         self.identity[row]["present"] = 0
         self.weather.exposure[row] = 0.0
         self._reindex()
@@ -353,10 +364,10 @@ class Simulation:
             self._carriers[frequency, band] = layout.carriers(self.config.acoustics, self._wind, frequency, band)
         alpha, noise = self._carriers[frequency, band]
         while not medium.request(
-            self.medium, row, time, int(kind), float(frequency), strength, duration, band, alpha, noise, bits, code, to,
+            self._sound, row, time, int(kind), float(frequency), strength, duration, band, alpha, noise, bits, code, to,
             number, size, handle,
         ):  # fmt: skip
-            self.medium = layout.grown(self.medium)
+            self._grow()
 
     # -- time --------------------------------------------------------------------------------
 
@@ -375,7 +386,7 @@ class Simulation:
                 self.weather,
                 self._sea,
                 self._work,
-                self.medium,
+                self._sound,
                 self._scene,
                 self.step_ns,
                 self.tick,
@@ -383,7 +394,7 @@ class Simulation:
                 half,
             )
             if code == layout.GROW:
-                self.medium = layout.grown(self.medium)
+                self._grow()
             self._collect()
 
     def _collect(self) -> None:
@@ -434,7 +445,7 @@ class Simulation:
     def live_signals(self, table: Record) -> int:
         """Fill rows of the signals table with the live signals; returns how many."""
         floats, ids = np.zeros((len(table), 7)), np.zeros((len(table), 3), np.int64)
-        n = int(medium.live_table(self.medium, self.time_ns * 1e-9, floats, ids))
+        n = int(medium.live_table(self._sound, self.time_ns * 1e-9, floats, ids))
         table["id"][n:] = 0
         table["id"][:n], table["source"][:n], table["emission_ns"][:n] = ids[:n].T
         for k, name in enumerate(("frequency", "source_level", "level", "radius")):

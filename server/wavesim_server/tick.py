@@ -48,8 +48,9 @@ class Work(NamedTuple):
 
 
 @nb.njit(cache=True, error_model="numpy")
-def transducers(f: Bodies, work: Work, m: layout.Medium, tick: int) -> None:
+def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
     """Places of all transducers at the end of a tick: position and velocity in W, attitude."""
+    m = layout.views(sound)
     after = m.places[tick & 1]
     for k in range(work.counters[0]):
         row = work.order[k]
@@ -82,7 +83,7 @@ def ticks(
     air: weather.Weather,
     sea: Sea,
     work: Work,
-    m: layout.Medium,
+    sound: Any,
     scene: medium.Scene,
     step_ns: int,
     tick: int,
@@ -94,7 +95,7 @@ def ticks(
     A tick is half done when its sound still needs room: the caller makes it and calls again.
     """
     h = step_ns * 1e-9
-    capacity = m.nodes.shape[0]
+    capacity = f.slots.shape[0]
     while tick < last_tick or half:
         if not half:
             start = tick * step_ns * 1e-9
@@ -112,8 +113,8 @@ def ticks(
             if machine.meters.shape[0]:
                 fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
             tick += 1
-            transducers(f, work, m, tick)
-        code = medium.advance(m, scene, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9, capacity)
+            transducers(f, work, sound, tick)
+        code = medium.advance(sound, scene, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9, capacity)
         half = code != layout.OK
         if half:
             return tick, code, True

@@ -12,7 +12,7 @@ from wavesim_server.acoustics import paths, rays
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.draws import normal, uniform
 
-_njit = nb.njit(cache=True, error_model="numpy")
+_njit = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_njit

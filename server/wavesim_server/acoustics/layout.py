@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numba as nb
 import numpy as np
 
 from wavesim_sdk.config import Loaded, Transducer
 from wavesim_sdk.config.acoustics import Acoustics, Beam, Head
 from wavesim_sdk.ocean import sound
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, Table
+from wavesim_server import pointers
 from wavesim_server.acoustics import rays
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -50,19 +52,20 @@ SIGNAL_COLUMNS = 22
 # and its integers: as an emission's, then
 I_ID, I_SOURCE, I_PENDING, I_COUNT, I_FROM = 10, 11, 12, 13, 14
 SIGNAL_INTS = 15
+RETIRE = -1  #: the node of the entry that ends a signal
 # an entry of the wheel: signal, node, path, next; floats: launch angle
 W_SIGNAL, W_NODE, W_PATH, W_NEXT = range(4)
 # a reception under way, beside its record: next, node, free; floats: end, half of its band, bits
 O_NEXT, O_NODE = range(2)
 O_END, O_BAND, O_BITS, O_QT0, O_TAT, O_CLOCK, O_TIME, O_COUNT = range(8)
 # heap: sequence of events at one time, and what each is
-END, EMISSION, EXACT, DEATH = range(4)
+END, EMISSION, EXACT = range(3)
 H_KIND, H_KEY, H_A, H_B = range(4)
 # counters
 (
     C_HEAP, C_ID, C_SENT, C_HEARD, C_LIVE, C_OUT_SENT, C_OUT_REC, C_FREE_E, C_FREE_W, C_FREE_O, C_FREE_S, C_LEFT_E, C_LEFT_W,
-    C_LEFT_O, COUNTERS,
-) = range(15)  # fmt: skip
+    C_LEFT_O, C_NODES, COUNTERS,
+) = range(16)  # fmt: skip
 # return codes of an advance
 OK, GROW, FLUSH = range(3)
 # how sound travels
@@ -146,6 +149,55 @@ class Medium(NamedTuple):
     rec_i: Ints
 
 
+@nb.njit(cache=True, error_model="numpy", forceinline=True)
+def _views(t: Any) -> Medium:
+    return Medium(
+        pointers.floats2(t, 0),  # nodes
+        pointers.floats3(t, 1),  # places
+        pointers.floats2(t, 2),  # axes
+        pointers.words(t, 3),  # keys
+        pointers.ints2(t, 4),  # detected
+        pointers.floats2(t, 5),  # beams
+        pointers.floats3(t, 6),  # heads
+        pointers.floats2(t, 7),  # head_data
+        pointers.floats2(t, 8),  # signals
+        pointers.ints2(t, 9),  # signal_ids
+        pointers.words(t, 10),  # signal_keys
+        pointers.floats2(t, 11),  # emissions
+        pointers.ints2(t, 12),  # emission_ids
+        pointers.ints(t, 13),  # wheel
+        pointers.ints2(t, 14),  # entries
+        pointers.floats(t, 15),  # angles
+        pointers.ints(t, 16),  # first
+        pointers.floats2(t, 17),  # under_f
+        pointers.ints2(t, 18),  # under_i
+        pointers.floats2(t, 19),  # under
+        pointers.ints2(t, 20),  # under_ids
+        pointers.words(t, 21),  # under_keys
+        pointers.floats(t, 22),  # times
+        pointers.ints2(t, 23),  # heap
+        pointers.ints(t, 24),  # counters
+        pointers.floats(t, 25),  # sound
+        pointers.floats(t, 26),  # profile_z
+        pointers.floats(t, 27),  # profile_c
+        pointers.floats(t, 28),  # fan_angles
+        pointers.floats2(t, 29),  # fan_widths
+        pointers.ints(t, 30),  # fan_classes
+        pointers.floats2(t, 31),  # fan_found
+        pointers.floats(t, 32),  # ray
+        pointers.floats2(t, 33),  # points
+        pointers.floats2(t, 34),  # none
+        pointers.floats2(t, 35),  # sent_f
+        pointers.ints2(t, 36),  # sent_i
+        pointers.floats2(t, 37),  # rec_f
+        pointers.ints2(t, 38),  # rec_i
+    )
+
+
+#: the medium from the table of its addresses, inside a kernel
+views: Any = (lambda m: m) if pointers.PLAIN else _views
+
+
 def _twins(n: int, width: int) -> tuple[Array, Ints]:
     block = np.zeros((n, width))
     return block, block.view(np.int64)
@@ -166,7 +218,7 @@ def create(loaded: Loaded, capacity: int, step: float, signals: int = 64, out: i
     if mode == GRADIENT and echoes:
         mode = RAYS
     many = 1 + (2 * a.multipath.order if a.multipath else 0) if mode == ISO else PATHS if mode == RAYS and echoes else 1
-    entries = capacity * many * 2 + 64
+    entries = capacity * many * 2 + signals
     under_f, under_i = _twins(4 * capacity + 64, RECEPTION_WIDTH)
     sent_f, sent_i = _twins(256, SENT_WIDTH)
     rec_f, rec_i = _twins(max(out, 2 * capacity + 2), RECEPTION_WIDTH)
@@ -315,6 +367,8 @@ def set_node(
 ) -> Medium:
     """Make a row a node that can hear and send from now on; ``clock`` is its (offset, drift)."""
     n = m.nodes[row]
+    drop_node(m, row)
+    m.counters[C_NODES] += 1
     entry = n[N_ENTRY] + 1.0
     n[:] = 0.0
     n[N_ENTRY] = entry
@@ -356,6 +410,12 @@ def set_node(
     m.keys[row], m.first[row], m.detected[row, :EMITTED] = key, -1, 0
     m.sound[A_FLOOR] = min(m.sound[A_FLOOR], t.snr) if t.detection == "snr" else m.sound[A_FLOOR]
     return m
+
+
+def drop_node(m: Medium, row: int) -> None:
+    """The node of a row falls silent and deaf."""
+    m.counters[C_NODES] -= int(m.nodes[row, N_ACTIVE])
+    m.nodes[row, N_ACTIVE] = 0.0
 
 
 def take_records(m: Medium) -> tuple[Any, Any]:

@@ -24,7 +24,8 @@ from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, 
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.acoustics.queues import candidate, place, pop, push, release
 
-_njit = nb.njit(cache=True, error_model="numpy")
+_njit = nb.njit(cache=True, error_model="numpy", forceinline=True)
+_entry = nb.njit(cache=True, error_model="numpy")
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
 
@@ -47,7 +48,7 @@ def crossing(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz
 
 
 @_njit
-def request(
+def plan(
     m: Medium,
     node: int,
     time: float,
@@ -81,7 +82,7 @@ def request(
 
 
 @_njit
-def ping_by_itself(m: Medium, node: int, time: float) -> bool:
+def _next_ping(m: Medium, node: int, time: float) -> bool:
     """Plan the next ping of a pinger, at a full period of its own clock."""
     n = m.nodes[node]
     if n[a.N_P_PERIOD] <= 0.0:
@@ -90,7 +91,7 @@ def ping_by_itself(m: Medium, node: int, time: float) -> bool:
     n[a.N_PINGS] = k + 1.0
     own = n[a.N_P_OFFSET] + k * n[a.N_P_PERIOD]
     when = max((own - n[a.N_OFFSET]) / (1.0 + n[a.N_DRIFT]), time)
-    return request(
+    return plan(
         m, node, when, PULSE, n[a.N_P_FREQ], n[a.N_LEVEL], n[a.N_PULSE], n[a.N_BAND], n[a.N_P_ALPHA], n[a.N_P_NOISE],
         0.0, int(n[a.N_CODE]), 0, a.PINGER, 0, 0,
     )  # fmt: skip
@@ -124,7 +125,7 @@ def _reply(m: Medium, row: int, j: int, end: float) -> None:
     wait = max(n[a.N_TAT] / (1.0 + n[a.N_DRIFT]), f[a.R_DURATION])
     arrived = end - f[a.R_DURATION]
     e = m.counters[a.C_FREE_E]
-    if request(
+    if plan(
         m,
         j,
         arrived + wait,
@@ -175,7 +176,7 @@ def _emit(m: Medium, e: int, node: int, time: float, tick: int, start: float, en
         d[a.X_BEYOND] = _spread(m, e, node, time, tick, start, end, capacity, number, x, y, z, vx, vy, vz)
     _free_emission(m, e)
     if by_itself:
-        ping_by_itself(m, node, time)
+        _next_ping(m, node, time)
 
 
 @_njit
@@ -239,19 +240,21 @@ def _spread(
         deep = m.profile_z[-1]
         zs = min(max(z, 0.0), deep)
         rays_n = rays.fan(m.profile_z, m.profile_c, zs, m.fan_angles, m.fan_widths, m.fan_classes)
-    beyond = 0
+    within = 0
     after = m.places[tick & 1]
+    limit = (rmax * fast / c + slack) ** 2
     for j in range(capacity):
-        if j == node or m.nodes[j, a.N_ACTIVE] == 0.0:
-            continue
         dx, dy, dz = after[j, 0] - x, after[j, 1] - y, after[j, 2] - z
-        far = math.sqrt(dx * dx + dy * dy + dz * dz)
+        square = dx * dx + dy * dy + dz * dz
+        if (square > limit and w[a.A_FADED] == 0.0) or j == node or m.nodes[j, a.N_ACTIVE] == 0.0:
+            continue
+        far = math.sqrt(square)
         near = max(far - slack, 0.0)
-        if near * c / fast > rmax:
-            beyond += 1
-            if w[a.A_FADED] != 0.0:
-                lost(m, s, j, 0, a.FADED, time + rmax / c, after[j, 0], after[j, 1], after[j, 2])
-        elif mode == a.ISO:
+        if square > limit:
+            lost(m, s, j, 0, a.FADED, time + rmax / c, after[j, 0], after[j, 1], after[j, 2])
+            continue
+        within += 1
+        if mode == a.ISO:
             _consider(m, s, j, 0, 0.0, time + near / fast, tick, start, end)
             for path in range(2, 2 * int(w[a.A_ORDER]) + 2):
                 up = after[j, 2] - paths.image(z, w[a.A_BOTTOM], path)
@@ -265,8 +268,8 @@ def _spread(
                 lost(m, s, j, 0, a.SHADOW, time + far / c, after[j, 0], after[j, 1], after[j, 2])
         else:
             _find_rays(m, s, j, time, tick, start, end, rays_n, math.sqrt(dx * dx + dy * dy), far)
-    push(m, time + rmax / c, a.DEATH, number, s, 0)
-    return beyond
+    place(m, candidate(m, s, a.RETIRE, 0, 0.0), time + rmax / c, tick)
+    return int(m.counters[a.C_NODES] - 1 - within)
 
 
 @_njit
@@ -324,6 +327,21 @@ def _consider(
 
 
 @_njit
+def _retire(m: Medium, e: int, tick: int, end: float) -> None:
+    """A signal ends when it can reach nobody any more."""
+    s = m.entries[e, a.W_SIGNAL]
+    due = m.signals[s, a.S_T0] + m.signals[s, a.S_RMAX] / m.sound[a.A_CMAX]
+    if end < due or m.signal_ids[s, a.I_PENDING] > 1:
+        place(m, e, max(due, end), tick)  # not yet, or a candidate that was bounded early is still on its way
+        return
+    release(m, e)
+    m.signal_ids[s, a.I_ID] = 0
+    m.signal_ids[s, a.I_PENDING] = m.counters[a.C_FREE_S]
+    m.counters[a.C_FREE_S] = s
+    m.counters[a.C_LIVE] -= 1
+
+
+@_njit
 def _look(m: Medium, e: int, tick: int, start: float, end: float) -> None:
     """Does a candidate arrive in this tick? Then it gets its exact time, else a later look."""
     s, j, path = m.entries[e, a.W_SIGNAL], m.entries[e, a.W_NODE], m.entries[e, a.W_PATH]
@@ -374,14 +392,14 @@ def _look(m: Medium, e: int, tick: int, start: float, end: float) -> None:
 
 
 @_njit
-def advance(m: Medium, scene: Scene, tick: int, start: float, end: float, capacity: int) -> int:
+def proceed(m: Medium, scene: Scene, tick: int, start: float, end: float, capacity: int) -> int:
     """Every event of the tick that ends at ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
     many = 1
     if m.sound[a.A_MODE] == a.ISO:
         many += 2 * int(m.sound[a.A_ORDER])
     elif m.sound[a.A_MODE] == a.RAYS:
         many = a.PATHS if m.sound[a.A_ORDER] > 0.0 else 1
-    bucket = tick % a.WHEEL
+    bucket = tick & (a.WHEEL - 1)
     while m.wheel[bucket] >= 0:
         if m.counters[a.C_HEAP] + 1 > m.times.shape[0]:
             return a.GROW
@@ -389,7 +407,10 @@ def advance(m: Medium, scene: Scene, tick: int, start: float, end: float, capaci
             return a.FLUSH
         e = m.wheel[bucket]
         m.wheel[bucket] = m.entries[e, a.W_NEXT]
-        _look(m, e, tick, start, end)
+        if m.entries[e, a.W_NODE] == a.RETIRE:
+            _retire(m, e, tick, end)
+        else:
+            _look(m, e, tick, start, end)
     while m.counters[a.C_HEAP] and m.times[0] <= end:
         time, kind, key = m.times[0], m.heap[0, a.H_KIND], m.heap[0, a.H_KEY]
         p, q = m.heap[0, a.H_A], m.heap[0, a.H_B]
@@ -399,7 +420,7 @@ def advance(m: Medium, scene: Scene, tick: int, start: float, end: float, capaci
             return a.FLUSH
         if (
             m.counters[a.C_HEAP] + events > m.times.shape[0]
-            or (fresh and m.counters[a.C_LEFT_W] < capacity * many)
+            or (fresh and m.counters[a.C_LEFT_W] < capacity * many + 1)
             or m.counters[a.C_LEFT_O] < 1
             or m.counters[a.C_LEFT_E] < 2
             or m.counters[a.C_LIVE] + 1 > m.signals.shape[0]
@@ -416,22 +437,72 @@ def advance(m: Medium, scene: Scene, tick: int, start: float, end: float, capaci
             row = finish(m, p, q)
             if m.rec_i[row, a.R_OUTCOME] == a.HEARD:
                 _reply(m, row, q, time)
-        elif kind == a.EMISSION:
-            _emit(m, p, q, time, tick, start, end, capacity)
-        elif m.signal_ids[p, a.I_PENDING] > 0:
-            push(m, end + (end - start), a.DEATH, key, p, 0)  # a candidate bounded early is still on its way
         else:
-            m.signal_ids[p, a.I_ID] = 0
-            m.signal_ids[p, a.I_PENDING] = m.counters[a.C_FREE_S]
-            m.counters[a.C_FREE_S] = p
-            m.counters[a.C_LIVE] -= 1
+            _emit(m, p, q, time, tick, start, end, capacity)
     return a.OK
 
 
-@_njit
-def live_table(m: Medium, time: float, table: Any, ids: Any) -> int:
+# ------------------------------------------------------------------ entries: `t` is the table of the medium's addresses
+
+
+@_entry
+def advance(t: Any, scene: Scene, tick: int, start: float, end: float, capacity: int) -> int:
+    """See :func:`proceed`."""
+    return int(proceed(a.views(t), scene, tick, start, end, capacity))
+
+
+@_entry
+def request(
+    t: Any,
+    node: int,
+    time: float,
+    kind: int,
+    frequency: float,
+    level: float,
+    duration: float,
+    band: float,
+    alpha: float,
+    noise: float,
+    bits: float,
+    code: int,
+    to: int,
+    number: int,
+    size: int,
+    handle: int,
+) -> bool:
+    """See :func:`plan`."""
+    return bool(
+        plan(
+            a.views(t),
+            node,
+            time,
+            kind,
+            frequency,
+            level,
+            duration,
+            band,
+            alpha,
+            noise,
+            bits,
+            code,
+            to,
+            number,
+            size,
+            handle,
+        )
+    )
+
+
+@_entry
+def ping_by_itself(t: Any, node: int, time: float) -> bool:
+    """Plan the first ping of a pinger; False when there is no room (grow, then ask again)."""
+    return bool(_next_ping(a.views(t), node, time))
+
+
+@_entry
+def live_table(t: Any, time: float, table: Any, ids: Any) -> int:
     """Fill viewer rows (7 floats: f, SL, level, radius, origin; 3 ints: id, source, t0 ns); returns how many."""
-    k = 0
+    k, m = 0, a.views(t)
     for s in range(m.signals.shape[0]):
         if m.signal_ids[s, a.I_ID] == 0 or k >= table.shape[0]:
             continue

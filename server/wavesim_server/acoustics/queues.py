@@ -26,7 +26,7 @@ from wavesim_server.acoustics.layout import (
     Medium,
 )  # fmt: skip
 
-_njit = nb.njit(cache=True, error_model="numpy")
+_njit = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_njit
@@ -96,7 +96,7 @@ def candidate(m: Medium, signal: int, node: int, path: int, angle: float) -> int
 @_njit
 def place(m: Medium, e: int, time: float, tick: int) -> None:
     """Look at an entry again in the tick that holds ``time``, and after ``tick``."""
-    k = min(max(int(time / m.sound[A_STEP]), tick + 1), tick + WHEEL - 1) % WHEEL
+    k = min(max(int(time / m.sound[A_STEP]), tick + 1), tick + WHEEL - 1) & (WHEEL - 1)
     m.entries[e, W_NEXT] = m.wheel[k]
     m.wheel[k] = e
 

@@ -1,0 +1,238 @@
+"""Cost of the acoustic medium against nodes, live signals and arrivals, beside a pairwise twin in the same run.
+
+    python benchmarks/acoustics.py [--picture FILE]
+
+Nodes drift on straight lines at up to 2 m/s in a square whose size sets how many hear a signal. The pairwise twin does what
+many simulators do: in each tick it compares every live signal with every node.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+from wavesim_sdk.config import load
+from wavesim_server import pointers
+from wavesim_server.acoustics import layout, medium
+
+STEP_NS = 4_000_000
+WARM_S = 6.0
+C = 1500.0
+
+
+def world(nodes: int, reach: float) -> Any:
+    """A medium with silent water up to ``reach`` and nodes that all have one kind of transducer."""
+    level = 20.0 * math.log10(reach) + 0.005 * reach + 60.0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bench.xml"
+        path.write_text(
+            f"<wavesim><time step='4 ms'/><acoustics ambient_noise='60 dB'/><log faded='no'/>"
+            f"<shared vehicles='{nodes}' signals='4096'/><models><model name='n' type='buoy'><sphere diameter='1 m'/>"
+            f"<mass value='1 kg'/><inertia xx='1' yy='1' zz='1'/><added-mass diagonal='0 0 0 0 0 0'/><linear-drag diagonal='0 0 0 0 0 0'/><transducer source_level='{level:.3f} dB' threshold='60 dB' "
+            f"listen_low='1 kHz' listen_high='99 kHz' recharge='0 s'/></model></models></wavesim>"
+        )
+        return load(path)
+
+
+@nb.njit(cache=True, error_model="numpy")
+def drift(places: Any, start: Any, speed: Any, tick: int, h: float) -> None:
+    """Straight motion of all nodes."""
+    after = places[tick & 1]
+    for j in range(start.shape[0]):
+        for i in range(3):
+            after[j, i] = start[j, i] + speed[j, i] * tick * h
+            after[j, 3 + i] = speed[j, i]
+
+
+@nb.njit(cache=True, error_model="numpy")
+def pairwise(origins: Any, times: Any, done: Any, places: Any, now: float, reach: float) -> int:
+    """Every live signal against every node: who has been passed by the front since the last tick?"""
+    heard = 0
+    for s in range(origins.shape[0]):
+        radius = C * (now - times[s])
+        if radius < 0.0 or radius > reach + 20.0:
+            continue
+        for j in range(places.shape[0]):
+            dx, dy, dz = places[j, 0] - origins[s, 0], places[j, 1] - origins[s, 1], places[j, 2] - origins[s, 2]
+            if not done[s, j] and dx * dx + dy * dy + dz * dz <= radius * radius:
+                done[s, j] = True
+                heard += 1
+    return heard
+
+
+def measure(
+    nodes: int, live: int, side: float, reach: float, seconds: float = 4.0, twin: bool = True
+) -> dict[str, float]:
+    """Mean cost per tick with about ``live`` signals under way."""
+    loaded = world(nodes, reach)
+    model = loaded.model("n")
+    assert model.transducer is not None
+    t = model.transducer
+    m = layout.create(loaded, nodes, STEP_NS * 1e-9, 4096, 65536)
+    rng = np.random.default_rng(1)
+    start = np.column_stack([rng.uniform(0, side, (nodes, 2)), rng.uniform(5, 100, nodes)])
+    speed = np.column_stack([rng.uniform(-2, 2, (nodes, 2)), np.zeros(nodes)])
+    for j in range(nodes):
+        m = layout.set_node(m, loaded.config.acoustics, 0.0, j, t, -1.0, j + 1, (0.0, 0.0))
+        m.places[:, j, 6] = 1.0
+    sound = pointers.table(m)
+    scene = medium.Scene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
+    drift(m.places, start, speed, 0, STEP_NS * 1e-9)
+    rate = live / (reach / C)  # signals live as long as they can be heard
+    alpha, noise = layout.carriers(loaded.config.acoustics, 0.0, 25e3, 200.0)
+    cost = emitted = 0.0
+    arrived, lives, ticks = 0, 0, 0
+    origins, times = np.zeros((8192, 3)), np.full(8192, 1e9)
+    done = np.zeros((8192, nodes), bool)
+    twin_cost, twin_ticks, sent = 0.0, 0, 0
+    first = int(WARM_S * 1e9 / STEP_NS)
+    last = first + int(seconds * 1e9 / STEP_NS)
+    for tick in range(1, last + 1):
+        begin, end = (tick - 1) * STEP_NS * 1e-9, tick * STEP_NS * 1e-9
+        while emitted < rate * begin:
+            emitted += 1.0
+            j = int(rng.integers(nodes))
+            while not medium.request(
+                sound, j, begin, 0, 25e3, t.source_level, 0.01, 200.0, alpha, noise, 0.0, 0, 0, 0, 0, 0
+            ):
+                m = layout.grown(m)
+                sound = pointers.table(m)
+            origins[sent % 8192], times[sent % 8192], done[sent % 8192] = m.places[(tick - 1) & 1, j, :3], begin, False
+            done[sent % 8192, j] = True
+            sent += 1
+        before = time.perf_counter()
+        drift(m.places, start, speed, tick, STEP_NS * 1e-9)
+        moved = time.perf_counter()
+        while (code := medium.advance(sound, scene, tick, begin, end, nodes)) != layout.OK:
+            if code == layout.GROW:
+                m = layout.grown(m)
+                sound = pointers.table(m)
+            else:
+                arrived += int(m.counters[layout.C_OUT_REC])
+                m.counters[layout.C_OUT_REC] = m.counters[layout.C_OUT_SENT] = 0
+        spent = time.perf_counter() - moved
+        arrived += int(m.counters[layout.C_OUT_REC])
+        m.counters[layout.C_OUT_REC] = m.counters[layout.C_OUT_SENT] = 0
+        if tick > first:
+            cost, ticks = cost + spent + (moved - before), ticks + 1
+            lives += int(m.counters[layout.C_LIVE])
+            if twin and tick % 50 == 0:
+                use = min(sent, 8192)
+                pairwise(origins[:use], times[:use], done, m.places[tick & 1], end, reach)
+                before = time.perf_counter()
+                pairwise(origins[:use], times[:use], done, m.places[tick & 1], end, reach)
+                twin_cost, twin_ticks = twin_cost + time.perf_counter() - before, twin_ticks + 1
+        else:
+            arrived = 0
+    arrivals = arrived / ticks
+    return {
+        "nodes": nodes,
+        "live": lives / ticks,
+        "arrivals": arrivals,
+        "us": cost / ticks * 1e6,
+        "twin_us": twin_cost / twin_ticks * 1e6 if twin_ticks else math.nan,
+    }
+
+
+def _flat() -> Any:
+    from wavesim_server.environment.kernels import Bed, Net
+
+    empty = np.zeros((0, 3), np.int64)
+    return Bed(np.array([1000.0, 0.0, 0.0]), np.zeros((0, 5)), 0.0, False), Net(np.zeros((0, 3)), empty, empty)
+
+
+def memory(emissions: int = 100_000) -> tuple[int, int]:
+    """Bytes of the medium after a tenth and after all of many emissions."""
+    loaded = world(50, 1500.0)
+    t = loaded.model("n").transducer
+    assert t is not None
+    m = layout.create(loaded, 50, STEP_NS * 1e-9)
+    rng = np.random.default_rng(2)
+    for j in range(50):
+        m = layout.set_node(m, loaded.config.acoustics, 0.0, j, t, -1.0, j + 1, (0.0, 0.0))
+        m.places[:, j, :3], m.places[:, j, 6] = (*rng.uniform(0, 1000, 2), 20.0), 1.0
+    sound = pointers.table(m)
+    scene = medium.Scene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
+    alpha, noise = layout.carriers(loaded.config.acoustics, 0.0, 25e3, 200.0)
+    sizes = []
+    for tick in range(1, emissions // 2 + 1):
+        begin, end = (tick - 1) * STEP_NS * 1e-9, tick * STEP_NS * 1e-9
+        for j in rng.integers(0, 50, 2):
+            while not medium.request(sound, j, begin, 0, 25e3, 120.0, 0.01, 200.0, alpha, noise, 0.0, 0, 0, 0, 0, 0):
+                m = layout.grown(m)
+                sound = pointers.table(m)
+        while (code := medium.advance(sound, scene, tick, begin, end, 50)) != layout.OK:
+            if code == layout.GROW:
+                m = layout.grown(m)
+                sound = pointers.table(m)
+            m.counters[layout.C_OUT_REC] = m.counters[layout.C_OUT_SENT] = 0
+        m.counters[layout.C_OUT_REC] = m.counters[layout.C_OUT_SENT] = 0
+        if tick in (emissions // 20, emissions // 2):
+            sizes.append(sum(v.nbytes for v in m))
+    return sizes[0], sizes[1]
+
+
+def picture(path: Path, rows: list[list[dict[str, float]]]) -> None:
+    """Cost against nodes, signals and arrivals."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True)
+    for axis, series, key, label in zip(
+        axes, rows, ("nodes", "live", "arrivals"), ("nodes", "live signals", "arrivals per tick"), strict=True
+    ):
+        x = [r[key] for r in series]
+        axis.loglog(x, [r["us"] for r in series], "o-", label="this medium")
+        axis.loglog(x, [r["twin_us"] for r in series], "s--", color="0.5", label="every pair, every tick")
+        axis.set_xlabel(label)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("us per tick of 4 ms")
+    axes[0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--picture", type=Path)
+    a = parser.parse_args()
+    head = f"{'nodes':>6} {'live':>7} {'arrivals/tick':>14} {'us/tick':>9} {'pairwise':>10} {'ratio':>7}"
+    plans = {
+        "against nodes (1000 live signals that reach 5 km; 0.4 nodes/km2)": [
+            (n, 1000, 1000.0 * math.sqrt(n / 0.4), 5000.0) for n in (100, 300, 1000, 3000, 10000)
+        ],
+        "against live signals (1000 nodes)": [(1000, k, 50e3, 5000.0) for k in (10, 30, 100, 300, 1000, 3000)],
+        "against arrivals (1000 nodes, 1000 live signals, smaller and smaller seas)": [
+            (1000, 1000, side, 5000.0) for side in (200e3, 100e3, 50e3, 25e3, 12e3, 5e3)
+        ],
+    }
+    measure(10, 10, 1000.0, 2000.0, 0.4)
+    rows = []
+    for title, plan in plans.items():
+        print(title, head, sep="\n")
+        rows.append([])
+        for nodes, live, side, reach in plan:
+            r = measure(nodes, live, side, reach, 2.0 if nodes > 1000 else 4.0)
+            rows[-1].append(r)
+            print(
+                f"{r['nodes']:6.0f} {r['live']:7.0f} {r['arrivals']:14.1f} {r['us']:9.1f} {r['twin_us']:10.1f} "
+                f"{r['twin_us'] / r['us']:7.1f}"
+            )
+    early, late = memory()
+    print(f"memory of the medium after 10 000 and 100 000 emissions: {early} and {late} bytes")
+    if a.picture is not None:
+        picture(a.picture, rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
