@@ -4,55 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.physics.sea import ANSWERS, GHOST, PLAIN, TICKS, heard, node, run, sea
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
 from wavesim_server.acoustics import hearing
 from wavesim_server.dynamics import rows as r
-
-TICKS = ("1 ms", "4 ms", "20 ms", "100 ms")
-GHOST = """<models><model name="ghost" type="buoy"><sphere diameter="0.1 m"/><mass value="1000 kg"/><inertia xx="1" yy="1" zz="1"/>
-<buoyancy volume="1 m3"/><added-mass diagonal="0 0 0 0 0 0"/><linear-drag diagonal="0 0 0 0 0 0"/><quadratic-drag diagonal="0 0 0 0 0 0"/>
-<transducer {transducer}/></model></models>"""
-PLAIN = 'listen_low="10 kHz" listen_high="40 kHz" threshold="60 dB" source_level="200 dB" pulse="10 ms" recharge="0 s"'
-ANSWERS = PLAIN + ' query="25 kHz" reply="26 kHz" turn_around="{tat} ms"'
-
-
-def sea(
-    config: Callable[..., Loaded], tick: str, *transducers: str, noise: str = "20 dB", extra: str = ""
-) -> Simulation:
-    """A sea in which bodies move on straight lines (weight equals buoyancy, no drag)."""
-    models = "".join(
-        GHOST.replace('"ghost"', f'"ghost{k}"').format(transducer=t)[8:-9] for k, t in enumerate(transducers)
-    )
-    acoustics = f'<acoustics sound_speed="1500 m/s" ambient_noise="{noise}" {extra}/>'
-    return Simulation(
-        config(
-            f'<time step="{tick}"/><world density="1000 kg/m3"><bed depth="9000 m"/></world>{acoustics}<models>{models}</models>'
-        )
-    )
-
-
-def node(sim: Simulation, name: str, kind: int, x: float, v: float = 0.0, y: float = 0.0, z: float = 1000.0) -> int:
-    row = sim.enter(name, f"ghost{kind}", (x, y, z))
-    sim.fleet.body(row)[r.U] = v
-    return row
-
-
-def run(sim: Simulation, seconds: float) -> tuple[Any, Any]:
-    sim.advance(math.ceil(seconds * 1e9 / sim.step_ns - 1e-9))
-    return sim.take_signals()
-
-
-def heard(receptions: Any, row: int) -> Any:
-    return receptions[(receptions["receiver"] == row) & (receptions["outcome"] == Outcome.HEARD)]
 
 
 @pytest.mark.parametrize("tick", TICKS)
@@ -276,7 +239,7 @@ def test_memory_and_live_signals_stay_bounded(config: Callable[..., Loaded]) -> 
 def test_many_signals_make_the_medium_grow(config: Callable[..., Loaded]) -> None:
     loaded = config(
         '<time step="100 ms"/><shared vehicles="200"/><world density="1000 kg/m3"><bed depth="9000 m"/></world>'
-        + GHOST.format(transducer=PLAIN)
+        + GHOST.format(transducer=PLAIN, inner="")
     )
     sim = Simulation(loaded)
     rng = np.random.default_rng(0)

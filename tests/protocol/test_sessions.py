@@ -96,7 +96,9 @@ def test_events_and_requests_come_once_and_in_order(loss: float, seed: int) -> N
     link.run(10.0)
     assert link.client.phase is Phase.JOINED
     for k in range(300):
-        link.session.outbox.push(codec.event(Event.RECEPTION, k, k + 1, 0, 0, 0, 0, 0, 25e3, 130.0, 40.0, None, None, None, None))
+        link.session.outbox.push(
+            codec.event(Event.RECEPTION, k, k + 1, 0, 0, 0, 0, 0, 25e3, 130.0, 40.0, None, None, None, None)
+        )
         link.client.request(codec.request(Request.PING, 25e3 + k, None, None, None))
         if k % 10 == 0:
             link.run(0.02)
@@ -111,7 +113,9 @@ def test_lockstep_over_a_lossy_link(loss: float) -> None:
     link = Link(ClientSession(Join("a", lockstep_ns=100_000_000)), loss=loss, seed=5)
     link.run(10.0)
     for tick in range(0, 100, 25):
-        link.session.outbox.push(codec.event(Event.RECEPTION, tick, 1, 0, 0, 0, 0, 0, 25e3, 130.0, 40.0, None, None, None, None))
+        link.session.outbox.push(
+            codec.event(Event.RECEPTION, tick, 1, 0, 0, 0, 0, 0, 25e3, 130.0, 40.0, None, None, None, None)
+        )
         before = len(link.events)
         link.sessions.step(link.session, [tick, *STATE[1:]], link.now)
         for _ in range(400):

@@ -96,8 +96,12 @@ def clock(m: Medium, j: int, time: float) -> float:
 
 
 @_njit
-def sounding(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: float) -> float:
-    """Travel time of a path to a point; NaN if there is none. In a profile, ``m.ray`` then holds the ray."""
+def sounding(m: Medium, s: int, e: int, x: float, y: float, z: float) -> float:
+    """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` then holds the ray.
+
+    The ray is followed from where it was when last looked at. Where it has turned into one of another kind, as a ray
+    whose turning point passes the receiver does, the ray with the nearest travel time takes its place.
+    """
     g, w = m.signals[s], m.sound
     dx, dy = x - g[a.S_X], y - g[a.S_Y]
     across = math.sqrt(dx * dx + dy * dy)
@@ -105,14 +109,33 @@ def sounding(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: 
         if not rays.arc(w[a.A_C], w[a.A_G], w[a.A_BOTTOM], g[a.S_Z], z, across, m.ray):
             return math.nan
         return float(m.ray[rays.T])
-    deep = m.profile_z[-1]
-    zs, zr = min(max(g[a.S_Z], 0.0), deep), min(max(z, 0.0), deep)
-    if abs(zs - zr) < 1e-6:
-        zr = zs + 1e-6 if zs + 1e-6 < deep else zs - 1e-6
-    if across < 1e-3 * abs(zs - zr) * 1e-3:
-        across = 1e-6 * abs(zs - zr)
-    theta = rays.again(m.profile_z, m.profile_c, zs, zr, across, angle, path % 2 == 1, path // 2, m.none, m.ray)
-    return float(m.ray[rays.T]) if theta == theta else math.nan
+    zs, zr, across = rays.within(m.profile_z, g[a.S_Z], z, across)
+    path = m.entries[e, a.W_PATH]
+    theta = rays.again(
+        m.profile_z, m.profile_c, zs, zr, across, m.angles[e, 0], path % 2 == 1, path // 2, m.none, m.ray
+    )
+    if theta != theta:
+        k = rays.nearest(
+            m.profile_z,
+            m.profile_c,
+            zs,
+            zr,
+            across,
+            int(w[a.A_ORDER]),
+            m.angles[e, 1],
+            m.fan_angles,
+            m.fan_widths,
+            m.fan_classes,
+            m.fan_found,
+            m.none,
+            m.ray,
+        )
+        if k < 0:
+            return math.nan
+        theta = m.fan_found[k, 0]
+        m.entries[e, a.W_PATH] = 2 * int(m.fan_found[k, 2]) + int(m.fan_found[k, 1])
+    m.angles[e, 0], m.angles[e, 1] = theta, m.ray[rays.T]
+    return float(m.ray[rays.T])
 
 
 @_njit
@@ -213,8 +236,9 @@ def _detected(m: Medium, j: int, number: int) -> bool:
 
 
 @_njit
-def arrive(m: Medium, scene: Any, s: int, j: int, path: int, angle: float, time: float, tick: int, start: float) -> int:
+def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) -> int:
     """The front of a signal crosses a transducer. Returns the reception under way that this starts; -1 = none."""
+    s, j, path = m.entries[e, a.W_SIGNAL], m.entries[e, a.W_NODE], m.entries[e, a.W_PATH]
     g, n, w = m.signals[s], m.nodes[j], m.sound
     u = (time - start) / w[a.A_STEP]
     x, y, z, vx, vy, vz = where(m, tick, j, u)
@@ -232,7 +256,8 @@ def arrive(m: Medium, scene: Any, s: int, j: int, path: int, angle: float, time:
         if bottom:
             extra += bottom * paths.bottom_loss(abs(rz), w[a.A_DENSITY], w[a.A_RATIO], w[a.A_ATTEN])
     else:
-        travel = sounding(m, s, path, angle, x, y, z)
+        travel = sounding(m, s, e, x, y, z)
+        path = m.entries[e, a.W_PATH]
         if travel != travel:
             lost(m, s, j, path, a.SHADOW, time, x, y, z)
             return -1
@@ -282,7 +307,7 @@ def arrive(m: Medium, scene: Any, s: int, j: int, path: int, angle: float, time:
         outcome = a.OUT_OF_BAND
     if outcome != a.HEARD and surface + bottom > 0:
         return -1  # weak echoes leave no trace
-    if outcome == a.HEARD and w[a.A_BLOCK] != 0.0 and _barred(m, scene, s, path, angle, x, y, z):
+    if outcome == a.HEARD and w[a.A_BLOCK] != 0.0 and _barred(m, scene, s, path, m.angles[e, 0], x, y, z):
         outcome = a.BLOCKED
         if surface + bottom > 0:
             return -1

@@ -123,7 +123,7 @@ class Medium(NamedTuple):
     emission_ids: Ints
     wheel: Ints  # (WHEEL,): first entry of each tick
     entries: Ints  # (n, 4)
-    angles: Array  # (n,): launch angle of an entry
+    angles: Array  # (n, 2): launch angle and travel time of an entry's ray, when it was last looked at
     first: Ints  # (capacity,): first reception under way at each node
     under_f: Array  # (n, width): receptions under way, as records
     under_i: Ints  # the same memory
@@ -167,7 +167,7 @@ def _views(t: Any) -> Medium:
         pointers.ints2(t, 12),  # emission_ids
         pointers.ints(t, 13),  # wheel
         pointers.ints2(t, 14),  # entries
-        pointers.floats(t, 15),  # angles
+        pointers.floats2(t, 15),  # angles
         pointers.ints(t, 16),  # first
         pointers.floats2(t, 17),  # under_f
         pointers.ints2(t, 18),  # under_i
@@ -238,7 +238,7 @@ def create(loaded: Loaded, capacity: int, step: float, signals: int = 64, out: i
         np.zeros((capacity + 64, EI_NEXT + 1), np.int64),
         np.full(WHEEL, -1, np.int64),
         np.zeros((entries, 4), np.int64),
-        np.zeros(entries),
+        np.zeros((entries, 2)),
         np.full(capacity, -1, np.int64),
         under_f,
         under_i,

@@ -255,35 +255,29 @@ def _spread(
             continue
         within += 1
         if mode == a.ISO:
-            _consider(m, s, j, 0, 0.0, time + near / fast, tick, start, end)
+            _consider(m, s, j, 0, 0.0, 0.0, time + near / fast, tick, start, end)
             for path in range(2, 2 * int(w[a.A_ORDER]) + 2):
                 up = after[j, 2] - paths.image(z, w[a.A_BOTTOM], path)
                 way = max(math.sqrt(dx * dx + dy * dy + up * up) - slack, 0.0)
                 if way * c / fast <= rmax:
-                    _consider(m, s, j, path, 0.0, time + way / fast, tick, start, end)
+                    _consider(m, s, j, path, 0.0, 0.0, time + way / fast, tick, start, end)
         elif mode == a.GRADIENT:
             if rays.arc(w[a.A_C], w[a.A_G], w[a.A_BOTTOM], z, after[j, 2], math.sqrt(dx * dx + dy * dy), m.ray):
-                _consider(m, s, j, 0, 0.0, time + near / fast, tick, start, end)
+                _consider(m, s, j, 0, 0.0, 0.0, time + near / fast, tick, start, end)
             else:
                 lost(m, s, j, 0, a.SHADOW, time + far / c, after[j, 0], after[j, 1], after[j, 2])
         else:
-            _find_rays(m, s, j, time, tick, start, end, rays_n, math.sqrt(dx * dx + dy * dy), far)
-    place(m, candidate(m, s, a.RETIRE, 0, 0.0), time + rmax / c, tick)
+            _find_rays(m, s, j, time, tick, start, end, rays_n)
+    place(m, candidate(m, s, a.RETIRE, 0, 0.0, 0.0), time + rmax / c, tick)
     return int(m.counters[a.C_NODES] - 1 - within)
 
 
 @_njit
-def _find_rays(
-    m: Medium, s: int, j: int, time: float, tick: int, start: float, end: float, n: int, across: float, far: float
-) -> None:
-    """Candidates for every eigenray to a node: all of them with echoes, else only the first to arrive."""
-    deep = m.profile_z[-1]
-    zs = min(max(m.signals[s, a.S_Z], 0.0), deep)
-    after = m.places[tick & 1, j]
-    zr = min(max(after[2], 0.0), deep)
-    if abs(zs - zr) < 1e-6:
-        zr = zs + 1e-6 if zs + 1e-6 < deep else zs - 1e-6
-    across = max(across, 1e-6 * abs(zs - zr))
+def _find_rays(m: Medium, s: int, j: int, time: float, tick: int, start: float, end: float, n: int) -> None:
+    """Candidates for every eigenray to where a node is now: all of them with echoes, else only the first to arrive."""
+    x, y, z, _, _, _ = where(m, tick, j, (time - start) / m.sound[a.A_STEP])
+    across = math.sqrt((x - m.signals[s, a.S_X]) ** 2 + (y - m.signals[s, a.S_Y]) ** 2)
+    zs, zr, across = rays.within(m.profile_z, m.signals[s, a.S_Z], z, across)
     order = int(m.sound[a.A_ORDER])
     count = rays.eigenrays(
         m.profile_z,
@@ -300,7 +294,8 @@ def _find_rays(
         m.ray,
     )
     if count == 0:
-        lost(m, s, j, 0, a.SHADOW, time + far / m.sound[a.A_CMAX], after[0], after[1], after[2])
+        far = math.sqrt(across * across + (zr - zs) ** 2)
+        lost(m, s, j, 0, a.SHADOW, time + far / m.sound[a.A_CMAX], x, y, z)
         return
     first = 0
     for k in range(1, count):
@@ -311,15 +306,24 @@ def _find_rays(
         if order > 0 or k == first:
             r = m.fan_found[k]
             path = 2 * int(r[2]) + int(r[1])
-            _consider(m, s, j, path, r[0], time + r[3] * slower - 2.0 * m.sound[a.A_STEP], tick, start, end)
+            _consider(m, s, j, path, r[0], r[3], time + r[3] * slower - 2.0 * m.sound[a.A_STEP], tick, start, end)
 
 
 @_njit
 def _consider(
-    m: Medium, s: int, j: int, path: int, angle: float, earliest: float, tick: int, start: float, end: float
+    m: Medium,
+    s: int,
+    j: int,
+    path: int,
+    angle: float,
+    travel: float,
+    earliest: float,
+    tick: int,
+    start: float,
+    end: float,
 ) -> None:
     """A new candidate, looked at now if it may arrive in this tick."""
-    e = candidate(m, s, j, path, angle)
+    e = candidate(m, s, j, path, angle, travel)
     if earliest <= end:
         _look(m, e, tick, start, end)
     else:
@@ -372,7 +376,7 @@ def _look(m: Medium, e: int, tick: int, start: float, end: float) -> None:
             closing = (dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c
             t -= (far - c * (t - t0)) / closing
     else:
-        travel = sounding(m, s, path, m.angles[e], q[0], q[1], q[2])
+        travel = sounding(m, s, e, q[0], q[1], q[2])
         if travel != travel:
             lost(m, s, j, path, a.SHADOW, end, q[0], q[1], q[2])
             release(m, e)
@@ -384,7 +388,7 @@ def _look(m: Medium, e: int, tick: int, start: float, end: float) -> None:
         t = end
         for _ in range(4):
             x, y, z, vx, vy, vz = where(m, tick, j, (t - start) / h)
-            travel = sounding(m, s, path, m.angles[e], x, y, z)
+            travel = sounding(m, s, e, x, y, z)
             if travel == travel:
                 t = t0 + travel
     t = min(max(t, t0, start), end)
@@ -428,8 +432,8 @@ def proceed(m: Medium, scene: Scene, tick: int, start: float, end: float, capaci
             return a.GROW
         pop(m)
         if kind == a.EXACT:
-            s, j, path, angle = m.entries[p, a.W_SIGNAL], m.entries[p, a.W_NODE], m.entries[p, a.W_PATH], m.angles[p]
-            slot = arrive(m, scene, s, j, path, angle, time, tick, start)
+            j = m.entries[p, a.W_NODE]
+            slot = arrive(m, scene, p, time, tick, start)
             release(m, p)
             if slot >= 0:
                 push(m, m.under[slot, a.O_END], a.END, key, slot, j)

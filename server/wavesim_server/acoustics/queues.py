@@ -82,13 +82,13 @@ def pop(m: Medium) -> None:
 
 
 @_njit
-def candidate(m: Medium, signal: int, node: int, path: int, angle: float) -> int:
+def candidate(m: Medium, signal: int, node: int, path: int, angle: float, travel: float) -> int:
     """A new entry for the wheel; :func:`place` gives it its tick."""
     e = m.counters[C_FREE_W]
     m.counters[C_FREE_W] = m.entries[e, W_NEXT]
     m.counters[C_LEFT_W] -= 1
     m.entries[e, W_SIGNAL], m.entries[e, W_NODE], m.entries[e, W_PATH] = signal, node, path
-    m.angles[e] = angle
+    m.angles[e, 0], m.angles[e, 1] = angle, travel
     m.signal_ids[signal, I_PENDING] += 1
     return int(e)
 

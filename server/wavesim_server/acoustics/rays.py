@@ -221,23 +221,27 @@ def again(
     if not ray(z, c, source, receiver, a, down, reversals, none, out):
         return math.nan
     fa = out[X] - distance
-    if abs(fa) < 1e-6:
-        out[T] -= out[P] * fa
-        return a
+    best, least = a, abs(fa)
     for _ in range(30):
+        if least < 1e-6:
+            break
         if not ray(z, c, source, receiver, b, down, reversals, none, out):
             b = 0.5 * (a + b)
             continue
         fb = out[X] - distance
-        if abs(fb) < 1e-6:
-            out[T] -= out[P] * fb
-            return b
+        if abs(fb) < least:
+            best, least = b, abs(fb)
         if fa == fb:
-            return math.nan
+            break
         step = fb * (b - a) / (fb - fa)
         limit = 0.3 * b  # a bad slope must not throw it to another path
         a, fa, b = b, fb, b - min(max(step, -limit), limit)
-    return math.nan
+    # near a grazing layer rounding alone moves the end by micrometres; the correction takes care of them
+    if least > 1e-3:
+        return math.nan
+    ray(z, c, source, receiver, best, down, reversals, none, out)
+    out[T] -= out[P] * (out[X] - distance)
+    return best
 
 
 @_njit
@@ -363,6 +367,45 @@ def eigenrays(
                         count += 1
                 before, angle, kind = f, theta, cls
     return count
+
+
+@_njit
+def within(z: Any, source: float, receiver: float, across: float) -> tuple[float, float, float]:
+    """(source depth, receiver depth, distance) as the search needs them: in the water, not level, not in one line."""
+    deep = z[-1]
+    zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
+    if abs(zs - zr) < 1e-6:
+        zr = zs + 1e-6 if zs + 1e-6 < deep else zs - 1e-6
+    return zs, zr, max(across, 1e-6 * abs(zs - zr))
+
+
+@_njit
+def nearest(
+    z: Any,
+    c: Any,
+    source: float,
+    receiver: float,
+    distance: float,
+    bounces: int,
+    travel: float,
+    angles: Any,
+    widths: Any,
+    classes: Any,
+    found: Any,
+    none: Any,
+    out: Any,
+) -> int:
+    """The eigenray whose travel time is nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
+    n = fan(z, c, source, angles, widths, classes)
+    count = eigenrays(z, c, source, receiver, distance, bounces, angles, widths, classes, n, found, out)
+    best, gap = -1, 1e-3
+    for k in range(count):
+        if abs(found[k, 3] - travel) < gap:
+            best, gap = k, abs(found[k, 3] - travel)
+    if best >= 0:
+        ray(z, c, source, receiver, found[best, 0], found[best, 1] > 0.0, int(found[best, 2]), none, out)
+        out[T] -= out[P] * (out[X] - distance)
+    return best
 
 
 @_njit

@@ -1,0 +1,63 @@
+"""A sea of bodies that move on straight lines, for tests of its sound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.tables import Outcome
+from wavesim_server import Simulation
+
+TICKS = ("1 ms", "4 ms", "20 ms", "100 ms")
+GHOST = """<models><model name="ghost" type="buoy"><sphere diameter="0.1 m"/><mass value="1000 kg"/><inertia xx="1" yy="1" zz="1"/>
+<buoyancy volume="1 m3"/><added-mass diagonal="0 0 0 0 0 0"/><linear-drag diagonal="0 0 0 0 0 0"/><quadratic-drag diagonal="0 0 0 0 0 0"/>
+<transducer {transducer}>{inner}</transducer></model></models>"""
+PLAIN = 'listen_low="10 kHz" listen_high="40 kHz" threshold="60 dB" source_level="200 dB" pulse="10 ms" recharge="0 s"'
+ANSWERS = PLAIN + ' query="25 kHz" reply="26 kHz" turn_around="{tat} ms"'
+
+
+def sea(
+    config: Callable[..., Loaded],
+    tick: str,
+    *transducers: str | tuple[str, str],
+    noise: str = "20 dB",
+    extra: str = "",
+    inner: str = "",
+    world: str = '<bed depth="9000 m"/>',
+    rest: str = "",
+    seed: int = 1,
+) -> Simulation:
+    """A sea in which bodies move on straight lines (weight equals buoyancy, no drag).
+
+    Body `ghostK` has the K-th transducer: its attributes, or these and its elements. ``extra`` and ``inner`` are
+    attributes and elements of <acoustics>.
+    """
+    models = ""
+    for k, t in enumerate(transducers):
+        attributes, elements = (t, "") if isinstance(t, str) else t
+        models += GHOST.replace('"ghost"', f'"ghost{k}"').format(transducer=attributes, inner=elements)[8:-9]
+    sound = "" if "sound_speed" in extra else 'sound_speed="1500 m/s"'
+    acoustics = f'<acoustics {sound} ambient_noise="{noise}" {extra}>{inner}</acoustics>'
+    return Simulation(
+        config(
+            f'<time step="{tick}"/><world density="1000 kg/m3">{world}</world>{acoustics}<models>{models}</models>{rest}',
+            seed=str(seed),
+        )
+    )
+
+
+def node(sim: Simulation, name: str, kind: int, x: float, v: float = 0.0, y: float = 0.0, z: float = 1000.0) -> int:
+    row = sim.enter(name, f"ghost{kind}", (x, y, z))
+    sim.set_state(row, velocity=(v, 0.0, 0.0, 0.0, 0.0, 0.0))
+    return row
+
+
+def run(sim: Simulation, seconds: float) -> tuple[Any, Any]:
+    sim.advance(math.ceil(seconds * 1e9 / sim.step_ns - 1e-9))
+    return sim.take_signals()
+
+
+def heard(receptions: Any, row: int) -> Any:
+    return receptions[(receptions["receiver"] == row) & (receptions["outcome"] == Outcome.HEARD)]

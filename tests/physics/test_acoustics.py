@@ -1,0 +1,644 @@
+"""Sound in the sea: published numbers, profiles and echoes, collisions, clocks, packets, directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.physics.sea import ANSWERS, PLAIN, heard, node, run, sea
+from wavesim_sdk import acoustics as onboard
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.frames import quaternion
+from wavesim_sdk.tables import Outcome, SignalKind
+from wavesim_server import Simulation
+from wavesim_server.acoustics import layout, paths
+from wavesim_server.dynamics import rows as r
+
+Make = Callable[..., Loaded]
+TICKS = ("1 ms", "4 ms", "100 ms")
+MODEM = '<modem address="{a}" frequency="25 kHz" bit_rate="1000" preamble="20 ms" payload="32"/>'
+
+
+def outcomes(receptions: Any, row: int) -> list[Outcome]:
+    return [Outcome(int(o)) for o in receptions[receptions["receiver"] == row]["outcome"]]
+
+
+# ------------------------------------------------------------------ paths and times
+
+
+@pytest.mark.parametrize("tick", TICKS)
+@pytest.mark.parametrize(
+    ("x", "z0", "z1", "seconds", "metres"),
+    [(1000.0, 10.0, 100.0, 0.668965643, 1004.046586), (5000.0, 50.0, 50.0, 3.331162199, 5000.591730)],
+)
+@pytest.mark.parametrize("mode", ["gradient", "file"])
+def test_a_linear_gradient(
+    config: Make, tmp_path: Any, mode: str, tick: str, x: float, z0: float, z1: float, seconds: float, metres: float
+) -> None:
+    """In closed form, and by eigenrays of a profile of 30 layers that is the same."""
+    extra = 'profile="gradient" gradient="0.016"'
+    if mode == "file":
+        (tmp_path / "profile.txt").write_text("".join(f"{z} {1500 + 0.016 * z}\n" for z in range(0, 9001, 300)))
+        extra = 'profile="file" file="profile.txt"'
+    sim = sea(config, tick, PLAIN, extra=extra)
+    a, b = node(sim, "a", 0, 0.0, z=z0), node(sim, "b", 0, x, z=z1)
+    sim.ping(a, 25e3)
+    _, receptions = run(sim, seconds + 0.2)
+    (got,) = heard(receptions, b)
+    assert got["arrival_ns"] * 1e-9 == pytest.approx(seconds, abs=1.001e-9)
+    assert got["range"] == pytest.approx(metres, abs=1e-6)
+    assert got["distance"] == pytest.approx(math.hypot(x, z1 - z0), abs=1e-6)
+
+
+@pytest.mark.parametrize("tick", TICKS)
+@pytest.mark.parametrize("mode", ["images", "rays"])
+def test_echoes_in_shallow_water(config: Make, tmp_path: Any, tick: str, mode: str) -> None:
+    extra = ""
+    if mode == "rays":
+        (tmp_path / "flat.txt").write_text("0 1500\n40 1500\n100 1500\n")
+        extra = 'profile="file" file="flat.txt"'
+    sim = sea(config, tick, PLAIN, world='<bed depth="100 m"/>', extra=extra, inner='<multipath order="1"/>')
+    a, b = node(sim, "a", 0, 0.0, z=20.0), node(sim, "b", 0, 1000.0, z=50.0)
+    sim.ping(a, 25e3)
+    _, receptions = run(sim, 1.0)
+    mine = np.sort(receptions[receptions["receiver"] == b], order="arrival_ns")
+    assert outcomes(mine, b) == [Outcome.HEARD, Outcome.ECHO, Outcome.ECHO]
+    assert mine["range"] == pytest.approx([1000.44990, 1002.44701, 1008.41460], abs=5e-6)
+    assert mine["arrival_ns"] * 1e-9 == pytest.approx(mine["range"] / 1500.0, abs=1e-9)
+    assert mine[["surface", "bottom"]].tolist() == [(0, 0), (1, 0), (0, 1)]
+    sine = 130.0 / 1008.41460
+    loss = paths.bottom_loss(sine, 1.9, 1500.0 / 1650.0, 0.8)
+    assert mine["level"][2] == pytest.approx(200 - 20 * math.log10(1008.41460) - 0.005 * 1008.41460 - loss, abs=1e-4)
+
+
+def test_the_bottom_reflects_as_rayleigh_says() -> None:
+    """Without attenuation: total reflection below the critical angle, (Z2 - Z1)/(Z2 + Z1) straight down."""
+    ratio = 1500.0 / 1650.0
+    critical = math.sqrt(1.0 - ratio**2)
+    assert paths.bottom_loss(0.99 * critical, 1.9, ratio, 0.0) == pytest.approx(0.0, abs=1e-9)
+    assert paths.bottom_loss(1.01 * critical, 1.9, ratio, 0.0) > 1.0
+    z = 1.9 / ratio
+    assert paths.bottom_loss(1.0, 1.9, ratio, 0.0) == pytest.approx(-20 * math.log10((z - 1) / (z + 1)), abs=1e-9)
+
+
+def test_arrivals_with_everything_are_the_same_at_any_tick(config: Make, tmp_path: Any) -> None:
+    """Moving nodes, echoes in a profile, collisions, clocks, modems and a USBL head: the same log at 1 to 100 ms."""
+    (tmp_path / "p.txt").write_text("0 1520\n20 1518\n40 1500\n120 1502\n")
+    head = (
+        "<head>"
+        + "".join(f'<hydrophone position="{p} m"/>' for p in ("0 0 0", ".1 0 0", "0 .1 0", "0 0 .1"))
+        + "</head>"
+    )
+    talk = PLAIN.replace("60 dB", "100 dB") + ' timing_noise="10 us" outlier="0.2" drop_out="0.1"'
+    for extra in ('profile="file" file="p.txt"', ""):
+        logs = []
+        for tick in ("1 ms", "4 ms", "20 ms", "100 ms"):
+            sim = sea(
+                config, tick, (ANSWERS.format(tat=15), head), (talk, MODEM.format(a=5) + '<clock offset="3 ms" drift="20 ppm"/>'),
+                (talk, '<pinger frequency="25 kHz" period="700 ms" offset="33 ms"/>'),
+                world='<bed depth="120 m"/>', extra=extra, inner='<multipath order="2"/>',
+            )  # fmt: skip
+            rng = np.random.default_rng(3)
+            for k in range(6):
+                x, v, y, z = rng.uniform(-800, 800), rng.uniform(-3, 3), rng.uniform(-800, 800), rng.uniform(5, 110)
+                node(sim, f"n{k}", k % 3, x, v, y, z)
+            sim.ping(0, 25e3)
+            for k in range(8):
+                sim.send(1, b"hello", at=k * 400_000_000 + 5_000_000)
+                sim.ping(3, 25e3, at=k * 300_000_000 + 17_000_000)
+            sent, receptions = run(sim, 4.0)
+            logs.append((sent, np.sort(receptions, order=("arrival_ns", "id", "receiver"))))
+        for sent, log in logs[1:]:
+            assert sent[["id", "source", "emission_ns", "clock_ns", "kind"]].tolist() == (
+                logs[0][0][["id", "source", "emission_ns", "clock_ns", "kind"]].tolist()
+            )
+            names = ["arrival_ns", "reported_ns", "id", "receiver", "outcome", "surface", "bottom", "query"]
+            assert len(log) == len(logs[0][1]) > 150
+            assert (log[names] == logs[0][1][names]).all()
+            for name in ("level", "range", "doppler", "azimuth", "elevation"):
+                assert np.allclose(log[name], logs[0][1][name], rtol=0, atol=2e-6, equal_nan=True), name
+        assert {Outcome.HEARD, Outcome.COLLISION, Outcome.ECHO, Outcome.DROPPED} <= {
+            Outcome(o) for o in logs[0][1]["outcome"]
+        }
+
+
+def test_a_turning_receiver_with_a_lever_arm(config: Make) -> None:
+    """The transducer moves on a cubic inside the tick: 1 ns at 20 ms and 50 ns at 100 ms while it swings about."""
+    for tick, limit in (("4 ms", 2e-9), ("20 ms", 3e-9), ("100 ms", 6e-8)):
+        sim = sea(config, tick, PLAIN, PLAIN + ' position="2 0 0 m"')
+        a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 700.0)
+        sim.set_state(b, velocity=(0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+        sim.ping(a, 25e3)
+        _, receptions = run(sim, 1.0)
+
+        def place(t: float) -> Any:
+            return np.array([700.0 + 2.0 * math.cos(t), 2.0 * math.sin(t), 0.0])
+
+        t = 0.5
+        for _ in range(60):
+            t = float(np.linalg.norm(place(t)) / 1500.0)
+        assert abs(heard(receptions, b)["arrival_ns"][0] * 1e-9 - t) < limit
+
+
+@pytest.mark.parametrize("profile", ["munk", "steps", "duct"])
+def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) -> None:
+    from wavesim_sdk.ocean.sound import munk
+    from wavesim_server.acoustics import rays
+
+    z, c = {
+        "munk": (zm := np.linspace(0, 5000, 81), munk(zm)),
+        "steps": (np.array([0.0, 30.0, 50.0, 200.0]), np.array([1520.0, 1519.0, 1495.0, 1497.0])),
+        "duct": (np.array([0.0, 60.0, 200.0]), np.array([1500.0, 1501.0, 1490.0])),
+    }[profile]
+    source, receiver, x = {"munk": (1000.0, 900.0, 40e3), "steps": (25.0, 120.0, 3e3), "duct": (20.0, 40.0, 4e3)}[
+        profile
+    ]
+    angles, widths = np.zeros(rays.ANGLES + 8), np.zeros((rays.ANGLES + 8, 4))
+    classes, found, out = np.zeros(rays.ANGLES + 8, np.int64), np.zeros((32, 4)), np.zeros(rays.RAY)
+    n = rays.fan(z, c, source, angles, widths, classes)
+    count = rays.eigenrays(z, c, source, receiver, x, 2, angles, widths, classes, n, found, out)
+    assert count >= 3
+    for theta, down, reversals, seconds in found[:count]:
+        end, depth, time, length = integrate(
+            z, c, source, theta * (1 if down else -1), x, 0.5 if profile != "munk" else 5.0
+        )
+        assert depth == pytest.approx(receiver, abs=0.02 if profile != "munk" else 0.5), (theta, down, reversals)
+        # the ODE's miss in depth, corrected along the front, leaves its travel time
+        assert time == pytest.approx(seconds, abs=2e-6 if profile != "munk" else 1e-4)
+        assert rays.ray(z, c, source, receiver, theta, bool(down), int(reversals), np.zeros((0, 2)), out)
+        assert length == pytest.approx(out[rays.S], abs=0.02 if profile != "munk" else 0.5)
+        assert end == x
+
+
+def integrate(
+    z: Any, c: Any, depth: float, angle: float, distance: float, step: float
+) -> tuple[float, float, float, float]:
+    """The ray equations dx/ds = cos a, dz/ds = sin a, da/ds = -(cos a / c) dc/dz, dt/ds = 1/c by RK4, mirrored at the
+    boundaries; steps end at the knots of the profile. Returns (x, z, t, s) at the distance."""
+
+    def slope(y: Any) -> Any:
+        k = min(max(int(np.searchsorted(z, probe, side="right")) - 1, 0), len(z) - 2)
+        g = (c[k + 1] - c[k]) / (z[k + 1] - z[k])
+        speed = c[k] + g * (y[1] - z[k])
+        return np.array([math.cos(y[2]), math.sin(y[2]), -math.cos(y[2]) / speed * g, 1.0 / speed])
+
+    y, s = np.array([0.0, depth, angle, 0.0]), 0.0
+    while y[0] < distance:
+        h = min(step, (distance - y[0]) / max(math.cos(y[2]), 1e-3))
+        down = y[2] > 0.0
+        inside = z[z > y[1] + 1e-9] if down else z[z < y[1] - 1e-9]
+        edge = (inside[0] if down else inside[-1]) if len(inside) else math.inf
+        if abs(math.sin(y[2])) > 1e-9 and edge != math.inf:
+            h = min(h, abs(edge - y[1]) / abs(math.sin(y[2])) + 1e-12)
+        probe = y[1] + math.copysign(1e-9, y[2])
+        k1 = slope(y)
+        k2 = slope(y + 0.5 * h * k1)
+        k3 = slope(y + 0.5 * h * k2)
+        k4 = slope(y + h * k3)
+        y = y + h / 6.0 * (k1 + 2 * k2 + 2 * k3 + k4)
+        s += h
+        if (y[1] <= z[0] + 1e-9 and y[2] < 0.0) or (y[1] >= z[-1] - 1e-9 and y[2] > 0.0):
+            y[2] = -y[2]
+        if distance - y[0] < 1e-9:
+            break
+    return distance, float(y[1]), float(y[3]), s
+
+
+def test_no_ray_leads_into_the_shadow(config: Make, tmp_path: Any) -> None:
+    """Below a layer in which sound bends up, far receivers hear nothing; near ones do."""
+    (tmp_path / "p.txt").write_text("0 1530\n100 1480\n")
+    for x, expected in ((300.0, Outcome.HEARD), (8000.0, Outcome.SHADOW)):
+        sim = sea(config, "20 ms", PLAIN, world='<bed depth="100 m"/>', extra='profile="file" file="p.txt"')
+        a, b = node(sim, "a", 0, 0.0, z=5.0), node(sim, "b", 0, x, z=5.0)
+        sim.ping(a, 25e3)
+        _, receptions = run(sim, x / 1500.0 + 0.5)
+        assert outcomes(receptions, b) == [expected]
+
+
+def test_a_moving_receiver_in_a_profile(config: Make, tmp_path: Any) -> None:
+    """In a gradient the closed form at the place of arrival must give the time of arrival."""
+    (tmp_path / "p.txt").write_text("".join(f"{z} {1500 + 0.05 * z}\n" for z in range(0, 1001, 100)))
+    times = []
+    for extra in ('profile="gradient" gradient="0.05"', 'profile="file" file="p.txt"'):
+        for tick in ("4 ms", "100 ms"):
+            sim = sea(config, tick, PLAIN, world='<bed depth="1000 m"/>', extra=extra)
+            a, b = node(sim, "a", 0, 0.0, z=100.0), node(sim, "b", 0, 900.0, 3.0, 50.0, 200.0)
+            sim.ping(a, 25e3)
+            _, receptions = run(sim, 1.0)
+            (got,) = heard(receptions, b)
+            t = got["arrival_ns"] * 1e-9
+            d = math.hypot(900.0 + 3.0 * t, 50.0, 100.0)
+            c1, c2 = 1505.0, 1510.0
+            assert t == pytest.approx(2 / 0.05 * math.asinh(0.05 * d / (2 * math.sqrt(c1 * c2))), abs=1.5e-9)
+            times.append(int(got["arrival_ns"]))
+    assert max(times) - min(times) <= 1
+
+
+# ------------------------------------------------------------------ level, frequency, detection
+
+
+@pytest.mark.parametrize(("va", "vb", "frequency"), [(0.0, -2.0, 24032.0), (2.0, 0.0, 24032.0427)])
+def test_doppler(config: Make, va: float, vb: float, frequency: float) -> None:
+    sim = sea(config, "20 ms", PLAIN)
+    a, b = node(sim, "a", 0, 0.0, va), node(sim, "b", 0, 1000.0, vb)
+    sim.ping(a, 24e3)
+    _, receptions = run(sim, 1.0)
+    (got,) = heard(receptions, b)
+    assert 24e3 + got["doppler"] == pytest.approx(frequency, abs=5e-5)
+    assert got["heard_frequency"] == 24e3 + got["doppler"]
+
+
+def test_two_way_doppler(config: Make) -> None:
+    """The reply leaves on the frequency that was heard, to the hertz of the reply's own: closing 2 m/s twice."""
+    sim = sea(config, "20 ms", PLAIN)
+    a, b = node(sim, "a", 0, 0.0, 2.0), node(sim, "b", 0, 1000.0)
+    sim.ping(a, 24e3)
+    _, receptions = run(sim, 1.0)
+    (out,) = heard(receptions, b)
+    sim.ping(b, float(out["heard_frequency"]))  # an echo repeater
+    _, receptions = run(sim, 1.0)
+    (back,) = heard(receptions, a)
+    assert back["heard_frequency"] == pytest.approx(24064.0854, abs=5e-5)
+
+
+def test_detection_by_signal_to_noise_ratio(config: Make) -> None:
+    """Noise in band by Wenz and Coates, 10 log10 B, and the body's own; 0.01 dB decide."""
+    from wavesim_sdk.ocean import sound
+
+    band, level, x = 2000.0, 180.0, 1000.0
+    ambient = sound.ambient_noise(25e3, 0.5, 5.0) + 10 * math.log10(band)
+    own = 45.0 + 10 * math.log10(band) + 3.0 * 2.0
+    for self_noise, noise in (("0 dB", ambient), ("45 dB", 10 * math.log10(10 ** (ambient / 10) + 10 ** (own / 10)))):
+        snr = level - 65.0 - noise
+        for margin, expected in ((-0.01, Outcome.HEARD), (0.01, Outcome.BELOW_THRESHOLD)):
+            quiet = PLAIN + f' bandwidth="{band} Hz"'
+            ear = quiet + f' detection="snr" snr="{snr + margin} dB" self_noise="{self_noise}" self_noise_slope="3"'
+            world = '<wind speed="5 m/s"/><bed depth="9000 m"/>'
+            sim = sea(config, "20 ms", quiet, ear, extra='noise_model="wenz"', world=world)
+            # the receiver passes the mark at 2 m/s sideways at the time of arrival
+            a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, x)
+            sim.fleet.body(b)[r.V] = 2.0 if self_noise != "0 dB" else 0.0
+            sim.fleet.body(b)[r.PY] = -2.0 * x / 1500.0 if self_noise != "0 dB" else 0.0
+            sim.ping(a, 25e3, level)
+            _, receptions = run(sim, 1.0)
+            assert outcomes(receptions, b) == [expected]
+            (got,) = receptions[receptions["receiver"] == b]
+            assert got["noise"] == pytest.approx(noise, abs=1e-3)
+
+
+def test_a_weak_signal_under_the_noise_can_be_heard_by_its_code(config: Make) -> None:
+    sim = sea(config, "20 ms", PLAIN, PLAIN + ' detection="snr" snr="-12 dB"', noise="80 dB")
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 1000.0)
+    sim.ping(a, 25e3, 65.0 + 80.0 - 11.0)
+    _, receptions = run(sim, 1.0)
+    assert outcomes(receptions, b) == [Outcome.HEARD]
+
+
+def test_beam_patterns(config: Make) -> None:
+    from wavesim_sdk.config.acoustics import Beam
+
+    piston = layout.pattern(Beam(width=math.radians(60.0), floor=40.0))
+    assert piston[0] == 0.0 and piston[30] == pytest.approx(3.0, abs=0.02) and piston[180] == 40.0
+    toroid = layout.pattern(Beam(pattern="toroid", width=math.radians(60.0)))
+    assert (
+        toroid[90] == pytest.approx(0.0, abs=1e-9) and toroid[60] == pytest.approx(3.0, abs=1e-6) and toroid[0] == 40.0
+    )
+    # a beam to starboard of a body that heads east looks south
+    beam = '<beam axis="0 1 0" pattern="table">0 0 90 10 180 30</beam>'
+    levels = []
+    for heading in (0.0, 90.0, 180.0, 270.0):
+        sim = sea(config, "20 ms", PLAIN, (PLAIN, beam))
+        a = node(sim, "a", 0, 0.0)
+        b = sim.enter("b", "ghost1", (100.0, 0.0, 1000.0), (0.0, 0.0, math.radians(heading)))
+        sim.ping(a, 25e3)
+        _, receptions = run(sim, 0.2)
+        sim.ping(b, 25e3)
+        _, replies = run(sim, 0.2)
+        levels.append(float(heard(receptions, b)["level"][0]))
+        assert levels[-1] == pytest.approx(heard(replies, a)["level"][0], abs=1e-6), "both ways alike"
+    free = 200.0 - 40.5
+    # a lies to the south of b: 90 deg off the axis at heading 0, on it at heading 90 (starboard = south)
+    assert levels == pytest.approx([free - 10, free, free - 10, free - 30], abs=1e-3)
+
+
+def test_obstacles_and_hills_block(config: Make) -> None:
+    wall = '<bed depth="200 m"/><obstacles><block position="500 0 50 m" size="2 40 40 m"/></obstacles>'
+    pier = '<bed depth="200 m"/><obstacles><pier position="500 0 50 m" radius="5 m" height="60 m"/></obstacles>'
+    hill = '<bed depth="200 m"><bump height="-180 m" north="500 m" east="0 m" alpha="0.01 1/m" beta="0.01 1/m"/></bed>'
+    slope = '<bed depth="200 m" slope_north="-0.1"/>'
+    for world, y, expected in (
+        (wall, 0.0, Outcome.BLOCKED), (wall, 50.0, Outcome.HEARD), (pier, 0.0, Outcome.BLOCKED), (pier, 12.0, Outcome.HEARD),
+        (hill, 0.0, Outcome.BLOCKED), (hill, 400.0, Outcome.HEARD), (slope, 0.0, Outcome.HEARD),
+    ):  # fmt: skip
+        for extra in ("", 'profile="gradient" gradient="0.001"'):
+            sim = sea(config, "20 ms", PLAIN, world=world, extra=extra)
+            a, b = node(sim, "a", 0, 0.0, y=y, z=50.0), node(sim, "b", 0, 1000.0, y=y, z=50.0)
+            sim.ping(a, 25e3)
+            _, receptions = run(sim, 1.0)
+            assert outcomes(receptions, b) == [expected], (world, y, extra)
+    sim = sea(config, "20 ms", PLAIN, world=wall, extra='blocking="no"')
+    a, b = node(sim, "a", 0, 0.0, z=50.0), node(sim, "b", 0, 1000.0, z=50.0)
+    sim.ping(a, 25e3)
+    assert outcomes(run(sim, 1.0)[1], b) == [Outcome.HEARD]
+
+
+def test_behind_a_wall_the_echo_is_heard_as_an_outlier(config: Make) -> None:
+    wall = '<bed depth="100 m"/><obstacles><block position="50 0 50 m" size="1 20 20 m"/></obstacles>'
+    sim = sea(config, "20 ms", PLAIN, world=wall, inner='<multipath order="1"/>')
+    a, b = node(sim, "a", 0, 0.0, z=50.0), node(sim, "b", 0, 100.0, z=50.0)
+    sim.ping(a, 25e3)
+    _, receptions = run(sim, 1.0)
+    mine = receptions[receptions["receiver"] == b]
+    first = mine[mine["outcome"] == Outcome.HEARD]
+    assert len(first) == 1 and first["range"][0] == pytest.approx(math.hypot(100.0, 100.0))
+    assert first["one_way"][0] == pytest.approx(math.hypot(100.0, 100.0), abs=1e-5)
+    assert (mine["outcome"] == Outcome.BLOCKED).sum() == 1
+
+
+# ------------------------------------------------------------------ collisions
+
+
+def two_at_once(
+    config: Make, gap: float, louder: float, first: str = PLAIN, second: str = PLAIN, f2: float = 25e3
+) -> Any:
+    """A receiver between two senders: what becomes of both signals, the second ``gap`` s later."""
+    sim = sea(config, "4 ms", first, second, PLAIN)
+    a, b = node(sim, "a", 0, -500.0), node(sim, "b", 1, 500.0)
+    c = node(sim, "c", 2, 0.0)
+    sim.ping(a, 25e3, 180.0)
+    sim.ping(b, f2, 180.0 + louder, at=round(gap * 1e9))
+    _, receptions = run(sim, 1.0)
+    mine = receptions[receptions["receiver"] == c]
+    return [Outcome(int(mine["outcome"][mine["source"] == k][0])) for k in (a, b)]
+
+
+def test_collisions_and_capture(config: Make) -> None:
+    both = [Outcome.COLLISION, Outcome.COLLISION]
+    fine = [Outcome.HEARD, Outcome.HEARD]
+    assert two_at_once(config, 0.005, 0.0) == both
+    assert two_at_once(config, 0.00999, 0.0) == both
+    assert two_at_once(config, 0.01001, 0.0) == fine, "pulses of 10 ms no longer overlap"
+    assert two_at_once(config, 0.005, 9.99) == both
+    assert two_at_once(config, 0.005, 10.01) == [Outcome.COLLISION, Outcome.HEARD]
+    assert two_at_once(config, 0.005, -10.01) == [Outcome.HEARD, Outcome.COLLISION]
+    assert two_at_once(config, 0.005, 0.0, f2=25.19e3) == both, "bands of 200 Hz"
+    assert two_at_once(config, 0.005, 0.0, f2=25.21e3) == fine
+    assert two_at_once(config, 0.005, 0.0, PLAIN + ' code="1"', PLAIN + ' code="2"') == fine
+    assert two_at_once(config, 0.005, 0.0, PLAIN + ' code="1"', PLAIN + ' code="1"') == both
+
+
+def test_sending_cuts_off_what_was_being_heard(config: Make) -> None:
+    sim = sea(config, "4 ms", PLAIN)
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 150.0)
+    sim.ping(a, 25e3)
+    sim.ping(b, 25e3, at=105_000_000)
+    _, receptions = run(sim, 0.3)
+    assert outcomes(receptions, b) == [Outcome.TRANSMITTING]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("slotted", "load"), [(False, 0.25), (False, 0.5), (False, 1.0), (True, 0.5), (True, 1.0)])
+def test_aloha(config: Make, slotted: bool, load: float) -> None:
+    """Throughput of many senders and one receiver: S = G exp(-2G), in slots G exp(-G); within 5 %."""
+    packet, senders = 0.02, 150
+    quiet = PLAIN.replace("10 ms", f"{packet} s") + ' capture="200 dB"'
+    sim = sea(config, "100 ms", quiet, rest='<shared vehicles="256" signals="4096"/><log faded="no"/>')
+    hub = node(sim, "hub", 0, 0.0)
+    for k in range(senders):
+        angle = 2 * math.pi * k / senders
+        node(sim, f"n{k}", 0, 300.0 * math.cos(angle), 0.0, 300.0 * math.sin(angle))
+    rng = np.random.default_rng(int(load * 100) + slotted)
+    duration, good = 400.0, 0
+    times = np.sort(rng.uniform(0.0, duration, rng.poisson(load / packet * duration)))
+    if slotted:
+        times = np.ceil(times / (packet * 1.0001)) * packet * 1.0001
+    done = 0
+    for until in np.arange(10.0, duration + 11.0, 10.0):
+        while done < len(times) and times[done] < until:
+            sim.ping(1 + int(rng.integers(senders)), 25e3, at=round(times[done] * 1e9))
+            done += 1
+        sim.advance(100)
+        _, receptions = sim.take_signals()
+        good += len(heard(receptions, hub))
+    expected = load * math.exp(-load if slotted else -2.0 * load)
+    assert good * packet / duration == pytest.approx(expected, rel=0.05)
+
+
+# ------------------------------------------------------------------ clocks, instruments, packets
+
+
+def test_clocks(config: Make) -> None:
+    """All times are those of the node's own clock; what is planned is planned by it."""
+    clock = '<clock offset="2 ms" drift="50 ppm"/>'
+    sim = sea(config, "4 ms", PLAIN, (PLAIN, clock))
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 1500.0)
+    sim.ping(a, 25e3, at=10_000_000_000)
+    sim.ping(b, 25e3, at=20_000_000_000)
+    sent, receptions = run(sim, 25.0)
+    assert sent["emission_ns"][0] == 10_000_000_000
+    assert sent["clock_ns"][1] == 20_000_000_000
+    assert sent["emission_ns"][1] == pytest.approx((20.0 - 0.002) / 1.00005 * 1e9, abs=1)
+    (got,) = heard(receptions, b)
+    assert got["reported_ns"] == pytest.approx((11.0 * 1.00005 + 0.002) * 1e9, abs=1)
+    assert got["one_way"] == pytest.approx(1500.0 * (1.0 + 0.002 + 50e-6 * 11.0), abs=1e-5)
+    assert got["arrival_ns"] == 11_000_000_000
+
+
+def test_random_clocks_differ_and_belong_to_the_name(config: Make) -> None:
+    def clocks(extra: bool) -> dict[str, tuple[float, float]]:
+        sim = sea(config, "4 ms", (PLAIN, '<clock offset_deviation="1 ms" drift_deviation="10 ppm"/>'))
+        for k in range(40 + extra):
+            node(sim, f"n{(k - 1) % 41}", 0, 100.0 * k)
+        return {o.name: o.clock for o in sim.occupants.values()}
+
+    first, second = clocks(False), clocks(True)
+    assert all(first[n] == second[n] for n in first)
+    offsets, drifts = zip(*second.values(), strict=True)
+    assert 0.7e-3 < np.std(offsets) < 1.4e-3 and 7e-6 < np.std(drifts) < 14e-6
+
+
+@pytest.mark.parametrize("tick", TICKS)
+def test_a_pinger_keeps_its_own_time(config: Make, tick: str) -> None:
+    sim = sea(
+        config, tick, (PLAIN, '<pinger frequency="25 kHz" period="1 s" offset="250 ms"/><clock offset="-100 ms" drift="-1000 ppm"/>')
+    )  # fmt: skip
+    node(sim, "a", 0, 0.0)
+    sent, _ = run(sim, 5.0)
+    own = 0.25 + np.arange(5)
+    assert sent["clock_ns"].tolist() == [round(t * 1e9) for t in own]
+    assert sent["emission_ns"] * 1e-9 == pytest.approx((own + 0.1) / 0.999, abs=1e-9)
+
+
+def test_the_instruments_errors_have_their_statistics(config: Make) -> None:
+    poor = (
+        PLAIN
+        + ' timing_noise="1 ms" level_noise="2 dB" doppler_noise="3 Hz" drop_out="0.1" outlier="0.2" outlier_time="1 s"'
+    )
+    sim = sea(config, "100 ms", PLAIN, poor)
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 15.0)
+    for k in range(4000):
+        sim.ping(a, 25e3, at=k * 20_000_000)
+    _, receptions = run(sim, 82.0)
+    mine = receptions[receptions["receiver"] == b]
+    assert len(mine) == 4000
+    assert (mine["outcome"] == Outcome.DROPPED).mean() == pytest.approx(0.1, abs=0.015)
+    good = mine[mine["outcome"] == Outcome.HEARD]
+    late = (good["reported_ns"] - good["arrival_ns"]) * 1e-9
+    assert (late > 0.01).mean() == pytest.approx(0.2 * 0.99, abs=0.02)
+    assert np.std(late[late < 0.005]) == pytest.approx(1e-3, rel=0.05)
+    assert np.std(good["heard_level"] - good["level"]) == pytest.approx(2.0, rel=0.05)
+    assert np.std(good["heard_frequency"] - 25e3) == pytest.approx(3.0, rel=0.05)
+
+
+def test_packets(config: Make) -> None:
+    """Duration from preamble and bits; payload, addresses; bit errors lose 1 - (1 - p)^n of the packets."""
+    modems = [(PLAIN, MODEM.format(a=k).replace("/>", ' bit_error="0.001"/>')) for k in (7, 9)]
+    sim = sea(config, "20 ms", *modems)
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 300.0)
+    for _ in range(1000):
+        sim.send(a, b"0123456789abcdef", to=9)
+        sim.advance(20)
+    sent, receptions = sim.take_signals()
+    assert sent["duration"][0] == pytest.approx(0.02 + 16 * 8 / 1000)
+    assert (bytes(sent["payload"][0]), sent["payload_bytes"][0]) == (b"0123456789abcdef", 16)
+    mine = receptions[receptions["receiver"] == b]
+    assert (mine["outcome"] == Outcome.CORRUPT).mean() == pytest.approx(1 - 0.999**128, abs=0.03)
+    assert set(mine["from_address"]) == {7} and set(mine["to_address"]) == {9} and set(mine["kind"]) == {1}
+
+
+@pytest.mark.parametrize("tick", TICKS)
+def test_modems_range_each_other(config: Make, tick: str) -> None:
+    modems = [(PLAIN + ' turn_around="50 ms"', MODEM.format(a=k)) for k in (3, 4, 5)]
+    sim = sea(config, tick, *modems)
+    rows = [node(sim, f"m{k}", k, 400.0 * k, 1.0 if k == 0 else 0.0) for k in range(3)]
+    sim.range_request(rows[0], 4)
+    sent, receptions = run(sim, 1.5)
+    assert [(int(s["source"]), SignalKind(int(s["kind"]))) for s in sent] == [
+        (rows[0], SignalKind.RANGE_REQUEST),
+        (rows[1], SignalKind.RANGE_REPLY),
+    ]
+    (reply,) = heard(receptions, rows[0])
+    assert (reply["from_address"], reply["to_address"], reply["query"]) == (4, 3, 1)
+    t = reply["arrival_ns"] * 1e-9
+    assert reply["measured"] == pytest.approx((t - 0.05) * 750.0, abs=2e-6)
+    assert reply["measured"] == pytest.approx(400.0 - 0.5 * t, abs=1e-3), "the range at mid-time"
+
+
+def test_what_a_node_cannot_send_is_refused_by_name(config: Make) -> None:
+    sim = sea(config, "4 ms", PLAIN, (PLAIN, MODEM.format(a=1)))
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 100.0)
+    for call, text in (
+        (lambda: sim.ping(a, 0.5), "frequency"), (lambda: sim.ping(a, 25e3, 300.0), "level"),
+        (lambda: sim.ping(a, 25e3, None, None, 70000), "code 70000 is unknown"), (lambda: sim.send(a, b"x"), "no modem"),
+        (lambda: sim.send(b, bytes(33)), "at most 32"), (lambda: sim.send(b, b"x", -1), "address"),
+        (lambda: sim.range_request(b, 0), "address of one"), (lambda: sim.ping(a, 25e3, at=10**14), "an hour"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=text):
+            call()
+    assert len(run(sim, 0.1)[0]) == 0
+
+
+# ------------------------------------------------------------------ directions
+
+PHONES = ("0.1 0 0", "-0.1 0 0", "0 0.1 0", "0 -0.1 0", "0 0 0.1")
+
+
+def head(phones: tuple[str, ...], extra: str = "") -> str:
+    return f"<head {extra}>" + "".join(f'<hydrophone position="{p} m"/>' for p in phones) + "</head>"
+
+
+@pytest.mark.parametrize("phones", [PHONES, PHONES[:4]])
+def test_a_usbl_head_sees_where_sound_comes_from(config: Make, phones: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        sim = sea(config, "20 ms", PLAIN, (PLAIN, head(phones)), world='<bed depth="9000 m"/>')
+        p = rng.uniform(-1, 1, 3)
+        p[2] = abs(p[2]) + 0.3  # a plane head looks down
+        p *= 2000.0 / np.linalg.norm(p)
+        attitude = (rng.uniform(-0.2, 0.2), rng.uniform(-0.2, 0.2), rng.uniform(-3, 3))
+        a = node(sim, "a", 0, float(p[0]), 0.0, float(p[1]), 1000.0 + float(p[2]))
+        b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0), attitude)
+        sim.ping(a, 25e3)
+        _, receptions = run(sim, 2.0)
+        (got,) = heard(receptions, b)
+        bearing = onboard.direction(float(got["azimuth"]), float(got["elevation"]))
+        from wavesim_sdk.frames import rotation
+
+        found = rotation(quaternion(*attitude)) @ bearing
+        # the wave front is curved: over 0.1 m at 2000 m that is 2.5e-5 rad
+        assert np.linalg.norm(found - p / np.linalg.norm(p)) < 6e-5
+
+
+def test_a_plane_head_errs_with_the_sound_speed_that_it_assumes(config: Make) -> None:
+    """cos(elevation) is measured in proportion to the assumed speed: 1 % gives cot(e) 0.01 rad."""
+    sim = sea(
+        config, "20 ms", PLAIN, (PLAIN, head(PHONES[:4], 'sound_speed="1515 m/s"')), world='<bed depth="9000 m"/>'
+    )
+    a = node(sim, "a", 0, 1000.0, 0.0, 0.0, 2000.0)
+    b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0))
+    sim.ping(a, 25e3)
+    (got,) = heard(run(sim, 2.0)[1], b)
+    assert got["elevation"] == pytest.approx(math.acos(1.01 * math.cos(math.pi / 4)), abs=1e-4)
+    assert got["azimuth"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_times_between_hydrophones_while_the_vehicle_turns(config: Make) -> None:
+    """10 ns between the hydrophones of a head that turns at 0.5 rad/s, at 100 ms ticks: 1.5e-4 rad over 0.1 m."""
+    bearings = []
+    for tick in ("1 ms", "100 ms"):
+        sim = sea(config, tick, PLAIN, (PLAIN, head(PHONES)), world='<bed depth="9000 m"/>')
+        a = node(sim, "a", 0, 1000.0, 0.0, 0.0, 1200.0)
+        b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0))
+        sim.set_state(b, velocity=(0.0, 0.0, 0.0, 0.0, 0.0, 0.5))
+        sim.ping(a, 25e3)
+        (got,) = heard(run(sim, 2.0)[1], b)
+        bearings.append((float(got["azimuth"]), float(got["elevation"])))
+        t = got["arrival_ns"] * 1e-9
+        assert got["azimuth"] == pytest.approx(-0.5 * t, abs=1e-4)
+    assert np.abs(np.subtract(*bearings)).max() < 5e-6
+
+
+def test_noise_of_the_hydrophones_spreads_the_bearing(config: Make) -> None:
+    """Four hydrophones on a circle of radius a: sigma_azimuth = c sigma_t/(a sqrt(2)) for a distant source abeam."""
+    sim = sea(config, "20 ms", PLAIN, (PLAIN, head(PHONES[:4], 'timing_noise="1 us"')), world='<bed depth="9000 m"/>')
+    a, b = node(sim, "a", 0, 500.0), sim.enter("b", "ghost1", (0.0, 0.0, 1000.0))
+    for k in range(1500):
+        sim.ping(a, 25e3, at=k * 20_000_000)
+    (got,) = (heard(run(sim, 31.0)[1], b),)
+    assert len(got) == 1500
+    assert np.std(got["azimuth"]) == pytest.approx(1500.0 * 1e-6 / (0.1 * math.sqrt(2.0)), rel=0.07)
+
+
+def test_an_offset_from_range_and_bearing(config: Make) -> None:
+    tag = PLAIN + ' query="25 kHz" reply="26 kHz" turn_around="15 ms"'
+    sim = sea(config, "20 ms", tag, (PLAIN, head(PHONES)), world='<bed depth="9000 m"/>')
+    node(sim, "tag", 0, 300.0, 0.0, -400.0, 1100.0)
+    b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0), (0.1, -0.1, 2.0))
+    sim.ping(b, 25e3)
+    (got,) = heard(run(sim, 2.0)[1], b)
+    from wavesim_sdk.wire.client import Reception
+
+    seen = Reception(
+        0, 2, 1, 0, 0, 0, 0, 26e3, 100.0, 40.0, float(got["measured"]), float(got["azimuth"]), float(got["elevation"])
+    )
+    offset = onboard.usbl_offset(seen, quaternion(0.1, -0.1, 2.0))
+    assert offset is not None
+    assert offset == pytest.approx([300.0, -400.0, 100.0], abs=0.05)
+
+
+def test_the_simulation_goes_on_when_a_node_leaves_in_the_middle_of_a_reception(config: Make) -> None:
+    sim = sea(config, "4 ms", PLAIN)
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 15.0)
+    sim.ping(a, 25e3)
+    sim.advance(4)
+    sim.leave(b)
+    assert isinstance(sim, Simulation)
+    assert node(sim, "c", 0, 30.0) == b
+    _, receptions = run(sim, 0.1)
+    assert outcomes(receptions, b) == [Outcome.RECEIVER_LEFT]
+    sim.ping(a, 25e3)
+    assert outcomes(run(sim, 0.1)[1], b) == [Outcome.HEARD]
