@@ -1,6 +1,6 @@
-"""Navigation by long baseline: an extended Kalman filter over acoustic round trips.
+"""Navigation by acoustic ranges: an extended Kalman filter over round trips, or over one-way travel times.
 
-State: north, east, and the water's drift (north, east).  Between measurements the position follows
+State: north, east, the water's drift (north, east), and the offset of the own clock in metres of sound.  Between measurements the position follows
 heading and speed through the water plus the drift.  A round trip measures the way out, from where the
 vehicle was when it asked, plus the way back, to where it is when it hears the answer; both places are
 known relative to now from the recent track, so no range is smeared by the vehicle's motion.
@@ -32,9 +32,11 @@ class Navigator:
 
     HISTORY = 400
 
-    def __init__(self, north: float, east: float, sound_speed: float) -> None:
-        self.x = np.array([north, east, 0.0, 0.0])
-        self.P = np.diag([1.0, 1.0, 0.2**2, 0.2**2])
+    def __init__(self, north: float, east: float, sound_speed: float, clock: float = 0.0, drift: float = 0.0) -> None:
+        """``clock`` (s) and ``drift`` (s per square root of s) say how far the own clock may be off."""
+        self.x = np.array([north, east, 0.0, 0.0, 0.0])
+        self.P = np.diag([1.0, 1.0, 0.2**2, 0.2**2, (clock * sound_speed) ** 2])
+        self.Q = np.diag([0.03**2, 0.03**2, 0.0006**2, 0.0006**2, (drift * sound_speed) ** 2])
         self.c = sound_speed
         self.dead_reckoning = np.array([north, east])
         self.innovation = math.nan
@@ -57,12 +59,12 @@ class Navigator:
         c, s = math.cos(heading), math.sin(heading)
         through = np.array([surge * c - sway * s, surge * s + sway * c])
         self.dead_reckoning += through * dt
-        step = (through + self.x[2:]) * dt
+        step = (through + self.x[2:4]) * dt
         self.x[:2] += step
         self._moved += step
-        F = np.eye(4)
+        F = np.eye(5)
         F[0, 2] = F[1, 3] = dt
-        self.P = F @ self.P @ F.T + np.diag([0.03**2, 0.03**2, 0.0006**2, 0.0006**2]) * dt
+        self.P = F @ self.P @ F.T + self.Q * dt
         self._times.append(time)
         self._track.append(
             (
@@ -86,24 +88,33 @@ class Navigator:
         """Take a round trip (times in s); False if it is too far from what the filter expects."""
         if len(self._times) < 2 or asked < self._times[0]:
             return False
-        measured = self.c * (heard - asked - beacon.turn_around)
-        H = np.zeros(4)
-        expected = 0.0
-        for time in (asked, heard):
+        return self._take(self.c * (heard - asked - beacon.turn_around), (asked, heard), beacon, 0.0, sigma)
+
+    def one_way(self, sent: float, heard: float, beacon: Beacon, sigma: float = 0.5) -> bool:
+        """Take a one-way travel time from a beacon whose clock and schedule are known."""
+        if len(self._times) < 2:
+            return False
+        return self._take(self.c * (heard - sent), (heard,), beacon, 1.0, sigma)
+
+    def _take(self, measured: float, times: tuple[float, ...], beacon: Beacon, clock: float, sigma: float) -> bool:
+        """A measured sum of distances, at the times that the vehicle was at their ends."""
+        H = np.array([0.0, 0.0, 0.0, 0.0, clock])
+        expected = clock * self.x[4]
+        for time in times:
             at = self._at(time)
             place = np.array([self.x[0] - self._moved[0] + at[0], self.x[1] - self._moved[1] + at[1], at[2]])
             difference = place - np.array(beacon.position)
             distance = float(np.linalg.norm(difference))
             expected += distance
             H[:2] += difference[:2] / distance
-        self.innovation = measured - expected
+        self.innovation = float(measured - expected)
         S = float(H @ self.P @ H) + sigma**2
         if self.innovation**2 > 25.0 * S:
             self.rejected += 1
             return False
         gain = self.P @ H / S
         self.x += gain * self.innovation
-        self.P = (np.eye(4) - np.outer(gain, H)) @ self.P
+        self.P = (np.eye(5) - np.outer(gain, H)) @ self.P
         self.P = 0.5 * (self.P + self.P.T)
         self.accepted += 1
         return True

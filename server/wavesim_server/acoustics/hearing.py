@@ -12,7 +12,9 @@ from wavesim_server.acoustics import paths, rays
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.draws import normal, uniform
 
-_njit = nb.njit(cache=True, error_model="numpy", forceinline=True)
+# inlined into one kernel: no wrappers, which would unbox every array of the medium
+_njit = nb.njit(cache=True, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_plain = nb.njit(cache=True, error_model="numpy")
 
 
 @_njit
@@ -66,14 +68,14 @@ def gain(m: Medium, j: int, w: float, x: float, y: float, z: float, nx: float, n
     return float(m.beams[k, i] + (degrees - i) * (m.beams[k, i + 1] - m.beams[k, i]))
 
 
-@_njit
+@_plain
 def loss(r: float, spreading: float, alpha: float) -> float:
     """Transmission loss in dB over r metres; nothing is lost within the first metre."""
     r = max(r, 1.0)
     return spreading * math.log10(r) + alpha * r
 
 
-@_njit
+@_plain
 def reach(excess: float, spreading: float, alpha: float) -> float:
     """Distance at which ``excess`` dB are lost (Newton in log r, from above)."""
     if excess <= 0.0:
@@ -259,7 +261,8 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
         travel = sounding(m, s, e, x, y, z)
         path = m.entries[e, a.W_PATH]
         if travel != travel:
-            lost(m, s, j, path, a.SHADOW, time, x, y, z)
+            if m.entries[e, a.W_FIRST]:
+                lost(m, s, j, path, a.SHADOW, time, x, y, z)
             return -1
         ray = m.ray
         length = ray[rays.S]
@@ -305,12 +308,10 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
         outcome = a.FADED
     elif frequency < n[a.N_LOW] or frequency > n[a.N_HIGH]:
         outcome = a.OUT_OF_BAND
-    if outcome != a.HEARD and surface + bottom > 0:
-        return -1  # weak echoes leave no trace
     if outcome == a.HEARD and w[a.A_BLOCK] != 0.0 and _barred(m, scene, s, path, m.angles[e, 0], x, y, z):
         outcome = a.BLOCKED
-        if surface + bottom > 0:
-            return -1
+    if outcome != a.HEARD and not m.entries[e, a.W_FIRST]:
+        return -1  # an echo that cannot be heard leaves no trace
     begun = outcome == a.HEARD
     if begun:
         if n[a.N_TX_START] <= time < n[a.N_TX_END]:

@@ -53,8 +53,8 @@ SIGNAL_COLUMNS = 22
 I_ID, I_SOURCE, I_PENDING, I_COUNT, I_FROM = 10, 11, 12, 13, 14
 SIGNAL_INTS = 15
 RETIRE = -1  #: the node of the entry that ends a signal
-# an entry of the wheel: signal, node, path, next; floats: launch angle
-W_SIGNAL, W_NODE, W_PATH, W_NEXT = range(4)
+# an entry of the wheel: signal, node, path, next, whether it is the first of its pair: its loss is recorded
+W_SIGNAL, W_NODE, W_PATH, W_NEXT, W_FIRST = range(5)
 # a reception under way, beside its record: next, node, free; floats: end, half of its band, bits
 O_NEXT, O_NODE = range(2)
 O_END, O_BAND, O_BITS, O_QT0, O_TAT, O_CLOCK, O_TIME, O_COUNT = range(8)
@@ -122,7 +122,7 @@ class Medium(NamedTuple):
     emissions: Array
     emission_ids: Ints
     wheel: Ints  # (WHEEL,): first entry of each tick
-    entries: Ints  # (n, 4)
+    entries: Ints  # (n, 5)
     angles: Array  # (n, 2): launch angle and travel time of an entry's ray, when it was last looked at
     first: Ints  # (capacity,): first reception under way at each node
     under_f: Array  # (n, width): receptions under way, as records
@@ -237,7 +237,7 @@ def create(loaded: Loaded, capacity: int, step: float, signals: int = 64, out: i
         np.zeros((capacity + 64, 9)),
         np.zeros((capacity + 64, EI_NEXT + 1), np.int64),
         np.full(WHEEL, -1, np.int64),
-        np.zeros((entries, 4), np.int64),
+        np.zeros((entries, 5), np.int64),
         np.zeros((entries, 2)),
         np.full(capacity, -1, np.int64),
         under_f,

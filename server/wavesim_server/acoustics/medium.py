@@ -24,7 +24,8 @@ from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, 
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.acoustics.queues import candidate, place, pop, push, release
 
-_njit = nb.njit(cache=True, error_model="numpy", forceinline=True)
+# inlined into one kernel: no wrappers, which would unbox every array of the medium
+_njit = nb.njit(cache=True, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _entry = nb.njit(cache=True, error_model="numpy")
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
@@ -255,15 +256,15 @@ def _spread(
             continue
         within += 1
         if mode == a.ISO:
-            _consider(m, s, j, 0, 0.0, 0.0, time + near / fast, tick, start, end)
+            _consider(m, s, j, 0, True, 0.0, 0.0, time + near / fast, tick, end)
             for path in range(2, 2 * int(w[a.A_ORDER]) + 2):
                 up = after[j, 2] - paths.image(z, w[a.A_BOTTOM], path)
                 way = max(math.sqrt(dx * dx + dy * dy + up * up) - slack, 0.0)
                 if way * c / fast <= rmax:
-                    _consider(m, s, j, path, 0.0, 0.0, time + way / fast, tick, start, end)
+                    _consider(m, s, j, path, False, 0.0, 0.0, time + way / fast, tick, end)
         elif mode == a.GRADIENT:
             if rays.arc(w[a.A_C], w[a.A_G], w[a.A_BOTTOM], z, after[j, 2], math.sqrt(dx * dx + dy * dy), m.ray):
-                _consider(m, s, j, 0, 0.0, 0.0, time + near / fast, tick, start, end)
+                _consider(m, s, j, 0, True, 0.0, 0.0, time + near / fast, tick, end)
             else:
                 lost(m, s, j, 0, a.SHADOW, time + far / c, after[j, 0], after[j, 1], after[j, 2])
         else:
@@ -306,7 +307,7 @@ def _find_rays(m: Medium, s: int, j: int, time: float, tick: int, start: float, 
         if order > 0 or k == first:
             r = m.fan_found[k]
             path = 2 * int(r[2]) + int(r[1])
-            _consider(m, s, j, path, r[0], r[3], time + r[3] * slower - 2.0 * m.sound[a.A_STEP], tick, start, end)
+            _consider(m, s, j, path, k == first, r[0], r[3], time + r[3] * slower - 2.0 * m.sound[a.A_STEP], tick, end)
 
 
 @_njit
@@ -315,19 +316,17 @@ def _consider(
     s: int,
     j: int,
     path: int,
+    first: bool,
     angle: float,
     travel: float,
     earliest: float,
     tick: int,
-    start: float,
     end: float,
 ) -> None:
-    """A new candidate, looked at now if it may arrive in this tick."""
+    """A new candidate; one that may arrive in this tick is looked at before the next event."""
     e = candidate(m, s, j, path, angle, travel)
-    if earliest <= end:
-        _look(m, e, tick, start, end)
-    else:
-        place(m, e, earliest, tick)
+    m.entries[e, a.W_FIRST] = 1 if first else 0
+    place(m, e, earliest, tick if earliest > end else tick - 1)
 
 
 @_njit
@@ -353,7 +352,7 @@ def _look(m: Medium, e: int, tick: int, start: float, end: float) -> None:
     t0, h = g[a.S_T0], w[a.A_STEP]
     q = m.places[tick & 1, j]
     if m.nodes[j, a.N_ACTIVE] == 0.0 or m.nodes[j, a.N_SINCE] > t0:
-        if path <= 1 or w[a.A_MODE] != a.ISO:
+        if m.entries[e, a.W_FIRST]:
             lost(m, s, j, path, a.RECEIVER_LEFT, end, q[0], q[1], q[2])
         release(m, e)
         return
@@ -376,55 +375,61 @@ def _look(m: Medium, e: int, tick: int, start: float, end: float) -> None:
             closing = (dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c
             t -= (far - c * (t - t0)) / closing
     else:
-        travel = sounding(m, s, e, q[0], q[1], q[2])
-        if travel != travel:
-            lost(m, s, j, path, a.SHADOW, end, q[0], q[1], q[2])
-            release(m, e)
-            return
-        gap = travel - (end - t0)
-        if gap > 0.0:
-            place(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w[a.A_CMAX]), tick)
-            return
         t = end
-        for _ in range(4):
+        for k in range(4):  # at the end of the tick, then where it has brought the node back to
             x, y, z, vx, vy, vz = where(m, tick, j, (t - start) / h)
             travel = sounding(m, s, e, x, y, z)
-            if travel == travel:
-                t = t0 + travel
+            if travel != travel:
+                if m.entries[e, a.W_FIRST]:
+                    lost(m, s, j, path, a.SHADOW, end, x, y, z)
+                release(m, e)
+                return
+            gap = travel - (end - t0)
+            if k == 0 and gap > 0.0:
+                place(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w[a.A_CMAX]), tick)
+                return
+            t = t0 + travel
     t = min(max(t, t0, start), end)
     push(m, t, a.EXACT, (m.signal_ids[s, a.I_ID] * m.nodes.shape[0] + j) * 64 + path, e, 0)
 
 
-@_njit
-def proceed(m: Medium, scene: Scene, tick: int, start: float, end: float, capacity: int) -> int:
+# ------------------------------------------------------------------ entries: `t` is the table of the medium's addresses
+
+
+@_entry
+def advance(t: Any, scene: Scene, tick: int, start: float, end: float, capacity: int) -> int:
     """Every event of the tick that ends at ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
+    m = a.views(t)
     many = 1
     if m.sound[a.A_MODE] == a.ISO:
         many += 2 * int(m.sound[a.A_ORDER])
     elif m.sound[a.A_MODE] == a.RAYS:
         many = a.PATHS if m.sound[a.A_ORDER] > 0.0 else 1
     bucket = tick & (a.WHEEL - 1)
-    while m.wheel[bucket] >= 0:
-        if m.counters[a.C_HEAP] + 1 > m.times.shape[0]:
-            return a.GROW
-        if m.counters[a.C_OUT_REC] + 1 > m.rec_f.shape[0]:
-            return a.FLUSH
-        e = m.wheel[bucket]
-        m.wheel[bucket] = m.entries[e, a.W_NEXT]
-        if m.entries[e, a.W_NODE] == a.RETIRE:
-            _retire(m, e, tick, end)
-        else:
-            _look(m, e, tick, start, end)
-    while m.counters[a.C_HEAP] and m.times[0] <= end:
+    while True:
+        if m.wheel[bucket] >= 0:
+            if m.counters[a.C_HEAP] + 1 > m.times.shape[0]:
+                return a.GROW
+            if m.counters[a.C_OUT_REC] + 1 > m.rec_f.shape[0]:
+                return a.FLUSH
+            e = m.wheel[bucket]
+            m.wheel[bucket] = m.entries[e, a.W_NEXT]
+            if m.entries[e, a.W_NODE] == a.RETIRE:
+                _retire(m, e, tick, end)
+            else:
+                _look(m, e, tick, start, end)
+            continue
+        if not m.counters[a.C_HEAP] or m.times[0] > end:
+            return a.OK
         time, kind, key = m.times[0], m.heap[0, a.H_KIND], m.heap[0, a.H_KEY]
         p, q = m.heap[0, a.H_A], m.heap[0, a.H_B]
         fresh = kind == a.EMISSION
-        records, events = (capacity * many + 1, capacity * many + 4) if fresh else (1, 4)
+        records, entries = (capacity * many + 1, capacity * many + 1) if fresh else (1, 0)
         if m.counters[a.C_OUT_REC] + records > m.rec_f.shape[0] or m.counters[a.C_OUT_SENT] + 1 > m.sent_f.shape[0]:
             return a.FLUSH
         if (
-            m.counters[a.C_HEAP] + events > m.times.shape[0]
-            or (fresh and m.counters[a.C_LEFT_W] < capacity * many + 1)
+            m.counters[a.C_HEAP] + 4 > m.times.shape[0]
+            or m.counters[a.C_LEFT_W] < entries
             or m.counters[a.C_LEFT_O] < 1
             or m.counters[a.C_LEFT_E] < 2
             or m.counters[a.C_LIVE] + 1 > m.signals.shape[0]
@@ -443,16 +448,6 @@ def proceed(m: Medium, scene: Scene, tick: int, start: float, end: float, capaci
                 _reply(m, row, q, time)
         else:
             _emit(m, p, q, time, tick, start, end, capacity)
-    return a.OK
-
-
-# ------------------------------------------------------------------ entries: `t` is the table of the medium's addresses
-
-
-@_entry
-def advance(t: Any, scene: Scene, tick: int, start: float, end: float, capacity: int) -> int:
-    """See :func:`proceed`."""
-    return int(proceed(a.views(t), scene, tick, start, end, capacity))
 
 
 @_entry

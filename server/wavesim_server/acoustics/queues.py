@@ -26,7 +26,8 @@ from wavesim_server.acoustics.layout import (
     Medium,
 )  # fmt: skip
 
-_njit = nb.njit(cache=True, error_model="numpy", forceinline=True)
+# inlined into one kernel: no wrappers, which would unbox every array of the medium
+_njit = nb.njit(cache=True, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 @_njit

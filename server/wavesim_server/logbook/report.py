@@ -9,44 +9,35 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, Outcome
+from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, Outcome, SignalKind
 
 
-def exchanges(log: Log) -> Any:
-    """Every completed query and reply: an array of records.
+def ranges(receptions: Any) -> tuple[Any, Any]:
+    """(receptions that gave a two-way range, its error in m): measured, less the mean of both true distances."""
+    outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
+    found = receptions[np.isfinite(receptions["measured"])]
+    true = [0.5 * (outward.get((int(r["query"]), int(r["source"])), np.nan) + r["distance"]) for r in found]
+    return found, found["measured"] - np.array(true, float)
 
-    Columns: ``row`` of the asker, ``beacon`` row, ``query`` and ``reply`` signal numbers, ``asked_ns``, ``heard_ns`` (exact),
-    ``reported_ns`` (by the instrument), ``turn_ns`` (from the query's arrival to the reply), ``out`` and
-    ``back``: true lengths of the legs in m.
-    """
-    kind = np.dtype(
-        [(n, "i8") for n in ("row", "beacon", "query", "reply", "asked_ns", "heard_ns", "reported_ns", "turn_ns")]
-        + [("out", "f8"), ("back", "f8")]
-    )
-    receptions = log.get("/acoustics/reception", RECEPTION).records
-    heard = receptions[receptions["outcome"] == Outcome.HEARD]
-    outward = {(int(r["id"]), int(r["receiver"])): r for r in heard}
-    found = []
-    for r in heard:
-        first = outward.get((int(r["query"]), int(r["source"]))) if r["query"] else None
-        if first is None or r["receiver"] != first["source"]:
-            continue
-        turn = int(r["emission_ns"]) - int(first["arrival_ns"])
-        found.append(
-            (
-                r["receiver"],
-                r["source"],
-                r["query"],
-                r["id"],
-                first["emission_ns"],
-                r["arrival_ns"],
-                r["reported_ns"],
-                turn,
-                first["range"],
-                r["range"],
-            )
-        )
-    return np.array(found, kind)
+
+def packets(sent: Any, receptions: Any) -> dict[str, Any] | None:
+    """Delivery of data packets, by cause, and how far they fill the channel; None if there were none."""
+    data = sent[(sent["kind"] == SignalKind.DATA) & (sent["outcome"] == 0)]
+    if not len(data):
+        return None
+    talkers = set(sent["source"][sent["kind"] != SignalKind.PULSE].tolist())
+    at = receptions[(receptions["kind"] == SignalKind.DATA) & (receptions["outcome"] != Outcome.ECHO)]
+    at = at[np.isin(at["receiver"], list(talkers))]
+    causes = Counter(Outcome(int(o)).name.lower() for o in at["outcome"] if o)
+    delivered = int((at["outcome"] == 0).sum())
+    return {
+        "sent": len(data),
+        "deliveries_possible": len(at),
+        "delivered": delivered,
+        "delivery_ratio": round(delivered / max(len(at), 1), 4),
+        "lost": dict(sorted(causes.items())),
+        "bits": int(8 * data["payload_bytes"].sum()),
+    }
 
 
 def errors(log: Log, name: str) -> tuple[Any, Any, Any]:
@@ -64,10 +55,10 @@ def errors(log: Log, name: str) -> tuple[Any, Any, Any]:
 def make(path: Path) -> dict[str, Any]:
     """The table as plain data."""
     log = read(path)
-    sound_speed = _sound_speed(log)
     sent = log.get("/acoustics/sent", SENT).records
     receptions = log.get("/acoustics/reception", RECEPTION).records
-    pairs = exchanges(log)
+    found, residuals = ranges(receptions)
+    minutes = max(log.end_ns * 1e-9 / 60.0, 1e-9)
     vehicles = []
     for row, body in sorted(log.bodies.items()):
         name = body["name"]
@@ -85,13 +76,17 @@ def make(path: Path) -> dict[str, Any]:
             "heard": int((mine["outcome"] == 0).sum()),
             "lost": dict(sorted(lost.items())),
         }
-        own = pairs[pairs["row"] == row]
-        if len(own):
-            measured = sound_speed * (own["reported_ns"] - own["asked_ns"] - own["turn_ns"]) * 1e-9
-            residual = 0.5 * (measured - own["out"] - own["back"])
-            entry["ranges"] = len(own)
-            entry["range_error_rms_m"] = round(float(np.sqrt(np.mean(residual**2))), 4)
-            entry["range_error_max_m"] = round(float(np.abs(residual).max()), 4)
+        residual = residuals[found["receiver"] == row]
+        if len(residual):
+            entry |= {
+                "ranges": len(residual),
+                "ranges_per_minute": round(len(residual) / minutes, 2),
+                **_spread(residual, "range"),
+            }
+        single = mine[(mine["outcome"] == 0) & (mine["query"] == 0) & (mine["kind"] == SignalKind.PULSE)]
+        single = single[np.isfinite(single["one_way"])]
+        if len(single):
+            entry |= {"one_way_ranges": len(single), **_spread(single["one_way"] - single["distance"], "one_way")}
         _, nav, dead = errors(log, name)
         if len(nav):
             entry |= {
@@ -106,16 +101,18 @@ def make(path: Path) -> dict[str, Any]:
         "seed": log.metadata.get("seed"),
         "content_hash": log.content_hash,
         "vehicles": vehicles,
+        "utilisation": round(float(sent["duration"][sent["outcome"] == 0].sum()) / max(log.end_ns * 1e-9, 1e-9), 4),
+        "packets": packets(sent, receptions),
     }
 
 
-def _sound_speed(log: Log) -> float:
-    """From the receptions themselves: true path over time of flight."""
-    r = log.get("/acoustics/reception", RECEPTION).records
-    good = r[(r["outcome"] == 0) & (r["range"] > 1.0)]
-    if not len(good):
-        return float("nan")
-    return float(np.median(good["range"] / ((good["arrival_ns"] - good["emission_ns"]) * 1e-9)).round(6))
+def _spread(error: Any, name: str) -> dict[str, float]:
+    """Root mean square, median and greatest error."""
+    return {
+        f"{name}_error_rms_m": round(float(np.sqrt(np.mean(error**2))), 4),
+        f"{name}_error_median_m": round(float(np.median(np.abs(error))), 4),
+        f"{name}_error_max_m": round(float(np.abs(error).max()), 4),
+    }
 
 
 def text(table: dict[str, Any]) -> str:
@@ -140,5 +137,18 @@ def text(table: dict[str, Any]) -> str:
             parts = [f"{n} {r.replace('_', ' ')}" for r, n in v["lost"].items()]
             parts += [f"{v['not_sent']} not sent (recharging)"] if v["not_sent"] else []
             lines.append(f"{'':10}lost: {', '.join(parts)}")
+    for v in table["vehicles"]:
+        if "one_way_ranges" in v:
+            lines.append(
+                f"{v['name']:9} {v['one_way_ranges']} one-way ranges by its own clock, error rms "
+                f"{v['one_way_error_rms_m']:.3f} m, max {v['one_way_error_max_m']:.3f} m"
+            )
+    lines += ["", f"signals fill {100 * table['utilisation']:.1f} % of the time"]
+    if (p := table["packets"]) is not None:
+        lost = ", ".join(f"{n} {r.replace('_', ' ')}" for r, n in p["lost"].items()) or "none"
+        lines.append(
+            f"packets: {p['sent']} sent, {p['delivered']} of {p['deliveries_possible']} deliveries "
+            f"({100 * p['delivery_ratio']:.1f} %), {p['bits'] / table['duration_s']:.0f} bit/s; lost: {lost}"
+        )
     lines += ["", f"seed {table['seed']}, content hash {table['content_hash'][:16]}"]
     return "\n".join(lines)

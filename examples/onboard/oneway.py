@@ -1,0 +1,48 @@
+"""The on-board program of an AUV that only listens: beacons ping at known times, their clocks agree, its own drifts.
+
+Any number of vehicles can navigate so, for none of them sends. The filter estimates the clock with the position.
+
+    python oneway.py --config ../trials/one-way.xml --vehicle lauv
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import program
+from auv import Auv
+from navigator import Beacon, Navigator
+from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.config import Body, Loaded
+
+
+class Listener(Auv):
+    """An AUV that navigates by one-way travel times."""
+
+    def __init__(self, loaded: Loaded, body: Body) -> None:
+        super().__init__(loaded, body)
+        self.schedule: list[tuple[Beacon, float, float]] = []  # with period and offset
+        for b in loaded.config.fleet.bodies:
+            t = b.transducer or loaded.model(b.model).transducer
+            if t is not None and t.pinger is not None:
+                place = (b.position[0] + t.position[0], b.position[1] + t.position[1], b.position[2] + t.position[2])
+                self.schedule.append((Beacon(place, t.pinger.frequency, 0.0), t.pinger.period, t.pinger.offset))
+        c = loaded.config.acoustics.sound_speed
+        self.navigator = Navigator(body.position[0], body.position[1], c, clock=5e-3, drift=2e-5)
+
+    def _listen(self, step: Step) -> None:
+        self.navigator.innovation = math.nan
+        for heard in step.receptions:
+            time = heard.reception_ns * 1e-9
+            for beacon, period, offset in self.schedule:
+                if abs(beacon.frequency - heard.frequency) < 300.0:
+                    sent = offset + math.floor((time - offset) / period) * period
+                    self.navigator.one_way(sent, time, beacon)
+
+    def _ask(self, step: Step, broker: Broker) -> None:
+        """It never does."""
+
+
+if __name__ == "__main__":
+    sys.exit(program.run(__doc__, Listener))
