@@ -1,6 +1,7 @@
 # `make trial` and `make test` are all that a fresh machine with Python 3.11+ needs.
 PYTHON ?= python3
 VENV := .venv
+ORACLES := .venv-oracles
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml
@@ -19,13 +20,13 @@ help:
 trial: $(VENV)/.installed
 	@$(BIN)/wavesim trial config.xml
 
-test: $(VENV)/.tools
+test: $(VENV)/.tools $(VENV)/.oracles
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "not compiled" tests/physics
 
-setup: $(VENV)/.tools
+setup: $(VENV)/.tools $(VENV)/.oracles
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "WaVeSim needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
@@ -42,13 +43,19 @@ $(VENV)/.tools: $(VENV)/.installed requirements-dev.txt
 	@$(PIP) -r requirements-dev.txt
 	@touch $@
 
+$(VENV)/.oracles: requirements-oracles.txt | $(VENV)/.tools
+	@echo "installing arlpy, a judge of the tests, into $(ORACLES) (once)"
+	@$(PYTHON) -m venv $(ORACLES) && $(ORACLES)/bin/python -m pip install --quiet --disable-pip-version-check -r $< \
+		|| { echo "arlpy cannot be installed here; the test that asks it is skipped"; rm -rf $(ORACLES); }
+	@touch $@
+
 lint: $(VENV)/.tools
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 
 types: $(VENV)/.tools
 	@$(BIN)/mypy
-	@MYPYPATH=broker_sdk:examples/onboard $(BIN)/mypy -m auv -m usv
+	@MYPYPATH=broker_sdk:examples/onboard $(BIN)/mypy -m auv -m usv -m oneway -m homing -m talker
 
 imports: $(VENV)/.tools
 	@$(BIN)/lint-imports
@@ -64,6 +71,7 @@ examples: $(VENV)/.tools
 
 bench: $(VENV)/.tools
 	@$(BIN)/python benchmarks/kernel.py
+	@$(BIN)/python benchmarks/acoustics.py
 	@$(BIN)/python benchmarks/trial.py
 
 pictures: $(VENV)/.installed
@@ -71,4 +79,4 @@ pictures: $(VENV)/.installed
 	@cp runs/demo/tracks.png runs/demo/navigation.png docs/images/
 
 clean:
-	rm -rf $(VENV) runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLES) runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -189,12 +189,38 @@ def mailbox(
         box.run(broker)
 
 
+@click.group()
+def device() -> None:
+    """Virtual devices: a serial port or a socket that answers as the real instrument does."""
+
+
+@device.command()
+@click.argument("name")
+@click.option("--address", type=click.IntRange(1, 255), required=True, help="Its address, as in the configuration.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Server's address.")
+@click.option("--port", default=9750, show_default=True, help="Server's port.")
+@click.option("--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty.")
+@click.option("--link", default="", help="Make this symbolic link to the pty.")
+@click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
+def nanomodem(name: str, address: int, host: str, port: int, tcp: int | None, link: str, lockstep: float) -> None:
+    """The nano-modem of body NAME on a pseudo-terminal or a TCP port."""
+    import asyncio
+
+    from wavesim_sdk.devices import ports
+    from wavesim_sdk.devices.nanomodem import run
+
+    def make(receive: ports.Bytes) -> ports.Port:
+        return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
+
+    asyncio.run(run(name, (host, port), address, make, lockstep, lambda text: click.echo(text)))
+
+
 def commands() -> list[click.Command]:
     """The SDK's own commands."""
     from wavesim_sdk.commander import VERBS
 
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in VERBS.items() if verb != "status"]
-    return [*verbs, fault, push, status, check, mailbox]
+    return [*verbs, fault, push, status, check, mailbox, device]
 
 
 if __name__ == "__main__":

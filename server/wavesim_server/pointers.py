@@ -19,6 +19,10 @@ from numba.extending import intrinsic
 
 PLAIN: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
+#: for functions that take such views: inlined into their kernel, and without the wrappers for calls from outside,
+#: which would unbox every array
+_options: dict[str, Any] = dict.fromkeys(("forceinline", "no_cpython_wrapper", "no_cfunc_wrapper"), True)
+inner: Any = nb.njit(cache=True, error_model="numpy", **_options)
 
 
 def table(arrays: Any) -> Any:

@@ -16,8 +16,8 @@ from scipy.spatial.transform import Rotation, Slerp
 from tests.conftest import CLI
 from wavesim_sdk.config import load
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, SENSORS, STATE
-from wavesim_server.logbook.report import errors, exchanges
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENSORS, STATE, Outcome
+from wavesim_server.logbook.report import errors
 from wavesim_server.resources import wipe
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("trial"), pytest.mark.timeout(300)]
@@ -167,6 +167,43 @@ def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tic
     assert worst < 1.5e-3, f"worst error {worst * 1e3:.3f} mm"
     heading = np.unwrap(np.arctan2(tracks[0].rotations.as_matrix()[:, 1, 0], tracks[0].rotations.as_matrix()[:, 0, 0]))
     assert np.ptp(heading) > np.radians(80.0), "the run includes turns"
+
+
+def exchanges(log: Log) -> Any:
+    """Every completed query and reply: an array of records.
+
+    Columns: ``row`` of the asker, ``beacon`` row, ``query`` and ``reply`` signal numbers, ``asked_ns``, ``heard_ns`` (exact),
+    ``reported_ns`` (by the instrument), ``turn_ns`` (from the query's arrival to the reply), ``out`` and
+    ``back``: true lengths of the legs in m.
+    """
+    kind = np.dtype(
+        [(n, "i8") for n in ("row", "beacon", "query", "reply", "asked_ns", "heard_ns", "reported_ns", "turn_ns")]
+        + [("out", "f8"), ("back", "f8")]
+    )
+    receptions = log.get("/acoustics/reception", RECEPTION).records
+    heard = receptions[receptions["outcome"] == Outcome.HEARD]
+    outward = {(int(r["id"]), int(r["receiver"])): r for r in heard}
+    found = []
+    for r in heard:
+        first = outward.get((int(r["query"]), int(r["source"]))) if r["query"] else None
+        if first is None or r["receiver"] != first["source"]:
+            continue
+        turn = int(r["emission_ns"]) - int(first["arrival_ns"])
+        found.append(
+            (
+                r["receiver"],
+                r["source"],
+                r["query"],
+                r["id"],
+                first["emission_ns"],
+                r["arrival_ns"],
+                r["reported_ns"],
+                turn,
+                first["range"],
+                r["range"],
+            )
+        )
+    return np.array(found, kind)
 
 
 def _quiet_models(root: Path) -> str:

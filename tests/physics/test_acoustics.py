@@ -431,6 +431,7 @@ def test_aloha(config: Make, slotted: bool, load: float) -> None:
 # ------------------------------------------------------------------ clocks, instruments, packets
 
 
+@pytest.mark.compiled
 def test_clocks(config: Make) -> None:
     """All times are those of the node's own clock; what is planned is planned by it."""
     clock = '<clock offset="2 ms" drift="50 ppm"/>'
@@ -473,6 +474,7 @@ def test_a_pinger_keeps_its_own_time(config: Make, tick: str) -> None:
     assert sent["emission_ns"] * 1e-9 == pytest.approx((own + 0.1) / 0.999, abs=1e-9)
 
 
+@pytest.mark.compiled
 def test_the_instruments_errors_have_their_statistics(config: Make) -> None:
     poor = (
         PLAIN
@@ -494,6 +496,7 @@ def test_the_instruments_errors_have_their_statistics(config: Make) -> None:
     assert np.std(good["heard_frequency"] - 25e3) == pytest.approx(3.0, rel=0.05)
 
 
+@pytest.mark.compiled
 def test_packets(config: Make) -> None:
     """Duration from preamble and bits; payload, addresses; bit errors lose 1 - (1 - p)^n of the packets."""
     modems = [(PLAIN, MODEM.format(a=k).replace("/>", ' bit_error="0.001"/>')) for k in (7, 9)]

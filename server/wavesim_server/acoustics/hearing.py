@@ -11,9 +11,9 @@ from wavesim_server.acoustics import layout as a
 from wavesim_server.acoustics import paths, rays
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.draws import normal, uniform
+from wavesim_server.pointers import inner
 
-# inlined into one kernel: no wrappers, which would unbox every array of the medium
-_njit = nb.njit(cache=True, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_njit = inner
 _plain = nb.njit(cache=True, error_model="numpy")
 
 

@@ -23,9 +23,9 @@ from wavesim_server.acoustics import paths, rays
 from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, reach, sounding, where
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.acoustics.queues import candidate, place, pop, push, release
+from wavesim_server.pointers import inner
 
-# inlined into one kernel: no wrappers, which would unbox every array of the medium
-_njit = nb.njit(cache=True, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_njit = inner
 _entry = nb.njit(cache=True, error_model="numpy")
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 

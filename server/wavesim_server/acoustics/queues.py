@@ -6,8 +6,6 @@ Only what happens in the tick under way, and what is planned to the nanosecond, 
 
 from __future__ import annotations
 
-import numba as nb
-
 from wavesim_server.acoustics.layout import (
     A_STEP,
     C_FREE_W,
@@ -25,9 +23,9 @@ from wavesim_server.acoustics.layout import (
     WHEEL,
     Medium,
 )  # fmt: skip
+from wavesim_server.pointers import inner
 
-# inlined into one kernel: no wrappers, which would unbox every array of the medium
-_njit = nb.njit(cache=True, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_njit = inner
 
 
 @_njit

@@ -1,0 +1,155 @@
+"""A nano-modem (Newcastle University, third generation) as its host sees it: commands and answers in ASCII.
+
+    $?            #A003V01024        status: address, and the supply voltage in 5/1024 V
+    $A003         #A003              set the address (here: only the one that the configuration gives)
+    $P005         $P005  then  #R005T00533 or #TO      ping a modem: one-way time in units of 31.25 us
+    $B05hello     $B05               broadcast; others receive  #B00305hello
+    $U00505hello  $U00505            to one modem; it receives  #U05hello
+    anything else E
+
+Ranges come from the medium, to the microsecond; the modem then rounds to its own unit.  Time is the simulation's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from wavesim_sdk.broker import AsyncBroker
+from wavesim_sdk.devices.ports import Port
+from wavesim_sdk.tables import SignalKind
+from wavesim_sdk.wire.client import Reception, RequestRefused
+
+UNIT_S = 31.25e-6
+TIMEOUT_S = 4.0
+MAX_DATA = 64
+_FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5}  #: digits after the letter
+
+
+class Refuse(Exception):
+    """The command is not one of the modem's."""
+
+
+@dataclass
+class Parser:
+    """Bytes of the host to whole commands; what is between them is passed over."""
+
+    buffer: bytearray = field(default_factory=bytearray)
+
+    def feed(self, data: bytes) -> list[bytes | None]:
+        """Commands without their dollar; None for a wrong one."""
+        self.buffer += data
+        found: list[bytes | None] = []
+        while True:
+            start = self.buffer.find(b"$")
+            del self.buffer[: start if start >= 0 else len(self.buffer)]
+            if len(self.buffer) < 2:
+                return found
+            try:
+                length = self._length()
+            except Refuse:
+                found.append(None)
+                del self.buffer[:1]
+                continue
+            if length is None or len(self.buffer) < length:
+                return found
+            found.append(bytes(self.buffer[1:length]))
+            del self.buffer[:length]
+
+    def _length(self) -> int | None:
+        """Bytes of the command that the buffer begins with; None if too little is there to know."""
+        digits = _FIXED.get(self.buffer[1])
+        if digits is None:
+            raise Refuse
+        head = bytes(self.buffer[2 : 2 + digits])
+        if head and not head.isdigit():
+            raise Refuse
+        if len(head) < digits:
+            return None
+        if self.buffer[1] not in b"BU":
+            return 2 + digits
+        data = int(head[-2:])
+        if not 1 <= data <= MAX_DATA:
+            raise Refuse
+        return 2 + digits + data
+
+
+class NanoModem:
+    """One modem: host commands in, acoustic requests out, and back."""
+
+    def __init__(self, broker: AsyncBroker, address: int, sound_speed: float, send: Callable[[bytes], None]) -> None:
+        self.broker, self.address, self.sound_speed, self.send = broker, address, sound_speed, send
+        self.parser = Parser()
+        self.time = 0.0
+        self._asked: tuple[int, float, int] | None = None  # address, deadline, request
+        broker.on_reception(self._heard)
+
+    def receive(self, data: bytes) -> None:
+        """Bytes of the host."""
+        for command in self.parser.feed(data):
+            if command is None:
+                self.send(b"E\r\n")
+            else:
+                self._obey(command)
+
+    def _obey(self, command: bytes) -> None:
+        letter, rest = command[:1], command[1:]
+        if letter == b"?":
+            self.send(b"#A%03dV01024\r\n" % self.address)
+        elif letter == b"A":
+            self.send(b"#A%03d\r\n" % self.address if int(rest) == self.address else b"E\r\n")
+        elif letter == b"P":
+            self.send(b"$P%s\r\n" % rest)
+            request = self.broker.range_to(int(rest))
+            self._asked = (int(rest), self.time + TIMEOUT_S, request)
+        elif letter == b"B":
+            self.send(b"$B%s\r\n" % rest[:2])
+            self.broker.send(rest[2:])
+        else:
+            self.send(b"$U%s\r\n" % rest[:5])
+            self.broker.send(rest[5:], to=int(rest[:3]))
+
+    def _heard(self, r: Reception) -> None:
+        if r.kind == SignalKind.RANGE_REPLY and r.to_address == self.address and r.range is not None:
+            if self._asked is not None and self._asked[0] == r.from_address:
+                units = round(r.range / self.sound_speed / UNIT_S)
+                self.send(b"#R%03dT%05d\r\n" % (r.from_address, units))
+                self._asked = None
+        elif r.kind == SignalKind.DATA and r.payload is not None:
+            if r.to_address == 0:
+                self.send(b"#B%03d%02d%s\r\n" % (r.from_address, len(r.payload), r.payload))
+            elif r.to_address == self.address:
+                self.send(b"#U%02d%s\r\n" % (len(r.payload), r.payload))
+
+    def tick(self, time: float, refused: list[RequestRefused]) -> None:
+        """The simulation has come to ``time`` (s)."""
+        self.time = time
+        if self._asked is not None:
+            mine = any(r.request == self._asked[2] for r in refused)
+            if mine or time >= self._asked[1]:
+                self.send(b"#TO\r\n")
+                self._asked = None
+
+
+async def run(
+    name: str,
+    server: tuple[str, int],
+    address: int,
+    ports: Callable[[Callable[[bytes], None]], Port],
+    lockstep: float = 0.0,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Join as ``name`` and serve the modem at a port until the run has ended."""
+    modem: NanoModem | None = None
+    port = ports(lambda data: modem.receive(data) if modem is not None else None)
+    await port.open()
+    try:
+        async with AsyncBroker(name, server, lockstep=lockstep) as broker:
+            modem = NanoModem(broker, address, broker.welcome.sound_speed, port.send)
+            say(f"nano-modem {address:03d} of '{name}' at {port.path}")
+            async for step in broker.steps():
+                modem.tick(step.time, step.refused)
+                await asyncio.sleep(0)
+    finally:
+        await port.close()

@@ -1,0 +1,73 @@
+"""The acoustic trials, shortened: each must show what it was made for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import wavesim
+from wavesim_server.resources import wipe
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("trials"), pytest.mark.timeout(200)]
+
+
+def trial(root: Path, out: Path, which: str, seconds: int) -> dict[str, Any]:
+    name = f"{which}{os.getpid()}"
+    done = wavesim(
+        "trial", root / f"examples/trials/{which}.xml", "--out", out, "--name", name, "--port", "0", "--quiet",
+        "--duration", str(seconds), "--no-plots", timeout=180,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert wipe(name) == []
+    table: dict[str, Any] = json.loads((out / name / "table.json").read_text())
+    return table
+
+
+def test_homing_by_usbl(root: Path, tmp_path: Path) -> None:
+    lauv, _dock = trial(root, tmp_path, "usbl-dock", 340)["vehicles"]
+    assert lauv["ranges"] == 170 and lauv["range_error_rms_m"] < 0.1
+    assert lauv["navigation_rms_m"] < 5.0, "the first guess was 50 m off"
+    assert lauv["distance_m"] == pytest.approx(370.0, abs=25.0), "it stopped at the dock"
+
+
+def test_one_way_ranging_with_drifting_clocks(root: Path, tmp_path: Path) -> None:
+    for v in trial(root, tmp_path, "one-way", 200)["vehicles"][:3]:
+        assert v["sent"] == 0 and v["one_way_ranges"] > 190
+        assert v["one_way_error_rms_m"] > 1.0, "the clock is off by a millisecond and more"
+        assert v["navigation_max_m"] < 1.5, "but the filter knows it"
+
+
+def test_a_network_with_time_slots(root: Path, tmp_path: Path) -> None:
+    table = trial(root, tmp_path, "tdma", 60)
+    packets = table["packets"]
+    assert packets["sent"] >= 60 and packets["deliveries_possible"] >= 540
+    assert 0.93 < packets["delivery_ratio"] < 0.99
+    assert set(packets["lost"]) <= {"dropped", "corrupt"}, "no two packets met"
+    assert table["utilisation"] == pytest.approx(0.16, abs=0.02)
+
+
+def test_shallow_water(root: Path, tmp_path: Path) -> None:
+    lauv, *beacons = trial(root, tmp_path, "shallow", 150)["vehicles"]
+    assert lauv["lost"]["echo"] > 300
+    assert lauv["navigation_max_m"] < 8.0
+    assert lauv["range_error_max_m"] > 1.0, "the assumed sound speed is not the sea's"
+    assert sum(b["lost"].get("blocked", 0) for b in beacons) > 0, "the quay hides a beacon"
+
+
+def test_the_study_of_the_tick(root: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "study.png"
+    done = subprocess.run(
+        [sys.executable, root / "examples/studies/lbl_against_tick.py", "--ticks", "4", "100", "--fixes", "20", "--out", picture],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    exact = [float(r[2]) for r in rows]
+    assert max(exact) < 2.0 and exact[0] == pytest.approx(exact[1], abs=0.01), "millimetres, at any tick"
+    assert float(rows[0][4]) > 0.5 and float(rows[1][4]) > 10.0
+    assert picture.stat().st_size > 20_000
