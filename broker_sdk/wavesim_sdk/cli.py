@@ -114,6 +114,20 @@ def fault(vehicle: str, actuator: int, fault: str, amount: float, server: str) -
     _send(server, "fault", vehicle=vehicle, actuator=actuator, fault=fault, amount=amount)
 
 
+@click.command()
+@click.argument("vehicle")
+@click.argument("sensor")
+@click.argument("fault", type=click.Choice(["lost", "frozen", "bias", "spikes", "noisy", "none"]))
+@click.argument("amount", type=float, default=0.0)
+@server_option
+def sensor(vehicle: str, sensor: str, fault: str, amount: float, server: str) -> None:
+    """Make a SENSOR of VEHICLE fail; `none` repairs it.
+
+    AMOUNT is the bias, the chance of a spike (0 to 1), or the factor of the noise.
+    """
+    _send(server, "sensor", vehicle=vehicle, sensor=sensor, fault=fault, amount=amount)
+
+
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("vehicle")
 @click.argument("force", nargs=3, type=float)
@@ -220,7 +234,7 @@ def commands() -> list[click.Command]:
     from wavesim_sdk.commander import VERBS
 
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in VERBS.items() if verb != "status"]
-    return [*verbs, fault, push, status, check, mailbox, device]
+    return [*verbs, fault, sensor, push, status, check, mailbox, device]
 
 
 if __name__ == "__main__":

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENSORS, SENT, STATE, Table
+from wavesim_sdk.sensors import known
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, Table
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 METADATA = "wavesim"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {t.message: t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *SENSORS.values())}
+TABLES: dict[str, Table] = {t.message: t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *known().values())}
 
 
 @dataclass

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -58,6 +57,17 @@ class Outcome(IntEnum):
     ECHO = 11  #: a later path of a signal that had been detected: not reported
     DROPPED = 12  #: the instrument lost it by chance (drop_out)
     CORRUPT = 13  #: bit errors in the packet
+
+
+class SensorFault(IntEnum):
+    """What can be wrong with a sensor."""
+
+    NONE = 0
+    LOST = 1  #: no valid values
+    FROZEN = 2  #: the last value again and again, as if it were new
+    BIAS = 3  #: an amount added to every value
+    SPIKES = 4  #: with the chance of the amount, a value far off
+    NOISY = 5  #: noise multiplied by the amount
 
 
 class SignalKind(IntEnum):
@@ -250,55 +260,20 @@ ACTUATION = Table(
 )
 
 
-def sensor_table(name: str, doc: str, fields: Sequence[Field]) -> Table:
-    """A sensor's table: its values, each row with tick, time, validity and sequence number."""
-    head = (
-        TICK,
-        TIME,
-        _i("valid", "", "1 if the values may be used."),
-        _i("sequence", "", "Grows with each new value; 0 = never written."),
-    )
-    return Table(name, doc, f"emulator {name}", head + tuple(fields))
+MAX_SENSORS = 32  #: sensors of a run
 
-
-SENSORS: dict[str, Table] = {
-    t.name: t
-    for t in (
-        sensor_table(
-            "ctd",
-            "Conductivity, temperature, depth sensor.",
-            (
-                _f("pressure", "dbar", "Absolute pressure P0 + P1 z + P2 z^2."),
-                _f("temperature", "C", "Temperature (IPTS-68)."),
-                _f("conductivity", "S/m", "Conductivity."),
-                _f("salinity", "", "Practical salinity PSS-78 of the three."),
-            ),
-        ),
-        sensor_table(
-            "echosounder",
-            "Distance to the bottom, straight down.",
-            (_f("range", "m", "Distance from the vehicle to the sea bed."),),
-        ),
-        sensor_table(
-            "ahrs",
-            "Attitude and heading reference.",
-            (
-                _f("roll", "rad", "Roll."),
-                _f("pitch", "rad", "Pitch."),
-                _f("heading", "rad", "Heading from true north, 0..2 pi."),
-                _f("rates", "rad/s", "Angular velocity, frame B.", 3),
-            ),
-        ),
-        sensor_table(
-            "speedlog",
-            "Speed through the water.",
-            (_f("v_FB_B", "m/s", "Velocity through the water, frame B.", 3),),
-        ),
-    )
-}
+SENSOR_FAULTS = Table(
+    "sensor_faults",
+    "Faults of sensors, commanded at run time; column k is the k-th sensor of the configuration.",
+    "engine",
+    (
+        _i("kind", "", "0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy.", MAX_SENSORS),
+        _f("amount", "", "Size of a bias (units of the values), chance of a spike, factor of the noise.", MAX_SENSORS),
+    ),
+)
 
 SIMULATION_TABLES = (CLOCK, WORLD, CLIENTS, SIGNALS)
-VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION)
+VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, SENSOR_FAULTS)
 
 # ------------------------------------------------------------------ records (log, mailbox)
 
@@ -425,6 +400,8 @@ RECORDS = (SENT, RECEPTION, ESTIMATE, MAILBOX_STATE, MAILBOX_RECEPTION)
 
 def layout_hash() -> str:
     """Hash over all built-in tables; part of every segment's header."""
+    from wavesim_sdk.sensors import SENSORS
+
     text = repr((LAYOUT_VERSION, SIMULATION_TABLES, VEHICLE_TABLES, tuple(SENSORS.values())))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -455,6 +432,8 @@ def c_struct(table: Table) -> str:
 
 def markdown() -> str:
     """The tables part of docs/SHARED_MEMORY.md."""
+    from wavesim_sdk.sensors import SENSORS
+
     lines: list[str] = []
     for title, group in (
         ("Area *simulation*", SIMULATION_TABLES),

@@ -23,7 +23,7 @@ from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, alive, segme
 from wavesim_sdk.attach import semaphore
 from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.config import load
-from wavesim_sdk.tables import RunState
+from wavesim_sdk.tables import SENSOR_FAULTS, RunState, SensorFault
 from wavesim_sdk.wire.messages import Request
 from wavesim_server.messages import Command, Event
 from wavesim_server.resources import ring_names
@@ -58,6 +58,7 @@ class Engine:
         self._waiting = False  # for RELEASE
         self._started = False
         self._shutdown = False
+        self._faults = np.zeros(simulation.capacity, SENSOR_FAULTS.dtype)
         self._sequences: dict[str, Any] = {s: np.zeros(simulation.capacity, np.int64) for s in self.sensors}
         self._late = self._sensors_late = self._lateness = self._lateness_max = self._slipped = 0
         self._deadline = 0.0
@@ -223,6 +224,8 @@ class Engine:
             self._roster(row, present=False)
             self.sim.leave(row)
         self.lockstep.pop(row, None)
+        self._faults[row] = 0
+        self.areas["vehicles"]["sensor_faults"].publish(self._faults, self.sim.tick)
         self._publish_identity()
         self._publish()
 
@@ -301,6 +304,8 @@ class Engine:
         try:
             if verb == "fault":
                 self.sim.fail(row, *arguments)
+            elif verb == "sensor":
+                self._sensor_fault(row, *arguments)
             elif verb == "push":
                 self.sim.push(row, *arguments)
             else:
@@ -309,6 +314,18 @@ class Engine:
             self._emit(Event.REPLY, [number, False, f"{verb} '{name}': {error}", {}])
             return
         self._emit(Event.REPLY, [number, True, f"{verb} '{name}' from {self.sim.time_ns * 1e-9:.3f} s on", {}])
+
+    def _sensor_fault(self, row: int, sensor: str, fault: str, amount: float) -> None:
+        if sensor not in self.sensors:
+            raise ValueError(f"this run has no sensor '{sensor}'; it has {', '.join(self.sensors) or 'none'}")
+        kinds = {f.name.lower(): f for f in SensorFault}
+        if fault not in kinds:
+            raise ValueError(f"there is no fault '{fault}'; faults are {', '.join(kinds)}")
+        if fault == "spikes" and not 0.0 <= amount <= 1.0:
+            raise ValueError(f"the chance of a spike is 0 to 1, not {amount:g}")
+        k = self.sensors.index(sensor)
+        self._faults["kind"][row, k], self._faults["amount"][row, k] = kinds[fault], amount
+        self.areas["vehicles"]["sensor_faults"].publish(self._faults, self.sim.tick)
 
     def _set_state(self, state: RunState) -> None:
         if state is self.state:

@@ -14,7 +14,7 @@ import posix_ipc
 from wavesim_sdk.area import segment_name
 from wavesim_sdk.commander import queue_name
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.tables import SENSORS
+from wavesim_sdk.sensors import known
 
 
 class AlreadyRunning(WaveSimError):
@@ -73,7 +73,7 @@ def wipe(server: str) -> list[str]:
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
-    semaphores = [f"/wavesim.{server}.{s}.{w}" for s in SENSORS for w in ("due", "done")]
+    semaphores = [f"/wavesim.{server}.{s}.{w}" for s in known() for w in ("due", "done")]
     for name in (*semaphores, f"/wavesim.{server}.claim"):
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_semaphore(name)

@@ -21,7 +21,8 @@ from wavesim_sdk.attach import semaphore
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, WaveSimError
-from wavesim_sdk.tables import CLIENTS, CLOCK, SENSORS, SIGNALS, VEHICLE_TABLES, WORLD
+from wavesim_sdk.sensors import table_of
+from wavesim_sdk.tables import CLIENTS, CLOCK, SIGNALS, VEHICLE_TABLES, WORLD
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES
 from wavesim_server.resources import NameLock, ring_names, wipe
@@ -59,7 +60,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
     wipe(name)
     try:
         n, group = config.shared.vehicles, config.shared.group
-        sensors = [SENSORS[s] for s in config.emulators.names]
+        sensors = [table_of(s) for s in config.emulators.names]
         try:
             Area.create(
                 segment_name(name, "simulation"),

@@ -15,7 +15,8 @@ from scipy.interpolate import LinearNDInterpolator, RegularGridInterpolator
 from tests.e2e.test_trial import run_trial
 from wavesim_sdk.log import Log
 from wavesim_sdk.ocean import bed, seawater, water
-from wavesim_sdk.tables import SENSORS, STATE
+from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.report import errors
 
 pytestmark = [pytest.mark.data, pytest.mark.timeout(300)]

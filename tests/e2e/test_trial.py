@@ -16,7 +16,8 @@ from scipy.spatial.transform import Rotation, Slerp
 from tests.conftest import CLI
 from wavesim_sdk.config import load
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENSORS, STATE, Outcome
+from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, STATE, Outcome
 from wavesim_server.logbook.report import errors
 from wavesim_server.resources import wipe
 

@@ -242,8 +242,9 @@ def test_a_moving_receiver_in_a_profile(config: Make, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(("va", "vb", "frequency"), [(0.0, -2.0, 24032.0), (2.0, 0.0, 24032.0427)])
-def test_doppler(config: Make, va: float, vb: float, frequency: float) -> None:
-    sim = sea(config, "20 ms", PLAIN)
+@pytest.mark.parametrize("tick", TICKS)
+def test_doppler(config: Make, tick: str, va: float, vb: float, frequency: float) -> None:
+    sim = sea(config, tick, PLAIN)
     a, b = node(sim, "a", 0, 0.0, va), node(sim, "b", 0, 1000.0, vb)
     sim.ping(a, 24e3)
     _, receptions = run(sim, 1.0)
@@ -252,9 +253,10 @@ def test_doppler(config: Make, va: float, vb: float, frequency: float) -> None:
     assert got["heard_frequency"] == 24e3 + got["doppler"]
 
 
-def test_two_way_doppler(config: Make) -> None:
+@pytest.mark.parametrize("tick", TICKS)
+def test_two_way_doppler(config: Make, tick: str) -> None:
     """The reply leaves on the frequency that was heard, to the hertz of the reply's own: closing 2 m/s twice."""
-    sim = sea(config, "20 ms", PLAIN)
+    sim = sea(config, tick, PLAIN)
     a, b = node(sim, "a", 0, 0.0, 2.0), node(sim, "b", 0, 1000.0)
     sim.ping(a, 24e3)
     _, receptions = run(sim, 1.0)

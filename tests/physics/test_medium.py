@@ -51,7 +51,7 @@ def test_two_way_with_a_moving_asker(config: Callable[..., Loaded], tick: str) -
     assert reply["query"][0] == sent["id"][0] and reply["query_source"][0] == a
 
 
-@pytest.mark.parametrize("tick", ["4 ms", "100 ms"])
+@pytest.mark.parametrize("tick", ["1 ms", "4 ms", "100 ms"])
 def test_the_greatest_range_of_a_two_second_cycle(config: Callable[..., Loaded], tick: str) -> None:
     for x, answered in ((1488.74, True), (1488.76, False)):
         sim = sea(config, tick, PLAIN, ANSWERS.format(tat=15))
@@ -101,16 +101,17 @@ def test_a_silent_vehicle_changes_nobody_elses_log(config: Callable[..., Loaded]
     assert {t != u for t, u in logs[0]} == {True}, "noise is there"
 
 
-def test_levels(config: Callable[..., Loaded]) -> None:
+@pytest.mark.parametrize("tick", ["1 ms", "4 ms", "100 ms"])
+def test_levels(config: Callable[..., Loaded], tick: str) -> None:
     for distance, loss in ((100, 40.5), (1000, 65.0), (5000, 98.979400)):
         assert hearing.loss(distance, 20.0, 0.005) == pytest.approx(loss, abs=1e-6)
-        sim = sea(config, "100 ms", PLAIN)
+        sim = sea(config, tick, PLAIN)
         node(sim, "a", 0, 0.0)
         b = node(sim, "b", 0, distance)
         sim.ping(0, 25e3, 190.0)
         _, receptions = run(sim, 3.5)
         assert heard(receptions, b)["level"][0] == pytest.approx(190.0 - loss, abs=1e-6)
-    sim = sea(config, "100 ms", PLAIN, extra='absorption_model="thorp"')
+    sim = sea(config, tick, PLAIN, extra='absorption_model="thorp"')
     node(sim, "a", 0, 0.0)
     b = node(sim, "b", 0, 1000.0)
     sim.ping(0, 25e3, 190.0)

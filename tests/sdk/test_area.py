@@ -15,6 +15,7 @@ from wavesim_sdk import tables
 from wavesim_sdk.area import BEGUN, Area, alive, process_start
 from wavesim_sdk.attach import claim_lock
 from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.sensors import SENSORS
 
 NAME = f"/wavesim.area-test-{os.getpid()}"
 
@@ -112,7 +113,7 @@ def test_a_process_killed_inside_the_semaphore_stops_nobody() -> None:
 
 
 def test_tables_are_free_of_padding() -> None:
-    for t in (*tables.SIMULATION_TABLES, *tables.VEHICLE_TABLES, *tables.SENSORS.values(), *tables.RECORDS):
+    for t in (*tables.SIMULATION_TABLES, *tables.VEHICLE_TABLES, *SENSORS.values(), *tables.RECORDS):
         assert t.dtype.itemsize == sum(t.dtype[f.name].itemsize for f in t.fields)
         assert t.dtype.itemsize % 8 == 0
         assert np.dtype(t.dtype).isalignedstruct or all(o % 8 == 0 for _, o in t.dtype.fields.values())

@@ -16,7 +16,8 @@ from mcap_ros2.decoder import DecoderFactory
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import read
-from wavesim_sdk.tables import ACTUATION, RECEPTION, SENSORS, SENT, STATE
+from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE
 from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.writer import LogWriter
 

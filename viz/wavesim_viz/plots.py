@@ -17,7 +17,8 @@ from matplotlib.ticker import MaxNLocator
 
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, SENSORS, STATE
+from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
 
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#6a4c93", "#30638e", "#8c564b")
 INK, FAINT = "#22313f", "#8395a7"

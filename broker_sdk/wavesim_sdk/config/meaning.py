@@ -14,7 +14,10 @@ from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.plausible import at, check_model
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.sensors import numbers, table_of
+from wavesim_sdk.tables import MAX_SENSORS
 
+STATE_NUMBERS = 70  #: sensor values that fit beside motion and actuation into a datagram of 1200 bytes
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -39,6 +42,7 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
         if model.transducer is not None:
             _transducer(model.transducer, model.place)
     _fleet(config, models)
+    _sensors(config, path)
     _files(config, path)
 
 
@@ -108,6 +112,24 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
                     body.place,
                     f"program period {body.program.period:g} s is no multiple of the time step {config.time.step:g} s",
                 )
+
+
+def _sensors(config: Config, path: Path) -> None:
+    names = config.emulators.names
+    if len(names) > MAX_SENSORS:
+        raise ConfigError(f"{len(names)} sensors; a run has at most {MAX_SENSORS}", str(path))
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"the sensor '{name}' stands twice under <emulators>", str(path))
+    sizes = {n: numbers(table_of(n)) for n in names if (e := config.emulators.get(n)) is not None and e.send}
+    total = sum(sizes.values())
+    if total > STATE_NUMBERS:
+        largest = max(sizes, key=lambda n: sizes[n])
+        raise ConfigError(
+            f"the sensors of a body have {total} numbers; a state message to a broker holds {STATE_NUMBERS}. "
+            f"Write send=\"no\" on some, such as '{largest}' with {sizes[largest]}",
+            str(path),
+        )
 
 
 def _files(config: Config, path: Path) -> None:

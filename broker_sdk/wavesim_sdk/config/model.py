@@ -5,10 +5,11 @@ Units in the file are the user's choice; the values in these objects are SI and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from wavesim_sdk.config.acoustics import Acoustics, Transducer
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
+from wavesim_sdk.config.sensors import Emulators
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.config.world import World
 
@@ -139,36 +140,6 @@ class Log:
     faded: bool = flag(
         "Whether each node beyond a signal's reach gets a record as well; no: only their number is logged.", True
     )
-
-
-@dataclass(frozen=True)
-class Emulator:
-    """An emulator process that `wavesim trial` starts."""
-
-    rate: float = key("How often it computes its values.", "frequency", 10.0, low=0.01, high=1000.0)
-    noise: float = key("Standard deviation of white noise, as a multiple of the sensor's own.", default=1.0, low=0.0)
-
-
-@dataclass(frozen=True)
-class Echosounder(Emulator):
-    """Distance to the bottom under the vehicle."""
-
-    maximum: float = key("Beyond this range the value is invalid.", "length", 200.0, low=0.1)
-
-
-@dataclass(frozen=True)
-class Emulators:
-    """Which sensors exist in this run; each is written by one emulator process."""
-
-    ctd: Emulator | None = child(Emulator, "Pressure, temperature, conductivity, salinity.")
-    echosounder: Echosounder | None = child(Echosounder, "Distance to the bottom.")
-    ahrs: Emulator | None = child(Emulator, "Roll, pitch, heading and angular rates.")
-    speedlog: Emulator | None = child(Emulator, "Speed through water.")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The sensors of this run."""
-        return tuple(f.name for f in fields(self) if getattr(self, f.name) is not None)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ The paper's analytic form, or soundings joined by Delaunay triangles (needs SciP
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,20 @@ class Triangles:
         weights = np.concatenate([b, 1.0 - b.sum(axis=-1, keepdims=True)], axis=-1)
         depth = np.sum(weights * self.points[self.simplices[at], 2], axis=-1)
         return np.where(at >= 0, depth, np.nan)
+
+
+def steepest(loaded: Loaded) -> float:
+    """A bound on the slope of the bed anywhere, in metres of depth per metre."""
+    t = triangles(loaded)
+    if t is not None:
+        a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
+        normal = np.cross(b - a, c - a)
+        return min(float((np.hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max()), 10.0)
+    bed = loaded.config.world.bed
+    bump = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
+    return math.hypot(bed.slope_north, bed.slope_east) + sum(
+        abs(b.height) * max(b.alpha, b.beta) * bump for b in bed.bump
+    )
 
 
 def sea_bed(loaded: Loaded) -> Callable[[Array, Array], Array]:

@@ -9,7 +9,7 @@ import numba as nb
 import numpy as np
 
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.ocean.bed import triangles
+from wavesim_sdk.ocean.bed import steepest, triangles
 from wavesim_sdk.ocean.water import Water
 
 _njit = nb.njit(cache=True, error_model="numpy")
@@ -47,12 +47,9 @@ class Flow(NamedTuple):
 
 def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
     """The bed of a configuration for the kernels."""
-    t = triangles(loaded)
+    t, slope = triangles(loaded), steepest(loaded)
     if t is not None:
-        a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
-        normal = np.cross(b - a, c - a)
-        slope = float((np.hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max())
-        return Bed(np.zeros(3), np.zeros((0, 5)), min(slope, 10.0), True), Net(
+        return Bed(np.zeros(3), np.zeros((0, 5)), slope, True), Net(
             *(
                 np.array(a, d, order="C")
                 for a, d in ((t.points, float), (t.simplices, np.int64), (t.neighbors, np.int64))
@@ -60,10 +57,6 @@ def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
         )
     bed = loaded.config.world.bed
     bumps = np.array([[b.height, b.north, b.east, b.alpha, b.beta] for b in bed.bump]).reshape(-1, 5)
-    steep = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
-    slope = math.hypot(bed.slope_north, bed.slope_east) + sum(
-        abs(b.height) * max(b.alpha, b.beta) * steep for b in bed.bump
-    )
     empty = np.zeros((0, 3), np.int64)
     return Bed(np.array([bed.depth, bed.slope_north, bed.slope_east]), bumps, slope, False), Net(
         np.zeros((0, 3)), empty, empty

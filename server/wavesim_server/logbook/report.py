@@ -85,8 +85,12 @@ def make(path: Path) -> dict[str, Any]:
             }
         single = mine[(mine["outcome"] == 0) & (mine["query"] == 0) & (mine["kind"] == SignalKind.PULSE)]
         single = single[np.isfinite(single["one_way"])]
-        if len(single):
-            entry |= {"one_way_ranges": len(single), **_spread(single["one_way"] - single["distance"], "one_way")}
+        if len(single) and body["type"] != "buoy":
+            entry |= {
+                "one_way_ranges": len(single),
+                "one_way_per_minute": round(len(single) / minutes, 2),
+                **_spread(single["one_way"] - single["distance"], "one_way"),
+            }
         _, nav, dead = errors(log, name)
         if len(nav):
             entry |= {
@@ -117,7 +121,7 @@ def _spread(error: Any, name: str) -> dict[str, float]:
 
 def text(table: dict[str, Any]) -> str:
     """The table for people."""
-    head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
+    head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'a min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
     lines = [
         f"{table['duration_s']:.0f} s simulated"
         + (f" in {table['wall_s']:.1f} s ({table['realtime_factor']:.0f} x real time)" if "wall_s" in table else ""),
@@ -127,9 +131,10 @@ def text(table: dict[str, Any]) -> str:
     for v in table["vehicles"]:
         line = f"{v['name']:9} {v['distance_m']:7.0f} m {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
         if "ranges" in v:
-            line += f"{v['ranges']:6} {v['range_error_rms_m']:7.3f} m {v['range_error_max_m']:6.3f} m   "
+            line += f"{v['ranges']:6} {v['ranges_per_minute']:5.1f} "
+            line += f"{v['range_error_rms_m']:7.3f} m {v['range_error_max_m']:6.3f} m   "
         else:
-            line += " " * 36
+            line += " " * 42
         if "navigation_rms_m" in v:
             line += f"{v['navigation_rms_m']:5.2f} m {v['navigation_max_m']:6.2f} m {v['dead_reckoning_end_m']:8.1f} m"
         lines.append(line.rstrip())
@@ -140,7 +145,7 @@ def text(table: dict[str, Any]) -> str:
     for v in table["vehicles"]:
         if "one_way_ranges" in v:
             lines.append(
-                f"{v['name']:9} {v['one_way_ranges']} one-way ranges by its own clock, error rms "
+                f"{v['name']:9} {v['one_way_ranges']} one-way ranges by its own clock, {v['one_way_per_minute']:.1f} a minute, error rms "
                 f"{v['one_way_error_rms_m']:.3f} m, max {v['one_way_error_max_m']:.3f} m"
             )
     lines += ["", f"signals fill {100 * table['utilisation']:.1f} % of the time"]

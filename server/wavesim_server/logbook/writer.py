@@ -16,7 +16,8 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, METADATA
 from wavesim_sdk.ocean.bed import sea_bed
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENSORS, SENT, STATE, Table, ros2msg
+from wavesim_sdk.sensors import table_of
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, Table, ros2msg
 
 _JSON_SCHEMA = json.dumps({"type": "object"}).encode()
 
@@ -130,7 +131,7 @@ class LogWriter:
             self.record(f"/state/{name}", STATE, time_ns, state[k * ns : (k + 1) * ns])
             self.record(f"/actuation/{name}", ACTUATION, time_ns, actuation[k * na : (k + 1) * na])
         for sensor, (sensor_rows, values) in sensors.items():
-            table = SENSORS[sensor]
+            table = table_of(sensor)
             size = table.dtype.itemsize
             for k, row in enumerate(np.frombuffer(sensor_rows, np.int64)):
                 name = self.names.get(int(row), f"row{row}")

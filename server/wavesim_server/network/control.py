@@ -52,6 +52,11 @@ def _body_verb(verb: str, command: dict[str, Any]) -> tuple[str, Any, str]:
         if not isinstance(actuator, int) or not isinstance(fault, str) or not _numbers([amount], 1):
             return verb, None, "'fault' needs actuator=NUMBER, fault=KIND and, for frozen and reduced, amount=NUMBER"
         return verb, [name, actuator, fault, float(amount)], ""
+    if verb == "sensor":
+        sensor, fault, amount = command.get("sensor"), command.get("fault"), command.get("amount", 0.0)
+        if not isinstance(sensor, str) or not isinstance(fault, str) or not _numbers([amount], 1):
+            return verb, None, "'sensor' needs sensor=NAME, fault=KIND and, for bias, spikes and noisy, amount=NUMBER"
+        return verb, [name, sensor, fault, float(amount)], ""
     if verb == "push":
         force, torque = command.get("force"), command.get("torque", [0.0, 0.0, 0.0])
         if not _numbers(force, 3) or not _numbers(torque, 3):

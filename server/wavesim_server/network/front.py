@@ -38,6 +38,7 @@ from wavesim_server.ring import Ring
 HOUSEKEEPING_S = 0.02
 CLIENTS_PERIOD_S = 0.1
 BURST_S = 10.0
+STALE_PERIODS = 5.0
 FORGET_NS = 600_000_000_000
 
 
@@ -73,7 +74,12 @@ class Front:
         self.step: Step | None = None
         self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
         self.queue = CommanderQueue(name)
-        self.sensors = self.config.emulators.names
+        declared = {
+            n: e for n in self.config.emulators.names if (e := self.config.emulators.get(n)) is not None and e.send
+        }
+        self.sensors = tuple(declared)
+        # a value that is older is stale: its emulator is dead, frozen or too slow
+        self.fresh_ns = {n: round((STALE_PERIODS / e.rate + e.latency) * 1e9) for n, e in declared.items()}
         self.step_ns = round(self.config.time.step * 1e9)
         self.pending: dict[int, dict[str, Any]] = {}  # commands to the commander that the engine works on
         self._numbers = 0
@@ -324,9 +330,10 @@ class Front:
         row = session.admission.id
         motion = state[row : row + 1].view(np.float64).tolist() if session.admission.truth else None
         values: dict[str, list[float]] = {}
+        now = tick * self.step_ns
         for name, table in sensors.items():
             record = table[row]
-            if record["valid"]:
+            if record["valid"] and now - int(record["time_ns"]) <= self.fresh_ns[name]:
                 numbers = table[row : row + 1].view(np.float64)[4:].tolist()
                 values[name] = [int(record["time_ns"]), *numbers]
         run_state = int(self._clock()["state"])

@@ -1,0 +1,188 @@
+"""The declaration of the sensors of a run: one emulator process each, for all bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from wavesim_sdk.config.schema import Vector, child, children, flag, key, text
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """What every sensor has. Frame S is that of the sensor as it is mounted."""
+
+    rate: float = key("How often it computes its values.", "frequency", 10.0, low=0.01, high=1000.0)
+    noise: float = key("Factor of the sensor's own noise; 0 = a perfect sensor.", default=1.0, low=0.0)
+    position: Vector = key("Where it sits on the body.", "length", (0.0, 0.0, 0.0), count=3)
+    attitude: Vector = key("Roll, pitch, yaw of S in B.", "angle", (0.0, 0.0, 0.0), count=3)
+    latency: float = key("Values come out this much after their time.", "time", 0.0, low=0.0, high=10.0)
+    drop_out: float = key("Probability that a value does not come.", default=0.0, low=0.0, high=1.0)
+    send: bool = flag("Whether brokers get it; no: only shared memory and the log.", True)
+
+
+@dataclass(frozen=True)
+class Echosounder(Emulator):
+    """Distance to the bottom and to obstacles: the least within its cone, around the z axis of S."""
+
+    maximum: float = key("Beyond this range the value is invalid.", "length", 200.0, low=0.1)
+    minimum: float = key("Nearer than this the value is invalid.", "length", 0.0, low=0.0)
+    width: float = key("Full angle of the cone; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0)
+
+
+@dataclass(frozen=True)
+class RangeBeam:
+    """A beam of a ranger."""
+
+    azimuth: float = key("From the x axis of S to its y axis.", "angle", 0.0)
+    elevation: float = key("Down from the x-y plane of S.", "angle", 0.0)
+
+
+@dataclass(frozen=True)
+class Ranger(Emulator):
+    """Up to eight fixed beams; without any: one ahead. They see obstacles, the bottom and the surface."""
+
+    maximum: float = key("Greatest range.", "length", 50.0, low=0.1)
+    sigma: float = key("Standard deviation of a range.", "length", 0.02, low=0.0)
+    beam: tuple[RangeBeam, ...] = children(RangeBeam, "A beam.")
+
+
+@dataclass(frozen=True)
+class Scanner(Emulator):
+    """One pencil beam that turns in the x-y plane of S, by a step with each value."""
+
+    maximum: float = key("Greatest range.", "length", 50.0, low=0.1)
+    sigma: float = key("Standard deviation of a range.", "length", 0.02, low=0.0)
+    first: float = key("First angle.", "angle", -3.141592653589793)
+    last: float = key("Last angle; then it starts again.", "angle", 3.141592653589793)
+    step: float = key("Angle per value.", "angle", 0.031415926535, low=1e-4)
+
+
+@dataclass(frozen=True)
+class Multibeam(Emulator):
+    """A fan of beams in the y-z plane of S."""
+
+    beams: int = key("Number of beams.", default=64, low=2, high=256, integer=True)
+    width: float = key("Full angle of the fan.", "angle", 2.0943951023931953, low=0.01, high=3.1)
+    maximum: float = key("Greatest range.", "length", 150.0, low=0.1)
+    sigma: float = key("Standard deviation of a range.", "length", 0.05, low=0.0)
+
+
+@dataclass(frozen=True)
+class Imu(Emulator):
+    """White noise, random walk of the bias, and a turn-on bias for each axis; SI units per square root of Hz."""
+
+    gyro_noise: float = key("rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
+    gyro_walk: float = key("rad/s2/sqrt(Hz).", default=3.8785e-5, low=0.0)
+    gyro_turn_on: float = key("Standard deviation, rad/s.", default=0.0087, low=0.0)
+    accelerometer_noise: float = key("m/s2/sqrt(Hz).", default=0.004, low=0.0)
+    accelerometer_walk: float = key("m/s3/sqrt(Hz).", default=0.006, low=0.0)
+    accelerometer_turn_on: float = key("Standard deviation, m/s2.", default=0.196, low=0.0)
+
+
+@dataclass(frozen=True)
+class Gps(Emulator):
+    """Fix while the antenna is above the water."""
+
+    hacc: float = key("Standard deviation of the horizontal position.", "length", 2.0, low=0.0)
+    vacc: float = key("Of the height.", "length", 3.0, low=0.0)
+    speed_sigma: float = key("Of each component of the velocity.", "speed", 0.05, low=0.0)
+    correlation: float = key("Time constant of the position's errors; 0 = white.", "time", 60.0, low=0.0)
+    hdop: float = key("Horizontal dilution of precision.", default=0.9, low=0.1)
+    satellites: int = key("In use.", default=9, low=0, high=64, integer=True)
+
+
+@dataclass(frozen=True)
+class Uwb(Emulator):
+    """Position above water from a local network."""
+
+    sigma: float = key("Standard deviation of each coordinate.", "length", 0.1, low=0.0)
+
+
+@dataclass(frozen=True)
+class Dvl(Emulator):
+    """Four Janus beams around the z axis of S, the first at `first` from x to y."""
+
+    rate: float = key("How often it computes its values.", "frequency", 7.0, low=0.01, high=1000.0)
+    angle: float = key("Of the beams from the z axis.", "angle", 0.5235987755982988, low=0.05, high=1.2)
+    first: float = key("Azimuth of the first beam.", "angle", 0.7853981633974483)
+    minimum: float = key("Least range of bottom lock.", "length", 0.7, low=0.0)
+    maximum: float = key("Greatest range of bottom lock.", "length", 90.0, low=0.1)
+    bottom_sigma: float = key("Noise of a beam over the bottom.", "speed", 0.005, low=0.0)
+    water_sigma: float = key("Noise of a beam in the water.", "speed", 0.0075, low=0.0)
+    beam_drop_out: float = key("Probability that a beam drops out.", default=0.0, low=0.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class Anemometer(Emulator):
+    """Apparent wind at its height."""
+
+    speed_sigma: float = key("Standard deviation of the speed.", "speed", 0.2, low=0.0)
+    angle_sigma: float = key("Standard deviation of the angle.", "angle", 0.035, low=0.0)
+
+
+@dataclass(frozen=True)
+class Battery(Emulator):
+    """A battery that hotel load and thrusters drain."""
+
+    capacity: float = key("Capacity in W h.", default=500.0, low=0.001)
+    voltage: float = key("Open-circuit voltage when full.", default=28.8, low=0.1)
+    empty: float = key("Open-circuit voltage when empty.", default=22.0, low=0.1)
+    resistance: float = key("Internal resistance in ohm.", default=0.05, low=0.0)
+    hotel: float = key("Hotel load in W.", default=20.0, low=0.0)
+    per_thrust: float = key("W per N^1.5 of thrust (or per (1/s)^3 of a shaft).", default=0.6, low=0.0)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a sensor of another package."""
+
+    name: str = text("Its name.")
+    value: str = text("Its value; the sensor's emulator reads it.")
+
+
+@dataclass(frozen=True)
+class Sensor(Emulator):
+    """A sensor that another package offers (entry points wavesim.sensors and wavesim.emulators)."""
+
+    name: str = text("Name of the sensor, as its package offers it.")
+    parameter: tuple[Parameter, ...] = children(Parameter, "A parameter.")
+
+
+@dataclass(frozen=True)
+class Emulators:
+    """Which sensors exist in this run; each is written by one emulator process, for all bodies."""
+
+    ctd: Emulator | None = child(Emulator, "Pressure, temperature, conductivity, salinity.")
+    pressure: Emulator | None = child(Emulator, "Pressure and depth.")
+    temperature: Emulator | None = child(Emulator, "Temperature.")
+    sound_velocity: Emulator | None = child(Emulator, "Speed of sound.")
+    echosounder: Echosounder | None = child(Echosounder, "Distance to the bottom.")
+    ranger: Ranger | None = child(Ranger, "Fixed range beams.")
+    scanner: Scanner | None = child(Scanner, "Scanning pencil beam.")
+    multibeam: Multibeam | None = child(Multibeam, "Fan of beams.")
+    imu: Imu | None = child(Imu, "Specific force and angular rates.")
+    ahrs: Emulator | None = child(Emulator, "Roll, pitch, heading and angular rates.")
+    gps: Gps | None = child(Gps, "Satellite receiver.")
+    uwb: Uwb | None = child(Uwb, "Ultra-wideband position.")
+    dvl: Dvl | None = child(Dvl, "Doppler velocity log.")
+    speedlog: Emulator | None = child(Emulator, "Speed through water.")
+    anemometer: Anemometer | None = child(Anemometer, "Apparent wind.")
+    encoder: Emulator | None = child(Emulator, "Actuators.")
+    leak: Emulator | None = child(Emulator, "Leak detectors.")
+    battery: Battery | None = child(Battery, "Battery.")
+    navigation: Emulator | None = child(Emulator, "Pose, velocity, acceleration.")
+    sensor: tuple[Sensor, ...] = children(Sensor, "A sensor of another package.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sensors of this run."""
+        own = tuple(f.name for f in fields(self) if f.name != "sensor" and getattr(self, f.name) is not None)
+        return own + tuple(s.name for s in self.sensor)
+
+    def get(self, name: str) -> Emulator | None:
+        """The declaration of a sensor."""
+        for s in self.sensor:
+            if s.name == name:
+                return s
+        found: Emulator | None = getattr(self, name, None) if name != "sensor" else None
+        return found

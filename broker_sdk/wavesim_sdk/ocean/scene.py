@@ -1,0 +1,119 @@
+"""What a beam hits: sea bed, walls, piers, tunnels, the surface; thousands of rays at a time.
+
+The bed is approached by steps that its steepest slope allows, so no ray passes through a hill; the other shapes are met
+in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.config.world import Obstacles
+from wavesim_sdk.ocean.bed import sea_bed, steepest
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+CLOSE = 1e-4  #: m at which a ray has met the bed
+STEPS = 400
+
+
+def boxes_of(o: Obstacles) -> Array:
+    """Upright boxes (n, 7): centre, half sizes, heading; the walls of tunnels are four each."""
+    rows = [(*b.position, *(0.5 * s for s in b.size), b.heading) for b in o.block]
+    for t in o.tunnel:
+        c, s = math.cos(t.heading), math.sin(t.heading)
+        for side in (-1.0, 1.0):
+            off = side * (t.width + t.thickness) / 2
+            x, y, z = t.position
+            rows.append(
+                (x - s * off, y + c * off, z, t.length / 2, t.thickness / 2, t.height / 2 + t.thickness, t.heading)
+            )
+            off = side * (t.height + t.thickness) / 2
+            rows.append((x, y, z + off, t.length / 2, t.width / 2, t.thickness / 2, t.heading))
+    return np.array(rows, float).reshape(-1, 7)
+
+
+class Scene:
+    """The fixed world of a configuration, for beams."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        o = loaded.config.world.obstacles
+        self.bed = sea_bed(loaded)
+        self.slope = steepest(loaded)
+        self.boxes = boxes_of(o)
+        self.piers = np.array([(*p.position, p.radius, p.height / 2) for p in o.pier], float).reshape(-1, 5)
+
+    def cast(self, origin: Array, direction: Array, maximum: float, *, surface: bool = True) -> Array:
+        """Distance (n,) from origins (n, 3) along unit directions (n, 3), all in W; inf where nothing is within reach."""
+        origin, direction = np.broadcast_arrays(np.asarray(origin, float), np.asarray(direction, float))
+        o, d = origin.reshape(-1, 3), direction.reshape(-1, 3)
+        found = np.minimum(self._bottom(o, d, maximum), self._solid(o, d))
+        if surface:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                up = np.where((d[:, 2] < 0.0) & (o[:, 2] >= 0.0), -o[:, 2] / d[:, 2], np.inf)
+            found = np.minimum(found, up)
+        return np.where(found <= maximum, found, np.inf).reshape(origin.shape[:-1])
+
+    def _bottom(self, o: Array, d: Array, maximum: float) -> Array:
+        across = np.hypot(d[:, 0], d[:, 1])
+        fall = self.slope * across + d[:, 2]  # how fast ray and bed can approach each other at most
+        t = np.zeros(len(o))
+        result = np.full(len(o), np.inf)
+        active = np.flatnonzero(fall > 0.0)
+        for _ in range(STEPS):
+            if not len(active):
+                break
+            p = o[active] + t[active, None] * d[active]
+            clear = self.bed(p[:, 0], p[:, 1]) - p[:, 2]
+            hit = clear <= CLOSE
+            result[active[hit]] = t[active[hit]]
+            step = np.where(np.isfinite(clear), np.maximum(clear, CLOSE) / fall[active], 5.0)  # no bed beyond soundings
+            t[active] += step
+            active = active[~hit & (t[active] <= maximum)]
+        return np.where(result <= maximum, result, np.inf)
+
+    def _solid(self, o: Array, d: Array) -> Array:
+        best = np.full(len(o), np.inf)
+        for x, y, z, a, b, c, heading in self.boxes:
+            cos, sin = math.cos(heading), math.sin(heading)
+            rel = o - (x, y, z)
+            p = np.stack([cos * rel[:, 0] + sin * rel[:, 1], -sin * rel[:, 0] + cos * rel[:, 1], rel[:, 2]], axis=1)
+            v = np.stack([cos * d[:, 0] + sin * d[:, 1], -sin * d[:, 0] + cos * d[:, 1], d[:, 2]], axis=1)
+            best = np.minimum(best, _slab(p, v, np.array([a, b, c])))
+        for x, y, z, radius, half in self.piers:
+            best = np.minimum(best, _post(o - (x, y, z), d, radius, half))
+        return best
+
+
+def _slab(p: Array, v: Array, half: Array) -> Array:
+    """First meeting of rays with a box around the origin; 0 from inside."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        near, far = (-half - p) / v, (half - p) / v
+    low, high = np.minimum(near, far), np.maximum(near, far)
+    parallel, inside = np.abs(v) < 1e-12, np.abs(p) <= half
+    low = np.where(parallel, np.where(inside, -np.inf, np.inf), low).max(axis=1)
+    high = np.where(parallel, np.where(inside, np.inf, -np.inf), high).min(axis=1)
+    return np.where((low <= high) & (high >= 0.0), np.maximum(low, 0.0), np.inf)
+
+
+def _post(p: Array, v: Array, radius: float, half: float) -> Array:
+    """First meeting of rays with an upright cylinder around the origin; 0 from inside."""
+    a = v[:, 0] ** 2 + v[:, 1] ** 2
+    b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]
+    c = p[:, 0] ** 2 + p[:, 1] ** 2 - radius * radius
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(b * b - a * c)
+        low, high = (-b - root) / a, (-b + root) / a
+        upright = a < 1e-24
+        low = np.where(upright, np.where(c <= 0.0, -np.inf, np.inf), low)
+        high = np.where(upright, np.where(c <= 0.0, np.inf, -np.inf), high)
+        near, far = (-half - p[:, 2]) / v[:, 2], (half - p[:, 2]) / v[:, 2]
+    level = np.abs(v[:, 2]) < 1e-12
+    inside = np.abs(p[:, 2]) <= half
+    low = np.maximum(low, np.where(level, np.where(inside, -np.inf, np.inf), np.minimum(near, far)))
+    high = np.minimum(high, np.where(level, np.where(inside, np.inf, -np.inf), np.maximum(near, far)))
+    return np.where((low <= high) & (high >= 0.0), np.maximum(low, 0.0), np.inf)

@@ -1,0 +1,168 @@
+"""The tables of all sensors: those that come with WaVeSim, and those of other packages.
+
+A package offers a sensor by two entry points of one name: under ``wavesim.sensors`` its :class:`~wavesim_sdk.tables.Table`
+(made by :func:`sensor_table`), under ``wavesim.emulators`` the class that computes it.  Frame B is that of the body,
+S that of the sensor as it is mounted.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table
+
+BEAMS = 256  #: of a multibeam
+RANGERS = 8  #: beams of a ranger
+
+
+def value(name: str, unit: str, doc: str, *shape: int) -> Field:
+    """A column of floating-point numbers."""
+    return Field(name, "f8", unit, doc, shape)
+
+
+def sensor_table(name: str, doc: str, fields: Sequence[Field]) -> Table:
+    """A sensor's table: its values, each row with tick, time, validity and sequence number."""
+    head = (
+        TICK,
+        TIME,
+        Field("valid", "i8", "", "1 if the values may be used."),
+        Field("sequence", "i8", "", "Grows with each new value; 0 = never written."),
+    )
+    return Table(name, doc, f"emulator {name}", head + tuple(fields))
+
+
+_BUILT_IN = (
+    sensor_table(
+        "ctd",
+        "Conductivity, temperature, depth sensor.",
+        (
+            value("pressure", "dbar", "Absolute pressure P0 + P1 z + P2 z^2."),
+            value("temperature", "C", "Temperature (IPTS-68)."),
+            value("conductivity", "S/m", "Conductivity."),
+            value("salinity", "", "Practical salinity PSS-78 of the three."),
+        ),
+    ),
+    sensor_table("pressure", "Pressure sensor.", (value("pressure", "dbar", "Absolute."), value("depth", "m", "Depth from it."))),
+    sensor_table("temperature", "Thermometer.", (value("temperature", "C", "Temperature (IPTS-68)."),)),
+    sensor_table("sound_velocity", "Sound velocity probe.", (value("speed", "m/s", "Speed of sound."),)),
+    sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Least distance within its cone."),)),
+    sensor_table(
+        "ranger",
+        "Fixed range beams: forward looking, or to the walls of a tunnel.",
+        (value("range", "m", "Distance along each beam; NaN = nothing within reach.", RANGERS),),
+    ),
+    sensor_table(
+        "scanner",
+        "Scanning pencil beam.",
+        (
+            value("angle", "rad", "Angle of the beam in its plane, from forward to starboard."),
+            value("range", "m", "Distance; NaN = nothing within reach."),
+        ),
+    ),
+    sensor_table(
+        "multibeam",
+        "Fan of beams across the track.",
+        (value("range", "m", "Distance along each beam, from port to starboard; NaN = none.", BEAMS),),
+    ),
+    sensor_table(
+        "imu",
+        "Inertial measurement unit; means over the time since its last value.",
+        (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),
+    ),
+    sensor_table(
+        "ahrs",
+        "Attitude and heading reference.",
+        (
+            value("roll", "rad", "Roll."),
+            value("pitch", "rad", "Pitch."),
+            value("heading", "rad", "Heading from true north, 0..2 pi."),
+            value("rates", "rad/s", "Angular velocity, frame B.", 3),
+        ),
+    ),
+    sensor_table(
+        "gps",
+        "Satellite receiver; valid while its antenna is above the water.",
+        (
+            value("latitude", "rad", "WGS84."),
+            value("longitude", "rad", "WGS84."),
+            value("height", "m", "Above the ellipsoid, which lies at the mean water level here."),
+            value("sog", "m/s", "Speed over ground."),
+            value("cog", "rad", "Course over ground, 0..2 pi."),
+            value("hdop", "", "Horizontal dilution of precision."),
+            value("hacc", "m", "Standard deviation of the position."),
+            value("satellites", "", "Satellites in use."),
+        ),
+    ),
+    sensor_table("uwb", "Ultra-wideband position above water.", (value("position", "m", "North, east, down.", 3),)),
+    sensor_table(
+        "dvl",
+        "Doppler velocity log with four Janus beams.",
+        (
+            value("bottom", "m/s", "Velocity over the bottom, frame S; NaN without lock.", 3),
+            value("water", "m/s", "Velocity through the water, frame S.", 3),
+            value("beams", "m/s", "Velocity along each beam, away from it positive; NaN = dropped.", 4),
+            value("ranges", "m", "Range of each beam; NaN = none.", 4),
+            value("altitude", "m", "Mean height over the bottom; NaN without lock."),
+            value("locked", "", "Beams with bottom lock."),
+        ),
+    ),
+    sensor_table("speedlog", "Speed through the water.", (value("v_FB_B", "m/s", "Velocity through the water, frame B.", 3),)),
+    sensor_table(
+        "anemometer",
+        "Apparent wind; valid above water.",
+        (value("speed", "m/s", "Speed."), value("angle", "rad", "Direction from which it blows, from the bow to starboard.")),
+    ),
+    sensor_table("encoder", "Actuators as they report themselves.", (value("actuator", "1/s, rad or kg", "Value.", MAX_ACTUATORS),)),
+    sensor_table("leak", "Leak detectors.", (value("wet", "", "1 if the compartment is wet.", 4),)),
+    sensor_table(
+        "battery",
+        "Battery.",
+        (value("voltage", "V", "Voltage."), value("current", "A", "Current."), value("charge", "", "Share of the capacity left.")),
+    ),
+    sensor_table(
+        "navigation",
+        "Everything at once, as a reference: pose, velocity, acceleration.",
+        (
+            value("p_WB_W", "m", "Position.", 3),
+            value("euler", "rad", "Roll, pitch, heading.", 3),
+            value("v_WB_W", "m/s", "Velocity over ground, frame W.", 3),
+            value("w_WB_B", "rad/s", "Angular velocity, frame B.", 3),
+            value("a_WB_W", "m/s2", "Acceleration, frame W, mean since its last value.", 3),
+        ),
+    ),
+)  # fmt: skip
+
+#: sensors that come with WaVeSim
+SENSORS: dict[str, Table] = {t.name: t for t in _BUILT_IN}
+
+
+@functools.cache
+def _foreign() -> dict[str, Table]:
+    found = {}
+    for entry in entry_points(group="wavesim.sensors"):
+        table = entry.load()
+        if not isinstance(table, Table) or table.name != entry.name:
+            raise ConfigError(f"the entry point '{entry.name}' of wavesim.sensors is no sensor table of that name")
+        found[entry.name] = table
+    return found
+
+
+def known() -> dict[str, Table]:
+    """All sensors that there are."""
+    return {**_foreign(), **SENSORS}
+
+
+def table_of(name: str) -> Table:
+    """The table of a sensor of WaVeSim or of an installed package; ConfigError names what there is."""
+    tables = known()
+    if name not in tables:
+        raise ConfigError(f"there is no sensor '{name}'; known are: {', '.join(sorted(tables))}")
+    return tables[name]
+
+
+def numbers(table: Table) -> int:
+    """Numbers of one value, without the head."""
+    return table.dtype.itemsize // 8 - 4

@@ -1,0 +1,415 @@
+"""What the emulators compute, without a server: poses in, values out, against geometry, formulas and other people's code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import allantools
+import numpy as np
+import pyproj
+import pytest
+from scipy.optimize import brentq
+
+from wavesim_emulators import motion, position, ranging, vessel, water
+from wavesim_emulators.base import Emulator, no_faults
+from wavesim_sdk.attach import Snapshot
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.frames import quaternion, rotation
+from wavesim_sdk.ocean.bed import analytic
+from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.tables import IDENTITY, STATE, SensorFault
+
+Make = Callable[..., Loaded]
+STEP_NS = 4_000_000
+
+
+class Bench:
+    """One emulator and some bodies that stand where they are put."""
+
+    def __init__(self, loaded: Loaded, of: type[Emulator], bodies: int = 1, seed: int = 1) -> None:
+        self.emulator, self.seed = of(loaded), seed
+        n = loaded.config.shared.vehicles
+        self.identity, self.state = np.zeros(n, IDENTITY.dtype), np.zeros(n, STATE.dtype)
+        self.identity["present"][:bodies] = self.identity["generation"][:bodies] = 1
+        self.identity["name"][:bodies] = [f"b{k}".encode() for k in range(bodies)]
+        self.state["q_WB"][:, 0] = 1.0
+        self.faults, self.out = no_faults(n), np.zeros(n, SENSORS[of.sensor].dtype)
+
+    def put(
+        self, p: Any, angles: Any = (0.0, 0.0, 0.0), v: Any = (0.0, 0.0, 0.0), w: Any = (0.0, 0.0, 0.0), row: int = 0
+    ) -> None:
+        s = self.state
+        s["p_WB_W"][row], s["q_WB"][row], s["v_WB_B"][row], s["w_WB_B"][row] = p, quaternion(*angles), v, w
+        s["v_FB_B"][row] = v
+
+    def at(self, tick: int) -> Any:
+        """The table after the value of a tick."""
+        rows = np.flatnonzero(self.identity["present"])
+        self.emulator.compute(
+            Snapshot(tick, tick * STEP_NS, rows, self.identity, self.state), self.faults, self.seed, self.out
+        )
+        return self.out
+
+
+def bench(
+    config: Make, of: type[Emulator], attributes: str = 'noise="0"', inner: str = "", world: str = "", bodies: int = 1
+) -> Bench:
+    name = of.sensor.replace("_", "-")
+    return Bench(
+        config(
+            f"<world>{world}</world><shared vehicles='64'/><emulators><{name} {attributes}>{inner}</{name}></emulators>"
+        ),
+        of,
+        bodies,
+    )
+
+
+# ------------------------------------------------------------------ the base
+
+
+def test_latency_delays_values_but_not_their_time(config: Make) -> None:
+    b = bench(config, position.Uwb, 'noise="0" latency="100 ms" rate="25 Hz"')
+    for k in range(8):
+        b.put((float(k), 0.0, -1.0))
+        out = b.at(10 * k)[0]
+        late = k - 3 if k >= 3 else None  # 100 ms are two and a half periods
+        assert out["sequence"] == (0 if late is None else late + 1)
+        if late is not None:
+            assert out["position"][0] == late and out["time_ns"] == 10 * late * STEP_NS
+
+
+def test_values_drop_out(config: Make) -> None:
+    b = bench(config, position.Uwb, 'noise="0" drop_out="0.3"', bodies=40)
+    b.state["p_WB_W"][:, 2] = -1.0
+    for tick in range(100):
+        b.at(tick)
+    assert b.out["sequence"][:40].mean() == pytest.approx(70.0, abs=3.0)
+
+
+def test_faults(config: Make) -> None:
+    b = bench(config, position.Uwb, 'sigma="0.1 m"', bodies=6)
+    b.state["p_WB_W"][:, 2] = -1.0
+    b.at(0)
+    for row, (kind, amount) in enumerate(
+        [
+            (SensorFault.NONE, 0),
+            (SensorFault.LOST, 0),
+            (SensorFault.FROZEN, 0),
+            (SensorFault.BIAS, 5.0),
+            (SensorFault.SPIKES, 0.5),
+            (SensorFault.NOISY, 30.0),
+        ]
+    ):
+        b.faults["kind"][row, 0], b.faults["amount"][row, 0] = kind, amount
+    first = b.out["position"][:6].copy()
+    values = []
+    for tick in range(1, 400):
+        values.append(b.at(tick)["position"][:6].copy())
+        assert b.out["valid"][:6].tolist() == [1, 0, 1, 1, 1, 1]
+        assert (b.out["sequence"][:6] == tick + 1).all(), "all of them speak"
+    x = np.array(values)[:, :, 0]
+    assert (x[:, 2] == first[2, 0]).all(), "frozen"
+    assert x[:, 0].std() == pytest.approx(0.1, rel=0.15) and x[:, 3].mean() == pytest.approx(5.0, abs=0.05)
+    assert (np.abs(x[:, 4]) > 5.0).mean() == pytest.approx(0.5, abs=0.1)
+    assert x[:, 5].std() == pytest.approx(3.0, rel=0.15)
+    b.faults["kind"] = 0
+    assert b.at(500)["valid"][1] == 1, "repaired"
+
+
+def test_a_body_that_leaves_and_another_that_enters(config: Make) -> None:
+    b = bench(config, motion.Imu, bodies=2)
+    b.at(0)
+    assert b.at(10)["valid"][:2].tolist() == [1, 1]
+    b.identity["present"][1] = 0
+    assert b.at(20)["valid"][:2].tolist() == [1, 0]
+    b.identity["present"][1], b.identity["generation"][1] = 1, 2
+    assert b.at(30)["valid"][:2].tolist() == [1, 0], "no acceleration of a body that has just come"
+    assert b.at(40)["valid"][:2].tolist() == [1, 1]
+
+
+def test_a_replaced_emulator_goes_on_with_the_same_numbers(config: Make) -> None:
+    one, other = (bench(config, motion.Ahrs, "", bodies=3) for _ in range(2))
+    for tick in range(0, 50, 10):
+        one.at(tick)
+    other.at(40)
+    for name in ("roll", "pitch", "heading", "rates"):
+        assert (one.out[name] == other.out[name]).all()
+
+
+def test_too_many_numbers_for_a_state_message(config: Make) -> None:
+    with pytest.raises(ConfigError, match='send="no"'):
+        config("<emulators><multibeam/></emulators>")
+    config('<emulators><multibeam send="no"/></emulators>')
+    with pytest.raises(ConfigError, match="no sensor 'thermal'"):
+        config('<emulators><sensor name="thermal"/></emulators>')
+
+
+# ------------------------------------------------------------------ beams
+
+
+def test_the_echosounder_on_slopes_hills_and_walls(config: Make) -> None:
+    hill = '<bed depth="60 m" slope_north="0.1" slope_east="-0.05"><bump height="-25 m" north="40 m" east="10 m" alpha="0.03 1/m" beta="0.05 1/m"/></bed>'
+    loaded = config(f"<world>{hill}</world><emulators><echosounder noise='0'/></emulators>")
+    b = Bench(loaded, ranging.Echosounder)
+    rng = np.random.default_rng(1)
+    for k in range(40):
+        p = np.array([rng.uniform(-50, 100), rng.uniform(-50, 60), rng.uniform(0, 20)])
+        angles = rng.uniform(-0.6, 0.6, 2)
+        b.put(p, (*angles, rng.uniform(-3, 3)))
+        d = rotation(b.state["q_WB"][0]) @ (0.0, 0.0, 1.0)
+
+        def clear(t: float, p: Any = p, d: Any = d) -> float:
+            """Water under a point of the beam."""
+            return float(analytic(loaded.config.world.bed, p[0] + t * d[0], p[1] + t * d[1]) - p[2] - t * d[2])
+
+        grid = np.arange(0.0, 300.0, 0.25)
+        first = next(i for i, t in enumerate(grid) if clear(t) <= 0.0)
+        assert b.at(k)["range"][0] == pytest.approx(brentq(clear, grid[first - 1], grid[first]), abs=2e-3)
+
+
+def test_a_cone_hears_the_nearest_point(config: Make) -> None:
+    b = bench(config, ranging.Echosounder, 'noise="0" width="30 deg"', world='<bed depth="50 m" slope_north="0.2"/>')
+    b.put((0.0, 0.0, 0.0))
+    narrow = 50.0 / (math.cos(math.radians(15)) - -0.2 * math.sin(math.radians(15)))
+    # the outermost ray uphill (to the south, where the bed rises) meets first, or the normal if it lies in the cone
+    normal = 50.0 / math.hypot(1.0, 0.2)
+    found = b.at(0)["range"][0]
+    assert normal <= found < 50.0 and found == pytest.approx(normal, rel=0.003) and narrow > normal
+
+
+def test_the_walls_of_a_tunnel(config: Make) -> None:
+    tunnel = '<bed depth="90 m"/><obstacles><tunnel position="0 0 20 m" length="100 m" width="8 m" height="6 m" heading="30 deg"/></obstacles>'
+    beams = (
+        '<beam azimuth="90 deg"/><beam azimuth="-90 deg"/><beam elevation="90 deg"/><beam elevation="-90 deg"/><beam/>'
+    )
+    b = bench(config, ranging.Ranger, 'noise="0" maximum="40 m"', beams, tunnel)
+    c, s = math.cos(math.radians(30)), math.sin(math.radians(30))
+    b.put((-1.0 * s, 1.0 * c, 21.0), (0.0, 0.0, math.radians(30)))
+    assert b.at(0)["range"][0][:4] == pytest.approx([3.0, 5.0, 2.0, 4.0], abs=1e-9)
+    assert np.isnan(b.out["range"][0][4:]).all(), "open ahead"
+    b.put((-1.0 * s, 1.0 * c, 21.0), (math.radians(30), 0.0, math.radians(30)))
+    assert b.at(1)["range"][0][0] == pytest.approx(
+        min(3.0 / math.cos(math.radians(30)), 2.0 / math.sin(math.radians(30))), abs=1e-9
+    )
+
+
+def test_piers_the_surface_and_a_scan(config: Make) -> None:
+    world = '<bed depth="40 m"/><obstacles><pier position="10 0 20 m" radius="2 m" height="40 m"/></obstacles>'
+    b = bench(config, ranging.Scanner, 'noise="0" step="10 deg" rate="250 Hz"', "", world)
+    b.put((0.0, 0.0, 10.0), (0.0, math.radians(10), 0.0))
+    seen = {}
+    for tick in range(36):
+        b.at(tick)
+        seen[round(math.degrees(b.out["angle"][0]))] = float(b.out["range"][0])
+    assert seen[0] == pytest.approx(8.0 / math.cos(math.radians(10)), abs=1e-9)
+    assert math.isnan(seen[30]), "past the pier it goes up 10 deg and meets the surface beyond its reach"
+    assert seen[-180] == pytest.approx(30.0 / math.sin(math.radians(10)), abs=1e-3) if seen[-180] < 50 else True
+    assert sum(not math.isnan(v) for v in seen.values()) >= 2
+
+
+def test_rays_against_a_slow_march(config: Make) -> None:
+    """Thousands of random rays in a scene of everything, against a march in steps of a centimetre."""
+    world = (
+        '<bed depth="30 m"><bump height="-12 m" north="10 m" east="5 m" alpha="0.08 1/m" beta="0.08 1/m"/></bed><obstacles>'
+        '<block position="-15 8 15 m" size="6 10 20 m" heading="25 deg"/><pier position="12 -14 15 m" radius="3 m" height="20 m"/></obstacles>'
+    )
+    loaded = config(f"<world>{world}</world>")
+    scene = Scene(loaded)
+    rng = np.random.default_rng(3)
+    o = np.array([0.0, 0.0, 8.0]) + rng.uniform(-2, 2, (300, 3))
+    d = rng.normal(size=(300, 3))
+    d /= np.linalg.norm(d, axis=1)[:, None]
+    found = scene.cast(o, d, 40.0)
+    c, s = math.cos(math.radians(25)), math.sin(math.radians(25))
+    for k in range(300):
+        t = np.arange(0.0, 40.0, 0.01)
+        p = o[k] + t[:, None] * d[k]
+        solid = (p[:, 2] < 0.0) | (analytic(loaded.config.world.bed, p[:, 0], p[:, 1]) < p[:, 2])
+        x, y = p[:, 0] + 15.0, p[:, 1] - 8.0
+        solid |= (np.abs(c * x + s * y) < 3.0) & (np.abs(-s * x + c * y) < 5.0) & (np.abs(p[:, 2] - 15.0) < 10.0)
+        solid |= (np.hypot(p[:, 0] - 12.0, p[:, 1] + 14.0) < 3.0) & (np.abs(p[:, 2] - 15.0) < 10.0)
+        first = t[np.argmax(solid)] if solid.any() else math.inf
+        assert found[k] == pytest.approx(first, abs=0.02) or (math.isinf(found[k]) and first > 39.9), k
+
+
+# ------------------------------------------------------------------ motion
+
+
+def test_specific_force_on_a_turning_accelerating_body(config: Make) -> None:
+    """A body that yaws faster and faster and drives forward, the sensor on an arm and turned: force by hand."""
+    b = bench(config, motion.Imu, 'noise="0" position="1 0.5 -0.2 m" attitude="10 20 30 deg" rate="250 Hz"')
+    r, R_BS = np.array([1.0, 0.5, -0.2]), rotation(quaternion(*np.radians((10.0, 20.0, 30.0))))
+    accel, alpha = 0.3, 0.2
+    for tick in range(500):
+        t = tick * STEP_NS * 1e-9
+        b.put((0.0, 0.0, 5.0), (0.05, 0.0, 0.5 * alpha * t * t), (accel * t, 0.0, 0.0), (0.0, 0.0, 0.0))
+        R = rotation(b.state["q_WB"][0])
+        b.state["w_WB_B"][0] = R.T @ (0.0, 0.0, alpha * t)
+        b.at(tick)
+    t -= 0.5 * STEP_NS * 1e-9
+    heading = 0.5 * alpha * t * t
+    R = rotation(quaternion(0.05, 0.0, heading))
+    w, dw = R.T @ (0.0, 0.0, alpha * t), R.T @ (0.0, 0.0, alpha)
+    v = np.array([accel * t, 0.0, 0.0])
+    a = np.array([accel, 0.0, 0.0]) + np.cross(w, v) + np.cross(dw, r) + np.cross(w, np.cross(w, r))
+    force = R_BS.T @ (a - R.T @ (0.0, 0.0, 9.81))
+    assert b.out["force"][0] == pytest.approx(force, abs=2e-5)
+    assert b.out["rates"][0] == pytest.approx(R_BS.T @ w, abs=1e-6)
+
+
+@pytest.mark.parametrize("which", ["force", "rates"])
+def test_allan_deviation_of_the_inertial_unit(config: Make, which: str) -> None:
+    """White noise N/sqrt(tau) and random walk K sqrt(tau/3), each alone, over 40 bodies; `allantools` as oracle."""
+    white, walk = ("accelerometer_noise", "accelerometer_walk") if which == "force" else ("gyro_noise", "gyro_walk")
+    zero = dict.fromkeys(
+        (
+            "gyro_noise",
+            "gyro_walk",
+            "gyro_turn_on",
+            "accelerometer_noise",
+            "accelerometer_walk",
+            "accelerometer_turn_on",
+        ),
+        "0",
+    )
+    for name, value, law in (
+        (white, 0.02, lambda t: 0.02 / math.sqrt(t)),
+        (walk, 0.01, lambda t: 0.01 * math.sqrt(t / 3)),
+    ):
+        attributes = " ".join(f'{k}="{v}"' for k, v in {**zero, name: str(value)}.items())
+        b = bench(config, motion.Imu, attributes + ' rate="50 Hz"', bodies=40)
+        series = []
+        for k in range(2001):
+            b.at(5 * k)
+            series.append(b.out[which][:40, 0].copy())
+        data = np.array(series[1:])
+        taus = [0.2, 1.0, 2.0]
+        found = np.mean(
+            [allantools.oadev(data[:, k], rate=50.0, data_type="freq", taus=taus)[1] ** 2 for k in range(40)], axis=0
+        )
+        assert np.sqrt(found) == pytest.approx([law(t) for t in taus], rel=0.07), name
+
+
+@pytest.mark.parametrize("mount", [(0, 0, 0), (0, 0, 45), (180, 0, 0), (5, -8, 120)])
+def test_the_doppler_log_in_four_mountings(config: Make, mount: tuple[float, float, float]) -> None:
+    """Down, turned by 45 deg, looking up at nothing, askew: beams, velocity at the sensor's place, altitude, lock."""
+    attributes = f'noise="0" position="0.5 0.2 0.1 m" attitude="{mount[0]} {mount[1]} {mount[2]} deg"'
+    b = bench(config, motion.Dvl, attributes, world='<bed depth="60 m"/>')
+    v, w = np.array([1.2, -0.3, 0.1]), np.array([0.05, -0.1, 0.2])
+    b.put((3.0, 4.0, 20.0), (0.1, -0.05, 0.7), v, w)
+    out = b.at(0)[0]
+    R_BS = rotation(quaternion(*np.radians(mount)))
+    expected = R_BS.T @ (v + np.cross(w, (0.5, 0.2, 0.1)))
+    assert out["water"] == pytest.approx(expected, abs=1e-12)
+    if mount[0] == 180:
+        assert out["locked"] == 0 and np.isnan(out["bottom"]).all() and np.isnan(out["altitude"])
+        return
+    assert out["bottom"] == pytest.approx(expected, abs=1e-12) and out["locked"] == 4
+    R = rotation(b.state["q_WB"][0])
+    height = 60.0 - (b.state["p_WB_W"][0] + R @ (0.5, 0.2, 0.1))[2]
+    assert out["altitude"] == pytest.approx(height, abs=1e-3)
+    for k in range(4):
+        azimuth = math.radians(45 + 90 * k)
+        beam = np.array([0.5 * math.cos(azimuth), 0.5 * math.sin(azimuth), math.cos(math.radians(30))])
+        assert out["beams"][k] == pytest.approx(beam @ expected, abs=1e-12)
+        assert out["ranges"][k] == pytest.approx(height / (R @ R_BS @ beam)[2], abs=1e-3)
+
+
+def test_three_beams_are_enough_and_two_are_not(config: Make) -> None:
+    b = bench(config, motion.Dvl, 'noise="0" beam_drop_out="0.4"', world='<bed depth="60 m"/>', bodies=60)
+    for row in range(60):
+        b.put((0.0, 0.0, 30.0), v=(1.0, 0.5, -0.2), row=row)
+    out = b.at(0)[:60]
+    counts = set(out["locked"].tolist())
+    assert {2.0, 3.0, 4.0} <= counts
+    good = out["locked"] >= 3
+    assert out["bottom"][good] == pytest.approx(np.tile((1.0, 0.5, -0.2), (good.sum(), 1)), abs=1e-12)
+    assert np.isnan(out["bottom"][~good]).all()
+    for depth, locked in (
+        (60.0 - 0.5 * math.cos(math.radians(30)), 0),
+        (60.0 - 91.0 * math.cos(math.radians(30)) + 40, 4),
+    ):
+        b.put((0.0, 0.0, depth))
+        assert b.emulator.scene is not None  # type: ignore[attr-defined]
+        assert (b.at(1)["locked"][0] == 0) == (locked == 0)
+
+
+# ------------------------------------------------------------------ position and vessel
+
+
+def test_gps_against_pyproj(config: Make) -> None:
+    world = config(
+        '<world latitude="41.18 deg" longitude="-8.70 deg"/><emulators><gps noise="0" position="0 0 -2 m"/></emulators>'
+    )
+    b = Bench(world, position.Gps)
+    to_geodetic = pyproj.Transformer.from_pipeline(
+        "+proj=pipeline +step +inv +proj=topocentric +lat_0=41.18 +lon_0=-8.70 +h_0=0 +ellps=WGS84 +step +inv +proj=cart +ellps=WGS84"
+    )
+    for n, e in ((0.0, 0.0), (1500.0, -2500.0), (-9000.0, 12000.0)):
+        b.put((n, e, 0.0), (0.0, 0.0, 0.3), (2.0, 0.0, 0.0))
+        out = b.at(0)[0]
+        lon, lat, _ = to_geodetic.transform(e, n, 0.0)
+        assert (
+            math.degrees(out["latitude"]) == pytest.approx(lat, abs=1e-11)
+            or abs(math.degrees(out["latitude"]) - lat) < 1e-9
+        )
+        assert math.degrees(out["longitude"]) == pytest.approx(lon, abs=1e-9)
+        assert (out["height"], out["sog"], out["cog"], out["valid"]) == pytest.approx((2.0, 2.0, 0.3, 1))
+    b.put((0.0, 0.0, 2.5))
+    assert b.at(1)["valid"][0] == 0, "the antenna is under water"
+
+
+def test_gps_errors_are_slow_and_of_the_right_size(config: Make) -> None:
+    b = bench(config, position.Gps, 'hacc="2 m" correlation="10 s"', bodies=60)
+    b.state["p_WB_W"][:, 2] = -1.0
+    north = []
+    for k in range(400):
+        north.append(b.at(250 * k)["latitude"][:60].copy())
+    x = np.array(north) * 6.335e6
+    assert x.std() == pytest.approx(2.0 / math.sqrt(2.0), rel=0.06)
+    lag = np.mean(x[:-10] * x[10:]) / x.var()
+    assert lag == pytest.approx(math.exp(-1.0), abs=0.06)
+
+
+def test_the_battery_counts_energy(config: Make) -> None:
+    class Thrusters(vessel.Battery):
+        def actual(self, view: Any, rows: Any) -> Any:
+            return np.tile([4.0, 9.0, *[0.0] * 22], (len(rows), 1))
+
+    b = bench(config, Thrusters, 'noise="0" capacity="100" hotel="15" per_thrust="1"')
+    for k in range(361):
+        b.at(2500 * k)  # an hour
+    power = 15.0 + 8.0 + 27.0
+    out = b.out[0]
+    assert out["charge"] == pytest.approx(1.0 - power / 100.0, abs=1e-9)
+    volts = 22.0 + 6.8 * 0.5
+    assert out["current"] == pytest.approx(power / volts) and out["voltage"] == pytest.approx(
+        volts - 0.05 * power / volts
+    )
+
+
+def test_the_apparent_wind(config: Make) -> None:
+    b = bench(
+        config, vessel.Anemometer, 'noise="0" position="0 0 -3 m"', world='<wind speed="5 m/s" direction="0 deg"/>'
+    )
+    b.put((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (2.0, 0.0, 0.0))  # north, against a northerly
+    assert (b.at(0)["speed"][0], b.out["angle"][0]) == pytest.approx((7.0, 0.0), abs=1e-9)
+    b.put((0.0, 0.0, 0.0), (0.0, 0.0, math.pi / 2), (5.0, 0.0, 0.0))  # east: from port ahead
+    assert b.at(1)["speed"][0] == pytest.approx(5.0 * math.sqrt(2.0))
+    assert b.out["angle"][0] == pytest.approx(2 * math.pi - math.pi / 4)
+
+
+def test_sensors_in_the_water_and_in_the_air(config: Make) -> None:
+    b = bench(config, water.Pressure, 'noise="0" position="0 0 0.5 m"')
+    b.put((0.0, 0.0, 9.5))
+    out = b.at(0)[0]
+    assert out["depth"] == pytest.approx(10.0) and out["pressure"] == pytest.approx(10.1325 + 10.0552)
+    b.put((0.0, 0.0, -1.0))
+    assert b.at(1)["valid"][0] == 0
+    s = bench(config, water.SoundVelocity, 'noise="0"')
+    s.put((0.0, 0.0, 5.0))
+    assert 1490.0 < s.at(0)["speed"][0] < 1520.0
