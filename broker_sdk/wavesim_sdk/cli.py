@@ -229,6 +229,52 @@ def nanomodem(name: str, address: int, host: str, port: int, tcp: int | None, li
     asyncio.run(run(name, (host, port), address, make, lockstep, lambda text: click.echo(text)))
 
 
+@device.command()
+@click.argument("name")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Server's address.")
+@click.option("--port", default=9750, show_default=True, help="Server's port.")
+@click.option("--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty.")
+@click.option("--udp", type=click.IntRange(1, 65535), help="Send datagrams to this port on loopback instead.")
+@click.option("--link", default="", help="Make this symbolic link to the pty.")
+@click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
+def nmea(name: str, host: str, port: int, tcp: int | None, udp: int | None, link: str, lockstep: float) -> None:
+    """NMEA 0183 sentences of body NAME's sensors, on a pseudo-terminal, a TCP port or by UDP."""
+    import asyncio
+
+    from wavesim_sdk.devices import ports
+    from wavesim_sdk.devices.nmea import run
+
+    def make(receive: ports.Bytes) -> ports.Port:
+        if udp is not None:
+            return ports.UdpPort(receive, udp)
+        return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
+
+    asyncio.run(run(name, (host, port), make, lockstep, lambda text: click.echo(text)))
+
+
+@device.command()
+@click.argument("name")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Server's address.")
+@click.option("--port", default=9750, show_default=True, help="Server's port.")
+@click.option("--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty.")
+@click.option("--udp", type=click.IntRange(0, 65535), help="Serve a UDP port on loopback (0 = any) instead of a pty.")
+@click.option("--link", default="", help="Make this symbolic link to the pty.")
+@click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
+def ping1d(name: str, host: str, port: int, tcp: int | None, udp: int | None, link: str, lockstep: float) -> None:
+    """A Blue Robotics Ping over body NAME's echosounder, on a pseudo-terminal, a TCP or a UDP port."""
+    import asyncio
+
+    from wavesim_sdk.devices import ports
+    from wavesim_sdk.devices.ping1d import run
+
+    def make(receive: ports.Bytes) -> ports.Port:
+        if udp is not None:
+            return ports.UdpServerPort(receive, udp)
+        return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
+
+    asyncio.run(run(name, (host, port), make, lockstep, lambda text: click.echo(text)))
+
+
 def commands() -> list[click.Command]:
     """The SDK's own commands."""
     from wavesim_sdk.commander import VERBS

@@ -1,4 +1,4 @@
-"""``wavesim emulate``: start one emulator."""
+"""``wavesim emulate``: start one emulator, or several that are watched."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from wavesim_emulators.manager import Manager
 from wavesim_sdk.cli import server_option
 from wavesim_sdk.config import load
 from wavesim_sdk.config.load import nearest
@@ -14,20 +15,31 @@ from wavesim_sdk.errors import AttachError
 
 
 @click.command()
-@click.argument("sensor")
-@click.argument("config", type=click.Path(path_type=Path), default="config.xml")
+@click.argument("sensors", nargs=-1, required=True)
 @server_option
-@click.option("--free", is_flag=True, help="At its own pace in wall time; the engine never waits for it.")
-def emulate(sensor: str, config: Path, server: str, free: bool) -> None:
-    """Write the values of SENSOR (ctd, echosounder, ahrs, speedlog, or one of your own package's).
+@click.option("--free", is_flag=True, help="At their own pace in wall time; the engine never waits for them.")
+def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
+    """Write the values of SENSORS: names as in the configuration (ctd, gps, ...), or `all` of it.
 
-    The emulator can be stopped and replaced at any time. CONFIG is the file the server runs.
+    The last word may be the configuration that the server runs; without it, config.xml. One sensor runs in this process;
+    several get one each, and those that die are started again. Each can be stopped and replaced at any time.
     """
+    *names, config = sensors if sensors[-1].endswith(".xml") else (*sensors, "config.xml")
+    if not names:
+        raise click.UsageError("name at least one sensor, or `all`")
+    loaded = load(Path(config))
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
-    if sensor not in known:
-        raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
-    emulator = known[sensor].load()(load(config))
-    click.echo(f"emulator {sensor}: {emulator.run(server, free)} values written", err=True)
+    wanted = list(dict.fromkeys(loaded.config.emulators.names if names == ["all"] else names))
+    if not wanted:
+        raise AttachError(f"{config} has no sensors; name them under <emulators>")
+    for sensor in wanted:
+        if sensor not in known:
+            raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
+    if len(wanted) > 1:
+        Manager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
+        return
+    emulator = known[wanted[0]].load()(loaded)
+    click.echo(f"emulator {wanted[0]}: {emulator.run(server, free)} values written", err=True)
 
 
 def commands() -> list[click.Command]:

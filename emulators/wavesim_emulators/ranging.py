@@ -35,10 +35,10 @@ class Beams(Emulator):
         super().__init__(loaded)
         self.scene = Scene(loaded)
 
-    def cast(self, view: Snapshot, rows: Rows, beams: Floats, surface: bool = True) -> Floats:
-        """Ranges (bodies, beams) along unit vectors of S, (n, 3) or (bodies, n, 3); inf = nothing within reach."""
+    def cast(self, view: Snapshot, rows: Rows, beams: Floats, surface: bool = True, level: bool = False) -> Floats:
+        """Ranges (bodies, beams) along unit vectors (n, 3) of S, or of W if ``level``; inf = nothing within reach."""
         m = self.mounted(view, rows)
-        directions = np.einsum("nij,nkj->nki", m.R_WS, np.broadcast_to(beams, (len(rows), *beams.shape[-2:])))
+        directions = beams[None] if level else np.einsum("nij,kj->nki", m.R_WS, beams)
         return self.scene.cast(m.p_WS_W[:, None, :], directions, self.parameters.maximum, surface=surface)
 
 
@@ -52,7 +52,7 @@ class Echosounder(Beams):
         self.beams = cone(self.parameters.width)
 
     def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        distance = self.cast(view, rows, self.beams, surface=False).min(axis=1)
+        distance = self.cast(view, rows, self.beams, False, self.parameters.level).min(axis=1)
         out["range"][rows] = np.where(np.isfinite(distance), distance + SIGMA * noise(0), np.nan)
         in_water = view.state["p_WB_W"][rows, 2] >= -0.5
         out["valid"][rows] = in_water & np.isfinite(distance) & (distance > self.parameters.minimum)

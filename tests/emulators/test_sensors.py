@@ -153,7 +153,7 @@ def test_too_many_numbers_for_a_state_message(config: Make) -> None:
 
 def test_the_echosounder_on_slopes_hills_and_walls(config: Make) -> None:
     hill = '<bed depth="60 m" slope_north="0.1" slope_east="-0.05"><bump height="-25 m" north="40 m" east="10 m" alpha="0.03 1/m" beta="0.05 1/m"/></bed>'
-    loaded = config(f"<world>{hill}</world><emulators><echosounder noise='0'/></emulators>")
+    loaded = config(f"<world>{hill}</world><emulators><echosounder noise='0' level='no'/></emulators>")
     b = Bench(loaded, ranging.Echosounder)
     rng = np.random.default_rng(1)
     for k in range(40):

@@ -22,8 +22,9 @@ class Emulator:
 
 @dataclass(frozen=True)
 class Echosounder(Emulator):
-    """Distance to the bottom and to obstacles: the least within its cone, around the z axis of S."""
+    """Distance to the bottom and to obstacles: the least within its cone."""
 
+    level: bool = flag("yes: straight down whatever the attitude, as in the paper; no: along the z axis of S.", True)
     maximum: float = key("Beyond this range the value is invalid.", "length", 200.0, low=0.1)
     minimum: float = key("Nearer than this the value is invalid.", "length", 0.0, low=0.0)
     width: float = key("Full angle of the cone; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0)

@@ -1,10 +1,11 @@
-"""Where a virtual device is reached: a pseudo-terminal, or a TCP port on loopback."""
+"""Where a virtual device is reached: a pseudo-terminal, a TCP port or UDP on loopback."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import socket
 import tty
 from collections.abc import Callable
 from pathlib import Path
@@ -97,4 +98,72 @@ class TcpPort:
             writer.close()
 
 
-Port = PtyPort | TcpPort
+class UdpPort:
+    """Datagrams to a port on loopback, a sentence or an answer each; what comes back is received too."""
+
+    def __init__(self, receive: Bytes, port: int) -> None:
+        self._receive, self._target, self.dropped = receive, ("127.0.0.1", port), 0
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self.path = f"udp 127.0.0.1:{port}"
+
+    async def open(self) -> None:
+        """Start listening for answers."""
+        asyncio.get_running_loop().add_reader(self._socket, self._ready)
+
+    def _ready(self) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
+            self._receive(self._socket.recv(65536))
+
+    def send(self, data: bytes) -> None:
+        """One datagram; dropped and counted where nobody listens."""
+        try:
+            self._socket.sendto(data, self._target)
+        except (BlockingIOError, ConnectionRefusedError):
+            self.dropped += len(data)
+
+    async def close(self) -> None:
+        """Close it."""
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._socket.close()
+
+
+class UdpServerPort:
+    """A UDP port on loopback that clients write to; the last one to do so gets the answers."""
+
+    def __init__(self, receive: Bytes, port: int) -> None:
+        self._receive, self._peer, self.dropped = receive, ("", 0), 0
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        try:
+            self._socket.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise WaveSimError(f"cannot listen at 127.0.0.1:{port}: {error.strerror}") from None
+        self.path = f"udp 127.0.0.1:{self._socket.getsockname()[1]}"
+
+    async def open(self) -> None:
+        """Start listening."""
+        asyncio.get_running_loop().add_reader(self._socket, self._ready)
+
+    def _ready(self) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
+            data, self._peer = self._socket.recvfrom(65536)
+            self._receive(data)
+
+    def send(self, data: bytes) -> None:
+        """One datagram to the client; dropped and counted without one."""
+        if not self._peer[1]:
+            self.dropped += len(data)
+            return
+        try:
+            self._socket.sendto(data, self._peer)
+        except (BlockingIOError, ConnectionRefusedError):
+            self.dropped += len(data)
+
+    async def close(self) -> None:
+        """Close it."""
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._socket.close()
+
+
+Port = PtyPort | TcpPort | UdpPort | UdpServerPort

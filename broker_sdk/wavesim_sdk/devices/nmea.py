@@ -1,0 +1,170 @@
+"""NMEA 0183: the sentences of a ship's instruments, from the sensors of a body.
+
+    gps         GGA RMC VTG (talker GP)      echosounder  DPT DBT (SD)
+    ahrs        HDT ROT XDR (HE)             speedlog     VHW (VW)
+    ctd, temperature  MTW (YX)               anemometer   MWV (WI)
+
+Encoders are pure functions of SI values; each returns a sentence with its checksum and line end.  A value that a
+sensor has not (its sentence would be empty) sends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+from wavesim_sdk.broker import AsyncBroker
+from wavesim_sdk.devices.ports import Port
+
+KNOT = 1852.0 / 3600.0
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def sentence(body: str) -> bytes:
+    """``$body*checksum`` and the line end; the checksum is the exclusive or of the body's bytes."""
+    check = 0
+    for byte in body.encode("ascii"):
+        check ^= byte
+    return f"${body}*{check:02X}\r\n".encode("ascii")
+
+
+def _angle(value: float, width: int) -> str:
+    """Degrees and minutes, ``ddmm.mmmmmm``: 2 mm."""
+    minutes = round(abs(math.degrees(value)) * 60e6)
+    return f"{minutes // 60_000_000:0{width}d}{minutes % 60_000_000 / 1e6:09.6f}"
+
+
+def _latitude(value: float) -> str:
+    return f"{_angle(value, 2)},{'N' if value >= 0 else 'S'}"
+
+
+def _longitude(value: float) -> str:
+    return f"{_angle(value, 3)},{'E' if value >= 0 else 'W'}"
+
+
+def _clock(time: datetime) -> str:
+    return time.strftime("%H%M%S.") + f"{time.microsecond // 10_000:02d}"
+
+
+def _degrees(value: float) -> float:
+    """0 <= degrees < 360, also after rounding to a hundredth."""
+    return round(math.degrees(value), 2) % 360.0
+
+
+def gga(time: datetime, latitude: float, longitude: float, height: float, satellites: int, hdop: float) -> bytes:
+    """Fix: time, position, quality, satellites, HDOP, height above mean sea level (here: of the ellipsoid)."""
+    place = f"{_latitude(latitude)},{_longitude(longitude)}"
+    return sentence(f"GPGGA,{_clock(time)},{place},1,{satellites:02d},{hdop:.1f},{height:.2f},M,0.0,M,,")
+
+
+def rmc(time: datetime, latitude: float, longitude: float, sog: float, cog: float) -> bytes:
+    """Time, position, speed and course over ground, date."""
+    place = f"{_latitude(latitude)},{_longitude(longitude)}"
+    return sentence(
+        f"GPRMC,{_clock(time)},A,{place},{sog / KNOT:.3f},{_degrees(cog):.2f},{time.strftime('%d%m%y')},,,A"
+    )
+
+
+def vtg(sog: float, cog: float) -> bytes:
+    """Course and speed over ground."""
+    return sentence(f"GPVTG,{_degrees(cog):.2f},T,,M,{sog / KNOT:.3f},N,{sog * 3.6:.3f},K,A")
+
+
+def hdt(heading: float) -> bytes:
+    """True heading."""
+    return sentence(f"HEHDT,{_degrees(heading):.2f},T")
+
+
+def rot(rate: float) -> bytes:
+    """Rate of turn in degrees per minute, positive to starboard."""
+    return sentence(f"HEROT,{math.degrees(rate) * 60.0:.1f},A")
+
+
+def xdr(roll: float, pitch: float) -> bytes:
+    """Pitch and roll as transducer measurements."""
+    return sentence(f"HEXDR,A,{math.degrees(pitch):.2f},D,PITCH,A,{math.degrees(roll):.2f},D,ROLL")
+
+
+def dpt(depth: float, offset: float = 0.0) -> bytes:
+    """Depth below the transducer and its offset (positive: to the water line)."""
+    return sentence(f"SDDPT,{depth:.2f},{offset:.1f}")
+
+
+def dbt(depth: float) -> bytes:
+    """Depth below the transducer in feet, metres, fathoms."""
+    return sentence(f"SDDBT,{depth / 0.3048:.2f},f,{depth:.2f},M,{depth / 1.8288:.2f},F")
+
+
+def mtw(temperature: float) -> bytes:
+    """Water temperature."""
+    return sentence(f"YXMTW,{temperature:.2f},C")
+
+
+def vhw(heading: float | None, speed: float) -> bytes:
+    """Speed through the water, and the heading if it is known."""
+    true = f"{_degrees(heading):.2f},T" if heading is not None else ",T"
+    return sentence(f"VWVHW,{true},,M,{speed / KNOT:.3f},N,{speed * 3.6:.3f},K")
+
+
+def mwv(angle: float, speed: float) -> bytes:
+    """Apparent wind: angle from the bow, speed."""
+    return sentence(f"WIMWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
+
+
+def sentences(sensors: dict[str, list[float]], epoch: datetime = EPOCH) -> Iterator[tuple[str, bytes]]:
+    """(sensor, sentence) of all values of a state message; each value begins with its time in ns."""
+    for name, values in sensors.items():
+        if any(v is None or not math.isfinite(v) for v in values[1:]):
+            continue
+        time = epoch + timedelta(microseconds=values[0] / 1e3)
+        v = values[1:]
+        match name:
+            case "gps":
+                latitude, longitude, height, sog, cog, hdop, _, satellites = v[:8]
+                yield name, gga(time, latitude, longitude, height, round(satellites), hdop)
+                yield name, rmc(time, latitude, longitude, sog, cog)
+                yield name, vtg(sog, cog)
+            case "ahrs":
+                yield name, hdt(v[2])
+                yield name, rot(v[5])
+                yield name, xdr(v[0], v[1])
+            case "echosounder":
+                yield name, dpt(v[0])
+                yield name, dbt(v[0])
+            case "ctd":
+                yield name, mtw(v[1])
+            case "temperature":
+                yield name, mtw(v[0])
+            case "speedlog":
+                heading = sensors["ahrs"][3] if "ahrs" in sensors else None
+                yield name, vhw(heading, v[0])
+            case "anemometer":
+                yield name, mwv(v[1], v[0])
+
+
+async def run(
+    name: str,
+    server: tuple[str, int],
+    ports: Callable[[Callable[[bytes], None]], Port],
+    lockstep: float = 0.0,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Join as ``name`` and send each new value of its sensors once, until the run has ended."""
+    port = ports(lambda data: None)
+    await port.open()
+    sent: dict[str, float] = {}
+    try:
+        async with AsyncBroker(name, server, lockstep=lockstep) as broker:
+            say(f"NMEA 0183 of '{name}' at {port.path}")
+            async for step in broker.steps():
+                values = step.state.sensors
+                new = {k for k, v in values.items() if sent.get(k) != v[0]}
+                for sensor, line in sentences(values):
+                    if sensor in new:
+                        port.send(line)
+                sent.update({k: values[k][0] for k in new})
+                await asyncio.sleep(0)
+    finally:
+        await port.close()

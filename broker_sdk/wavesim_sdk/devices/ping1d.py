@@ -1,0 +1,235 @@
+"""A Blue Robotics Ping echosounder (Ping protocol, device type 1) over the echosounder of a body.
+
+Frames are ``BR``, length, message, source, destination, payload, sum of all bytes; little-endian.  The instrument
+measures times: it reports the true range scaled by the speed of sound that it is set to over that of the sea.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from wavesim_sdk.broker import AsyncBroker
+from wavesim_sdk.devices.ports import Port
+
+ACK, NACK, DEVICE_INFORMATION, PROTOCOL_VERSION, GENERAL_REQUEST = 1, 2, 4, 5, 6
+FIRMWARE, DEVICE_ID, VOLTAGE, SOUND_SPEED, RANGE, MODE_AUTO, INTERVAL, GAIN = range(1200, 1208)
+TRANSMIT, GENERAL_INFO, DISTANCE_SIMPLE, DISTANCE, CPU_TEMPERATURE, PCB_TEMPERATURE, ENABLE = 1208, *range(1210, 1216)
+PROFILE, CONTINUOUS_START, CONTINUOUS_STOP = 1300, 1400, 1401
+POINTS = 200
+MAX_PAYLOAD = 512
+_HEAD = struct.Struct("<2sHHBB")
+#: settings: message -> (attribute names, struct of the payload, message that reads them back)
+_SETTINGS: dict[int, tuple[tuple[str, ...], struct.Struct]] = {
+    1000: (("device",), struct.Struct("<B")),
+    1001: (("scan_start", "scan_length"), struct.Struct("<II")),
+    1002: (("sound_speed",), struct.Struct("<I")),
+    1003: (("automatic",), struct.Struct("<B")),
+    1004: (("interval",), struct.Struct("<H")),
+    1005: (("gain",), struct.Struct("<B")),
+    1006: (("enabled",), struct.Struct("<B")),
+}
+#: least and greatest of each setting
+_LIMITS = {
+    "device": (0, 254),
+    "scan_start": (0, 100_000),
+    "scan_length": (1, 100_000),
+    "sound_speed": (1_000_000, 2_000_000),
+    "automatic": (0, 1),
+    "interval": (20, 60_000),
+    "gain": (0, 6),
+    "enabled": (0, 1),
+}
+
+
+def frame(message: int, payload: bytes, source: int = 1, destination: int = 0) -> bytes:
+    """One frame with its checksum."""
+    data = _HEAD.pack(b"BR", len(payload), message, source, destination) + payload
+    return data + struct.pack("<H", sum(data) & 0xFFFF)
+
+
+@dataclass
+class Parser:
+    """Bytes to (message, payload); bad checksums and what stands between frames are counted."""
+
+    buffer: bytearray = field(default_factory=bytearray)
+    bad: int = 0
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """Whole frames among the bytes so far."""
+        self.buffer += data
+        found: list[tuple[int, bytes]] = []
+        while True:
+            start = self.buffer.find(b"BR")
+            if start < 0:
+                del self.buffer[: max(len(self.buffer) - 1, 0)]
+                return found
+            del self.buffer[:start]
+            if len(self.buffer) < _HEAD.size:
+                return found
+            _, length, message, _, _ = _HEAD.unpack_from(self.buffer)
+            size = _HEAD.size + length + 2
+            if length > MAX_PAYLOAD:
+                self.bad += 1
+                del self.buffer[:2]
+                continue
+            if len(self.buffer) < size:
+                return found
+            whole = bytes(self.buffer[:size])
+            if sum(whole[:-2]) & 0xFFFF != struct.unpack("<H", whole[-2:])[0]:
+                self.bad += 1
+                del self.buffer[:2]
+                continue
+            del self.buffer[:size]
+            found.append((message, whole[_HEAD.size : -2]))
+
+
+class Ping1D:
+    """The instrument: settings, the last measurement, answers."""
+
+    def __init__(self, send: Callable[[bytes], None], true_sound_speed: float) -> None:
+        self.send, self.true_sound_speed = send, true_sound_speed
+        self.parser = Parser()
+        self.device, self.gain, self.automatic, self.enabled, self.interval = 1, 3, 1, 1, 100
+        self.scan_start, self.scan_length, self.sound_speed = 0, 30_000, 1_500_000
+        self.number = self.distance = self.confidence = 0
+        self.continuous: int | None = None
+        self._next = 0.0
+
+    # -- host -> instrument ----------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Bytes of the host."""
+        for message, payload in self.parser.feed(data):
+            self._obey(message, payload)
+
+    def _obey(self, message: int, payload: bytes) -> None:
+        if message == GENERAL_REQUEST and len(payload) == 2:
+            self._tell(struct.unpack("<H", payload)[0])
+        elif message in _SETTINGS:
+            self._set(message, payload)
+        elif message in (CONTINUOUS_START, CONTINUOUS_STOP) and len(payload) == 2:
+            wanted = struct.unpack("<H", payload)[0]
+            if wanted not in (DISTANCE, DISTANCE_SIMPLE, PROFILE):
+                self._refuse(message, "only distances and profiles")
+                return
+            self.continuous = wanted if message == CONTINUOUS_START else None
+            self.send(frame(ACK, struct.pack("<H", message), self.device))
+        elif not payload:  # the older form of a request
+            self._tell(message)
+        else:
+            self._refuse(message, "unknown message")
+
+    def _set(self, message: int, payload: bytes) -> None:
+        names, form = _SETTINGS[message]
+        if len(payload) != form.size:
+            self._refuse(message, "wrong length")
+            return
+        values = dict(zip(names, form.unpack(payload), strict=True))
+        for name, value in values.items():
+            low, high = _LIMITS[name]
+            if not low <= value <= high:
+                self._refuse(message, f"{name} is {low} to {high}")
+                return
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.send(frame(ACK, struct.pack("<H", message), self.device))
+
+    def _refuse(self, message: int, text: str) -> None:
+        self.send(frame(NACK, struct.pack("<H", message) + text.encode() + b"\0", self.device))
+
+    def _tell(self, message: int) -> None:
+        head = struct.pack(
+            "<IHHIIII", self.distance, self.confidence, self.transmit, self.number, self.start, self.length, self.gain
+        )
+        answers: dict[int, Callable[[], bytes]] = {
+            DEVICE_INFORMATION: lambda: bytes((1, 1, 3, 29, 0, 0)),
+            PROTOCOL_VERSION: lambda: bytes((1, 0, 0, 0)),
+            FIRMWARE: lambda: struct.pack("<BBHH", 1, 1, 3, 29),
+            DEVICE_ID: lambda: bytes((self.device,)),
+            VOLTAGE: lambda: struct.pack("<H", 5000),
+            SOUND_SPEED: lambda: struct.pack("<I", self.sound_speed),
+            RANGE: lambda: struct.pack("<II", self.start, self.length),
+            MODE_AUTO: lambda: bytes((self.automatic,)),
+            INTERVAL: lambda: struct.pack("<H", self.interval),
+            GAIN: lambda: struct.pack("<I", self.gain),
+            TRANSMIT: lambda: struct.pack("<H", self.transmit),
+            GENERAL_INFO: lambda: struct.pack("<HHHHBB", 3, 29, 5000, self.interval, self.gain, self.automatic),
+            DISTANCE_SIMPLE: lambda: struct.pack("<IB", self.distance, self.confidence),
+            DISTANCE: lambda: head,
+            CPU_TEMPERATURE: lambda: struct.pack("<H", 3500),
+            PCB_TEMPERATURE: lambda: struct.pack("<H", 3000),
+            ENABLE: lambda: bytes((self.enabled,)),
+            PROFILE: lambda: head + struct.pack("<H", POINTS) + self._profile(),
+        }
+        if message not in answers:
+            self._refuse(message, "unknown message")
+            return
+        self.send(frame(message, answers[message](), self.device))
+
+    # -- the measurement ---------------------------------------------------------------------------
+
+    @property
+    def start(self) -> int:
+        """Start of the scan, mm; in automatic mode 0."""
+        return 0 if self.automatic else self.scan_start
+
+    @property
+    def length(self) -> int:
+        """Length of the scan, mm; in automatic mode half as long again as the distance."""
+        return max(2_000, round(1.5 * self.distance)) if self.automatic and self.confidence else self.scan_length
+
+    @property
+    def transmit(self) -> int:
+        """Length of the pulse, us: longer for longer scans."""
+        return min(max(round(self.length / 1000.0 * 8.0), 20), 1000)
+
+    def _profile(self) -> bytes:
+        """Echo strength along the scan: a peak at the bottom, falling reverberation before it."""
+        width = max(self.length / POINTS * 1.5, 30.0)
+        out = bytearray()
+        for k in range(POINTS):
+            x = self.start + (k + 0.5) * self.length / POINTS
+            peak = 255.0 * math.exp(-(((x - self.distance) / width) ** 2)) if self.confidence else 0.0
+            out.append(min(255, round(peak + 40.0 * math.exp(-x / 500.0))))
+        return bytes(out)
+
+    def tick(self, time: float, distance: float | None) -> None:
+        """The simulation has come to ``time`` (s); the range of the sensor in m, None without one."""
+        if not self.enabled or time < self._next:
+            return
+        self._next = time + self.interval * 1e-3
+        self.number += 1
+        seen = None if distance is None else round(distance * self.sound_speed / self.true_sound_speed)
+        if seen is not None and (self.automatic or self.scan_start <= seen <= self.scan_start + self.scan_length):
+            self.distance, self.confidence = seen, 98
+        else:
+            self.confidence = 0
+        if self.continuous is not None:
+            self._tell(self.continuous)
+
+
+async def run(
+    name: str,
+    server: tuple[str, int],
+    ports: Callable[[Callable[[bytes], None]], Port],
+    lockstep: float = 0.0,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Join as ``name`` and serve the instrument at a port until the run has ended."""
+    instrument: Ping1D | None = None
+    port = ports(lambda data: instrument.receive(data) if instrument is not None else None)
+    await port.open()
+    try:
+        async with AsyncBroker(name, server, lockstep=lockstep) as broker:
+            instrument = Ping1D(port.send, broker.welcome.sound_speed)
+            say(f"Ping of '{name}' at {port.path}")
+            async for step in broker.steps():
+                values = step.state.sensors.get("echosounder")
+                instrument.tick(step.time, values[1] if values else None)
+                await asyncio.sleep(0)
+    finally:
+        await port.close()

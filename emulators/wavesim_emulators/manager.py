@@ -1,0 +1,84 @@
+"""Several emulators, each in its own process: started together, restarted when one dies, ended together."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from types import FrameType
+
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.errors import NotRunning, WaveSimError
+
+POLL_S = 0.1
+RESTARTS, WITHIN_S = 5, 30.0  #: an emulator that dies more often is given up
+END_S = 5.0
+
+
+class Manager:
+    """Watches one process per sensor."""
+
+    def __init__(self, sensors: list[str], config: str, server: str, free: bool, say: Callable[[str], None]) -> None:
+        self.server, self.say = server, say
+        self.command = [sys.executable, "-m", "wavesim_sdk.cli", "emulate"]
+        self.tail = [config, "--server", server, *(["--free"] if free else [])]
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.deaths: dict[str, deque[float]] = {s: deque(maxlen=RESTARTS) for s in sensors}
+        self._stop = False
+
+    def _start(self, sensor: str) -> None:
+        # in a session of its own: Ctrl-C comes to the manager, which ends them in order
+        self.processes[sensor] = subprocess.Popen(
+            [*self.command, sensor, *self.tail], stdin=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def run(self) -> None:
+        """Until the server ends, a signal comes, or no emulator is left."""
+        simulation = SharedState(self.server)
+        for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(s, self._on_signal)
+        for sensor in self.deaths:
+            self._start(sensor)
+        self.say(f"{len(self.processes)} emulators: {', '.join(self.processes)}")
+        try:
+            while not self._stop and self.processes and simulation.alive():
+                time.sleep(POLL_S)
+                for sensor, process in list(self.processes.items()):
+                    if process.poll() is not None and simulation.alive() and not self._stop:
+                        self._died(sensor, process.returncode)
+        except NotRunning:
+            pass
+        finally:
+            self._end()
+        if not self.processes and not self._stop and simulation.alive():
+            raise WaveSimError("no emulator is left")
+
+    def _died(self, sensor: str, code: int) -> None:
+        now, deaths = time.monotonic(), self.deaths[sensor]
+        often = len(deaths) == RESTARTS and now - deaths[0] < WITHIN_S
+        deaths.append(now)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        if often:
+            del self.processes[sensor]
+            self.say(f"emulator {sensor} {how}; it died {RESTARTS + 1} times in {WITHIN_S:g} s and is given up")
+            return
+        self.say(f"emulator {sensor} {how}; started again")
+        self._start(sensor)
+
+    def _end(self) -> None:
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.terminate()
+        limit = time.monotonic() + END_S
+        for process in self.processes.values():
+            try:
+                process.wait(max(0.05, limit - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:
+        self._stop = True

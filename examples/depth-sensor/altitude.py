@@ -1,0 +1,25 @@
+"""A sensor of one's own in thirty lines: height over the bottom, with a scale error from the configuration."""
+
+from wavesim_emulators.base import Emulator, Noise, Rows
+from wavesim_sdk.area import Record
+from wavesim_sdk.attach import Snapshot
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.ocean.bed import sea_bed
+from wavesim_sdk.sensors import sensor_table, value
+
+TABLE = sensor_table("altitude", "Height over the bottom.", [value("height", "m", "Straight down.")])
+
+
+class Altitude(Emulator):
+    """Noise 5 cm; `scale` is the factor by which it reads wrong."""
+
+    sensor = "altitude"
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self.bed = sea_bed(loaded)
+        self.scale = float({p.name: p.value for p in self.parameters.parameter}.get("scale", "1"))
+
+    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
+        p = self.mounted(view, rows).p_WS_W
+        out["height"][rows] = self.scale * (self.bed(p[:, 0], p[:, 1]) - p[:, 2]) + 0.05 * noise(0)

@@ -1,0 +1,258 @@
+"""Sensors of a running server: started together, killed, frozen, swapped, broken on command; NMEA read by others."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pynmea2
+import pytest
+
+from tests.conftest import CLI, Server, wavesim
+from wavesim_sdk.area import OWNER
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.devices import ping1d
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sensors"), pytest.mark.timeout(200)]
+
+FLEET = """<time step="4 ms"/><world latitude="41.18 deg" longitude="-8.70 deg"><bed depth="35 m"/><wind speed="5 m/s" direction="10 deg"/></world>
+<fleet><vehicle name="boat" model="jolner" position="100 -50 -0.1 m" attitude="0 0 30 deg" client="optional"/></fleet>
+<emulators><gps rate="5 Hz" noise="0" position="0 0 -1.5 m"/><ahrs rate="10 Hz" noise="0"/><echosounder rate="5 Hz" noise="0"/><speedlog rate="5 Hz" noise="0"/>
+<ctd rate="2 Hz" noise="0" position="0 0 0.6 m"/><anemometer rate="2 Hz" noise="0" position="0 0 -2 m"/>{more}</emulators>"""
+
+
+@pytest.fixture
+def processes() -> Iterator[list[subprocess.Popen[str]]]:
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for p in started:
+        p.terminate()
+    for p in started:
+        p.wait(15)
+        for stream in (p.stdout, p.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def await_sensors(name: str, sensors: list[str], timeout: float = 40.0) -> dict[str, int]:
+    """PIDs of the emulators, once each has written a value."""
+    state, limit = SharedState(name), time.monotonic() + timeout
+    while time.monotonic() < limit:
+        pids = {s: int(state.vehicles[s].header[OWNER]) for s in sensors}
+        if all(pids.values()) and all(int(state.sensor(s)["sequence"][0]) > 0 for s in sensors):
+            return pids
+        time.sleep(0.05)
+    raise AssertionError(f"not all sensors came up: {pids}")
+
+
+def latest(broker: Broker, seconds: float) -> dict[str, list[float]]:
+    limit, values = time.monotonic() + seconds, {}
+    while time.monotonic() < limit:
+        for step in broker.poll(0.05):
+            values = step.state.sensors
+    return values
+
+
+def test_any_set_of_emulators_is_kept_alive(
+    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+) -> None:
+    path = config(FLEET.format(more="")).path
+    server = serve(path, "--speed", "1")
+    manager = subprocess.Popen(
+        [*CLI, "emulate", "all", str(path), "-s", server.name], stderr=subprocess.PIPE, text=True
+    )
+    processes.append(manager)
+    names = ["gps", "ahrs", "echosounder", "speedlog", "ctd", "anemometer"]
+    with Broker("boat", ("127.0.0.1", server.port)) as broker:
+        server.send("start")
+        pids = await_sensors(server.name, names)
+        assert set(latest(broker, 1.0)) == set(names)
+        os.kill(pids["ahrs"], signal.SIGKILL)
+        limit = time.monotonic() + 20.0
+        while (new := await_sensors(server.name, ["ahrs"])["ahrs"]) == pids["ahrs"] and time.monotonic() < limit:
+            latest(broker, 0.1)
+        assert new != pids["ahrs"]
+        assert set(latest(broker, 2.0)) == set(names)
+
+        os.kill(pids["gps"], signal.SIGSTOP)  # 5 Hz: stale after a second
+        values = latest(broker, 3.0)
+        assert set(values) == set(names) - {"gps"}, "a frozen sensor is stale, the others go on"
+        os.kill(pids["gps"], signal.SIGCONT)
+        assert set(latest(broker, 2.0)) == set(names)
+
+        # faults on command
+        assert wavesim("sensor", "boat", "echosounder", "bias", "7", "-s", server.name).returncode == 0
+        assert latest(broker, 1.0)["echosounder"][1] == pytest.approx(42.1, abs=0.3)
+        assert wavesim("sensor", "boat", "ctd", "lost", "-s", server.name).returncode == 0
+        assert "ctd" not in latest(broker, 1.5)
+        assert wavesim("sensor", "boat", "ctd", "none", "-s", server.name).returncode == 0
+        assert "ctd" in latest(broker, 1.5)
+        wrong = wavesim("sensor", "boat", "sonar", "lost", "-s", server.name)
+        assert wrong.returncode == 4 and "no sensor 'sonar'" in wrong.stderr
+        server.send("shutdown")
+    assert manager.stderr is not None
+    assert "emulator ahrs was killed by signal 9; started again" in manager.stderr.read()
+    assert manager.wait(15) == 0
+
+
+def test_a_sensor_of_ones_own(
+    config: Callable[..., Loaded], serve: Callable[..., Server], root: Path, tmp_path: Path,
+    processes: list[subprocess.Popen[str]],
+) -> None:  # fmt: skip
+    """The package of examples/depth-sensor, installed into a folder of its own, as the tutorial says."""
+    source = tmp_path / "source"
+    shutil.copytree(root / "examples/depth-sensor", source)
+    target = tmp_path / "site"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", target, source],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(target)}
+    path = tmp_path / "own.xml"
+    more = '<sensor name="altitude" rate="5 Hz" noise="0" position="0 0 0.5 m"><parameter name="scale" value="1.1"/></sensor>'
+    path.write_text(f"<wavesim>{FLEET.format(more=more)}</wavesim>")
+    name = f"own{os.getpid()}"
+    server = subprocess.Popen(
+        [*CLI, "serve", str(path), "--name", name, "--port", "0", "--speed", "1"],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    processes.append(server)
+    assert server.stderr is not None
+    line = server.stderr.readline()
+    assert "on UDP" in line
+    processes.append(subprocess.Popen([*CLI, "emulate", "altitude", str(path), "-s", name], env=environment, text=True))
+    port = int(line.split("on UDP ")[1].split(";")[0].rpartition(":")[2])
+    with Broker("boat", ("127.0.0.1", port)) as broker:
+        assert wavesim("start", "-s", name).returncode == 0
+        limit = time.monotonic() + 40.0
+        while "altitude" not in (values := latest(broker, 0.3)) and time.monotonic() < limit:
+            pass
+    assert values["altitude"][1] == pytest.approx(1.1 * 34.6, abs=0.3)
+
+
+def find_gpsd() -> str:
+    found = shutil.which("gpsd") or shutil.which("gpsd", path="/usr/sbin:/usr/local/sbin")
+    if found is None:
+        message = "gpsd is not installed: it cannot judge our NMEA (apt-get install gpsd)"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return found
+
+
+def test_gpsd_and_pynmea2_read_our_instruments(
+    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+) -> None:
+    gpsd = find_gpsd()
+    path = config(FLEET.format(more="")).path
+    server = serve(path, "--speed", "1")
+    processes.append(subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], text=True))
+    device = subprocess.Popen(
+        [*CLI, "device", "nmea", "boat", "--port", str(server.port), "--tcp", "0"], stdout=subprocess.PIPE, text=True
+    )
+    processes.append(device)
+    assert device.stdout is not None
+    host, _, port = device.stdout.readline().rpartition(" at ")[2].strip().rpartition(":")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        gpsd_port = probe.getsockname()[1]
+    processes.append(subprocess.Popen([gpsd, "-N", "-n", "-S", str(gpsd_port), f"tcp://{host}:{port}"], text=True))
+    server.send("start")
+    state = SharedState(server.name)
+    row = state.row("boat")
+    with socket.create_connection((host, int(port)), timeout=20) as raw:
+        file = raw.makefile("rb")
+        seen: dict[str, Any] = {}
+        limit = time.monotonic() + 40.0
+        wanted = {"GGA", "RMC", "VTG", "HDT", "ROT", "XDR", "DPT", "DBT", "VHW", "MTW", "MWV"}
+        while not wanted <= seen.keys() and time.monotonic() < limit:
+            message = pynmea2.parse(file.readline().decode("ascii"), check=True)
+            seen[message.sentence_type] = message
+        assert wanted <= seen.keys(), wanted - seen.keys()
+    truth = state.snapshot().state[row]
+    north, east = truth["p_WB_W"][:2]
+    latitude = 41.18 + math.degrees(north / 6_362_000.0)
+    longitude = -8.70 + math.degrees(east / (6_387_000.0 * math.cos(math.radians(41.18))))
+    assert seen["GGA"].latitude == pytest.approx(latitude, abs=2e-5)
+    assert seen["RMC"].longitude == pytest.approx(longitude, abs=2e-5)
+    assert float(seen["DPT"].depth) == pytest.approx(35.1, abs=0.4)
+    assert float(seen["HDT"].heading) == pytest.approx(30.0, abs=15.0)
+    found: dict[str, Any] = {}
+    limit = time.monotonic() + 40.0
+    client = None
+    while client is None:
+        try:
+            client = socket.create_connection(("127.0.0.1", gpsd_port), timeout=20)
+        except ConnectionRefusedError:
+            assert time.monotonic() < limit
+            time.sleep(0.1)
+    with client:
+        client.sendall(b'?WATCH={"enable":true,"json":true};\n')
+        reader = client.makefile()
+        while not {"lat", "speed", "track"} <= found.keys() and time.monotonic() < limit:
+            report = json.loads(reader.readline())
+            if report["class"] == "TPV":
+                found |= report
+    assert found["lat"] == pytest.approx(latitude, abs=3e-5) and found["lon"] == pytest.approx(longitude, abs=3e-5)
+    assert found["mode"] == 3 and found["speed"] < 1.0
+
+
+def test_brping_drives_our_echosounder(
+    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+) -> None:
+    from brping import Ping1D, definitions
+
+    path = config(FLEET.format(more="")).path
+    server = serve(path, "--speed", "1")
+    processes.append(subprocess.Popen([*CLI, "emulate", "echosounder", str(path), "-s", server.name], text=True))
+    device = subprocess.Popen(
+        [*CLI, "device", "ping1d", "boat", "--port", str(server.port), "--udp", "0"], stdout=subprocess.PIPE, text=True
+    )
+    processes.append(device)
+    assert device.stdout is not None
+    port = int(device.stdout.readline().rpartition(":")[2])
+    server.send("start")
+    await_sensors(server.name, ["echosounder"])
+    ping = Ping1D()
+    ping.connect_udp("127.0.0.1", port)
+    assert ping.initialize() is True
+    limit = time.monotonic() + 20.0
+    while not (data := ping.get_distance())["confidence"] and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert data["distance"] == pytest.approx(35_100, abs=300) and data["confidence"] == 98
+    assert ping.set_mode_auto(0)
+    ping.set_range(1000, 50_000, verify=False)
+    ping.set_range(0, 0, verify=False)  # a scan of no length is refused
+    # brping 0.2.5 takes the messages 1002 and 1204 for another device's: it sends 0, and cannot read the range back
+    ping.iodev.send(ping1d.frame(definitions.PING1D_SET_SPEED_OF_SOUND, struct.pack("<I", 1_400_000)))
+    while abs((data := ping.get_distance())["distance"] - 35_100 * 14 / 15) > 400 and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert (data["scan_start"], data["scan_length"]) == (1000, 50_000)
+    profile = ping.get_profile()
+    strengths = list(profile["profile_data"])
+    peak = max(range(len(strengths)), key=strengths.__getitem__)
+    assert 1000 + (peak + 0.5) * 250 == pytest.approx(profile["distance"], abs=300)
+    ping.control_continuous_start(definitions.PING1D_PROFILE)
+    numbers = set()
+    while len(numbers) < 3 and time.monotonic() < limit:
+        message = ping.wait_message([definitions.PING1D_PROFILE], 1.0)
+        if message is not None:
+            numbers.add(message.ping_number)
+    assert len(numbers) == 3
+    ping.control_continuous_stop(definitions.PING1D_PROFILE)
+    ping.iodev.close()
