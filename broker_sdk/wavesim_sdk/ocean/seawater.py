@@ -64,3 +64,38 @@ def conductivity(salinity_: Array, temperature: Array, pressure: Array) -> Array
     half = 0.5 * (b - a * rtt)
     disc = np.sqrt(half * half + a * rtt * (b + c))
     return np.asarray((disc - half) / a * C_35_15_0)
+
+
+def density(salinity_: Array, temperature: Array, pressure: Array) -> Array:
+    """Density (kg/m3) by the International Equation of State 1980, gauge pressure in dbar."""
+    s, t = np.asarray(salinity_, float), np.asarray(temperature, float)
+    p, root = np.asarray(pressure, float) / 10.0, np.sqrt(s)
+    pure = 999.842594 + t * (
+        6.793952e-2 + t * (-9.095290e-3 + t * (1.001685e-4 + t * (-1.120083e-6 + t * 6.536332e-9)))
+    )
+    a = 8.24493e-1 + t * (-4.0899e-3 + t * (7.6438e-5 + t * (-8.2467e-7 + t * 5.3875e-9)))
+    b = -5.72466e-3 + t * (1.0227e-4 - t * 1.6546e-6)
+    surface = pure + s * (a + root * b + s * 4.8314e-4)
+    k = 19652.21 + t * (148.4206 + t * (-2.327105 + t * (1.360477e-2 - t * 5.155288e-5)))
+    k = k + s * (54.6746 + t * (-0.603459 + t * (1.09987e-2 - t * 6.1670e-5)))
+    k = k + s * root * (7.944e-2 + t * (1.6483e-2 - t * 5.3009e-4))
+    first = 3.239908 + t * (1.43713e-3 + t * (1.16092e-4 - t * 5.77905e-7))
+    first = first + s * (2.2838e-3 + t * (-1.0981e-5 - t * 1.6078e-6)) + s * root * 1.91075e-4
+    second = 8.50935e-5 + t * (-6.12293e-6 + t * 5.2787e-8)
+    second = second + s * (-9.9348e-7 + t * (2.0816e-8 + t * 9.1697e-10))
+    return np.asarray(surface / (1.0 - p / (k + p * (first + p * second))))
+
+
+def depth(pressure: Array, latitude: float) -> Array:
+    """Depth in m of a standard ocean (35, 0 C) at a gauge pressure in dbar and a latitude in rad (Saunders & Fofonoff)."""
+    p, x = np.asarray(pressure, float), np.sin(latitude) ** 2
+    gravity = 9.780318 * (1.0 + (5.2788e-3 + 2.36e-5 * x) * x) + 1.092e-6 * p
+    return np.asarray(p * (9.72659 + p * (-2.2512e-5 + p * (2.279e-10 - p * 1.82e-15))) / gravity)
+
+
+def freezing_point(salinity_: Array, pressure: Array) -> Array:
+    """Freezing point in C (Millero 1978), gauge pressure in dbar."""
+    s = np.asarray(salinity_, float)
+    return np.asarray(
+        s * (-0.0575 + 1.710523e-3 * np.sqrt(s) - 2.154996e-4 * s) - 7.53e-4 * np.asarray(pressure, float)
+    )
