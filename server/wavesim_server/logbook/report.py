@@ -58,6 +58,8 @@ def make(path: Path) -> dict[str, Any]:
     sent = log.get("/acoustics/sent", SENT).records
     receptions = log.get("/acoustics/reception", RECEPTION).records
     found, residuals = ranges(receptions)
+    # a one-way range needs a time that the listener knows: that of a node that pings by itself
+    scheduled = sent["id"][(sent["request"] == 0) & (sent["query"] == 0) & (sent["kind"] == SignalKind.PULSE)]
     minutes = max(log.end_ns * 1e-9 / 60.0, 1e-9)
     vehicles = []
     for row, body in sorted(log.bodies.items()):
@@ -83,7 +85,7 @@ def make(path: Path) -> dict[str, Any]:
                 "ranges_per_minute": round(len(residual) / minutes, 2),
                 **_spread(residual, "range"),
             }
-        single = mine[(mine["outcome"] == 0) & (mine["query"] == 0) & (mine["kind"] == SignalKind.PULSE)]
+        single = mine[(mine["outcome"] == 0) & np.isin(mine["id"], scheduled)]
         single = single[np.isfinite(single["one_way"])]
         if len(single) and body["type"] != "buoy":
             entry |= {
