@@ -20,6 +20,7 @@ import numba as nb
 import numpy as np
 
 from wavesim_sdk.config import load
+from wavesim_sdk.ocean.water import Water
 from wavesim_server import pointers
 from wavesim_server.acoustics import layout, medium
 
@@ -76,7 +77,7 @@ def measure(
     model = loaded.model("n")
     assert model.transducer is not None
     t = model.transducer
-    m = layout.create(loaded, nodes, STEP_NS * 1e-9, 4096, 65536)
+    m = layout.create(loaded, Water(loaded), nodes, STEP_NS * 1e-9, 4096, 65536)
     rng = np.random.default_rng(1)
     start = np.column_stack([rng.uniform(0, side, (nodes, 2)), rng.uniform(5, 100, nodes)])
     speed = np.column_stack([rng.uniform(-2, 2, (nodes, 2)), np.zeros(nodes)])
@@ -154,7 +155,7 @@ def memory(emissions: int = 100_000) -> tuple[int, int]:
     loaded = world(50, 1500.0)
     t = loaded.model("n").transducer
     assert t is not None
-    m = layout.create(loaded, 50, STEP_NS * 1e-9)
+    m = layout.create(loaded, Water(loaded), 50, STEP_NS * 1e-9)
     rng = np.random.default_rng(2)
     for j in range(50):
         m = layout.set_node(m, loaded.config.acoustics, 0.0, j, t, -1.0, j + 1, (0.0, 0.0))

@@ -72,7 +72,12 @@ class Simulation:
         self._raos: dict[str, int] = {}
         self._hold(
             layout.create(
-                loaded, capacity, self.step_ns * 1e-9, max(64, config.shared.signals), max(4096, 4 * capacity)
+                loaded,
+                self.water,
+                capacity,
+                self.step_ns * 1e-9,
+                max(64, config.shared.signals),
+                max(4096, 4 * capacity),
             )
         )
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))

@@ -17,6 +17,7 @@ import pytest
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import sound
+from wavesim_sdk.ocean.water import Water
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -89,7 +90,8 @@ def test_the_profile_of_the_configured_water(config: Callable[..., Loaded]) -> N
         ("medwin", 0.9),
         ("leroy", 0.6),
     ):
-        z, c = sound.profile(config(f'{world}<acoustics profile="water" formula="{formula}"/>'), 80.0)
+        loaded = config(f'{world}<acoustics profile="water" formula="{formula}"/>')
+        z, c = sound.profile(loaded, Water(loaded), 80.0)
         if other is None:
             reference = c
             assert (z[0], z[-1], len(z)) == (0.0, 80.0, 65)
@@ -103,7 +105,8 @@ def test_the_profile_of_the_configured_water(config: Callable[..., Loaded]) -> N
 def test_a_profile_from_a_file(config: Callable[..., Loaded], tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     path.write_text("# depth speed\n0 1500\n10, 1510 # knee\n\n50 1490\n")
-    z, c = sound.profile(config('<acoustics profile="file" file="p.txt"/>'), 30.0)
+    loaded = config('<acoustics profile="file" file="p.txt"/>')
+    z, c = sound.profile(loaded, Water(loaded), 30.0)
     assert z.tolist() == [0, 10, 30] and c.tolist() == [1500, 1510, 1500]
     for text, message in (
         ("0 1500\n0 1510\n", "2.*does not ascend"), ("0 x\n", "1.*not `depth speed`"), ("", "no rows"), ("0 5\n", "out of range"),

@@ -6,6 +6,7 @@ The paper's analytic form, or soundings joined by Delaunay triangles (needs SciP
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable
@@ -120,5 +121,15 @@ def triangles(loaded: Loaded) -> Triangles | None:
     soundings = loaded.config.world.soundings
     if soundings is None:
         return None
-    points = read_soundings(loaded.data_file(soundings.file))
-    return Triangles(points + np.array([soundings.north, soundings.east, 0.0]))
+    path = loaded.data_file(soundings.file)
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        changed = 0  # the reader says what is wrong
+    return _triangles(path, changed, soundings.north, soundings.east)
+
+
+@functools.lru_cache(maxsize=4)
+def _triangles(path: Path, _changed: int, north: float, east: float) -> Triangles:
+    """Read and joined once, however many ask for it."""
+    return Triangles(read_soundings(path) + np.array([north, east, 0.0]))

@@ -22,7 +22,7 @@ STEPS = 400
 
 
 def boxes_of(o: Obstacles) -> Array:
-    """Upright boxes (n, 7): centre, half sizes, heading; the walls of tunnels are four each."""
+    """Upright boxes (n, 7): centre, half sizes, heading; first the blocks, then the walls of tunnels, four each."""
     rows = [(*b.position, *(0.5 * s for s in b.size), b.heading) for b in o.block]
     for t in o.tunnel:
         c, s = math.cos(t.heading), math.sin(t.heading)

@@ -16,6 +16,7 @@ from wavesim_sdk.config.acoustics import Acoustics
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import seawater
+from wavesim_sdk.ocean.water import Water
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -206,7 +207,7 @@ def read_profile(path: Path) -> tuple[Array, Array]:
     return np.array(depths), np.array(speeds)
 
 
-def profile(loaded: Loaded, bottom: float, levels: int = 65) -> tuple[Array, Array]:
+def profile(loaded: Loaded, water: Water, bottom: float, levels: int = 65) -> tuple[Array, Array]:
     """Depths and sound speeds of the configured profile from the surface to ``bottom``; linear between them."""
     a = loaded.config.acoustics
     if a.profile == "constant":
@@ -218,9 +219,6 @@ def profile(loaded: Loaded, bottom: float, levels: int = 65) -> tuple[Array, Arr
         inside = depths[(depths > 0.0) & (depths < bottom)]
         z = np.concatenate([[0.0], inside, [bottom]])
         return z, np.interp(z, depths, speeds)
-    from wavesim_sdk.ocean.water import Water  # the water needs the configuration, not this module
-
-    water = Water(loaded)
     z = np.linspace(0.0, bottom, levels)
     p_W = np.stack([np.zeros(levels), np.zeros(levels), z], axis=-1)
     gauge = water.pressure(p_W) - loaded.config.world.pressure_0

@@ -11,9 +11,8 @@ from wavesim_server.acoustics import layout as a
 from wavesim_server.acoustics import paths, rays
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.draws import normal, uniform
-from wavesim_server.pointers import inner
+from wavesim_server.pointers import inner as _njit
 
-_njit = inner
 _plain = nb.njit(cache=True, error_model="numpy")
 
 

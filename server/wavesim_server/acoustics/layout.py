@@ -15,6 +15,8 @@ import numpy as np
 from wavesim_sdk.config import Loaded, Transducer
 from wavesim_sdk.config.acoustics import Acoustics, Beam, Head
 from wavesim_sdk.ocean import sound
+from wavesim_sdk.ocean.bed import triangles
+from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, Table
 from wavesim_server import pointers
 from wavesim_server.acoustics import rays
@@ -72,13 +74,14 @@ OK, GROW, FLUSH = range(3)
 ISO, GRADIENT, RAYS = range(3)
 # the water: columns of `sound`
 (
-    A_MODE, A_C, A_G, A_CMAX, A_SPREAD, A_FLOOR, A_CONSTANT, A_BOTTOM, A_ORDER, A_SURFACE_LOSS, A_DENSITY, A_RATIO, A_ATTEN,
+    A_MODE, A_C, A_G, A_CMAX, A_SPREAD, A_FLOOR, A_BOTTOM, A_ORDER, A_SURFACE_LOSS, A_DENSITY, A_RATIO, A_ATTEN,
     A_BLOCK, A_FADED, A_ECHOES, A_STEP,
-) = range(17)  # fmt: skip
+) = range(16)  # fmt: skip
 
 
 def _columns(table: Table) -> dict[str, int]:
-    return {name: int(table.dtype.fields[name][1]) // 8 for name in table.dtype.names or ()}  # type: ignore[index]
+    """Which 8 bytes of a record each column begins at."""
+    return {name: int(of[1]) // 8 for name, of in (table.dtype.fields or {}).items()}
 
 
 SENT_COLUMNS, RECEPTION_COLUMNS = _columns(SENT), _columns(RECEPTION)
@@ -141,7 +144,7 @@ class Medium(NamedTuple):
     fan_classes: Ints
     fan_found: Array
     ray: Array
-    points: Array  # (64, 3)
+    points: Array  # (256, 3)
     none: Array  # (0, 2)
     sent_f: Array
     sent_i: Ints
@@ -208,11 +211,11 @@ def _chain(ids: Ints, column: int, start: int) -> None:
     ids[start:, column] = np.arange(start + 1, len(ids) + 1)
 
 
-def create(loaded: Loaded, capacity: int, step: float, signals: int = 64, out: int = 4096) -> Medium:
+def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: int = 64, out: int = 4096) -> Medium:
     """An empty medium for the acoustics of a configuration."""
     a, world = loaded.config.acoustics, loaded.config.world
     bottom = deepest(loaded)
-    z, c = sound.profile(loaded, bottom)
+    z, c = sound.profile(loaded, water, bottom)
     mode = ISO if a.profile == "constant" else GRADIENT if a.profile == "gradient" else RAYS
     echoes = a.multipath is not None and a.multipath.order > 0
     if mode == GRADIENT and echoes:
@@ -274,8 +277,7 @@ def create(loaded: Loaded, capacity: int, step: float, signals: int = 64, out: i
             m.counters[left] = len(ids)
     s = m.sound
     s[A_MODE], s[A_C], s[A_G], s[A_CMAX] = mode, c[0] if mode != ISO else a.sound_speed, a.gradient, c.max()
-    s[A_SPREAD], s[A_CONSTANT] = a.spreading, float(a.noise_model == "constant")
-    s[A_BOTTOM], s[A_ORDER] = bottom, a.multipath.order if a.multipath else 0
+    s[A_SPREAD], s[A_BOTTOM], s[A_ORDER] = a.spreading, bottom, a.multipath.order if a.multipath else 0
     if a.multipath is not None:
         b = a.multipath
         s[A_SURFACE_LOSS], s[A_DENSITY], s[A_ATTEN] = b.surface_loss, b.bottom_density, b.bottom_attenuation
@@ -289,22 +291,19 @@ def create(loaded: Loaded, capacity: int, step: float, signals: int = 64, out: i
 
 def deepest(loaded: Loaded) -> float:
     """Depth of the flat bottom that echoes and profiles know: of the bed at the origin (the mean of soundings)."""
-    from wavesim_sdk.ocean.bed import triangles
-
     t = triangles(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
 
 
-_GROWING = {
-    "signals": 0, "signal_ids": 0, "signal_keys": 0, "emissions": 0, "emission_ids": 0, "entries": 0, "angles": 0,
-    "under": 0, "under_ids": 0, "under_keys": 0, "times": 0, "heap": 0,
-}  # fmt: skip
+_GROWING = (
+    "signals", "signal_ids", "signal_keys", "emissions", "emission_ids", "entries", "angles", "under_f", "under",
+    "under_ids", "under_keys", "times", "heap",
+)  # fmt: skip
 
 
 def grown(m: Medium) -> Medium:
     """The same medium with twice the room for signals, emissions and events."""
     new: dict[str, Any] = {n: np.concatenate([a := getattr(m, n), np.zeros_like(a)]) for n in _GROWING}
-    new["under_f"] = np.concatenate([m.under_f, np.zeros_like(m.under_f)])
     new["under_i"] = new["under_f"].view(np.int64)
     grown_ = m._replace(**new)
     for name, column, left, free in (
@@ -351,13 +350,13 @@ def head_rows(head: Head, position: Any, assumed: float) -> tuple[Array, Array]:
     p = np.array([h.position for h in head.hydrophone])
     rows = np.zeros((PHONES, 6))
     middle = p - p.mean(axis=0)
-    _, singular, _ = np.linalg.svd(middle)
-    rank = int((singular > 1e-6 * singular[0]).sum()) if len(p) > 2 else len(p)
+    _, singular, directions = np.linalg.svd(middle)
+    rank = int((singular > 1e-6 * singular[0]).sum())
     rows[: len(p), :3] = p - np.array(position)
     rows[: len(p), 3:] = np.linalg.pinv(middle, rcond=1e-6).T
     axis = np.array(head.axis) / np.linalg.norm(head.axis)
     if rank == 2:  # the side to which the axis points, normal to the plane
-        normal = np.linalg.svd(middle)[2][2]
+        normal = directions[2]
         axis = normal * (1.0 if normal @ axis >= 0.0 else -1.0)
     return rows, np.array([len(p), rank, assumed, head.timing_noise, head.timing_resolution, *axis])
 
@@ -408,7 +407,8 @@ def set_node(
     n[N_TX_START] = n[N_TX_END] = n[N_READY] = -math.inf
     n[N_SINCE] = time
     m.keys[row], m.first[row], m.detected[row, :EMITTED] = key, -1, 0
-    m.sound[A_FLOOR] = min(m.sound[A_FLOOR], t.snr) if t.detection == "snr" else m.sound[A_FLOOR]
+    if t.detection == "snr":
+        m.sound[A_FLOOR] = min(m.sound[A_FLOOR], t.snr)
     return m
 
 

@@ -23,9 +23,8 @@ from wavesim_server.acoustics import paths, rays
 from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, reach, sounding, where
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.acoustics.queues import candidate, place, pop, push, release
-from wavesim_server.pointers import inner
+from wavesim_server.pointers import inner as _njit
 
-_njit = inner
 _entry = nb.njit(cache=True, error_model="numpy")
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
@@ -451,45 +450,9 @@ def advance(t: Any, scene: Scene, tick: int, start: float, end: float, capacity:
 
 
 @_entry
-def request(
-    t: Any,
-    node: int,
-    time: float,
-    kind: int,
-    frequency: float,
-    level: float,
-    duration: float,
-    band: float,
-    alpha: float,
-    noise: float,
-    bits: float,
-    code: int,
-    to: int,
-    number: int,
-    size: int,
-    handle: int,
-) -> bool:
-    """See :func:`plan`."""
-    return bool(
-        plan(
-            a.views(t),
-            node,
-            time,
-            kind,
-            frequency,
-            level,
-            duration,
-            band,
-            alpha,
-            noise,
-            bits,
-            code,
-            to,
-            number,
-            size,
-            handle,
-        )
-    )
+def request(t: Any, *emission: Any) -> bool:
+    """See :func:`plan`, whose arguments after the first these are."""
+    return bool(plan(a.views(t), *emission))
 
 
 @_entry

@@ -108,8 +108,10 @@ def _buried(
         clear = bed_depth(bed, net, cursor, 0, ax + k * ex, ay + k * ey) - (az + k * ez)
         if clear < 0.0:
             return True
+        if fall == 0.0:
+            return False  # level over a level bed
         # the bed cannot rise faster than its steepest slope; beyond soundings (NaN) there is none
-        s += max(clear / fall, 0.25) if clear == clear and fall > 0.0 else max(5.0, 0.0)
+        s += max(clear / fall, 0.25) if clear == clear else 5.0
     return False
 
 

@@ -23,9 +23,7 @@ from wavesim_server.acoustics.layout import (
     WHEEL,
     Medium,
 )  # fmt: skip
-from wavesim_server.pointers import inner
-
-_njit = inner
+from wavesim_server.pointers import inner as _njit
 
 
 @_njit

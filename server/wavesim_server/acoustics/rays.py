@@ -23,7 +23,7 @@ _njit = nb.njit(cache=True, error_model="numpy")
 #: how a march ended
 REACHED, TURNED, BOUNDARY = range(3)
 #: results of :func:`ray`
-X, T, S, P, SURFACE, BOTTOM, SIN_SOURCE, SIN_RECEIVER, SIN_SURFACE, SIN_BOTTOM, RAY = range(11)
+X, T, S, P, SURFACE, BOTTOM, SIN_SOURCE, SIN_RECEIVER, SIN_BOTTOM, RAY = range(10)
 FLAT = 1e-5  #: the flattest launch angle of the fan, rad
 ANGLES = 256
 
@@ -126,7 +126,7 @@ def ray(
     if p * cr > 1.0:
         return False
     out[P], out[SIN_SOURCE], out[SIN_RECEIVER] = p, math.sin(theta), _sine(p * cr)
-    out[SURFACE] = out[BOTTOM] = out[SIN_SURFACE] = out[SIN_BOTTOM] = 0.0
+    out[SURFACE] = out[BOTTOM] = out[SIN_BOTTOM] = 0.0
     if reversals == 0:
         if (receiver > source) != down:
             return False
@@ -151,7 +151,7 @@ def ray(
     if low_how == BOUNDARY:
         out[BOTTOM], out[SIN_BOTTOM] = lower, _sine(p * c[-1])
     if up_how == BOUNDARY:
-        out[SURFACE], out[SIN_SURFACE] = reversals - lower, _sine(p * c[0])
+        out[SURFACE] = reversals - lower
     return True
 
 
@@ -417,7 +417,7 @@ def arc(speed_0: float, g: float, bottom: float, source: float, receiver: float,
     dz = receiver - source
     d = math.sqrt(x * x + dz * dz)
     ca, cb = speed_0 + g * source, speed_0 + g * receiver
-    out[SURFACE] = out[BOTTOM] = out[SIN_SURFACE] = out[SIN_BOTTOM] = 0.0
+    out[SURFACE] = out[BOTTOM] = out[SIN_BOTTOM] = 0.0
     if d == 0.0:
         out[X] = out[T] = out[S] = out[P] = out[SIN_SOURCE] = out[SIN_RECEIVER] = 0.0
         return True

@@ -12,6 +12,7 @@ from wavesim_sdk.config import Model
 from wavesim_sdk.config.vehicle import Rao
 from wavesim_sdk.config.world import Obstacles, World
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.ocean.scene import boxes_of
 from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE
 from wavesim_server.environment import weather as w
 
@@ -71,29 +72,19 @@ def rao_table(model: Model, rao: Rao, sea: Array) -> Array:
 
 def obstacles(o: Obstacles) -> Array:
     """Fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
-    rows: list[Array] = []
-
-    def box(centre: Any, size: Any, heading: float) -> None:
+    boxes = []
+    for x, y, z, length, width, height, heading in boxes_of(o):
         g = np.zeros(GEOMETRY)
-        g[0], g[CORE : CORE + 3] = BOX, np.array(size) / 2
+        g[0], g[CORE : CORE + 3] = BOX, (length, width, height)
         c, s = math.cos(heading), math.sin(heading)
-        g[POSE : POSE + 3], g[POSE + 3 :] = centre, (c, -s, 0, s, c, 0, 0, 0, 1)
-        rows.append(g)
-
-    for b in o.block:
-        box(b.position, b.size, b.heading)
+        g[POSE : POSE + 3], g[POSE + 3 :] = (x, y, z), (c, -s, 0, s, c, 0, 0, 0, 1)
+        boxes.append(g)
+    piers = []
     for p in o.pier:
         g = np.zeros(GEOMETRY)
         g[0], g[CORE : CORE + 3] = CYLINDER, (p.height / 2, p.radius, p.radius)
         # the cylinder's axis (x) stands upright
         g[POSE : POSE + 3], g[POSE + 3 :] = p.position, (0, 0, 1, 0, 1, 0, -1, 0, 0)
-        rows.append(g)
-    for t in o.tunnel:
-        c, s = math.cos(t.heading), math.sin(t.heading)
-        for side in (-1, 1):
-            off = side * (t.width + t.thickness) / 2
-            centre = np.array(t.position) + (-s * off, c * off, 0.0)
-            box(centre, (t.length, t.thickness, t.height + 2 * t.thickness), t.heading)
-            centre = np.array(t.position) + (0.0, 0.0, side * (t.height + t.thickness) / 2)
-            box(centre, (t.length, t.width, t.thickness), t.heading)
-    return np.array(rows).reshape(-1, GEOMETRY)
+        piers.append(g)
+    blocks = len(o.block)
+    return np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY)
