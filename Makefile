@@ -2,31 +2,36 @@
 PYTHON ?= python3
 VENV := .venv
 ORACLES := .venv-oracles
+MHKIT := .venv-mhkit
+JUDGES := tests/judges
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml
 SOURCES := broker_sdk server emulators viz examples tests benchmarks
 WORKERS ?= 2
 
-.PHONY: help trial test test-uncompiled setup lint types imports docs docs-check examples bench pictures clean
+.PHONY: help trial test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench pictures clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
 	@echo "make test      set up, run all tests"
-	@echo "make lint types imports docs-check test-uncompiled    the other checks of CI"
+	@echo "make lint types imports docs-check test-uncompiled test-mhkit    the other checks of CI"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
 	@echo "make bench     measure; results go to docs/performance.md by hand"
 
 trial: $(VENV)/.installed
 	@$(BIN)/wavesim trial config.xml
 
-test: $(VENV)/.tools $(VENV)/.oracles
+test: $(VENV)/.tools $(VENV)/.oracles $(VENV)/.judges
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "not compiled" tests/physics
 
-setup: $(VENV)/.tools $(VENV)/.oracles
+test-mhkit: $(VENV)/.tools $(VENV)/.mhkit  # a large judge of our Doppler logs
+	@$(BIN)/python -m pytest -q -m mhkit $(JUDGES)
+
+setup: $(VENV)/.tools $(VENV)/.oracles $(VENV)/.judges
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "WaVeSim needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
@@ -47,6 +52,17 @@ $(VENV)/.oracles: requirements-oracles.txt | $(VENV)/.tools
 	@echo "installing arlpy, a judge of the tests, into $(ORACLES) (once)"
 	@$(PYTHON) -m venv $(ORACLES) && $(ORACLES)/bin/python -m pip install --quiet --disable-pip-version-check -r $< \
 		|| { echo "arlpy cannot be installed here; the test that asks it is skipped"; rm -rf $(ORACLES); }
+	@touch $@
+
+$(VENV)/.judges: $(JUDGES)/package.json | $(VENV)/.tools
+	@echo "installing Signal K's parser, a judge of the tests, into $(JUDGES)/node_modules (once)"
+	@cd $(JUDGES) && npm install --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null \
+		|| echo "npm is absent or failed; the test that asks Signal K is skipped"
+	@touch $@
+
+$(VENV)/.mhkit: requirements-mhkit.txt | $(VENV)/.tools
+	@echo "installing mhkit into $(MHKIT) (once)"
+	@$(PYTHON) -m venv $(MHKIT) && $(MHKIT)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 lint: $(VENV)/.tools

@@ -71,6 +71,11 @@ class SharedState:
         world: Record = self.simulation["world"].snapshot()[1][0]
         return world
 
+    def weather(self) -> Record:
+        """Flow, wind and water level now."""
+        weather: Record = self.simulation["weather"].snapshot()[1][0]
+        return weather
+
     def clients(self) -> Record:
         """The clients' table, all rows."""
         return self.simulation["clients"].snapshot()[1]

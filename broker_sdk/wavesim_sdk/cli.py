@@ -114,18 +114,23 @@ def fault(vehicle: str, actuator: int, fault: str, amount: float, server: str) -
     _send(server, "fault", vehicle=vehicle, actuator=actuator, fault=fault, amount=amount)
 
 
-@click.command()
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("vehicle")
 @click.argument("sensor")
-@click.argument("fault", type=click.Choice(["lost", "frozen", "bias", "spikes", "noisy", "none"]))
-@click.argument("amount", type=float, default=0.0)
+@click.argument("fault", type=click.Choice(["lost", "frozen", "bias", "spikes", "noisy", "wet", "unlocked", "none"]))
+@click.argument("amount", default="0")
 @server_option
-def sensor(vehicle: str, sensor: str, fault: str, amount: float, server: str) -> None:
+def sensor(vehicle: str, sensor: str, fault: str, amount: str, server: str) -> None:
     """Make a SENSOR of VEHICLE fail; `none` repairs it.
 
-    AMOUNT is the bias, the chance of a spike (0 to 1), or the factor of the noise.
+    AMOUNT is the bias, the chance of a spike (0 to 1), the factor of the noise, or for `wet` the compartment of the sensor
+    `leak`. `unlocked` takes the bottom lock from the sensor `dvl`.
     """
-    _send(server, "sensor", vehicle=vehicle, sensor=sensor, fault=fault, amount=amount)
+    try:
+        value: float | str = float(amount)
+    except ValueError:
+        value = amount
+    _send(server, "sensor", vehicle=vehicle, sensor=sensor, fault=fault, amount=value)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -208,71 +213,111 @@ def device() -> None:
     """Virtual devices: a serial port or a socket that answers as the real instrument does."""
 
 
-@device.command()
-@click.argument("name")
-@click.option("--address", type=click.IntRange(1, 255), required=True, help="Its address, as in the configuration.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Server's address.")
-@click.option("--port", default=9750, show_default=True, help="Server's port.")
-@click.option("--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty.")
-@click.option("--link", default="", help="Make this symbolic link to the pty.")
-@click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
-def nanomodem(name: str, address: int, host: str, port: int, tcp: int | None, link: str, lockstep: float) -> None:
-    """The nano-modem of body NAME on a pseudo-terminal or a TCP port."""
-    import asyncio
+def _device(meaning: str, *more: Any, talks: bool = False) -> Any:
+    """A command that serves a device of body NAME; the function it is made from gives title and instrument."""
 
-    from wavesim_sdk.devices import ports
-    from wavesim_sdk.devices.nanomodem import run
+    def make(function: Any) -> click.Command:
+        def run(
+            name: str, host: str, port: int, tcp: int | None, udp: int | None, link: str, lockstep: float, **own: Any
+        ) -> None:
+            import asyncio
 
-    def make(receive: ports.Bytes) -> ports.Port:
-        return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
+            from wavesim_sdk.devices import ports
+            from wavesim_sdk.devices.serve import Place, serve
 
-    asyncio.run(run(name, (host, port), address, make, lockstep, lambda text: click.echo(text)))
+            if sum((tcp is not None, udp is not None, bool(link))) > 1:
+                raise click.UsageError("give one of --tcp, --udp and --link")
+
+            def open_port(receive: ports.Bytes) -> ports.Port:
+                if udp is not None:
+                    return ports.UdpPort(receive, udp) if talks else ports.UdpServerPort(receive, udp)
+                return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
+
+            title, instrument = function(**own)
+            place = Place(name, (host, port), open_port, lockstep, lambda text: click.echo(text))
+            asyncio.run(serve(place, title, instrument))
+
+        options = (
+            click.argument("name"),
+            *more,
+            click.option("--host", default="127.0.0.1", show_default=True, help="Server's address."),
+            click.option("--port", default=9750, show_default=True, help="Server's port."),
+            click.option(
+                "--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty."
+            ),
+            click.option(
+                "--udp",
+                type=click.IntRange(1 if talks else 0, 65535),
+                help="Send datagrams to this port on loopback instead of a pty."
+                if talks
+                else "Serve a UDP port on loopback (0 = any) instead of a pty.",
+            ),
+            click.option("--link", default="", help="Make this symbolic link to the pty."),
+            click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free."),
+        )
+        for option in reversed(options):
+            run = option(run)
+        return device.command(function.__name__, help=meaning)(run)
+
+    return make
 
 
-@device.command()
-@click.argument("name")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Server's address.")
-@click.option("--port", default=9750, show_default=True, help="Server's port.")
-@click.option("--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty.")
-@click.option("--udp", type=click.IntRange(1, 65535), help="Send datagrams to this port on loopback instead.")
-@click.option("--link", default="", help="Make this symbolic link to the pty.")
-@click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
-def nmea(name: str, host: str, port: int, tcp: int | None, udp: int | None, link: str, lockstep: float) -> None:
-    """NMEA 0183 sentences of body NAME's sensors, on a pseudo-terminal, a TCP port or by UDP."""
-    import asyncio
+@_device(
+    "The nano-modem of body NAME.",
+    click.option("--address", type=click.IntRange(1, 255), required=True, help="Its address, as in the configuration."),
+)
+def nanomodem(address: int) -> Any:
+    from wavesim_sdk.devices.nanomodem import NanoModem
 
-    from wavesim_sdk.devices import ports
-    from wavesim_sdk.devices.nmea import run
-
-    def make(receive: ports.Bytes) -> ports.Port:
-        if udp is not None:
-            return ports.UdpPort(receive, udp)
-        return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
-
-    asyncio.run(run(name, (host, port), make, lockstep, lambda text: click.echo(text)))
+    return f"nano-modem {address:03d}", lambda b, send: NanoModem(b, address, b.welcome.sound_speed, send)
 
 
-@device.command()
-@click.argument("name")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Server's address.")
-@click.option("--port", default=9750, show_default=True, help="Server's port.")
-@click.option("--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty.")
-@click.option("--udp", type=click.IntRange(0, 65535), help="Serve a UDP port on loopback (0 = any) instead of a pty.")
-@click.option("--link", default="", help="Make this symbolic link to the pty.")
-@click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
-def ping1d(name: str, host: str, port: int, tcp: int | None, udp: int | None, link: str, lockstep: float) -> None:
-    """A Blue Robotics Ping over body NAME's echosounder, on a pseudo-terminal, a TCP or a UDP port."""
-    import asyncio
+@_device("NMEA 0183 sentences of all sensors of body NAME.", talks=True)
+def nmea() -> Any:
+    from wavesim_sdk.devices.nmea import Talker
 
-    from wavesim_sdk.devices import ports
-    from wavesim_sdk.devices.ping1d import run
+    return "NMEA 0183", lambda b, send: Talker(send)
 
-    def make(receive: ports.Bytes) -> ports.Port:
-        if udp is not None:
-            return ports.UdpServerPort(receive, udp)
-        return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
 
-    asyncio.run(run(name, (host, port), make, lockstep, lambda text: click.echo(text)))
+@_device("A Blue Robotics Ping over the sensor `echosounder` of body NAME.")
+def ping1d() -> Any:
+    from wavesim_sdk.devices.ping1d import Ping1D
+
+    return "Ping", lambda b, send: Ping1D(send, b.welcome.sound_speed)
+
+
+@_device("A Sea-Bird SBE 37 (moored CTD) over the sensor `ctd` of body NAME.")
+def sbe37() -> Any:
+    from wavesim_sdk.devices.seabird import SeaBird
+
+    return "SBE 37", lambda b, send: SeaBird(37, send)
+
+
+@_device("A Sea-Bird SBE 45 (thermosalinograph) over the sensor `ctd` of body NAME.")
+def sbe45() -> Any:
+    from wavesim_sdk.devices.seabird import SeaBird
+
+    return "SBE 45", lambda b, send: SeaBird(45, send)
+
+
+@_device(
+    "A Doppler velocity log (PD0, PD4, PD6) over the sensor `dvl` of body NAME.",
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["PD0", "PD4", "PD6"]),
+        default="PD0",
+        show_default=True,
+        help="At the start.",
+    ),
+    click.option(
+        "--beam-angle", type=click.IntRange(5, 60), default=30, show_default=True, help="Of the sensor, degrees."
+    ),
+)
+def dvl(form: str, beam_angle: int) -> Any:
+    from wavesim_sdk.devices.dvl import Dvl
+
+    return "DVL", lambda b, send: Dvl(send, form, b.welcome.sound_speed, beam_angle)
 
 
 def commands() -> list[click.Command]:

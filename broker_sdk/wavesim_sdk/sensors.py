@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table
+from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
 BEAMS = 256  #: of a multibeam
+SCALARS = 4  #: quantities of the water that a sensor can tell
+COMPARTMENTS = 4  #: of a leak detector
 RANGERS = 8  #: beams of a ranger
-
-
-def value(name: str, unit: str, doc: str, *shape: int) -> Field:
-    """A column of floating-point numbers."""
-    return Field(name, "f8", unit, doc, shape)
 
 
 def sensor_table(name: str, doc: str, fields: Sequence[Field]) -> Table:
@@ -28,8 +25,8 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field]) -> Table:
     head = (
         TICK,
         TIME,
-        Field("valid", "i8", "", "1 if the values may be used."),
-        Field("sequence", "i8", "", "Grows with each new value; 0 = never written."),
+        integer("valid", "", "1 if the values may be used."),
+        integer("sequence", "", "Grows with each new value; 0 = never written."),
     )
     return Table(name, doc, f"emulator {name}", head + tuple(fields))
 
@@ -47,6 +44,13 @@ _BUILT_IN = (
     ),
     sensor_table("pressure", "Pressure sensor.", (value("pressure", "dbar", "Absolute."), value("depth", "m", "Depth from it."))),
     sensor_table("temperature", "Thermometer.", (value("temperature", "C", "Temperature (IPTS-68)."),)),
+    sensor_table("conductivity", "Conductivity cell.", (value("conductivity", "S/m", "Conductivity."),)),
+    sensor_table("salinity", "Salinometer.", (value("salinity", "", "Practical salinity PSS-78."),)),
+    sensor_table(
+        "scalar",
+        "Other quantities of the water, in the order of <scalar> in the world.",
+        (value("value", "as configured", "Quantity; -1 = none here.", SCALARS),),
+    ),
     sensor_table("sound_velocity", "Sound velocity probe.", (value("speed", "m/s", "Speed of sound."),)),
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Least distance within its cone."),)),
     sensor_table(
@@ -116,7 +120,8 @@ _BUILT_IN = (
         (value("speed", "m/s", "Speed."), value("angle", "rad", "Direction from which it blows, from the bow to starboard.")),
     ),
     sensor_table("encoder", "Actuators as they report themselves.", (value("actuator", "1/s, rad or kg", "Value.", MAX_ACTUATORS),)),
-    sensor_table("leak", "Leak detectors.", (value("wet", "", "1 if the compartment is wet.", 4),)),
+    sensor_table("rpm", "Speed of the propellers, counted by pulses.", (value("rpm", "1/min", "Thrusters 0..7.", 8),)),
+    sensor_table("leak", "Leak detectors.", (value("wet", "", "1 if the compartment is wet.", COMPARTMENTS),)),
     sensor_table(
         "battery",
         "Battery.",

@@ -68,6 +68,8 @@ class SensorFault(IntEnum):
     BIAS = 3  #: an amount added to every value
     SPIKES = 4  #: with the chance of the amount, a value far off
     NOISY = 5  #: noise multiplied by the amount
+    WET = 6  #: leak detectors: the amount has bit k set for a wet compartment k
+    UNLOCKED = 7  #: Doppler log: no bottom lock
 
 
 class SignalKind(IntEnum):
@@ -109,11 +111,13 @@ class Table:
         return np.dtype([(f.name, f"<{f.type}" if f.type[0] in "if" else f.type, f.shape) for f in self.fields])
 
 
-def _f(name: str, unit: str, doc: str, *shape: int) -> Field:
+def value(name: str, unit: str, doc: str, *shape: int) -> Field:
+    """A column of floating-point numbers."""
     return Field(name, "f8", unit, doc, shape)
 
 
-def _i(name: str, unit: str, doc: str, *shape: int) -> Field:
+def integer(name: str, unit: str, doc: str, *shape: int) -> Field:
+    """A column of whole numbers."""
     return Field(name, "i8", unit, doc, shape)
 
 
@@ -121,8 +125,8 @@ def _s(name: str, doc: str, size: int = NAME_BYTES) -> Field:
     return Field(name, f"S{size}", "", doc)
 
 
-TICK = _i("tick", "", "Tick that the row belongs to.")
-TIME = _i("time_ns", "ns", "Simulation time since the start.")
+TICK = integer("tick", "", "Tick that the row belongs to.")
+TIME = integer("time_ns", "ns", "Simulation time since the start.")
 
 # ------------------------------------------------------------------ area 1: simulation
 
@@ -133,21 +137,21 @@ CLOCK = Table(
     (
         TICK,
         TIME,
-        _i("timestamp", "0.1 ms", "Tenths of a millisecond since the start, as in the paper."),
-        _i("state", "", "0 stopped, 1 running, 2 paused, 3 ended."),
-        _f("speed", "", "Wanted simulated seconds per wall second; 0 = as fast as possible."),
-        _f("realtime_factor", "", "Simulated seconds per wall second of the last second."),
-        _i("ticks_late", "", "Ticks in real time that began more than one step late."),
-        _i("lateness_ns", "ns", "Lateness of the last tick in real time."),
-        _i("lateness_max_ns", "ns", "Greatest lateness since the start."),
-        _i("slipped_ns", "ns", "Wall time given up because ticks could not catch up."),
-        _i("vehicles", "", "Vehicles present."),
-        _i("buoys", "", "Buoys present."),
-        _i("signals_live", "", "Signals that can still be heard."),
-        _i("signals_sent", "", "Signals sent since the start."),
-        _i("receptions", "", "Receptions heard since the start."),
-        _i("events_dropped", "", "Records lost because the front did not keep up (real time only)."),
-        _i("sensors_late", "", "Times a synchronous emulator missed its time limit."),
+        integer("timestamp", "0.1 ms", "Tenths of a millisecond since the start, as in the paper."),
+        integer("state", "", "0 stopped, 1 running, 2 paused, 3 ended."),
+        value("speed", "", "Wanted simulated seconds per wall second; 0 = as fast as possible."),
+        value("realtime_factor", "", "Simulated seconds per wall second of the last second."),
+        integer("ticks_late", "", "Ticks in real time that began more than one step late."),
+        integer("lateness_ns", "ns", "Lateness of the last tick in real time."),
+        integer("lateness_max_ns", "ns", "Greatest lateness since the start."),
+        integer("slipped_ns", "ns", "Wall time given up because ticks could not catch up."),
+        integer("vehicles", "", "Vehicles present."),
+        integer("buoys", "", "Buoys present."),
+        integer("signals_live", "", "Signals that can still be heard."),
+        integer("signals_sent", "", "Signals sent since the start."),
+        integer("receptions", "", "Receptions heard since the start."),
+        integer("events_dropped", "", "Records lost because the front did not keep up (real time only)."),
+        integer("sensors_late", "", "Times a synchronous emulator missed its time limit."),
     ),
 )
 
@@ -156,17 +160,28 @@ WORLD = Table(
     "The configurable parameters of the world.",
     "engine",
     (
-        _i("step_ns", "ns", "Length of a tick."),
-        _i("duration_ns", "ns", "Time at which the run ends; 0 = never."),
-        _i("seed", "", "Seed of every random stream."),
-        _f("sound_speed", "m/s", "Speed of sound."),
-        _f("absorption", "dB/m", "Constant absorption; NaN when it is computed by frequency."),
-        _f("spreading", "dB", "Factor of log10 r."),
-        _f("ambient_noise", "dB re 1 uPa", "Level below which a signal is dead."),
-        _f("density", "kg/m3", "Density of the water."),
-        _f("gravity", "m/s2", "Acceleration of gravity."),
-        _f("current_W", "m/s", "Uniform flow at this time, frame W.", 3),
-        _f("origin", "rad", "Latitude and longitude of the origin of W.", 2),
+        integer("step_ns", "ns", "Length of a tick."),
+        integer("duration_ns", "ns", "Time at which the run ends; 0 = never."),
+        integer("seed", "", "Seed of every random stream."),
+        value("sound_speed", "m/s", "Speed of sound."),
+        value("absorption", "dB/m", "Constant absorption; NaN when it is computed by frequency."),
+        value("spreading", "dB", "Factor of log10 r."),
+        value("ambient_noise", "dB re 1 uPa", "Level below which a signal is dead."),
+        value("density", "kg/m3", "Density of the water."),
+        value("gravity", "m/s2", "Acceleration of gravity."),
+        value("origin", "rad", "Latitude and longitude of the origin of W.", 2),
+    ),
+)
+
+WEATHER = Table(
+    "weather",
+    "Flow, wind and water level of this tick: what is the same everywhere.",
+    "engine",
+    (
+        value("current_W", "m/s", "Uniform flow: mean, tide and drift, frame W.", 3),
+        value("wind_speed", "m/s", "Wind 10 m above the water, with its slow part and gusts."),
+        value("wind_direction", "rad", "Direction from which it blows."),
+        value("level", "m", "Water level above the mean: the tide."),
     ),
 )
 
@@ -175,21 +190,21 @@ CLIENTS = Table(
     "Connected clients with their keep-alive data; the row is that of the client's body.",
     "front",
     (
-        _i("status", "", "0 empty, 1 connected, 2 removed by keep-alive, 3 left."),
-        _i("type", "", "0 surface, 1 underwater, 2 buoy."),
+        integer("status", "", "0 empty, 1 connected, 2 removed by keep-alive, 3 left."),
+        integer("type", "", "0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("address", "IP address.", 48),
-        _i("port", "", "UDP port."),
-        _i("lockstep_ns", "ns", "Lockstep period; 0 = free."),
-        _f("silent", "s", "Wall time since the last datagram."),
-        _f("rtt_last", "s", "Last keep-alive round trip."),
-        _f("rtt_mean", "s", "Mean round trip."),
-        _f("rtt_min", "s", "Least round trip."),
-        _f("rtt_max", "s", "Greatest round trip."),
-        _i("keepalives", "", "Keep-alive messages sent."),
-        _i("replies", "", "Replies received."),
-        _i("datagrams_in", "", "Datagrams accepted from it."),
-        _i("datagrams_out", "", "Datagrams sent to it."),
+        integer("port", "", "UDP port."),
+        integer("lockstep_ns", "ns", "Lockstep period; 0 = free."),
+        value("silent", "s", "Wall time since the last datagram."),
+        value("rtt_last", "s", "Last keep-alive round trip."),
+        value("rtt_mean", "s", "Mean round trip."),
+        value("rtt_min", "s", "Least round trip."),
+        value("rtt_max", "s", "Greatest round trip."),
+        integer("keepalives", "", "Keep-alive messages sent."),
+        integer("replies", "", "Replies received."),
+        integer("datagrams_in", "", "Datagrams accepted from it."),
+        integer("datagrams_out", "", "Datagrams sent to it."),
     ),
 )
 
@@ -198,14 +213,14 @@ SIGNALS = Table(
     "Live acoustic signals, for viewers: one sphere each.",
     "engine",
     (
-        _i("id", "", "Number of the signal, from 1; 0 = empty row."),
-        _i("source", "", "Row of the sender."),
-        _f("frequency", "Hz", "Carrier."),
-        _f("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
-        _f("level", "dB re 1 uPa", "Level at the present radius."),
-        _f("radius", "m", "Present radius c (t - t0)."),
-        _i("emission_ns", "ns", "t0."),
-        _f("origin_W", "m", "Point of emission, frame W.", 3),
+        integer("id", "", "Number of the signal, from 1; 0 = empty row."),
+        integer("source", "", "Row of the sender."),
+        value("frequency", "Hz", "Carrier."),
+        value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+        value("level", "dB re 1 uPa", "Level at the present radius."),
+        value("radius", "m", "Present radius c (t - t0)."),
+        integer("emission_ns", "ns", "t0."),
+        value("origin_W", "m", "Point of emission, frame W.", 3),
     ),
 )
 
@@ -216,11 +231,11 @@ IDENTITY = Table(
     "Who is in each row.",
     "engine",
     (
-        _i("present", "", "1 if the row holds a body."),
-        _i("type", "", "0 surface, 1 underwater, 2 buoy."),
+        integer("present", "", "1 if the row holds a body."),
+        integer("type", "", "0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("model", "Name of its model."),
-        _i("generation", "", "Grows each time a body enters the row."),
+        integer("generation", "", "Grows each time a body enters the row."),
     ),
 )
 
@@ -229,9 +244,11 @@ GEOMETRY = Table(
     "Geometry and masses.",
     "engine",
     (
-        _f("size", "m", "Box: length, width, height. Cylinder: length, diameter, diameter. Sphere: 3 x diameter.", 3),
-        _f("mass", "kg", "Mass."),
-        _f("transducer_B", "m", "Position of the transducer, frame B; NaN = none.", 3),
+        value(
+            "size", "m", "Box: length, width, height. Cylinder: length, diameter, diameter. Sphere: 3 x diameter.", 3
+        ),
+        value("mass", "kg", "Mass."),
+        value("transducer_B", "m", "Position of the transducer, frame B; NaN = none.", 3),
     ),
 )
 
@@ -240,11 +257,11 @@ STATE = Table(
     "Motion of each body at the tick.",
     "engine",
     (
-        _f("p_WB_W", "m", "Position of the body origin in W.", 3),
-        _f("q_WB", "", "Attitude quaternion, scalar first.", 4),
-        _f("v_WB_B", "m/s", "Velocity over ground, in B.", 3),
-        _f("w_WB_B", "rad/s", "Angular velocity, in B.", 3),
-        _f("v_FB_B", "m/s", "Velocity through the water, in B.", 3),
+        value("p_WB_W", "m", "Position of the body origin in W.", 3),
+        value("q_WB", "", "Attitude quaternion, scalar first.", 4),
+        value("v_WB_B", "m/s", "Velocity over ground, in B.", 3),
+        value("w_WB_B", "rad/s", "Angular velocity, in B.", 3),
+        value("v_FB_B", "m/s", "Velocity through the water, in B.", 3),
     ),
 )
 
@@ -253,9 +270,9 @@ ACTUATION = Table(
     "Actuators: thrusters 0..7, fins 8..11, angles 12..15, deflectors 16..19, ballast 20..23.",
     "engine",
     (
-        _f("command", "N, 1/s, rad or kg", "Commanded value after saturation and motor law.", MAX_ACTUATORS),
-        _f("actual", "N, 1/s, rad or kg", "Value after lag and rate limit.", MAX_ACTUATORS),
-        _f("feedback", "1/s", "Reported shaft speed: moving average, of thrusters that have it.", MAX_ACTUATORS),
+        value("command", "N, 1/s, rad or kg", "Commanded value after saturation and motor law.", MAX_ACTUATORS),
+        value("actual", "N, 1/s, rad or kg", "Value after lag and rate limit.", MAX_ACTUATORS),
+        value("feedback", "1/s", "Reported shaft speed: moving average, of thrusters that have it.", MAX_ACTUATORS),
     ),
 )
 
@@ -267,12 +284,17 @@ SENSOR_FAULTS = Table(
     "Faults of sensors, commanded at run time; column k is the k-th sensor of the configuration.",
     "engine",
     (
-        _i("kind", "", "0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy.", MAX_SENSORS),
-        _f("amount", "", "Size of a bias (units of the values), chance of a spike, factor of the noise.", MAX_SENSORS),
+        integer("kind", "", "0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy, 6 wet, 7 unlocked.", MAX_SENSORS),
+        value(
+            "amount",
+            "",
+            "Size of a bias (units of the values), chance of a spike, factor of the noise, bits of wet compartments.",
+            MAX_SENSORS,
+        ),
     ),
 )
 
-SIMULATION_TABLES = (CLOCK, WORLD, CLIENTS, SIGNALS)
+SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, SENSOR_FAULTS)
 
 # ------------------------------------------------------------------ records (log, mailbox)
@@ -282,23 +304,23 @@ SENT = Table(
     "A signal that a transducer sent.",
     "log",
     (
-        _i("id", "", "Number of the signal, from 1."),
-        _i("source", "", "Row of the sender."),
-        _i("query", "", "Number of the signal that this one answers; 0 = none."),
-        _i("request", "", "Number of the client's request; 0 = none."),
-        _i("outcome", "", "0 sent; 7 not sent: the transmitter was recharging."),
-        _i("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
-        _i("code", "", "Code; 0 = none."),
-        _i("from_address", "", "Modem address of the sender; 0 = none."),
-        _i("to_address", "", "Modem address of the destination; 0 = all."),
-        _i("emission_ns", "ns", "Exact time of emission."),
-        _i("clock_ns", "ns", "The same by the sender's clock."),
-        _i("out_of_reach", "", "Nodes that lay beyond its reach at emission."),
-        _f("frequency", "Hz", "Carrier."),
-        _f("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
-        _f("duration", "s", "Length of the signal."),
-        _f("origin_W", "m", "Position of the transducer at emission, frame W.", 3),
-        _i("payload_bytes", "", "Length of the payload."),
+        integer("id", "", "Number of the signal, from 1."),
+        integer("source", "", "Row of the sender."),
+        integer("query", "", "Number of the signal that this one answers; 0 = none."),
+        integer("request", "", "Number of the client's request; 0 = none."),
+        integer("outcome", "", "0 sent; 7 not sent: the transmitter was recharging."),
+        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("code", "", "Code; 0 = none."),
+        integer("from_address", "", "Modem address of the sender; 0 = none."),
+        integer("to_address", "", "Modem address of the destination; 0 = all."),
+        integer("emission_ns", "ns", "Exact time of emission."),
+        integer("clock_ns", "ns", "The same by the sender's clock."),
+        integer("out_of_reach", "", "Nodes that lay beyond its reach at emission."),
+        value("frequency", "Hz", "Carrier."),
+        value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+        value("duration", "s", "Length of the signal."),
+        value("origin_W", "m", "Position of the transducer at emission, frame W.", 3),
+        integer("payload_bytes", "", "Length of the payload."),
         _s("payload", "Payload.", MAX_PAYLOAD),
     ),
 )
@@ -308,43 +330,43 @@ RECEPTION = Table(
     "What became of a signal at one node on one path: heard, or lost with its reason.",
     "log",
     (
-        _i("id", "", "Number of the signal."),
-        _i("source", "", "Row of the sender."),
-        _i("receiver", "", "Row of the receiver."),
-        _i("query", "", "Number of the signal that this one answers; 0 = none."),
-        _i("query_source", "", "Row of the sender of that query; -1 = none."),
-        _i("outcome", "", "Outcome: 0 heard, else the reason of the loss."),
-        _i("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
-        _i("code", "", "Code; 0 = none."),
-        _i("from_address", "", "Modem address of the sender; 0 = none."),
-        _i("to_address", "", "Modem address of the destination; 0 = all."),
-        _i("surface", "", "Bounces off the surface on its path."),
-        _i("bottom", "", "Bounces off the bottom on its path."),
-        _i("emission_ns", "ns", "Exact time of emission."),
-        _i("arrival_ns", "ns", "Exact time of arrival (of death, if it faded)."),
-        _i("reported_ns", "ns", "Arrival as the instrument reports it: its clock, noise, resolution, outliers."),
-        _f("frequency", "Hz", "Carrier as sent."),
-        _f("doppler", "Hz", "True Doppler shift at the receiver."),
-        _f("level", "dB re 1 uPa", "Received level."),
-        _f("noise", "dB re 1 uPa", "Noise in the band of the signal at the receiver."),
-        _f("duration", "s", "Length of the signal."),
-        _f("range", "m", "Length of the path."),
-        _f("distance", "m", "Straight distance between the two transducers, at emission and at arrival."),
-        _f(
+        integer("id", "", "Number of the signal."),
+        integer("source", "", "Row of the sender."),
+        integer("receiver", "", "Row of the receiver."),
+        integer("query", "", "Number of the signal that this one answers; 0 = none."),
+        integer("query_source", "", "Row of the sender of that query; -1 = none."),
+        integer("outcome", "", "Outcome: 0 heard, else the reason of the loss."),
+        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("code", "", "Code; 0 = none."),
+        integer("from_address", "", "Modem address of the sender; 0 = none."),
+        integer("to_address", "", "Modem address of the destination; 0 = all."),
+        integer("surface", "", "Bounces off the surface on its path."),
+        integer("bottom", "", "Bounces off the bottom on its path."),
+        integer("emission_ns", "ns", "Exact time of emission."),
+        integer("arrival_ns", "ns", "Exact time of arrival (of death, if it faded)."),
+        integer("reported_ns", "ns", "Arrival as the instrument reports it: its clock, noise, resolution, outliers."),
+        value("frequency", "Hz", "Carrier as sent."),
+        value("doppler", "Hz", "True Doppler shift at the receiver."),
+        value("level", "dB re 1 uPa", "Received level."),
+        value("noise", "dB re 1 uPa", "Noise in the band of the signal at the receiver."),
+        value("duration", "s", "Length of the signal."),
+        value("range", "m", "Length of the path."),
+        value("distance", "m", "Straight distance between the two transducers, at emission and at arrival."),
+        value(
             "measured",
             "m",
             "Two-way range as the asker measures it: half its clock's time, less the turn-around, by the sound speed it assumes; NaN = no answer to it.",
         ),
-        _f("one_way", "m", "One-way range by the clocks of both and the assumed sound speed."),
-        _f(
+        value("one_way", "m", "One-way range by the clocks of both and the assumed sound speed."),
+        value(
             "azimuth",
             "rad",
             "Direction of arrival in B as a USBL head measures it, from forward to starboard; NaN = none.",
         ),
-        _f("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
-        _f("heard_frequency", "Hz", "Frequency as the instrument reports it."),
-        _f("heard_level", "dB re 1 uPa", "Level as the instrument reports it."),
-        _f("position_W", "m", "Position of the receiving transducer at arrival, frame W.", 3),
+        value("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
+        value("heard_frequency", "Hz", "Frequency as the instrument reports it."),
+        value("heard_level", "dB re 1 uPa", "Level as the instrument reports it."),
+        value("position_W", "m", "Position of the receiving transducer at arrival, frame W.", 3),
     ),
 )
 
@@ -353,10 +375,10 @@ ESTIMATE = Table(
     "What an on-board navigator believes (published by its broker).",
     "log",
     (
-        _f("p_WB_W", "m", "Estimated position.", 3),
-        _f("sigma", "m", "Standard deviation of the estimate (north, east, down).", 3),
-        _f("dead_reckoning_W", "m", "Position by heading and speed through water alone.", 3),
-        _f("innovation", "m", "Last range innovation; NaN = none since the last record."),
+        value("p_WB_W", "m", "Estimated position.", 3),
+        value("sigma", "m", "Standard deviation of the estimate (north, east, down).", 3),
+        value("dead_reckoning_W", "m", "Position by heading and speed through water alone.", 3),
+        value("innovation", "m", "Last range innovation; NaN = none since the last record."),
     ),
 )
 
@@ -368,7 +390,7 @@ MAILBOX_STATE = Table(
         TICK,
         TIME,
         *STATE.fields,
-        _f("actuation", "N, 1/s, rad or kg", "Actual actuation, numbered as in the table actuation.", MAX_ACTUATORS),
+        value("actuation", "N, 1/s, rad or kg", "Actual actuation, numbered as in the table actuation.", MAX_ACTUATORS),
     ),
 )
 
@@ -377,20 +399,20 @@ MAILBOX_RECEPTION = Table(
     "Reception message of the mailbox.",
     "mailbox",
     (
-        _i("id", "", "Number of the signal."),
-        _i("query", "", "Number of the signal that it answers; 0 = none."),
-        _i("reception_ns", "ns", "Reception, by the receiver's clock and instrument."),
-        _i("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
-        _i("code", "", "Code; 0 = none."),
-        _i("from_address", "", "Modem address of the sender; 0 = none."),
-        _i("to_address", "", "Modem address of the destination; 0 = all."),
-        _f("frequency", "Hz", "Frequency as received."),
-        _f("level", "dB re 1 uPa", "Received level."),
-        _f("snr", "dB", "Level over the noise in band."),
-        _f("range", "m", "Two-way range, of an answer to an own query; NaN = none."),
-        _f("azimuth", "rad", "Direction of arrival in B; NaN = none."),
-        _f("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
-        _i("payload_bytes", "", "Length of the payload."),
+        integer("id", "", "Number of the signal."),
+        integer("query", "", "Number of the signal that it answers; 0 = none."),
+        integer("reception_ns", "ns", "Reception, by the receiver's clock and instrument."),
+        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("code", "", "Code; 0 = none."),
+        integer("from_address", "", "Modem address of the sender; 0 = none."),
+        integer("to_address", "", "Modem address of the destination; 0 = all."),
+        value("frequency", "Hz", "Frequency as received."),
+        value("level", "dB re 1 uPa", "Received level."),
+        value("snr", "dB", "Level over the noise in band."),
+        value("range", "m", "Two-way range, of an answer to an own query; NaN = none."),
+        value("azimuth", "rad", "Direction of arrival in B; NaN = none."),
+        value("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
+        integer("payload_bytes", "", "Length of the payload."),
         _s("payload", "Payload.", MAX_PAYLOAD),
     ),
 )

@@ -25,8 +25,10 @@ from wavesim_sdk import frames, randomness
 from wavesim_sdk.area import Record
 from wavesim_sdk.attach import SensorColumn, SharedState, Snapshot
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.world import World
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.tables import SENSOR_FAULTS, SensorFault
+from wavesim_sdk.ocean.water import tide
+from wavesim_sdk.tables import SENSOR_FAULTS, WEATHER, SensorFault
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -84,6 +86,9 @@ class Emulator:
         self.simulation: SharedState | None = None
         #: rows (of the whole table) whose body entered since the last value
         self.new: np.ndarray[Any, np.dtype[np.bool_]] = np.zeros(0, bool)
+        #: fault and its amount of each row that is measured
+        self.faulty: Any = np.zeros(0, np.int64)
+        self.amount: Any = np.zeros(0)
         self._generation: Any = None
         self._streams: dict[bytes, int] = {}
         self._late: deque[tuple[int, Rows, Record]] = deque()
@@ -107,6 +112,12 @@ class Emulator:
             np.einsum("nij,nj->ni", R_WB, speed),
             state["w_WB_B"],
         )
+
+    def weather(self, time_ns: int) -> Any:
+        """A record of the table ``weather``; without a server that of calm weather at a time."""
+        if self.simulation is not None:
+            return self.simulation.weather()
+        return still(self.loaded.config.world, time_ns * 1e-9)
 
     def key(self, seed: int, name: bytes) -> int:
         """The stream of random numbers of a body's sensor."""
@@ -170,6 +181,7 @@ class Emulator:
         now["valid"] = 0
         now["valid"][rows] = 1
         now["tick"][rows], now["time_ns"][rows] = view.tick, view.time_ns
+        self.faulty, self.amount = kind, amount
         self.measure(view, rows, noise, now)
         if kind.any():
             self._break(now, rows, kind, amount, noise)
@@ -206,6 +218,16 @@ class Emulator:
 
     def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:
         self._stop = True
+
+
+def still(world: World, time_s: float) -> Record:
+    """The weather without gusts, drift and slow wind."""
+    w = np.zeros(1, WEATHER.dtype)
+    w["current_W"] = tide(world.current, time_s)
+    w["wind_speed"], w["wind_direction"] = world.wind.mean, world.wind.direction
+    w["level"] = world.tide.level(time_s)
+    record: Record = w[0]
+    return record
 
 
 def no_faults(capacity: int) -> Record:

@@ -13,6 +13,7 @@ from wavesim_sdk.area import Record
 from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.tables import SensorFault
 
 TILT_SIGMA = np.radians(0.1)
 HEADING_SIGMA = np.radians(0.3)
@@ -138,6 +139,7 @@ class Dvl(Emulator):
         lock = np.isfinite(ranges) & (ranges >= p.minimum)
         if p.beam_drop_out > 0.0:
             lock &= np.stack([noise.chance(100 + k) for k in range(4)], axis=1) >= p.beam_drop_out
+        lock &= (self.faulty != SensorFault.UNLOCKED)[:, None]
         over = np.einsum("nji,nj->ni", m.R_WS, m.v_WS_W)
         beams = over @ self.beams.T + p.bottom_sigma * np.stack([noise(k) for k in range(4)], axis=1)
         bottom = np.full((len(rows), 3), np.nan)

@@ -11,29 +11,30 @@ from wavesim_sdk import frames
 from wavesim_sdk.area import Record
 from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.ocean.wind import profile
+from wavesim_sdk.sensors import COMPARTMENTS
+from wavesim_sdk.tables import SensorFault
 
 VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
 
 
 class Anemometer(Emulator):
-    """Apparent wind: the mean wind of the configuration less the sensor's own velocity. Gusts are not in it."""
+    """Apparent wind: the wind now (mean, slow part and gusts) at its height, less the sensor's own velocity."""
 
     sensor = "anemometer"
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
-        wind = loaded.config.world.wind
-        self.wind = -wind.speed * np.array([math.cos(wind.direction), math.sin(wind.direction)])
-
     def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        m = self.mounted(view, rows)
+        m, now = self.mounted(view, rows), self.weather(view.time_ns)
         heading = frames.euler(view.state["q_WB"][rows])[:, 2]
-        apparent = self.wind - m.v_WS_W[:, :2]
-        to = np.arctan2(apparent[:, 1], apparent[:, 0])
-        angle = to + math.pi - heading + self.parameters.angle_sigma * noise(1)
+        height = -m.p_WS_W[:, 2] - now["level"]
+        speed = now["wind_speed"] * profile(self.loaded.config.world.wind.drag, height)
+        away = now["wind_direction"] + math.pi
+        apparent = np.stack([speed * math.cos(away), speed * math.sin(away)], axis=1) - m.v_WS_W[:, :2]
+        angle = np.arctan2(apparent[:, 1], apparent[:, 0]) + math.pi - heading
+        angle = angle + self.parameters.angle_sigma * noise(1)
         out["speed"][rows] = np.maximum(np.hypot(*apparent.T) + self.parameters.speed_sigma * noise(0), 0.0)
         out["angle"][rows] = np.mod(angle, 2.0 * math.pi)
-        out["valid"][rows] = m.p_WS_W[:, 2] < 0.0
+        out["valid"][rows] = height > 0.0
 
 
 class WithActuators(Emulator):
@@ -54,13 +55,43 @@ class Encoder(WithActuators):
         out["actuator"][rows] = self.actual(view, rows)
 
 
+class Rpm(WithActuators):
+    """Propeller speeds, as pulses counted since the last value; of thrusters whose model has a shaft."""
+
+    sensor = "rpm"
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self._shafts: dict[bytes, Floats] = {}
+
+    def shafts(self, model: bytes) -> Floats:
+        """1 for each of eight thrusters with a shaft, NaN for the others."""
+        if model not in self._shafts:
+            thrusters = self.loaded.model(model.decode()).thruster
+            has = [1.0 if t.law == "shaft" or t.open_water else np.nan for t in thrusters]
+            self._shafts[model] = np.array((has + [np.nan] * 8)[:8])
+        return self._shafts[model]
+
+    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
+        speed = self.actual(view, rows)[:, :8] * [self.shafts(m) for m in view.identity["model"][rows]]
+        if pulses := self.parameters.pulses:
+            window = self.period_ticks * self.loaded.config.time.step
+            speed = (
+                np.floor(np.abs(speed) * pulses * window + noise.chance(0)[:, None])
+                / (pulses * window)
+                * np.sign(speed)
+            )
+        out["rpm"][rows] = 60.0 * speed
+
+
 class Leak(Emulator):
-    """Dry, until a fault `bias` of 1 says otherwise."""
+    """Dry, until the fault `wet` names a compartment."""
 
     sensor = "leak"
 
     def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        out["wet"][rows] = 0.0
+        wet = np.where(self.faulty == SensorFault.WET, self.amount, 0.0).astype(np.int64)
+        out["wet"][rows] = wet[:, None] >> np.arange(COMPARTMENTS) & 1
 
 
 class Battery(WithActuators):

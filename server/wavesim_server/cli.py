@@ -120,6 +120,17 @@ def export(file: Path, folder: Path) -> None:
 
 @log.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.argument("vehicle")
+@click.argument("out", type=click.Path(path_type=Path))
+def ctd(file: Path, vehicle: str, out: Path) -> None:
+    """Write what VEHICLE's CTD measured as a Sea-Bird CTD file (.cnv)."""
+    from wavesim_server.logbook.export import write_cnv
+
+    click.echo(f"{out}: {write_cnv(file, vehicle, out)} samples")
+
+
+@log.command()
+@click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def report(file: Path, as_json: bool) -> None:
     """The table of a trial: distances, signals, ranges, navigation errors."""

@@ -25,6 +25,7 @@ from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.config import load
 from wavesim_sdk.tables import SENSOR_FAULTS, RunState, SensorFault
 from wavesim_sdk.wire.messages import Request
+from wavesim_server.environment.weather import W_LEVEL, W_WIND
 from wavesim_server.messages import Command, Event
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
@@ -315,17 +316,33 @@ class Engine:
             return
         self._emit(Event.REPLY, [number, True, f"{verb} '{name}' from {self.sim.time_ns * 1e-9:.3f} s on", {}])
 
-    def _sensor_fault(self, row: int, sensor: str, fault: str, amount: float) -> None:
+    def _sensor_fault(self, row: int, sensor: str, fault: str, amount: float | str) -> None:
         if sensor not in self.sensors:
             raise ValueError(f"this run has no sensor '{sensor}'; it has {', '.join(self.sensors) or 'none'}")
         kinds = {f.name.lower(): f for f in SensorFault}
         if fault not in kinds:
             raise ValueError(f"there is no fault '{fault}'; faults are {', '.join(kinds)}")
+        k = self.sensors.index(sensor)
+        for name, only in (("wet", "leak"), ("unlocked", "dvl")):
+            if fault == name and sensor != only:
+                raise ValueError(f"'{name}' is a fault of the sensor '{only}'")
+        if fault == "wet":
+            amount = self._wet(row, k, str(amount))
+        if isinstance(amount, str):
+            raise ValueError(f"the amount of '{fault}' is a number, not '{amount}'")
         if fault == "spikes" and not 0.0 <= amount <= 1.0:
             raise ValueError(f"the chance of a spike is 0 to 1, not {amount:g}")
-        k = self.sensors.index(sensor)
         self._faults["kind"][row, k], self._faults["amount"][row, k] = kinds[fault], amount
         self.areas["vehicles"]["sensor_faults"].publish(self._faults, self.sim.tick)
+
+    def _wet(self, row: int, k: int, compartment: str) -> float:
+        """Bits of the wet compartments of a body, with one more."""
+        leak = self.sim.config.emulators.leak
+        assert leak is not None
+        if compartment not in leak.names:
+            raise ValueError(f"there is no compartment '{compartment}'; there are {', '.join(leak.names)}")
+        had = int(self._faults["amount"][row, k]) if self._faults["kind"][row, k] == SensorFault.WET else 0
+        return float(had | 1 << leak.names.index(compartment))
 
     def _set_state(self, state: RunState) -> None:
         if state is self.state:
@@ -366,7 +383,15 @@ class Engine:
         vehicles["actuation"].end(tick)
         sim.live_signals(simulation["signals"].begin())
         simulation["signals"].end(tick)
+        self._publish_weather()
         self._publish_clock()
+
+    def _publish_weather(self) -> None:
+        table = self.areas["simulation"]["weather"]
+        w, now = table.begin()[0], self.sim.weather
+        w["current_W"] = self.sim.current()
+        w["wind_speed"], w["wind_direction"], w["level"] = now.state[W_WIND], now.wind[1], -now.state[W_LEVEL]
+        table.end(self.sim.tick)
 
     def _publish_clock(self) -> None:
         now = time.monotonic()
@@ -401,7 +426,6 @@ class Engine:
         w["sound_speed"], w["spreading"], w["ambient_noise"] = a.sound_speed, a.spreading, a.ambient_noise
         w["absorption"] = a.absorption if a.absorption_model == "constant" else np.nan
         w["density"], w["gravity"] = config.world.density, config.world.gravity
-        w["current_W"] = self.sim.current()
         w["origin"] = (config.world.latitude, config.world.longitude)
         table.end(self.sim.tick)
         self._publish_identity()

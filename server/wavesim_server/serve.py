@@ -22,7 +22,7 @@ from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, WaveSimError
 from wavesim_sdk.sensors import table_of
-from wavesim_sdk.tables import CLIENTS, CLOCK, SIGNALS, VEHICLE_TABLES, WORLD
+from wavesim_sdk.tables import CLIENTS, CLOCK, SIGNALS, VEHICLE_TABLES, WEATHER, WORLD
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES
 from wavesim_server.resources import NameLock, ring_names, wipe
@@ -64,7 +64,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
         try:
             Area.create(
                 segment_name(name, "simulation"),
-                [(CLOCK, 1), (WORLD, 1), (CLIENTS, n), (SIGNALS, config.shared.signals)],
+                [(CLOCK, 1), (WORLD, 1), (WEATHER, 1), (CLIENTS, n), (SIGNALS, config.shared.signals)],
                 group,
             )
             Area.create(segment_name(name, "vehicles"), [(t, n) for t in (*VEHICLE_TABLES, *sensors)], group)

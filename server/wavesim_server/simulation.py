@@ -67,8 +67,9 @@ class Simulation:
             np.zeros(capacity, np.int64),
             np.zeros(3, np.int64),
         )
-        self._touch = contact.touch(capacity, exposure.obstacles(config.world.obstacles))
+        self._touch = contact.touch(capacity, exposure.obstacles(loaded))
         self.weather = weather.weather_of(config, capacity, self.seed)
+        weather.advance(self.weather, 0, 0.0, 0.0)  # wind and level at the start
         self._raos: dict[str, int] = {}
         self._hold(
             layout.create(

@@ -14,7 +14,8 @@ from scipy.interpolate import LinearNDInterpolator, RegularGridInterpolator
 
 from tests.e2e.test_trial import run_trial
 from wavesim_sdk.log import Log
-from wavesim_sdk.ocean import bed, seawater, water
+from wavesim_sdk.ocean import bed, seawater
+from wavesim_sdk.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_volume
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.report import errors
@@ -46,13 +47,13 @@ def test_soundings_are_exact_at_every_point(data_dir: Path) -> None:
 def test_the_volume_is_exact_at_every_valid_point(data_dir: Path) -> None:
     rows = volume(data_dir)
     lat0, lon0 = math.radians(36.8069), math.radians(-121.8241)
-    grid = water.read_volume(data_dir / VOLUME, lat0, lon0)
+    grid = read_volume(data_dir / VOLUME, lat0, lon0)
     good = [r for r in rows if math.isfinite(r["sea_water_temperature_degC"])]
     p = np.array(
         [
             [
-                (math.radians(r["latitude_degree"]) - lat0) * water.EARTH_RADIUS,
-                (math.radians(r["longitude_degree"]) - lon0) * water.EARTH_RADIUS * math.cos(lat0),
+                (math.radians(r["latitude_degree"]) - lat0) * EARTH_RADIUS,
+                (math.radians(r["longitude_degree"]) - lon0) * EARTH_RADIUS * math.cos(lat0),
                 r["depth_meter"],
             ]
             for r in good
@@ -60,7 +61,7 @@ def test_the_volume_is_exact_at_every_valid_point(data_dir: Path) -> None:
     )
     got = grid(p)
     assert np.isfinite(got).all() and len(good) > 10_000
-    for k, column in enumerate(water.VOLUME_COLUMNS.values()):
+    for k, column in enumerate(VOLUME_COLUMNS.values()):
         expected = np.array([r[column] for r in good])
         assert got[k] == pytest.approx(expected, abs=2e-4 * np.ptp(expected) + 1e-9), column
 
@@ -102,7 +103,7 @@ def test_the_ctd_and_the_drift_follow_the_volume(trial: Log, data_dir: Path) -> 
     rows = volume(data_dir)
     axes = [np.unique([r[c] for r in rows]) for c in ("depth_meter", "latitude_degree", "longitude_degree")]
     lat0, lon0 = 36.8069, -121.8241
-    metres = math.radians(1) * water.EARTH_RADIUS
+    metres = math.radians(1) * EARTH_RADIUS
 
     def judge(column: str) -> RegularGridInterpolator:
         values = np.full([len(a) for a in axes], np.nan)

@@ -394,13 +394,86 @@ def test_the_battery_counts_energy(config: Make) -> None:
 
 def test_the_apparent_wind(config: Make) -> None:
     b = bench(
-        config, vessel.Anemometer, 'noise="0" position="0 0 -3 m"', world='<wind speed="5 m/s" direction="0 deg"/>'
+        config, vessel.Anemometer, 'noise="0" position="0 0 -10 m"', world='<wind speed="5 m/s" direction="0 deg"/>'
     )
     b.put((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (2.0, 0.0, 0.0))  # north, against a northerly
     assert (b.at(0)["speed"][0], b.out["angle"][0]) == pytest.approx((7.0, 0.0), abs=1e-9)
     b.put((0.0, 0.0, 0.0), (0.0, 0.0, math.pi / 2), (5.0, 0.0, 0.0))  # east: from port ahead
     assert b.at(1)["speed"][0] == pytest.approx(5.0 * math.sqrt(2.0))
     assert b.out["angle"][0] == pytest.approx(2 * math.pi - math.pi / 4)
+    b.put((0.0, 0.0, 8.0))  # 2 m above the water: less wind
+    assert b.at(2)["speed"][0] == pytest.approx(5.0 * (1.0 + 2.5 * math.sqrt(0.003) * math.log(0.2)))
+    strong = bench(config, vessel.Anemometer, 'noise="0" position="0 0 -10 m"', world='<wind beaufort="5"/>')
+    assert strong.at(0)["speed"][0] == pytest.approx(9.4)
+
+
+def test_the_tide_raises_the_pressure(config: Make) -> None:
+    b = bench(config, water.Pressure, world='<tide amplitude="2 m" period="1 h"/>')
+    b.put((0.0, 0.0, 10.0))
+    assert b.at(0)["depth"][0] == pytest.approx(12.0)
+    assert b.at(round(1800.0 / 0.004))["depth"][0] == pytest.approx(8.0)
+
+
+def test_parts_of_the_ctd_agree_with_it(config: Make) -> None:
+    loaded = config(
+        "<emulators><ctd noise='0'/><conductivity noise='0'/><salinity noise='0'/><temperature noise='0'/></emulators>"
+    )
+    found = {}
+    for of in (water.Ctd, water.Conductivity, water.Salinity, water.Temperature):
+        b = Bench(loaded, of)
+        b.put((3.0, 4.0, 33.0))
+        found[of.sensor] = b.at(0)[0].copy()
+    for part in ("conductivity", "salinity", "temperature"):
+        assert found[part][part] == pytest.approx(found["ctd"][part], abs=1e-12), part
+
+
+def test_other_quantities_are_measured(config: Make) -> None:
+    cloud = '<gaussian peak="4" north="5 m" east="0 m" sigma_north="10 m" sigma_east="10 m"/>'
+    b = bench(config, water.Scalar, world=f'<scalar name="dye" above="3 m">{cloud}</scalar>')
+    b.put((15.0, 0.0, 5.0))
+    assert b.at(0)["value"][0] == pytest.approx([4.0 * math.exp(-0.5), -1.0, -1.0, -1.0])
+    b.put((15.0, 0.0, 2.0))
+    assert b.at(1)["value"][0, 0] == -1.0
+
+
+def test_propellers_are_counted_by_pulses(config: Make) -> None:
+    class Shafts(vessel.Rpm):
+        def actual(self, view: Any, rows: Any) -> Any:
+            return np.tile([12.3, -7.7, 5.0, *[0.0] * 21], (len(rows), 1))
+
+        def shafts(self, model: bytes) -> Any:
+            return np.array([1.0, 1.0, np.nan, *[1.0] * 5])
+
+    b = bench(config, Shafts, 'pulses="16" rate="10 Hz"')
+    values = []
+    for k in range(400):
+        values.append(b.at(25 * k)["rpm"][0].copy())
+    r = np.array(values)
+    assert np.isnan(r[:, 2]).all() and (r[:, 3] == 0.0).all()
+    one = 60.0 / (16 * 0.1)
+    assert np.allclose(r[:, :2] / one, np.round(r[:, :2] / one)), "whole pulses"
+    assert r[:, 0].mean() == pytest.approx(738.0, abs=3.0) and r[:, 1].mean() == pytest.approx(-462.0, abs=3.0)
+    real = bench(config, vessel.Rpm)
+    assert np.isnan(real.emulator.shafts(b"vita1")[0]) and real.emulator.shafts(b"remus100-fossen")[0] == 1.0  # type: ignore[attr-defined]
+
+
+def test_a_leak_in_named_compartments(config: Make) -> None:
+    b = bench(config, vessel.Leak, 'compartments="bow stern"')
+    assert (b.at(0)["wet"][0] == 0).all()
+    b.faults["kind"][0, 0], b.faults["amount"][0, 0] = SensorFault.WET, 2.0
+    assert b.at(1)["wet"][0].tolist() == [0, 1, 0, 0]
+    with pytest.raises(ConfigError, match="one to 4 different names"):
+        bench(config, vessel.Leak, 'compartments="bow bow"')
+
+
+def test_the_doppler_log_loses_the_bottom_on_command(config: Make) -> None:
+    b = bench(config, motion.Dvl, world='<bed depth="60 m"/>')
+    b.put((0.0, 0.0, 30.0), v=(1.0, 0.5, -0.2))
+    assert b.at(0)["locked"][0] == 4
+    b.faults["kind"][0, 0] = SensorFault.UNLOCKED
+    out = b.at(1)[0]
+    assert out["locked"] == 0 and np.isnan(out["bottom"]).all() and np.isnan(out["altitude"]) and out["valid"] == 1
+    assert out["water"] == pytest.approx((1.0, 0.5, -0.2)), "the water track goes on"
 
 
 def test_sensors_in_the_water_and_in_the_air(config: Make) -> None:

@@ -12,6 +12,7 @@ import pytest
 from wavesim_sdk import randomness
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.world import Waves
+from wavesim_sdk.ocean import wind
 from wavesim_server import Simulation, draws
 from wavesim_server.dynamics import rows as r
 from wavesim_server.environment import weather
@@ -63,8 +64,8 @@ def run_weather(sim: Simulation, seconds: float, every: float) -> np.ndarray:
 
 @pytest.mark.compiled
 def test_wind_statistics(config: Callable[..., Loaded]) -> None:
-    wind = '<wind speed="12 m/s" direction="30 deg" slow_deviation="1 m/s" slow_time="20 s" minimum="10 m/s" maximum="14 m/s" gusts="100"/>'
-    sim = Simulation(config(f'<time step="100 ms"/><world>{wind}</world>'))
+    declared = '<wind speed="12 m/s" direction="30 deg" slow_deviation="1 m/s" slow_time="20 s" minimum="10 m/s" maximum="14 m/s" gusts="100"/>'
+    sim = Simulation(config(f'<time step="100 ms"/><world>{declared}</world>'))
     rows = run_weather(sim, 20_000.0, 1.0)
     slow = rows[:, weather.W_SLOW]
     assert slow.min() >= -2.0 and slow.max() <= 2.0
@@ -76,8 +77,8 @@ def test_wind_statistics(config: Callable[..., Loaded]) -> None:
     energy = np.trapezoid(weather.harris(0.003, 1800.0, 12.0, f), f)
     assert gust.var() == pytest.approx(energy, rel=0.05)
     assert rows[:, weather.W_WIND].mean() == pytest.approx(12.0, abs=0.2)
-    assert weather.profile(0.003, 10.0) == pytest.approx(1.0)
-    assert weather.profile(0.003, 2.0) == pytest.approx(1.0 + 2.5 * math.sqrt(0.003) * math.log(0.2))
+    assert wind.profile(0.003, 10.0) == pytest.approx(1.0)
+    assert wind.profile(0.003, 2.0) == pytest.approx(1.0 + 2.5 * math.sqrt(0.003) * math.log(0.2))
 
 
 @pytest.mark.compiled
@@ -151,7 +152,7 @@ def test_wind_forces(config: Callable[..., Loaded]) -> None:
         sim = Simulation(config('<world><wind speed="10 m/s" direction="0 deg"/><bed depth="900 m"/></world>'))
         row = sim.enter("o", "odin", (0.0, 0.0, 0.0), (0.0, 0.0, math.radians(heading)))
         sim.advance(1)
-        q = 0.5 * 1.25 * (10.0 * weather.profile(0.003, 0.4)) ** 2
+        q = 0.5 * 1.25 * (10.0 * wind.profile(0.003, 0.4)) ** 2
         force = sim.fleet.body(row)[r.ENV : r.ENV + 6]
         assert np.allclose(force[:2], [q * x * 6.4, q * y * 11.31], atol=1e-6 * q)
         if heading == 90.0:  # wind from the north comes from port of a boat that heads east

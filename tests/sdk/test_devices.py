@@ -6,13 +6,17 @@ import math
 import struct
 from datetime import UTC, datetime
 
+import numpy as np
 import pynmea2
 import pytest
 from brping import PingMessage, PingParser, definitions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavesim_sdk.devices import nanomodem, nmea, ping1d
+from wavesim_sdk.broker import Step
+from wavesim_sdk.devices import dvl, nanomodem, nmea, ping1d, seabird
+from wavesim_sdk.ocean import sound
+from wavesim_sdk.wire.client import State
 
 TIME = datetime(2026, 3, 4, 5, 6, 7, 890000, UTC)
 
@@ -63,7 +67,7 @@ def test_golden_frames_of_the_ping() -> None:
 def test_the_ping_and_brpings_parser() -> None:
     out: list[bytes] = []
     ping = ping1d.Ping1D(out.append, 1500.0)
-    ping.tick(0.0, 12.345)
+    ping.measure(0.0, 12.345)
     parser = PingParser()
 
     def ask(message: int, **fields: int) -> PingMessage:
@@ -83,16 +87,16 @@ def test_the_ping_and_brpings_parser() -> None:
     first = get(definitions.PING1D_DISTANCE)  # brping 0.2.5 takes distance_simple and 1002 for another device's
     assert (first.distance, first.confidence) == (12345, 98)
     assert ask(definitions.PING1D_SET_SPEED_OF_SOUND, sos_mm_per_sec=1_450_000).message_id == definitions.COMMON_ACK
-    ping.tick(1.0, 12.0)
+    ping.measure(1.0, 12.0)
     assert get(definitions.PING1D_DISTANCE).distance == 11600, "it measures times"
     refused = ask(definitions.PING1D_SET_SPEED_OF_SOUND, sos_mm_per_sec=5)
     assert refused.message_id == definitions.COMMON_NACK and refused.nacked_id == definitions.PING1D_SET_SPEED_OF_SOUND
     ask(definitions.PING1D_SET_MODE_AUTO, mode_auto=0)
     ask(definitions.PING1D_SET_RANGE, scan_start=0, scan_length=5000)
-    ping.tick(2.0, 12.0)
+    ping.measure(2.0, 12.0)
     assert get(definitions.PING1D_DISTANCE).confidence == 0, "beyond the scan"
     ask(definitions.PING1D_SET_RANGE, scan_start=10_000, scan_length=4000)
-    ping.tick(3.0, 12.0)
+    ping.measure(3.0, 12.0)
     profile = get(definitions.PING1D_PROFILE)
     assert profile.profile_data_length == 200
     peak = max(range(200), key=lambda k: profile.profile_data[k])
@@ -113,3 +117,142 @@ def test_commands_of_the_nanomodem_in_pieces() -> None:
     assert [parser.feed(bytes((b,))) for b in b"xx$P005"][-1] == [b"P005"]
     assert parser.feed(b"$B03a$b$U00502$$$?") == [b"B03a$b", b"U00502$$", b"?"]
     assert parser.feed(b"$Pxyz$B99") == [None, None] and parser.feed(b"$B00") == [None]
+
+
+# ------------------------------------------------------------------ Sea-Bird
+
+
+def step(time_s: float, **sensors: list[float]) -> Step:
+    ns = round(time_s * 1e9)
+    return Step(State(0, ns, ns, None, [], {k: [ns, *v] for k, v in sensors.items()}))
+
+
+CTD = [20.1325, 15.0, 4.2914, 35.0]  # absolute dbar, T68, S/m
+
+
+def test_a_line_of_the_sbe37_is_that_of_its_manual() -> None:
+    time = datetime(2000, 1, 7, 4, 51, 39)
+    assert seabird.line37(time, 24.8339, 0.97795, -9.262) == b"24.8339,  0.97795,   -9.262, 07 Jan 2000, 04:51:39\r\n"
+
+
+def test_the_sbe37_and_its_commands() -> None:
+    out: list[bytes] = []
+    microcat = seabird.SeaBird(37, out.append)
+
+    def ask(text: str) -> bytes:
+        out.clear()
+        microcat.receive(text.encode())
+        return b"".join(out)
+
+    assert ask("TS\r") == b"TS\r\nS>", "no value yet: it comes when there is one"
+    out.clear()
+    microcat.step(step(3.0, ctd=CTD))
+    assert b"".join(out) == b"14.9964,  4.29140,   10.000, 01 Jan 2026, 00:00:03\r\n"
+    assert b"sample interval = 10 seconds" in ask("ds\r\n") and b"not logging" in ask("DS\r")
+    assert ask("INTERVAL=0\r") == b"INTERVAL=0\r\ninvalid interval, 1 to 21600 s\r\nS>"
+    assert ask("SAMPLEINTERVAL=5\r") == b"SAMPLEINTERVAL=5\r\nS>"
+    assert ask("FROBNICATE\r") == b"FROBNICATE\r\n?CMD\r\nS>"
+    ask("STARTNOW\r")
+    out.clear()
+    for k in range(201):
+        microcat.step(step(3.0 + 0.1 * k, ctd=CTD))
+    assert [line[-10:-2] for line in out] == [b"00:00:03", b"00:00:05", b"00:00:10", b"00:00:15", b"00:00:20"]
+    ask("STOP\r")
+    out.clear()
+    microcat.step(step(60.0, ctd=CTD))
+    assert out == []
+    ask("GO\r")
+    out.clear()
+    microcat.step(step(70.0))
+    assert out == [], "out of the water"
+
+
+def test_the_sbe45_and_its_outputs() -> None:
+    out: list[bytes] = []
+    tsg = seabird.SeaBird(45, out.append)
+    tsg.step(step(1.0, ctd=CTD))
+    t, c, s, v = (float(x) for x in out[-1].decode().split(","))
+    assert (t, c, s) == pytest.approx((14.9964, 4.2914, 35.0), abs=1e-4)
+    assert v == pytest.approx(float(sound.chen_millero(np.array(15.0), np.array(35.0), np.array(0.0))), abs=1e-3)
+    tsg.receive(b"OUTPUTSV=N\rOUTPUTSAL=X\r")
+    assert b"Y or N" in out[-1]
+    tsg.step(step(2.0, ctd=CTD))
+    assert len(out[-1].split(b",")) == 3
+
+
+# ------------------------------------------------------------------ Doppler log
+
+DVL = [1.0, 0.2, -0.1, 0.9, 0.1, 0.0, *[0.0] * 4, 23.0, 24.0, 25.0, 26.0, 21.0, 4.0]
+
+
+def test_pd6_by_its_manual() -> None:
+    out: list[bytes] = []
+    log = dvl.Dvl(out.append, "PD6", 1493.0)
+    log.step(step(1.0, dvl=DVL, ahrs=[0.0, 0.0, math.pi / 2, 0, 0, 0], ctd=CTD))
+    log.step(step(1.0, dvl=DVL))
+    assert len(out) == 1, "each value once"
+    log.step(step(3.0, dvl=DVL, ahrs=[0.0, 0.0, math.pi / 2, 0, 0, 0], ctd=CTD))
+    lines = dict(line.split(",", 1) for line in out[-1].decode().split("\r\n") if line)
+    assert lines[":SA"] == "+00.00,+00.00,90.00"
+    assert lines[":TS"] == "26010100000300,35.0,+15.0,0009.9,1493.0,000"
+    assert lines[":BS"] == "+00200,+01000,+00100,A" and lines[":WS"] == "+00100,+00900,+00000,A"
+    assert lines[":BI"] == "+00200,+01000,+00100,+00000,A"
+    assert lines[":BE"] == "+01000,-00200,+00100,A", "heading east: forward is east, starboard south"
+    assert lines[":BD"] == "+00000002.00,-00000000.40,+00000000.20,0021.00,000.00"
+    nan = math.nan
+    log.step(step(4.0, dvl=[nan, nan, nan, 0.9, 0.1, 0.0, *[nan] * 8, nan, 0.0]))
+    lines = dict(line.split(",", 1) for line in out[-1].decode().split("\r\n") if line)
+    assert lines[":BS"] == "-32768,-32768,-32768,V" and lines[":WS"].endswith(",A")
+    assert lines[":BD"].endswith(",0000.00,001.00"), "a second since the last good one"
+
+
+def test_pd4_and_pd0_by_their_manuals() -> None:
+    out: list[bytes] = []
+    log = dvl.Dvl(out.append, "PD4", 1493.0)
+    log.step(step(1.0, dvl=DVL))
+    data = out[-1]
+    assert len(data) == 47 and data[:2] == b"\x7d\x00" and struct.unpack_from("<H", data, 2)[0] == 45
+    assert struct.unpack("<H", data[-2:])[0] == sum(data[:-2]) & 0xFFFF
+    assert struct.unpack_from("<4h", data, 5) == (200, 1000, 100, 0)
+    cos = math.cos(math.radians(30))
+    assert struct.unpack_from("<4H", data, 13) == tuple(round(100 * cos * DVL[k]) for k in (13, 11, 10, 12))
+    assert struct.unpack_from("<4h", data, 22) == (100, 900, 0, 0)
+    log.receive(b"===")
+    assert out[-1].endswith(b">") and not log.pinging
+    log.receive(b"PD0\rCS\r")
+    log.step(step(2.0, dvl=DVL))
+    data = out[-1]
+    assert data[:2] == b"\x7f\x7f" and struct.unpack_from("<H", data, 2)[0] == len(data) - 2
+    offsets = struct.unpack_from(f"<{data[5]}H", data, 6)
+    ids = {struct.unpack_from("<H", data, o)[0]: o for o in offsets}
+    assert set(ids) == {0, 0x80, 0x100, 0x200, 0x300, 0x400, 0x600}
+    assert struct.unpack_from("<4h", data, ids[0x600] + 24) == (-200, -1000, -100, 0), "the bottom's velocity"
+    assert struct.unpack("<H", data[-2:])[0] == sum(data[:-2]) & 0xFFFF
+
+
+def test_commands_of_the_doppler_log() -> None:
+    out: list[bytes] = []
+    log = dvl.Dvl(out.append, "PD6")
+
+    def ask(text: str) -> bytes:
+        out.clear()
+        log.receive(text.encode())
+        return b"".join(out)
+
+    assert ask("ES12\r") == b"ES12\r\n>" and ask("CK\r") == b"CK\r\n>" and ask("EX10111\r") == b"EX10111\r\n>"
+    assert b"ERR" in ask("EX11111\r") and b"ERR" in ask("BX5\r") and b"ERR" in ask("XX\r") and b"ERR" in ask("PD9\r")
+    ask("BX150\r")  # 15 m: the bottom is farther away
+    log.step(step(1.0, dvl=DVL))
+    assert b":BS,-32768,-32768,-32768,V" in out[-1]
+    ask("CR1\r")
+    log.step(step(2.0, dvl=DVL))
+    assert out[-1][:2] == b"\x7f\x7f", "factory settings: PD0, all depths"
+
+
+@given(st.lists(st.binary(max_size=150), max_size=6))
+def test_foreign_bytes_do_no_harm_to_the_others(parts: list[bytes]) -> None:
+    out: list[bytes] = []
+    for device in (seabird.SeaBird(37, out.append), seabird.SeaBird(45, out.append), dvl.Dvl(out.append)):
+        for part in parts:
+            device.receive(part)
+        assert len(device.lines._buffer) <= device.lines.limit

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.world import Bed, Bump, Spot, Temperature, World
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import bed, seawater, water
+from wavesim_sdk.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_samples, read_volume
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,18 @@ def test_soundings_are_exact_at_the_points_and_linear_between(tmp_path: Path) ->
         ("Data = 1 2 3,\n 4 5 x,\n", ":2: '4 5 x,' is not a sounding"),
         ("Data = 1 2 3\n", "fewer than three"),
         ("", "fewer than three"),
-        ("Data = 1 2 3,\n 4 5 1e999,\n 7 8 9,\n", "not finite"),
+        ("Data = 1 2 3,\n 4 5 1e999,\n 7 8 9,\n", ":2: '4 5 1e999,' is not a sounding"),
+        ("1 2 3\n4 5 nan\n", ":2: '4 5 nan' is not a sounding"),
+        ("1 2 3\n4 5\n", ":2: '4 5' is not"),
+        ("# only words\n", "fewer than three"),
+        ("0 0 5\n0 9 5\n9 0 45000\n", ":3: a depth of 45000 m; it can be -9000 to 12000 (is the file in metres?)"),
+        ("0 0 5\n1 1 5\n2 2 5\n", "lie on one line"),
+        ("ncols 2\nnrows 2\n1 2\n3 4\n", ":2: the grid's head lacks 'cellsize'"),
+        ("ncols 2\nnrows x\n", ":2: 'nrows x' is no line of a grid's head"),
+        ("ncols 2\nnrows 2\ncellsize 5\n1 2\n3\n", ":5: row 2 of the grid has 1 numbers; there are 2 rows of 2"),
+        ("ncols 2\nnrows 2\ncellsize 5\n1 2\n3 4\n5 6\n", ":6: row 3"),
+        ("ncols 2\nnrows 3\ncellsize 5\n1 2\n3 4\n", ":5: the grid ends after 2 of 3 rows"),
+        ("ncols 2\nnrows 2\ncellsize 5\nnodata_value -9\n1 -9\n-9 4\n", "fewer than three"),
     ],
 )
 def test_bad_soundings(tmp_path: Path, text: str, message: str) -> None:
@@ -96,7 +110,7 @@ def test_bad_soundings(tmp_path: Path, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-COLUMNS = ["depth_meter", "latitude_degree", "longitude_degree", *water.VOLUME_COLUMNS.values()]
+COLUMNS = ["depth_meter", "latitude_degree", "longitude_degree", *VOLUME_COLUMNS.values()]
 
 
 def _volume(path: Path, values: Callable[[float, float, float], float]) -> None:
@@ -105,15 +119,15 @@ def _volume(path: Path, values: Callable[[float, float, float], float]) -> None:
         for lat in (0.0, 0.001, 0.002):
             for lon in (0.0, 0.001):
                 v = values(d, lat, lon)
-                lines.append(",".join(map(str, [d, lat, lon, v, v + 1, v + 2, v + 3])))
+                lines.append(",".join(map(str, [d, lat, lon, v, v + 1, v / 100 + 2, v / 100 + 3])))
     path.write_text("\n".join(lines))
 
 
 def test_a_linear_volume_is_reproduced(tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     _volume(path, lambda d, lat, lon: 0.1 * d + 1000 * lat + 500 * lon)
-    grid = water.read_volume(path, 0.0, 0.0)
-    metres = water.EARTH_RADIUS * math.pi / 180.0
+    grid = read_volume(path, 0.0, 0.0)
+    metres = EARTH_RADIUS * math.pi / 180.0
     p = np.array([[0.0005 * metres, 0.0002 * metres, 17.0], [0.0015 * metres, 0.001 * metres, 3.0]])
     assert grid(p)[0] == pytest.approx([1.7 + 0.5 + 0.1, 0.3 + 1.5 + 0.5])
     assert grid(np.array([[-1e5, -1e5, 999.0]]))[0] == pytest.approx([3.0]), "beyond the edge: the edge's value"
@@ -123,8 +137,20 @@ def test_a_linear_volume_is_reproduced(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (lambda t: t.replace("depth_meter", "depth"), "lacks the column 'depth_meter'"),
-        (lambda t: t.replace("10.0,0.001", "x,0.001", 1), "not a row of numbers"),
-        (lambda t: "\n".join(t.split("\n")[:-1]), "no complete grid"),
+        (lambda t: t.replace("10.0,0.001", "x,0.001", 1), ":\\d+: latitude_degree|no number"),
+        (lambda t: "\n".join(t.split("\n")[:-1]), "lacks depth 30, latitude 0.002, longitude 0.001, time 0"),
+        (lambda t: t + "\n" + t.split("\n")[1], ":20: the same point and time as in line 2"),
+        (
+            lambda t: t.replace("\n30.0,0.002,0.0,30.0", "\n30.0,0.002,0.0,300"),
+            ":18: sea_water_temperature_degC is 300; it can be -5 to 45",
+        ),
+        (lambda t: t.replace("\n10.0,", "\nnan,", 1), ":8: depth_meter is nan"),
+        (lambda t: t.replace("\n10.0,", "\ninf,", 1), ":8: depth_meter is inf"),
+        (lambda t: t.replace(",0.002,", ",0.0023,"), "latitudes of the volume are not evenly spaced"),
+        (lambda t: t.replace(",0.002,", ",200.2,"), "latitude_degree is 200.2; it can be -90 to 90"),
+        (lambda t: re.sub(r"(?m)^(\d[^,]*,[^,]*,[^,]*,)[^,]*", r"\1nan", t), "no value of sea_water_temperature_degC"),
+        (lambda t: t[:40] + "\0" + t[40:], "lacks the column|no CSV"),
+        (lambda t: "", "lacks the column"),
         (lambda t: t.split("\n")[0], "no data"),
     ],
 )
@@ -133,7 +159,130 @@ def test_bad_volumes(tmp_path: Path, change: Callable[[str], str], message: str)
     _volume(path, lambda d, lat, lon: d)
     path.write_text(change(path.read_text()))
     with pytest.raises(ConfigError, match=message):
-        water.read_volume(path, 0.0, 0.0)
+        read_volume(path, 0.0, 0.0)
+
+
+def test_files_that_are_too_large_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = tmp_path / "huge.csv"
+    with huge.open("wb") as file:
+        file.truncate(600 * 2**20)  # sparse
+    for read in (bed.read_soundings, lambda p: read_volume(p, 0.0, 0.0), lambda p: read_samples(p, 0.0, 0.0, 1.0, 2.0)):
+        with pytest.raises(ConfigError, match=r"larger than 512 MiB"):
+            read(huge)
+    with pytest.raises(ConfigError, match="No such file"):
+        bed.read_soundings(tmp_path / "none")
+
+
+def test_a_regular_grid_is_a_bed(config: Callable[..., Loaded], tmp_path: Path) -> None:
+    """ESRI's rows run from north to south; heights are negative below the water; a cell without data is bridged."""
+    rng = np.random.default_rng(3)
+    heights = rng.uniform(-30.0, -10.0, (7, 9))
+    rows = "\n".join(" ".join(f"{v:.4f}" for v in row) for row in heights)
+    head = "ncols 9\nnrows 7\nxllcorner 500\nyllcorner 1000\ncellsize 5\nNODATA_value -9999\n"
+    (tmp_path / "bed.asc").write_text(head + rows)
+    loaded = config('<world><soundings file="bed.asc" north="-1000 m" east="-500 m" heights="yes"/></world>')
+    depth = bed.sea_bed(loaded)
+    i, j = np.meshgrid(np.arange(7), np.arange(9), indexing="ij")
+    north, east = (6 - i) * 5.0 + 2.5, j * 5.0 + 2.5
+    assert depth(north, east) == pytest.approx(-heights, abs=1e-4)
+    low = np.minimum.reduce([-heights[:-1, :-1], -heights[1:, :-1], -heights[:-1, 1:], -heights[1:, 1:]])
+    high = np.maximum.reduce([-heights[:-1, :-1], -heights[1:, :-1], -heights[:-1, 1:], -heights[1:, 1:]])
+    between = depth(north[:-1, :-1] - 2.0, east[:-1, :-1] + 3.0)
+    assert (between >= low - 1e-4).all() and (between <= high + 1e-4).all()
+    (tmp_path / "bed.asc").write_text(head + rows.replace(f"{heights[3, 3]:.4f}", "-9999"))
+    os.utime(tmp_path / "bed.asc", ns=(1, 1))
+    assert 10.0 <= bed.sea_bed(loaded)(np.array([17.5]), np.array([17.5]))[0] <= 30.0
+
+
+def _samples(path: Path, rows: np.ndarray) -> None:
+    head = "elapsed_time_second,latitude_degree,longitude_degree,depth_meter," + ",".join(
+        list(VOLUME_COLUMNS.values())[:2]
+    )
+    path.write_text(head + "\n" + "\n".join(",".join(map(repr, r)) for r in rows.tolist()))
+
+
+def test_scattered_samples(config: Callable[..., Loaded], tmp_path: Path) -> None:
+    """Exact at the data, inverse-distance weights between (a plain double loop as judge), linear in time."""
+    rng = np.random.default_rng(7)
+    n, metres = 60, EARTH_RADIUS * math.pi / 180.0
+    p = np.stack([rng.uniform(-500, 500, 2 * n), rng.uniform(-500, 500, 2 * n), rng.uniform(0, 50, 2 * n)], axis=1)
+    t, s = rng.uniform(5, 20, 2 * n), rng.uniform(30, 36, 2 * n)
+    times = np.repeat([100.0, 400.0], n)
+    shuffled = rng.permutation(2 * n)
+    cos = math.cos(math.radians(41.0))
+    rows = np.stack([times, 41.0 + p[:, 0] / metres, -8.0 + p[:, 1] / metres / cos, p[:, 2], t, s], axis=1)
+    _samples(tmp_path / "s.csv", rows[shuffled])
+    loaded = config(
+        '<world><samples file="s.csv" latitude="41 deg" longitude="-8 deg" radius="200 m" power="2"/></world>'
+    )
+    sea = water.Water(loaded)
+    for level, at in ((0, 100.0), (1, 400.0)):
+        mine = times == times[level * n]
+        assert sea.temperature(p[mine], at) == pytest.approx(t[mine], abs=1e-6), "exact at the points"
+        assert sea.salinity(p[mine], at) == pytest.approx(s[mine], abs=1e-6)
+
+    def judge(q: np.ndarray, level: int) -> float:
+        over = under = 0.0
+        best, nearest = math.inf, 0.0
+        for k in range(level * n, (level + 1) * n):
+            d = math.dist(q, p[k])
+            if d < best:
+                best, nearest = d, t[k]
+            if d <= 200.0:
+                over, under = over + t[k] / d**2, under + 1.0 / d**2
+        return over / under if under else nearest
+
+    q = np.stack([rng.uniform(-700, 700, 300), rng.uniform(-700, 700, 300), rng.uniform(0, 50, 300)], axis=1)
+    first, second = (np.array([judge(x, k) for x in q]) for k in (0, 1))
+    assert sea.temperature(q, -5.0) == pytest.approx(first, abs=1e-5)
+    assert sea.temperature(q, 1e6) == pytest.approx(second, abs=1e-5)
+    assert sea.temperature(q, 175.0) == pytest.approx(0.75 * first + 0.25 * second, abs=1e-5)
+    gauge = sea.pressure(q) - loaded.config.world.pressure_0
+    back = seawater.salinity(sea.conductivity(q, 9.0), sea.temperature(q, 9.0), gauge)
+    assert sea.salinity(q, 9.0) == pytest.approx(back, abs=1e-9), "salinity is always that of the three"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([100.0, 0.0, 0.0, 5.0, 10.0, 35.0], ":3: the same point and time as in line 2"),
+        ([100.0, 0.0, 0.0, 6.0, math.nan, 35.0], ":3: a sample without a value"),
+        ([100.0, 0.0, 0.0, 6.0, 283.0, 35.0], ":3: sea_water_temperature_degC is 283.0; it can be -5 to 45"),
+        ([100.0, 95.0, 0.0, 6.0, 10.0, 35.0], ":3: latitude_degree is 95.0"),
+        ([math.nan, 0.0, 0.0, 6.0, 10.0, 35.0], ":3: elapsed_time_second is nan"),
+    ],
+)
+def test_bad_samples(tmp_path: Path, row: list[float], message: str) -> None:
+    _samples(tmp_path / "s.csv", np.array([[100.0, 0.0, 0.0, 5.0, 10.0, 35.0], row]))
+    with pytest.raises(ConfigError) as caught:
+        read_samples(tmp_path / "s.csv", 0.0, 0.0, 10.0, 2.0)
+    assert message in str(caught.value)
+
+
+def test_other_quantities(config: Callable[..., Loaded], tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    _volume(path, lambda d, lat, lon: 1.0 + 0.1 * d)
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join([lines[0] + ",dye", *(f"{x},{7.0 + float(x.split(',')[0])}" for x in lines[1:])]))
+    loaded = config(
+        '<world><volume file="v.csv" latitude="0 deg" longitude="0 deg"/><scalar name="dye" column="dye"/>'
+        '<scalar name="plume" above="2 m"><gaussian peak="5" north="10 m" east="-5 m" sigma_north="20 m" sigma_east="40 m"/>'
+        '<gaussian peak="1" north="10 m" east="-5 m" sigma_north="1 km" sigma_east="1 km"/></scalar></world>'
+    )
+    sea, p = water.Water(loaded), np.array([[10.0, -5.0, 3.0], [30.0, 35.0, 17.0], [10.0, -5.0, 1.0]])
+    assert sea.scalar(0, p) == pytest.approx([10.0, 24.0, 8.0])
+    assert sea.scalar(1, p)[0] == pytest.approx(6.0) and sea.scalar(1, p)[2] == -1.0
+    assert sea.scalar(1, p)[1] == pytest.approx(5.0 * math.exp(-0.5 - 0.5) + math.exp(-0.5 * (20**2 + 40**2) / 1e6))
+    for wrong, message in (
+        ('<scalar name="x"/>', "has either a `column`"),
+        ('<scalar name="x" column="dye"/>', "there is no <volume>"),
+        (
+            '<volume file="v.csv" latitude="0 deg" longitude="0 deg"/><scalar name="x" column="ink"/>',
+            "lacks the column 'ink'",
+        ),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            water.Water(config(f"<world>{wrong}</world>"))
 
 
 def test_the_kernels_agree_with_the_readable_twins(config: Callable[..., Loaded], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.plausible import at, check_model
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.sensors import numbers, table_of
+from wavesim_sdk.sensors import COMPARTMENTS, SCALARS, numbers, table_of
 from wavesim_sdk.tables import MAX_SENSORS
 
 STATE_NUMBERS = 70  #: sensor values that fit beside motion and actuation into a datagram of 1200 bytes
@@ -43,6 +43,7 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
             _transducer(model.transducer, model.place)
     _fleet(config, models)
     _sensors(config, path)
+    _water(config, path)
     _files(config, path)
 
 
@@ -132,11 +133,30 @@ def _sensors(config: Config, path: Path) -> None:
         )
 
 
+def _water(config: Config, path: Path) -> None:
+    world = config.world
+    if world.volume is not None and world.samples is not None:
+        raise ConfigError("the water has a <volume> and <samples>; write one of them", str(path))
+    if len(world.scalar) > SCALARS:
+        at(world.scalar[SCALARS].place, f"{len(world.scalar)} scalars; there are at most {SCALARS}")
+    for s in world.scalar:
+        if bool(s.column) == bool(s.gaussian):
+            at(s.place, f"scalar '{s.name}' has either a `column` or one <gaussian> and more")
+        if s.column and world.volume is None:
+            at(s.place, f"scalar '{s.name}' has a `column`, but there is no <volume>")
+    if config.emulators.scalar is not None and not world.scalar:
+        raise ConfigError("<emulators> has <scalar>, but the world has none", str(path))
+    leak = config.emulators.leak
+    if leak is not None and not 1 <= len(set(leak.names)) == len(leak.names) <= COMPARTMENTS:
+        raise ConfigError(f"leak: `compartments` are one to {COMPARTMENTS} different names", str(path))
+
+
 def _files(config: Config, path: Path) -> None:
     folder = path.parent
     if (config.acoustics.profile == "file") != bool(config.acoustics.file):
         raise ConfigError('acoustics: profile="file" and `file` belong together', str(path))
-    sources = (config.world.soundings, config.world.volume)
+    world = config.world
+    sources = (world.soundings, world.volume, world.samples, *world.obstacles.mesh)
     named = [config.acoustics.file, *(s.file for s in sources if s is not None)]
     named += [b.program.run for b in config.fleet.bodies if b.program]
     for name in named:

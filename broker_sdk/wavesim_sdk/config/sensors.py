@@ -114,6 +114,25 @@ class Dvl(Emulator):
 
 
 @dataclass(frozen=True)
+class Rpm(Emulator):
+    """Propeller speeds from the pulses of the time since the last value."""
+
+    pulses: int = key("Pulses per revolution; 0 = not counted, exact.", default=16, low=0, high=10000, integer=True)
+
+
+@dataclass(frozen=True)
+class Leak(Emulator):
+    """Leak detectors: dry, until the fault `wet` names a compartment."""
+
+    compartments: str = text("Up to four names, with blanks between.", "bow battery electronics stern")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the compartments."""
+        return tuple(self.compartments.split())
+
+
+@dataclass(frozen=True)
 class Anemometer(Emulator):
     """Apparent wind at its height."""
 
@@ -156,6 +175,9 @@ class Emulators:
     ctd: Emulator | None = child(Emulator, "Pressure, temperature, conductivity, salinity.")
     pressure: Emulator | None = child(Emulator, "Pressure and depth.")
     temperature: Emulator | None = child(Emulator, "Temperature.")
+    conductivity: Emulator | None = child(Emulator, "Conductivity.")
+    salinity: Emulator | None = child(Emulator, "Practical salinity.")
+    scalar: Emulator | None = child(Emulator, "Other quantities of the water.")
     sound_velocity: Emulator | None = child(Emulator, "Speed of sound.")
     echosounder: Echosounder | None = child(Echosounder, "Distance to the bottom.")
     ranger: Ranger | None = child(Ranger, "Fixed range beams.")
@@ -169,7 +191,8 @@ class Emulators:
     speedlog: Emulator | None = child(Emulator, "Speed through water.")
     anemometer: Anemometer | None = child(Anemometer, "Apparent wind.")
     encoder: Emulator | None = child(Emulator, "Actuators.")
-    leak: Emulator | None = child(Emulator, "Leak detectors.")
+    rpm: Rpm | None = child(Rpm, "Speed of the propellers.")
+    leak: Leak | None = child(Leak, "Leak detectors.")
     battery: Battery | None = child(Battery, "Battery.")
     navigation: Emulator | None = child(Emulator, "Pose, velocity, acceleration.")
     sensor: tuple[Sensor, ...] = children(Sensor, "A sensor of another package.")

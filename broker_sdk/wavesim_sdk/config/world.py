@@ -5,9 +5,13 @@ Part of the configuration model; units in the file are the user's choice, the va
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from wavesim_sdk.config.schema import Vector, child, children, choice, key, text
+from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
+
+#: mean wind by Beaufort number: middle of the class, m/s
+BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,10 @@ class Tide:
     period: float = key("Period.", "time", 44714.16, low=1.0)
     phase: float = key("Phase at the start.", "angle", 0.0)
 
+    def level(self, time_s: float) -> float:
+        """Metres above the mean."""
+        return self.amplitude * math.cos(2.0 * math.pi * time_s / self.period + self.phase)
+
 
 @dataclass(frozen=True)
 class Wind:
@@ -73,6 +81,11 @@ class Wind:
     gusts: int = key("Number of gust components; 0 = no gusts.", default=0, low=0, high=500, integer=True)
     gust_length: float = key("L.", "length", 1800.0, low=1.0)
     air_density: float = key("Density of the air.", "density", 1.25, low=0.1)
+
+    @property
+    def mean(self) -> float:
+        """U10 in m/s."""
+        return BEAUFORT[self.beaufort] if self.beaufort >= 0 else self.speed
 
 
 @dataclass(frozen=True)
@@ -127,12 +140,24 @@ class Tunnel:
 
 
 @dataclass(frozen=True)
+class Mesh:
+    """An obstacle from a file of triangles (STL, PLY, OBJ, OFF, GLB): a wreck, a rock, a pontoon. Its axes are north, east,
+    down after turning by `attitude`: a model with z up takes attitude="180 0 0 deg"."""
+
+    file: str = text("The file, relative to the configuration file.")
+    position: Vector = key("Where the file's origin lies (north, east, down).", "length", count=3)
+    attitude: Vector = key("Roll, pitch, yaw.", "angle", (0.0, 0.0, 0.0), count=3)
+    scale: float = key("Metres per unit of the file.", default=1.0, low=1e-6, high=1e6)
+
+
+@dataclass(frozen=True)
 class Obstacles:
-    """Fixed bodies that vehicles touch and echosounders see."""
+    """Fixed bodies that vehicles touch, beams see and sound does not pass."""
 
     block: tuple[Block, ...] = children(Block, "A box.")
     pier: tuple[Pier, ...] = children(Pier, "A post.")
     tunnel: tuple[Tunnel, ...] = children(Tunnel, "A tunnel.")
+    mesh: tuple[Mesh, ...] = children(Mesh, "A body of triangles from a file.")
 
 
 @dataclass(frozen=True)
@@ -158,12 +183,14 @@ class Bed:
 
 @dataclass(frozen=True)
 class Soundings:
-    """Sea bed from a file of soundings, as DUNE writes them: `north east depth` in metres. Linear
-    between soundings (Delaunay triangles), level with the nearest sounding around the survey."""
+    """Sea bed from a file: soundings `north east depth` in metres, a line each (alone, or as DUNE writes them after `Data =`),
+    or a regular grid (ESRI ASCII, its y to the north). Linear between points (Delaunay triangles), level with the
+    nearest point around the survey."""
 
     file: str = text("The file, relative to the configuration file.")
     north: float = key("Where the file's origin lies in this world.", "length", 0.0)
     east: float = key("Where the file's origin lies in this world.", "length", 0.0)
+    heights: bool = flag("The file has heights above the water (negative under it) instead of depths.", False)
 
 
 @dataclass(frozen=True)
@@ -212,6 +239,41 @@ class Volume:
 
 
 @dataclass(frozen=True)
+class Samples:
+    """Temperature and salinity measured at points in space and time (CSV with the columns of a volume, but without
+    flow and in any places). Between points inverse-distance weights within a radius, linear between times; before the
+    first and after the last, theirs; with no point within the radius, the nearest one. They replace the profiles."""
+
+    file: str = text("The file, relative to the configuration file.")
+    latitude: float = key("Latitude of the point that lies at the origin.", "angle")
+    longitude: float = key("Longitude of that point.", "angle")
+    radius: float = key("Points farther away than this have no weight.", "length", 500.0, low=1e-3)
+    power: float = key("Weight = 1 / distance^power.", default=2.0, low=0.5, high=8.0)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A cloud: peak exp(-(north'^2 / (2 sn^2) + east'^2 / (2 se^2))) around a point, the same at all depths."""
+
+    peak: float = key("Value in the middle.")
+    north: float = key("Middle.", "length")
+    east: float = key("Middle.", "length")
+    sigma_north: float = key("sn.", "length", low=1e-3)
+    sigma_east: float = key("se.", "length", low=1e-3)
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """Any other quantity of the water, for the sensor `scalar`: a sum of clouds, or a column of the <volume>."""
+
+    name: str = text("Its name.")
+    column: str = text("Column of the volume's file.", "")
+    above: float = key("There is none (-1) above this depth.", "length", 0.0)
+    gaussian: tuple[Gaussian, ...] = children(Gaussian, "A cloud.")
+    place: str = place()
+
+
+@dataclass(frozen=True)
 class World:
     """Sea water, sea bed and flow."""
 
@@ -232,3 +294,5 @@ class World:
     temperature: Temperature = child(Temperature, "Temperature profile.")
     conductivity: Conductivity = child(Conductivity, "Conductivity profile.")
     volume: Volume | None = child(Volume, "Gridded water, instead of the profiles.")
+    samples: Samples | None = child(Samples, "Water measured at points, instead of the profiles.")
+    scalar: tuple[Scalar, ...] = children(Scalar, "Another quantity of the water; up to four.")

@@ -12,14 +12,12 @@ Ranges come from the medium, to the microsecond; the modem then rounds to its ow
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from wavesim_sdk.broker import AsyncBroker
-from wavesim_sdk.devices.ports import Port
+from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
-from wavesim_sdk.wire.client import Reception, RequestRefused
+from wavesim_sdk.wire.client import Reception
 
 UNIT_S = 31.25e-6
 TIMEOUT_S = 4.0
@@ -122,34 +120,11 @@ class NanoModem:
             elif r.to_address == self.address:
                 self.send(b"#U%02d%s\r\n" % (len(r.payload), r.payload))
 
-    def tick(self, time: float, refused: list[RequestRefused]) -> None:
-        """The simulation has come to ``time`` (s)."""
-        self.time = time
+    def step(self, step: Step) -> None:
+        """The simulation has come to a new state."""
+        self.time = step.time
         if self._asked is not None:
-            mine = any(r.request == self._asked[2] for r in refused)
-            if mine or time >= self._asked[1]:
+            mine = any(r.request == self._asked[2] for r in step.refused)
+            if mine or self.time >= self._asked[1]:
                 self.send(b"#TO\r\n")
                 self._asked = None
-
-
-async def run(
-    name: str,
-    server: tuple[str, int],
-    address: int,
-    ports: Callable[[Callable[[bytes], None]], Port],
-    lockstep: float = 0.0,
-    say: Callable[[str], None] = print,
-) -> None:
-    """Join as ``name`` and serve the modem at a port until the run has ended."""
-    modem: NanoModem | None = None
-    port = ports(lambda data: modem.receive(data) if modem is not None else None)
-    await port.open()
-    try:
-        async with AsyncBroker(name, server, lockstep=lockstep) as broker:
-            modem = NanoModem(broker, address, broker.welcome.sound_speed, port.send)
-            say(f"nano-modem {address:03d} of '{name}' at {port.path}")
-            async for step in broker.steps():
-                modem.tick(step.time, step.refused)
-                await asyncio.sleep(0)
-    finally:
-        await port.close()

@@ -10,13 +10,12 @@ sensor has not (its sentence would be empty) sends nothing.
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from wavesim_sdk.broker import AsyncBroker
-from wavesim_sdk.devices.ports import Port
+from wavesim_sdk.broker import Step
+from wavesim_sdk.devices.ports import Bytes
 
 KNOT = 1852.0 / 3600.0
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -144,27 +143,21 @@ def sentences(sensors: dict[str, list[float]], epoch: datetime = EPOCH) -> Itera
                 yield name, mwv(v[1], v[0])
 
 
-async def run(
-    name: str,
-    server: tuple[str, int],
-    ports: Callable[[Callable[[bytes], None]], Port],
-    lockstep: float = 0.0,
-    say: Callable[[str], None] = print,
-) -> None:
-    """Join as ``name`` and send each new value of its sensors once, until the run has ended."""
-    port = ports(lambda data: None)
-    await port.open()
-    sent: dict[str, float] = {}
-    try:
-        async with AsyncBroker(name, server, lockstep=lockstep) as broker:
-            say(f"NMEA 0183 of '{name}' at {port.path}")
-            async for step in broker.steps():
-                values = step.state.sensors
-                new = {k for k, v in values.items() if sent.get(k) != v[0]}
-                for sensor, line in sentences(values):
-                    if sensor in new:
-                        port.send(line)
-                sent.update({k: values[k][0] for k in new})
-                await asyncio.sleep(0)
-    finally:
-        await port.close()
+class Talker:
+    """All instruments of a body: each new value is sent once."""
+
+    def __init__(self, send: Bytes) -> None:
+        self.send = send
+        self._sent: dict[str, float] = {}
+
+    def receive(self, data: bytes) -> None:
+        """A talker does not listen."""
+
+    def step(self, step: Step) -> None:
+        """The simulation has come to a new state."""
+        values = step.state.sensors
+        new = {k for k, v in values.items() if self._sent.get(k) != v[0]}
+        for sensor, line in sentences(values):
+            if sensor in new:
+                self.send(line)
+        self._sent.update({k: values[k][0] for k in new})

@@ -6,14 +6,12 @@ measures times: it reports the true range scaled by the speed of sound that it i
 
 from __future__ import annotations
 
-import asyncio
 import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from wavesim_sdk.broker import AsyncBroker
-from wavesim_sdk.devices.ports import Port
+from wavesim_sdk.broker import Step
 
 ACK, NACK, DEVICE_INFORMATION, PROTOCOL_VERSION, GENERAL_REQUEST = 1, 2, 4, 5, 6
 FIRMWARE, DEVICE_ID, VOLTAGE, SOUND_SPEED, RANGE, MODE_AUTO, INTERVAL, GAIN = range(1200, 1208)
@@ -197,7 +195,12 @@ class Ping1D:
             out.append(min(255, round(peak + 40.0 * math.exp(-x / 500.0))))
         return bytes(out)
 
-    def tick(self, time: float, distance: float | None) -> None:
+    def step(self, step: Step) -> None:
+        """The simulation has come to a new state."""
+        values = step.state.sensors.get("echosounder")
+        self.measure(step.time, values[1] if values else None)
+
+    def measure(self, time: float, distance: float | None) -> None:
         """The simulation has come to ``time`` (s); the range of the sensor in m, None without one."""
         if not self.enabled or time < self._next:
             return
@@ -210,26 +213,3 @@ class Ping1D:
             self.confidence = 0
         if self.continuous is not None:
             self._tell(self.continuous)
-
-
-async def run(
-    name: str,
-    server: tuple[str, int],
-    ports: Callable[[Callable[[bytes], None]], Port],
-    lockstep: float = 0.0,
-    say: Callable[[str], None] = print,
-) -> None:
-    """Join as ``name`` and serve the instrument at a port until the run has ended."""
-    instrument: Ping1D | None = None
-    port = ports(lambda data: instrument.receive(data) if instrument is not None else None)
-    await port.open()
-    try:
-        async with AsyncBroker(name, server, lockstep=lockstep) as broker:
-            instrument = Ping1D(port.send, broker.welcome.sound_speed)
-            say(f"Ping of '{name}' at {port.path}")
-            async for step in broker.steps():
-                values = step.state.sensors.get("echosounder")
-                instrument.tick(step.time, values[1] if values else None)
-                await asyncio.sleep(0)
-    finally:
-        await port.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,12 @@ import numpy as np
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.config.world import Bed
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.ocean.volume import MAX_BYTES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FRAME = 20_000.0  #: the level ground around a survey reaches this far, m
-_TRIPLE = re.compile(r"([-+\d.eE]+)\s+([-+\d.eE]+)\s+([-+\d.eE]+)\s*,?\s*$")
+MAX_POINTS = 2_000_000
+DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: depths that there are, m
 
 
 def analytic(bed: Bed, north: Array, east: Array) -> Array:
@@ -33,33 +34,103 @@ def analytic(bed: Bed, north: Array, east: Array) -> Array:
     return np.asarray(depth)
 
 
-def read_soundings(path: Path) -> Array:
-    """(n, 3) north, east, depth in m from a file in DUNE's form; ConfigError names a bad line."""
+def read_soundings(path: Path, heights: bool = False) -> Array:
+    """(n, 3) north, east, depth in m from soundings (plain, or in DUNE's form) or an ESRI ASCII grid; ``heights``: the file
+    has heights, not depths. ConfigError names a bad line."""
     try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"the soundings are larger than {MAX_BYTES >> 20} MiB", str(path))
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise ConfigError(f"cannot read the soundings: {error.strerror}", str(path)) from None
-    points: list[tuple[float, float, float]] = []
-    reading = False
-    for number, line in enumerate(lines, 1):
+    first = next((line.split() for line in lines if line.strip()), [""])
+    points = _grid(lines, path) if first[0].lower() == "ncols" else _triples(lines, path)
+    sign = -1.0 if heights else 1.0
+    for _, _, depth, number in points:
+        if not HIGHEST <= sign * depth <= DEEPEST:
+            raise ConfigError(
+                f"a depth of {sign * depth:g} m; it can be {HIGHEST:g} to {DEEPEST:g} (is the file in metres?)",
+                str(path),
+                number,
+            )
+    if len(points) < 3:
+        raise ConfigError("fewer than three soundings (north east depth, a line each)", str(path))
+    if len(points) > MAX_POINTS:
+        raise ConfigError(f"{len(points)} soundings; at most {MAX_POINTS} can be joined", str(path))
+    data = np.array(points)[:, :3] * (1.0, 1.0, sign)
+    if np.linalg.matrix_rank(data[:, :2] - data[0, :2], tol=1e-6) < 2:
+        raise ConfigError("the soundings lie on one line; a bed needs an area", str(path))
+    return data
+
+
+Point = tuple[float, float, float, int]  #: north, east, third number, line
+
+
+def _triples(lines: list[str], path: Path) -> list[Point]:
+    """Lines of three numbers; with a line ``Data = ...`` those from there on."""
+    start = next((k for k, line in enumerate(lines) if line.lstrip().startswith("Data")), 0)
+    points: list[Point] = []
+    for number, line in enumerate(lines[start:], start + 1):
         text = line.strip()
         if text.startswith("Data"):
-            reading, text = True, text.partition("=")[2].strip()
-        if not reading or not text or text.startswith("#"):
+            text = text.partition("=")[2].strip()
+        if not text or text.startswith("#"):
             continue
-        match = _TRIPLE.fullmatch(text)
-        try:
-            if match is None:
-                raise ValueError
-            points.append((float(match[1]), float(match[2]), float(match[3])))
-        except ValueError:
-            raise ConfigError(f"'{text[:40]}' is not a sounding (north east depth)", str(path), number) from None
-    if len(points) < 3:
-        raise ConfigError("fewer than three soundings after 'Data ='", str(path))
-    data = np.array(points)
-    if not np.isfinite(data).all():
-        raise ConfigError("the soundings hold a value that is not finite", str(path))
-    return data
+        values = _floats(text.rstrip(",").split())
+        if len(values) != 3 or not all(map(math.isfinite, values)):
+            raise ConfigError(f"'{text[:40]}' is not a sounding (north east depth)", str(path), number)
+        points.append((values[0], values[1], values[2], number))
+    return points
+
+
+def _grid(lines: list[str], path: Path) -> list[Point]:
+    """An ESRI ASCII grid: rows from north to south; cells without data are left out."""
+    head: dict[str, float] = {}
+    names = {"ncols", "nrows", "xllcorner", "xllcenter", "yllcorner", "yllcenter", "cellsize", "nodata_value"}
+    k = 0
+    while k < len(lines) and lines[k].split() and lines[k].split()[0].lower() in names:
+        name, *rest = lines[k].split()
+        value = _floats(rest)
+        if len(value) != 1 or not math.isfinite(value[0]):
+            raise ConfigError(f"'{lines[k][:40]}' is no line of a grid's head", str(path), k + 1)
+        head[name.lower()] = value[0]
+        k += 1
+    for name in ("ncols", "nrows", "cellsize"):
+        if head.get(name, 0.0) <= 0.0:
+            raise ConfigError(f"the grid's head lacks '{name}', or it is not positive", str(path), k)
+    columns, rows, cell = int(head["ncols"]), int(head["nrows"]), head["cellsize"]
+    east = head.get("xllcenter", head.get("xllcorner", 0.0) + 0.5 * cell)
+    north = head.get("yllcenter", head.get("yllcorner", 0.0) + 0.5 * cell)
+    points: list[Point] = []
+    row = 0
+    for number, line in enumerate(lines[k:], k + 1):
+        if not line.strip():
+            continue
+        values = _floats(line.split())
+        if len(values) != columns or row >= rows:
+            raise ConfigError(
+                f"row {row + 1} of the grid has {len(values)} numbers; there are {rows} rows of {columns}",
+                str(path),
+                number,
+            )
+        y = north + (rows - 1 - row) * cell
+        points += [
+            (y, east + j * cell, v, number)
+            for j, v in enumerate(values)
+            if v != head.get("nodata_value") and not math.isnan(v)
+        ]
+        row += 1
+    if row != rows:
+        raise ConfigError(f"the grid ends after {row} of {rows} rows", str(path), len(lines))
+    return points
+
+
+def _floats(words: list[str]) -> list[float]:
+    """The numbers of some words; none at all if one is no number."""
+    try:
+        return [float(w) for w in words]
+    except ValueError:
+        return []
 
 
 class Triangles:
@@ -126,10 +197,10 @@ def triangles(loaded: Loaded) -> Triangles | None:
         changed = path.stat().st_mtime_ns
     except OSError:
         changed = 0  # the reader says what is wrong
-    return _triangles(path, changed, soundings.north, soundings.east)
+    return _triangles(path, changed, soundings.north, soundings.east, soundings.heights)
 
 
 @functools.lru_cache(maxsize=4)
-def _triangles(path: Path, _changed: int, north: float, east: float) -> Triangles:
+def _triangles(path: Path, _changed: int, north: float, east: float, heights: bool) -> Triangles:
     """Read and joined once, however many ask for it."""
-    return Triangles(read_soundings(path) + np.array([north, east, 0.0]))
+    return Triangles(read_soundings(path, heights) + np.array([north, east, 0.0]))

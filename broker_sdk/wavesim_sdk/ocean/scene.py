@@ -1,4 +1,4 @@
-"""What a beam hits: sea bed, walls, piers, tunnels, the surface; thousands of rays at a time.
+"""What a beam hits: sea bed, walls, piers, tunnels, meshes, the surface; thousands of rays at a time.
 
 The bed is approached by steps that its steepest slope allows, so no ray passes through a hill; the other shapes are met
 in closed form.
@@ -13,6 +13,7 @@ import numpy as np
 
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.config.world import Obstacles
+from wavesim_sdk.ocean import mesh
 from wavesim_sdk.ocean.bed import sea_bed, steepest
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -46,6 +47,8 @@ class Scene:
         self.slope = steepest(loaded)
         self.boxes = boxes_of(o)
         self.piers = np.array([(*p.position, p.radius, p.height / 2) for p in o.pier], float).reshape(-1, 5)
+        triangles = mesh.triangles(loaded)
+        self.solid = mesh.Solid(triangles) if len(triangles) else None
 
     def cast(self, origin: Array, direction: Array, maximum: float, *, surface: bool = True) -> Array:
         """Distance (n,) from origins (n, 3) along unit directions (n, 3), all in W; inf where nothing is within reach."""
@@ -86,6 +89,8 @@ class Scene:
             best = np.minimum(best, _slab(p, v, np.array([a, b, c])))
         for x, y, z, radius, half in self.piers:
             best = np.minimum(best, _post(o - (x, y, z), d, radius, half))
+        if self.solid is not None:
+            best = np.minimum(best, self.solid.cast(o, d))
         return best
 
 

@@ -282,7 +282,8 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
         b = a.multipath
         s[A_SURFACE_LOSS], s[A_DENSITY], s[A_ATTEN] = b.surface_loss, b.bottom_density, b.bottom_attenuation
         s[A_RATIO] = c[-1] / b.bottom_speed
-    fixed = world.obstacles.block or world.obstacles.pier or world.obstacles.tunnel
+    o = world.obstacles
+    fixed = o.block or o.pier or o.tunnel or o.mesh
     rough = world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east
     s[A_BLOCK] = float(a.blocking and bool(fixed or rough))
     s[A_FADED], s[A_ECHOES], s[A_STEP] = float(loaded.config.log.faded), float(echoes or mode == RAYS), step

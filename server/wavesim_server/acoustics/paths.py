@@ -11,7 +11,7 @@ from typing import Any
 
 import numba as nb
 
-from wavesim_server.dynamics.shapes import BOX, POSE
+from wavesim_server.dynamics.shapes import BOX, POSE, TRIANGLE, in_prism, normal
 from wavesim_server.environment.kernels import Bed, Net, bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
@@ -54,6 +54,13 @@ def _hits(g: Any, ax: float, ay: float, az: float, bx: float, by: float, bz: flo
     o = POSE + 3
     dx, dy, dz = ax - g[POSE], ay - g[POSE + 1], az - g[POSE + 2]
     ex, ey, ez = bx - ax, by - ay, bz - az
+    if g[0] == TRIANGLE:
+        nx, ny, nz = normal(g)
+        toward = nx * ex + ny * ey + nz * ez
+        if toward == 0.0:
+            return False
+        t = -(nx * (dx - g[o]) + ny * (dy - g[o + 1]) + nz * (dz - g[o + 2])) / toward
+        return 0.0 < t < 1.0 and in_prism(g, dx + t * ex, dy + t * ey, dz + t * ez, 0.0)
     low, high = 0.0, 1.0
     px = g[o] * dx + g[o + 3] * dy + g[o + 6] * dz
     py = g[o + 1] * dx + g[o + 4] * dy + g[o + 7] * dz

@@ -38,7 +38,7 @@ from wavesim_server.dynamics.rows import (
     STATE_ROWS,
     U,
 )
-from wavesim_server.dynamics.shapes import CORE, GEOMETRY, POINTS, ROUND
+from wavesim_server.dynamics.shapes import CORE, GEOMETRY, POINTS, ROUND, TRIANGLE
 from wavesim_server.environment.kernels import bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
@@ -190,6 +190,11 @@ def list_pairs(f: Bodies, order: Any, count: int, t: Touch) -> None:
         for k in range(t.fixed.shape[0]):
             g = t.fixed[k]
             dx, dy, dz = xa - g[5], ya - g[6], za - g[7]
+            if g[0] == TRIANGLE:
+                far = reach + SKIN + g[1]
+                if dx * dx + dy * dy + dz * dz < far * far:
+                    n = _note_pair(t, n, ra, -1 - k)
+                continue
             bx, by, bz = (
                 abs(g[8] * dx + g[11] * dy + g[14] * dz) - g[1],
                 abs(g[9] * dx + g[12] * dy + g[15] * dz) - g[2],
@@ -256,8 +261,12 @@ def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
     if far - round_ > reach:
         return n
     other = rb if rb >= 0 else -1
-    if far <= 0.0:  # the cores overlap: part them along the line of centres
+    if far <= 0.0:  # the cores overlap: part them along the line of centres, or from the side of a triangle
         nx, ny, nz = gb[5] - ga[5], gb[6] - ga[6], gb[7] - ga[7]
+        if gb[0] == TRIANGLE:
+            fx, fy, fz = shapes.normal(gb)
+            facing = math.copysign(1.0, nx * fx + ny * fy + nz * fz)
+            nx, ny, nz = facing * fx, facing * fy, facing * fz
         s = math.sqrt(nx * nx + ny * ny + nz * nz)
         nx, ny, nz = (nx / s, ny / s, nz / s) if s > 1e-9 else (0.0, 0.0, 1.0)
         return _note(
@@ -270,7 +279,7 @@ def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
         g, o = (ga, gb) if side == 0 else (gb, ga)
         sign = 1.0 if side == 0 else -1.0
         base = pb if side == 0 else pa
-        for i in range(POINTS if g[0] != shapes.SPHERE else 0):
+        for i in range(shapes.points(g)):
             shapes.feature(g, i, sign * nx, sign * ny, sign * nz, point)
             gap = sign * (nx * (base[0] - point[0]) + ny * (base[1] - point[1]) + nz * (base[2] - point[2]))
             if gap < 0.0 or (gap > far + NEAR and gap - round_ > reach):
@@ -291,6 +300,8 @@ def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
 def _holds(g: Any, x: float, y: float, z: float) -> bool:
     """Whether a point lies in a core, or within a hair of it."""
     dx, dy, dz = x - g[5], y - g[6], z - g[7]
+    if g[0] == TRIANGLE:
+        return shapes.in_prism(g, dx, dy, dz, 1e-3)
     bx = abs(g[8] * dx + g[11] * dy + g[14] * dz)
     by = abs(g[9] * dx + g[12] * dy + g[15] * dz)
     bz = abs(g[10] * dx + g[13] * dy + g[16] * dz)

@@ -1,8 +1,9 @@
-"""Distance between convex bodies, compiled: boxes, cylinders along their x axis, points (spheres' centres).
+"""Distance between convex bodies, compiled: boxes, cylinders along their x axis, points (spheres' centres), triangles.
 
 Each body is a core and a margin by which it is rounded; the distance is between cores, by the algorithm of
 Gilbert, Johnson & Keerthi (1988).  A body is described by (code, three half sizes, pose): the pose holds its
-place (3) and R_WB by rows (9) as one array of 12 numbers.
+place (3) and R_WB by rows (9) as one array of 12 numbers.  A triangle has its corners, in W from its middle, in
+the place of R_WB, and the radius around its middle as its first half size.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numba as nb
 
 _njit = nb.njit(cache=True, error_model="numpy")
-BOX, CYLINDER, SPHERE = 0, 1, 2
+BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3
 #: rows of a geometry: code, half sizes of the core (3), margin, pose (12)
 CODE, CORE, ROUND, POSE = 0, 1, 4, 5
 GEOMETRY = 17
@@ -23,6 +24,14 @@ POINTS = 8  #: feature points of a body
 @_njit
 def support(g: Any, dx: float, dy: float, dz: float, out: Any) -> None:
     """The point of a core that lies farthest along a direction of W."""
+    if g[CODE] == TRIANGLE:
+        best, at = -math.inf, 8
+        for k in range(8, GEOMETRY, 3):
+            along = g[k] * dx + g[k + 1] * dy + g[k + 2] * dz
+            if along > best:
+                best, at = along, k
+        out[0], out[1], out[2] = g[5] + g[at], g[6] + g[at + 1], g[7] + g[at + 2]
+        return
     bx = g[8] * dx + g[11] * dy + g[14] * dz
     by = g[9] * dx + g[12] * dy + g[15] * dz
     bz = g[10] * dx + g[13] * dy + g[16] * dz
@@ -49,7 +58,11 @@ def _to_world(g: Any, x: float, y: float, z: float, out: Any) -> None:
 @_njit
 def feature(g: Any, i: int, dx: float, dy: float, dz: float, out: Any) -> None:
     """Point i of the eight that stand for a flat or straight side facing a direction of W: corners of a box;
-    on both rims of a cylinder the foremost point and three more; the centre of a sphere."""
+    on both rims of a cylinder the foremost point and three more; the centre of a sphere; the corners of a triangle."""
+    if g[CODE] == TRIANGLE:
+        k = 8 + 3 * (i % 3)
+        out[0], out[1], out[2] = g[5] + g[k], g[6] + g[k + 1], g[7] + g[k + 2]
+        return
     if g[CODE] == BOX:
         x = g[1] if i & 1 else -g[1]
         y = g[2] if i & 2 else -g[2]
@@ -75,8 +88,33 @@ def feature(g: Any, i: int, dx: float, dy: float, dz: float, out: Any) -> None:
 
 
 @_njit
-def _dot(a: Any, b: Any) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+def points(g: Any) -> int:
+    """How many feature points a body has."""
+    return 3 if g[CODE] == TRIANGLE else 0 if g[CODE] == SPHERE else POINTS
+
+
+@_njit
+def normal(g: Any) -> tuple[float, float, float]:
+    """Unit normal of a triangle."""
+    ax, ay, az = g[11] - g[8], g[12] - g[9], g[13] - g[10]
+    bx, by, bz = g[14] - g[8], g[15] - g[9], g[16] - g[10]
+    nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    s = math.sqrt(nx * nx + ny * ny + nz * nz)
+    return nx / s, ny / s, nz / s
+
+
+@_njit
+def in_prism(g: Any, dx: float, dy: float, dz: float, hair: float) -> bool:
+    """Whether a point, given from a triangle's middle, lies over it: inside its edges, or within a hair of them."""
+    nx, ny, nz = normal(g)
+    for k in range(3):
+        a, b = 8 + 3 * k, 8 + 3 * ((k + 1) % 3)
+        ex, ey, ez = g[b] - g[a], g[b + 1] - g[a + 1], g[b + 2] - g[a + 2]
+        px, py, pz = dx - g[a], dy - g[a + 1], dz - g[a + 2]
+        inside = nx * (ey * pz - ez * py) + ny * (ez * px - ex * pz) + nz * (ex * py - ey * px)
+        if inside < -hair * math.sqrt(ex * ex + ey * ey + ez * ez):
+            return False
+    return True
 
 
 @_njit

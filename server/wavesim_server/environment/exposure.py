@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import Model
+from wavesim_sdk.config import Loaded, Model
 from wavesim_sdk.config.vehicle import Rao
-from wavesim_sdk.config.world import Obstacles, World
+from wavesim_sdk.config.world import World
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
-from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE
+from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, TRIANGLE
 from wavesim_server.environment import weather as w
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -28,7 +29,7 @@ def exposure(model: Model, world: World, reach: float, hs: float) -> Array:
         flags |= w.HAS_WIND
         e[w.E_LAW] = float(d.law == "simple")
         e[w.E_FRONT : w.E_FORWARD + 1] = d.frontal, d.lateral, d.length, d.height, d.forward
-        e[w.E_PROFILE] = w.profile(world.wind.drag, d.height)
+        e[w.E_PROFILE] = wind.profile(world.wind.drag, d.height)
         e[w.E_C : w.E_C + 5] = d.drag if d.law == "blendermann" else (*d.simple, 0.0, 0.0)
     if model.wave_filter is not None:
         flags |= w.HAS_FILTER
@@ -70,8 +71,9 @@ def rao_table(model: Model, rao: Rao, sea: Array) -> Array:
     return table
 
 
-def obstacles(o: Obstacles) -> Array:
+def obstacles(loaded: Loaded) -> Array:
     """Fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
+    o = loaded.config.world.obstacles
     boxes = []
     for x, y, z, length, width, height, heading in boxes_of(o):
         g = np.zeros(GEOMETRY)
@@ -86,5 +88,11 @@ def obstacles(o: Obstacles) -> Array:
         # the cylinder's axis (x) stands upright
         g[POSE : POSE + 3], g[POSE + 3 :] = p.position, (0, 0, 1, 0, 1, 0, -1, 0, 0)
         piers.append(g)
+    corners = mesh.triangles(loaded)
+    faces = np.zeros((len(corners), GEOMETRY))
+    middle = corners.mean(axis=1)
+    relative = corners - middle[:, None, :]
+    faces[:, 0], faces[:, POSE : POSE + 3], faces[:, POSE + 3 :] = TRIANGLE, middle, relative.reshape(-1, 9)
+    faces[:, CORE] = np.linalg.norm(relative, axis=2).max(axis=1, initial=0.0)
     blocks = len(o.block)
-    return np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY)
+    return np.concatenate([np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY), faces])

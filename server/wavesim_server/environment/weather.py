@@ -27,9 +27,6 @@ SEA_STATES = (
     (0.0, 1.9858), (0.2, 1.9858), (0.5, 1.2559), (1.0, 0.8881), (2.0, 0.6280), (3.0, 0.5127), (4.0, 0.4440),
     (5.5, 0.3787), (7.5, 0.3243), (10.0, 0.2808), (12.5, 0.2512), (15.0, 0.2293), (16.0, 0.2220),
 )  # fmt: skip
-#: mean wind by Beaufort number: middle of the class, m/s
-WINDS = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
-
 #: state of the weather: slow wind, drift speed and direction (deviations), wind now at 10 m, level of the tide
 W_SLOW, W_SPEED, W_TURN, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
 #: exposure of a body: 0 nothing, 1 wind, 2 filter, 4 RAO; law, areas, length, height, forward, profile, coefficients
@@ -266,16 +263,10 @@ def harris(drag: float, length: float, mean: float, f: Array) -> Array:
     return np.asarray(4.0 * drag * length * mean / (2.0 + (length * f / mean) ** 2) ** (5.0 / 6.0))
 
 
-def profile(drag: float, height: float) -> float:
-    """Mean wind at a height over that at 10 m: 5/2 sqrt(k) ln(z/z0), z0 = 10 exp(-2/(5 sqrt k))."""
-    root = math.sqrt(drag)
-    return max(2.5 * root * math.log(max(height, 0.01) / (10.0 * math.exp(-2.0 / (5.0 * root)))), 0.0)
-
-
 def weather_of(config: Config, capacity: int, seed: int) -> Weather:
     """The weather of a configuration."""
     world, wind, waves = config.world, config.world.wind, config.world.waves
-    mean = WINDS[wind.beaufort] if wind.beaufort >= 0 else wind.speed
+    mean = wind.mean
     height, peak = sea_state(waves)
     d = world.current.drift
     drift = (

@@ -1,4 +1,4 @@
-"""Logs as CSV, one file per topic."""
+"""Logs as CSV, one file per topic; a body's CTD as a Sea-Bird file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.devices import seabird
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import read
+from wavesim_sdk.sensors import SENSORS
 
 
 def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
@@ -34,6 +36,25 @@ def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
             yield _write(folder, topic, ["time_ns", "json"], ([t, json.dumps(m)] for t, m in messages)), len(messages)
     except OSError as error:
         raise LogError(f"cannot write to {folder}: {error.strerror}") from None
+
+
+def write_cnv(log: Path, vehicle: str, out: Path) -> int:
+    """Write the valid values of a body's CTD as a CTD file; returns how many."""
+    found = read(log)
+    topic = f"/sensor/ctd/{vehicle}"
+    if topic not in found.series:
+        have = [t.rpartition("/")[2] for t in found.series if t.startswith("/sensor/ctd/")]
+        raise LogError(f"{log} has no CTD of '{vehicle}'; it has those of: {', '.join(have) or 'nobody'}")
+    values = found.get(topic, SENSORS["ctd"]).records
+    values = values[values["valid"] == 1]
+    new = np.concatenate([[True], np.diff(values["sequence"]) > 0]) if len(values) else np.zeros(0, bool)
+    values = values[new]
+    world = json.loads(found.metadata.get("origin", "[0, 0]"))
+    try:
+        out.write_text(seabird.cnv(values["time_ns"] * 1e-9, values, world[0], world[1]), newline="")
+    except OSError as error:
+        raise LogError(f"cannot write {out}: {error.strerror}") from None
+    return len(values)
 
 
 def _flat(records: Any) -> tuple[list[str], list[list[Any]]]:

@@ -75,6 +75,7 @@ class LogWriter:
                 "digest": loaded.digest,
                 "seed": str(seed),
                 "server": config.name,
+                "origin": json.dumps([config.world.latitude, config.world.longitude]),
                 "step_ns": str(round(config.time.step * 1e9)),
                 "versions": json.dumps(versions(), sort_keys=True),
             },

@@ -54,9 +54,16 @@ def _body_verb(verb: str, command: dict[str, Any]) -> tuple[str, Any, str]:
         return verb, [name, actuator, fault, float(amount)], ""
     if verb == "sensor":
         sensor, fault, amount = command.get("sensor"), command.get("fault"), command.get("amount", 0.0)
-        if not isinstance(sensor, str) or not isinstance(fault, str) or not _numbers([amount], 1):
-            return verb, None, "'sensor' needs sensor=NAME, fault=KIND and, for bias, spikes and noisy, amount=NUMBER"
-        return verb, [name, sensor, fault, float(amount)], ""
+        good = isinstance(amount, str) if fault == "wet" else _numbers([amount], 1)
+        if not isinstance(sensor, str) or not isinstance(fault, str) or not good:
+            return (
+                verb,
+                None,
+                (
+                    "'sensor' needs sensor=NAME, fault=KIND and, for bias, spikes and noisy, amount=NUMBER, for wet amount=COMPARTMENT"
+                ),
+            )
+        return verb, [name, sensor, fault, amount], ""
     if verb == "push":
         force, torque = command.get("force"), command.get("torque", [0.0, 0.0, 0.0])
         if not _numbers(force, 3) or not _numbers(torque, 3):

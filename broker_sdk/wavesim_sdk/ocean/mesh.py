@@ -1,0 +1,91 @@
+"""Obstacles made of triangles, read by trimesh (MIT) and met by rays with embree (Apache-2.0), both in the ``ocean`` extra."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.errors import ConfigError
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+FORMATS = ("stl", "ply", "obj", "off", "glb")
+MAX_TRIANGLES = 20_000  #: of all meshes of a world: contacts look at each that is near
+MAX_BYTES = 64 * 2**20
+
+
+def read(path: Path) -> Array:
+    """Triangles (n, 3, 3) of a file, in its own axes and unit; ConfigError says what is wrong with it."""
+    suffix = path.suffix.lower().lstrip(".")
+    if suffix not in FORMATS:
+        raise ConfigError(f"a mesh is a file of {', '.join(FORMATS)}", str(path))
+    try:
+        import trimesh
+    except ImportError:
+        raise ConfigError("meshes need trimesh: pip install 'wavesim-sdk[ocean]'") from None
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"the mesh is larger than {MAX_BYTES >> 20} MiB", str(path))
+        mesh = trimesh.load_mesh(str(path), file_type=suffix, process=False)
+    except OSError as error:
+        raise ConfigError(f"cannot read the mesh: {error.strerror or error}", str(path)) from None
+    except ConfigError:
+        raise
+    except Exception as error:  # its readers raise anything for a file that is broken
+        raise ConfigError(f"the mesh cannot be read: {type(error).__name__} {error}", str(path)) from None
+    triangles = np.asarray(getattr(mesh, "triangles", np.zeros((0, 3, 3))), float)
+    if not np.isfinite(triangles).all():
+        raise ConfigError("the mesh has a corner that is not finite", str(path))
+    area = np.linalg.norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]), axis=1)
+    triangles = triangles[area > 0.0]
+    if not len(triangles):
+        raise ConfigError("the mesh has no triangles", str(path))
+    return np.asarray(triangles)
+
+
+def triangles(loaded: Loaded) -> Array:
+    """All triangles (n, 3, 3) of a world's meshes, in W."""
+    found = [np.zeros((0, 3, 3))]
+    for m in loaded.config.world.obstacles.mesh:
+        path = loaded.data_file(m.file)
+        R = frames.rotation(frames.quaternion(*m.attitude))
+        found.append(
+            m.scale * _read(path, path.stat().st_mtime_ns if path.exists() else 0) @ R.T + np.array(m.position)
+        )
+    total = np.concatenate(found)
+    if len(total) > MAX_TRIANGLES:
+        raise ConfigError(
+            f"the meshes have {len(total)} triangles; a world has at most {MAX_TRIANGLES}. Simplify them",
+            str(loaded.path),
+        )
+    return total
+
+
+@functools.lru_cache(maxsize=16)
+def _read(path: Path, _changed: int) -> Array:
+    return read(path)
+
+
+class Solid:
+    """Triangles that rays meet."""
+
+    def __init__(self, triangles: Array) -> None:
+        import trimesh
+        from trimesh.ray.ray_pyembree import RayMeshIntersector
+
+        corners = triangles.reshape(-1, 3)
+        self._middle = corners.mean(axis=0)  # embree counts in single precision
+        mesh = trimesh.Trimesh(corners - self._middle, np.arange(len(corners)).reshape(-1, 3), process=False)
+        self._rays = RayMeshIntersector(mesh)
+
+    def cast(self, origin: Array, direction: Array) -> Array:
+        """Distance (n,) from origins (n, 3) along unit directions (n, 3); inf where nothing is met."""
+        found = np.full(len(origin), np.inf)
+        place, ray, _ = self._rays.intersects_location(origin - self._middle, direction, multiple_hits=False)
+        if len(ray):
+            found[ray] = np.linalg.norm(place + self._middle - origin[ray], axis=1)
+        return found

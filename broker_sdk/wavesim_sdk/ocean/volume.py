@@ -1,0 +1,262 @@
+"""Measured water: gridded volumes and scattered points, read from CSV files.
+
+Both know temperature, salinity and time; a volume has flow and any further columns too.  A value that no sea has
+(wrong unit, wrong column) is refused with its line.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import ConfigError
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+EARTH_RADIUS = 6371008.8  #: mean radius (IUGG), for the local flat map of a file
+MAX_BYTES = 512 * 2**20
+#: quantities of a volume in the order of ``Grid.values``, and their columns in the file
+VOLUME_COLUMNS = {
+    "temperature": "sea_water_temperature_degC",
+    "salinity": "sea_water_salinity_psu",
+    "north": "northward_sea_water_velocity_meter_per_sec",
+    "east": "eastward_sea_water_velocity_meter_per_sec",
+}
+_AXES = ("depth_meter", "latitude_degree", "longitude_degree")
+_TIME = "elapsed_time_second"
+#: what each column may hold; a quantity may also be NaN: not measured
+_LIMITS = {
+    "depth_meter": (-100.0, 12_000.0),
+    "latitude_degree": (-90.0, 90.0),
+    "longitude_degree": (-180.0, 360.0),
+    _TIME: (-1e12, 1e12),
+    VOLUME_COLUMNS["temperature"]: (-5.0, 45.0),
+    VOLUME_COLUMNS["salinity"]: (0.0, 60.0),
+    VOLUME_COLUMNS["north"]: (-10.0, 10.0),
+    VOLUME_COLUMNS["east"]: (-10.0, 10.0),
+}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values on a regular horizontal grid with any depth levels and times; linear between the points.
+
+    ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s, ``values``
+    has shape (times, quantities, depths, north, east) and no gaps: see ``filled``.  ``filled`` marks points of
+    the grid (times, depths, north, east) that had no data and hold their nearest neighbour's.
+    """
+
+    origin: tuple[float, float]
+    spacing: tuple[float, float]
+    depths: Array
+    times: Array
+    values: Array
+    filled: np.ndarray[Any, np.dtype[np.bool_]]
+
+    def at(self, time_s: float) -> Array:
+        """Values (quantities, depths, north, east) at a time; before the first and after the last, theirs."""
+        n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, max(len(self.times) - 2, 0)))
+        if len(self.times) == 1:
+            return np.asarray(self.values[0])
+        t = np.clip((time_s - self.times[n]) / (self.times[n + 1] - self.times[n]), 0.0, 1.0)
+        return np.asarray(self.values[n] * (1 - t) + self.values[n + 1] * t)
+
+    def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
+        """(quantities, ...) at positions (..., 3); beyond the edges, the edge's value."""
+        p = np.asarray(p_W, float)
+        nz, nx, ny = self.values.shape[2:]
+        fx = np.clip((p[..., 0] - self.origin[0]) / self.spacing[0], 0.0, nx - 1.0)
+        fy = np.clip((p[..., 1] - self.origin[1]) / self.spacing[1], 0.0, ny - 1.0)
+        i = np.minimum(fx.astype(int), nx - 2)
+        j = np.minimum(fy.astype(int), ny - 2)
+        k = np.clip(np.searchsorted(self.depths, p[..., 2], side="right") - 1, 0, nz - 2)
+        z0, z1 = self.depths[k], self.depths[k + 1]
+        c = np.clip((p[..., 2] - z0) / (z1 - z0), 0.0, 1.0)
+        a, b = fx - i, fy - j
+        v = self.at(time_s)
+        top = (v[:, k, i, j] * (1 - b) + v[:, k, i, j + 1] * b) * (1 - a) + (
+            v[:, k, i + 1, j] * (1 - b) + v[:, k, i + 1, j + 1] * b
+        ) * a
+        low = (v[:, k + 1, i, j] * (1 - b) + v[:, k + 1, i, j + 1] * b) * (1 - a) + (
+            v[:, k + 1, i + 1, j] * (1 - b) + v[:, k + 1, i + 1, j + 1] * b
+        ) * a
+        return np.asarray(top * (1 - c) + low * c)
+
+
+def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Array, Array]:
+    """Rows (n, 4 + quantities) of depth, latitude, longitude, time, quantities, and the line of each."""
+    rows: list[list[float]] = []
+    lines: list[int] = []
+    wanted = (*_AXES, _TIME, *quantities)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"the {what} is larger than {MAX_BYTES >> 20} MiB", str(path))
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            for column in wanted:
+                if column != _TIME and column not in (reader.fieldnames or ()):
+                    raise ConfigError(f"the {what} lacks the column '{column}'", str(path), 1)
+            for row in reader:
+                values = []
+                for column in wanted:
+                    text = row.get(column) or ("0" if column == _TIME else "")
+                    try:
+                        value = float(text)
+                    except ValueError:
+                        raise ConfigError(f"{column}: '{text[:40]}' is no number", str(path), reader.line_num) from None
+                    low, high = _LIMITS.get(column, (-1e30, 1e30))
+                    unknown = math.isnan(value) and column in quantities
+                    if not unknown and not low <= value <= high:
+                        raise ConfigError(
+                            f"{column} is {text[:40]}; it can be {low:g} to {high:g}", str(path), reader.line_num
+                        )
+                    values.append(value)
+                rows.append(values)
+                lines.append(reader.line_num)
+    except OSError as error:
+        raise ConfigError(f"cannot read the {what}: {error.strerror}", str(path)) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"the {what} is no CSV file: {error}", str(path)) from None
+    if not rows:
+        raise ConfigError(f"the {what} holds no data", str(path))
+    return np.array(rows), np.array(lines, float)
+
+
+def _east(latitude: float) -> float:
+    """Metres per degree of longitude."""
+    return EARTH_RADIUS * math.pi / 180.0 * math.cos(latitude)
+
+
+def _even(axis: Array, name: str, path: Path) -> float:
+    """The spacing of an axis."""
+    steps = np.diff(axis)
+    mean = float(steps.mean())
+    if np.abs(steps - mean).max() > 0.01 * mean:
+        k = int(np.abs(steps - mean).argmax())
+        raise ConfigError(f"the {name}s of the volume are not evenly spaced: {axis[k]:g}, {axis[k + 1]:g}", str(path))
+    return mean
+
+
+def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> Grid:
+    """Read a gridded volume; (latitude, longitude) in rad is the point that lies at NED (0, 0); ``more`` names
+    further columns, which follow those of VOLUME_COLUMNS in the values."""
+    quantities = (*VOLUME_COLUMNS.values(), *more)
+    data, lines = _read(path, "volume", quantities)
+    depths, lats, lons, times = (np.unique(data[:, c]) for c in range(4))
+    shape = len(times), len(depths), len(lats), len(lons)
+    index = tuple(np.searchsorted(a, data[:, c]) for a, c in ((times, 3), (depths, 0), (lats, 1), (lons, 2)))
+    seen = np.full(shape, -1)
+    for at, line in zip(zip(*index, strict=True), lines, strict=True):
+        if seen[at] >= 0:
+            raise ConfigError(f"the same point and time as in line {seen[at]}", str(path), int(line))
+        seen[at] = line
+    if (seen < 0).any() or min(shape[1:]) < 2:
+        n, k, i, j = (int(x) for x in np.argwhere(seen < 0)[0]) if (seen < 0).any() else (0, 0, 0, 0)
+        lacks = f"; it lacks depth {depths[k]:g}, latitude {lats[i]:g}, longitude {lons[j]:g}, time {times[n]:g}"
+        raise ConfigError(
+            "the volume is no complete grid of depth, latitude and longitude, two of each at least"
+            + (lacks if (seen < 0).any() else "")
+            + " (write <samples> for scattered points)",
+            str(path),
+        )
+    values = np.full((len(times), len(quantities), *shape[1:]), np.nan)
+    for q in range(len(quantities)):
+        values[:, q][index] = data[:, 4 + q]
+    for q, column in enumerate(quantities):
+        for n in range(len(times)):
+            if not np.isfinite(values[n, q]).any():
+                raise ConfigError(f"the volume has no value of {column} at time {times[n]:g}", str(path))
+    filled = ~np.isfinite(values).all(axis=1)
+    for n in range(len(times)):
+        for q in range(len(quantities)):
+            _fill(values[n, q], filled[n])
+    rad = math.pi / 180.0
+    metres, east = EARTH_RADIUS * rad, _east(latitude)
+    return Grid(
+        ((lats[0] - latitude / rad) * metres, (lons[0] - longitude / rad) * east),
+        (_even(lats, "latitude", path) * metres, _even(lons, "longitude", path) * east),
+        depths,
+        times,
+        values,
+        filled,
+    )
+
+
+def _fill(values: Array, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+    """Fill gaps of one quantity (depth, lat, lon): from the level above, else from the nearest column."""
+    for k in range(len(values)):
+        level, gaps = values[k], missing[k]
+        if gaps.all() and k:
+            level[:] = values[k - 1]
+        elif gaps.any():
+            have = np.argwhere(~gaps)
+            for i, j in np.argwhere(gaps):
+                if k and not missing[k - 1, i, j]:
+                    level[i, j] = values[k - 1, i, j]
+                elif len(have):
+                    n = have[np.argmin(np.sum((have - (i, j)) ** 2, axis=1))]
+                    level[i, j] = level[n[0], n[1]]
+                else:
+                    level[i, j] = np.nanmean(values)
+
+
+class Cloud:
+    """Values at scattered points in space and time: inverse-distance weights, linear between times."""
+
+    def __init__(self, points: Array, times: Array, values: Array, radius: float, power: float) -> None:
+        try:
+            from scipy.spatial import cKDTree
+        except ImportError:
+            raise ConfigError("samples need SciPy: pip install 'wavesim-sdk[ocean]'") from None
+        self.radius, self.power = radius, power
+        self.times = np.unique(times)
+        self.levels = []
+        for t in self.times:
+            at = times == t
+            self.levels.append((cKDTree(points[at]), values[at]))
+
+    def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
+        """(quantities, ...) at positions (..., 3)."""
+        p = np.asarray(p_W, float)
+        flat = p.reshape(-1, 3)
+        n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, len(self.times) - 1))
+        found = self._level(n, flat)
+        if n + 1 < len(self.times) and time_s > self.times[n]:
+            share = (time_s - self.times[n]) / (self.times[n + 1] - self.times[n])
+            found = (1.0 - share) * found + share * self._level(n + 1, flat)
+        return np.asarray(found.T.reshape(-1, *p.shape[:-1]))
+
+    def _level(self, n: int, p: Array) -> Array:
+        """Values (points, quantities) of one time."""
+        tree, values = self.levels[n]
+        nearest, which = tree.query(p)
+        found = values[which].copy()  # exact at a point of the data, and where none is within the radius
+        for i in np.flatnonzero((nearest > 0.0) & (nearest <= self.radius)):
+            near = np.array(tree.query_ball_point(p[i], self.radius))
+            distance = np.sqrt(((tree.data[near] - p[i]) ** 2).sum(axis=1))
+            weights = (nearest[i] / distance) ** self.power  # scaled, so that they stay finite
+            found[i] = weights @ values[near] / weights.sum()
+        return np.asarray(found)
+
+
+def read_samples(path: Path, latitude: float, longitude: float, radius: float, power: float) -> Cloud:
+    """Read scattered points of temperature and salinity; (latitude, longitude) in rad lies at NED (0, 0)."""
+    quantities = (VOLUME_COLUMNS["temperature"], VOLUME_COLUMNS["salinity"])
+    data, lines = _read(path, "samples", quantities)
+    missing = np.flatnonzero(~np.isfinite(data).all(axis=1))
+    if len(missing):
+        raise ConfigError("a sample without a value", str(path), int(lines[missing[0]]))
+    _, first, count = np.unique(data[:, :4], axis=0, return_index=True, return_counts=True)
+    if (count > 1).any():
+        same = np.flatnonzero((data[:, :4] == data[first[count > 1][0], :4]).all(axis=1))
+        raise ConfigError(f"the same point and time as in line {int(lines[same[0]])}", str(path), int(lines[same[1]]))
+    rad = math.pi / 180.0
+    north = (data[:, 1] - latitude / rad) * EARTH_RADIUS * rad
+    east = (data[:, 2] - longitude / rad) * _east(latitude)
+    return Cloud(np.stack([north, east, data[:, 0]], axis=1), data[:, 3], data[:, 4:], radius, power)
