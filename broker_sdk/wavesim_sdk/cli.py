@@ -174,11 +174,13 @@ def status(server: str, as_json: bool) -> None:
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Read a configuration and say what is wrong with it, or what it holds."""
     from wavesim_sdk.config import export, load
+    from wavesim_sdk.ocean import data
 
     if schema:
         click.echo(export.xsd().decode(), nl=False)
         return
     loaded = load(config)
+    data.check(loaded)
     bodies = [{"name": b.name, "model": b.model, "client": b.client} for b in loaded.config.fleet.bodies]
     if as_json:
         click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": bodies}, indent=2))

@@ -10,6 +10,7 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.config import load
+from wavesim_sdk.ocean import data
 from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
 
@@ -48,6 +49,7 @@ def serve(
     from wavesim_server.serve import serve as run
 
     loaded = load(config)
+    data.check(loaded)
     cache.warm(_say)
     options = default_options(loaded, name, port, log_file, seed, speed)
 
@@ -171,6 +173,7 @@ def trial(
     from wavesim_server.trial import Trial
 
     loaded = load(config)
+    data.check(loaded)
     cache.warm(_say)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))

@@ -23,6 +23,7 @@ from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, alive, segme
 from wavesim_sdk.attach import semaphore
 from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.config import load
+from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.tables import SENSOR_FAULTS, RunState, SensorFault
 from wavesim_sdk.wire.messages import Request
 from wavesim_server.environment.weather import W_LEVEL, W_WIND
@@ -437,7 +438,7 @@ class Engine:
 
     def _log(self, tick: int) -> None:
         vehicles = self.areas["vehicles"]
-        rows = np.array(self.sim.rows)
+        rows = np.array(self.sim.rows, np.int64)  # also where there is none
         state, actuation = (vehicles[t].latest for t in ("state", "actuation"))
         sensors: dict[str, list[bytes]] = {}
         for s in self.sensors:
@@ -455,7 +456,11 @@ def main() -> None:
     for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--pace", "--duration", "--log"):
         parser.add_argument(name)
     a = parser.parse_args()
-    simulation = Simulation(load(Path(a.config)), int(a.seed))
+    try:
+        simulation = Simulation(load(Path(a.config)), int(a.seed))
+    except WaveSimError as error:
+        sys.stderr.write(f"wavesim: {error}\n")
+        sys.exit(error.exit_code)
     engine = Engine(simulation, a.name, int(a.commands_fd), int(a.events_fd), bool(a.log))
     if a.pace:
         engine.speed = float(a.pace)

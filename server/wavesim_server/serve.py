@@ -20,7 +20,7 @@ from wavesim_sdk.area import DONE, Area, segment_name
 from wavesim_sdk.attach import semaphore
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.errors import AttachError, CommanderError, WaveSimError
+from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import CLIENTS, CLOCK, SIGNALS, VEHICLE_TABLES, WEATHER, WORLD
 from wavesim_sdk.wire.udp import open_socket
@@ -129,7 +129,7 @@ class Supervisor:
             [sys.executable, "-m", module, *arguments], pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=True
         )
 
-    def wait_ready(self, name: str, timeout: float = 180.0) -> bool:
+    def wait_ready(self, name: str, timeout: float = 600.0) -> bool:
         """Until the engine has its kernels (compiled on the first run) and the front takes commands.
 
         False if the user asked to stop meanwhile.
@@ -152,8 +152,8 @@ class Supervisor:
                 continue
             if name == "engine" and code == 0:
                 return 0
-            if code in (2, 6) and name == "front":
-                raise Crashed("the front could not start (see above)")
+            if code in (ConfigError.exit_code, LogError.exit_code):
+                raise Crashed(f"the {name} could not start (see above)")
             cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
             raise Crashed(f"the {name} process {cause}; the server stops")
         return None

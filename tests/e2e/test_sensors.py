@@ -47,14 +47,16 @@ def processes() -> Iterator[list[subprocess.Popen[str]]]:
                 stream.close()
 
 
-def await_sensors(name: str, sensors: list[str], timeout: float = 40.0) -> dict[str, int]:
+def await_sensors(
+    name: str, sensors: list[str], timeout: float = 40.0, meanwhile: Callable[[], object] = lambda: time.sleep(0.05)
+) -> dict[str, int]:
     """PIDs of the emulators, once each has written a value."""
     state, limit = SharedState(name), time.monotonic() + timeout
     while time.monotonic() < limit:
         pids = {s: int(state.vehicles[s].header[OWNER]) for s in sensors}
         if all(pids.values()) and all(int(state.sensor(s)["sequence"][0]) > 0 for s in sensors):
             return pids
-        time.sleep(0.05)
+        meanwhile()
     raise AssertionError(f"not all sensors came up: {pids}")
 
 
@@ -145,6 +147,16 @@ def test_a_sensor_of_ones_own(
     assert values["altitude"][1] == pytest.approx(1.1 * 34.6, abs=0.3)
 
 
+def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *options: str) -> str:
+    """Start a virtual device of the boat; where it is reached."""
+    p = subprocess.Popen(
+        [*CLI, "device", kind, "boat", "--port", str(server.port), *options], stdout=subprocess.PIPE, text=True
+    )
+    processes.append(p)
+    assert p.stdout is not None
+    return p.stdout.readline().rpartition(" at ")[2].strip()
+
+
 def find_gpsd() -> str:
     found = shutil.which("gpsd") or shutil.which("gpsd", path="/usr/sbin:/usr/local/sbin")
     if found is None:
@@ -162,12 +174,7 @@ def test_gpsd_and_pynmea2_read_our_instruments(
     path = config(FLEET.format(more="")).path
     server = serve(path, "--speed", "1")
     processes.append(subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], text=True))
-    device = subprocess.Popen(
-        [*CLI, "device", "nmea", "boat", "--port", str(server.port), "--tcp", "0"], stdout=subprocess.PIPE, text=True
-    )
-    processes.append(device)
-    assert device.stdout is not None
-    host, _, port = device.stdout.readline().rpartition(" at ")[2].strip().rpartition(":")
+    host, _, port = device(processes, server, "nmea", "--tcp", "0").rpartition(":")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         gpsd_port = probe.getsockname()[1]
@@ -220,12 +227,7 @@ def test_brping_drives_our_echosounder(
     path = config(FLEET.format(more="")).path
     server = serve(path, "--speed", "1")
     processes.append(subprocess.Popen([*CLI, "emulate", "echosounder", str(path), "-s", server.name], text=True))
-    device = subprocess.Popen(
-        [*CLI, "device", "ping1d", "boat", "--port", str(server.port), "--udp", "0"], stdout=subprocess.PIPE, text=True
-    )
-    processes.append(device)
-    assert device.stdout is not None
-    port = int(device.stdout.readline().rpartition(":")[2])
+    port = int(device(processes, server, "ping1d", "--udp", "0").rpartition(":")[2])
     server.send("start")
     await_sensors(server.name, ["echosounder"])
     ping = Ping1D()
@@ -256,3 +258,83 @@ def test_brping_drives_our_echosounder(
     assert len(numbers) == 3
     ping.control_continuous_stop(definitions.PING1D_PROFILE)
     ping.iodev.close()
+
+
+def test_a_moored_ctd_on_a_serial_line_and_its_file(
+    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    """pyserial talks to the SBE 37; the log becomes a file that the package ctd reads."""
+    import ctd
+    import serial
+
+    path = config(FLEET.format(more="")).path
+    log = tmp_path / "run.mcap"
+    server = serve(path, "--speed", "1", "--log", str(log))
+    processes.append(subprocess.Popen([*CLI, "emulate", "ctd", str(path), "-s", server.name], text=True))
+    link = device(processes, server, "sbe37", "--link", str(tmp_path / "ttyCTD"))
+    server.send("start")
+    await_sensors(server.name, ["ctd"])
+    with serial.Serial(link, 9600, timeout=20) as port:
+        port.write(b"INTERVAL=1\r")
+        assert port.read_until(b"S>") == b"INTERVAL=1\r\nS>"
+        port.write(b"TS\r")
+        assert port.read_until(b"S>").startswith(b"TS\r\n")
+        port.write(b"STARTNOW\r")
+        lines = [port.readline().decode().strip().removeprefix("S>") for _ in range(5)]
+    samples = [line.split(",") for line in lines if line.count(",") == 4]
+    assert len(samples) >= 3, lines
+    truth = SharedState(server.name).sensor("ctd")
+    for sample in samples:
+        assert float(sample[0]) * 1.00024 == pytest.approx(truth["temperature"][0], abs=2e-4)
+        assert float(sample[1]) == pytest.approx(truth["conductivity"][0], abs=1e-5)
+        assert float(sample[2]) == pytest.approx(truth["pressure"][0] - 10.1325, abs=0.3), "the boat heaves"
+    server.send("shutdown")
+    server.process.wait(30)
+    assert wavesim("log", "ctd", log, "boat", tmp_path / "boat.cnv").returncode == 0
+    cast = ctd.from_cnv(tmp_path / "boat.cnv")
+    assert len(cast) >= 5 and cast["t090C"].mean() == pytest.approx(float(samples[0][0]), abs=1e-3)
+    wrong = wavesim("log", "ctd", log, "bot", tmp_path / "b.cnv")
+    assert wrong.returncode == 6 and "has no CTD of 'bot'; it has those of: boat" in wrong.stderr
+
+
+def test_a_doppler_log_by_tcp_and_its_faults(
+    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+) -> None:
+    path = config(
+        FLEET.format(more='<dvl noise="0" position="0 0 0.6 m"/><leak compartments="bow stern" rate="5 Hz"/>')
+    ).path
+    server = serve(path, "--speed", "1")
+    processes.append(
+        subprocess.Popen([*CLI, "emulate", "dvl", "ahrs", "leak", str(path), "-s", server.name], text=True)
+    )
+    host, _, port = device(processes, server, "dvl", "--tcp", "0", "--format", "PD6").rpartition(":")
+    server.send("start")
+    await_sensors(server.name, ["dvl", "leak"])
+    with socket.create_connection((host, int(port)), timeout=20) as raw:
+        file = raw.makefile("rb")
+
+        def next_line(kind: bytes) -> list[bytes]:
+            while not (line := file.readline()).startswith(kind):
+                assert line, "the device is gone"
+            return line.strip().split(b",")
+
+        assert next_line(b":BS")[-1] == b"A"
+        assert float(next_line(b":BD")[4]) == pytest.approx(34.5, abs=0.4)
+        assert wavesim("sensor", "boat", "dvl", "unlocked", "-s", server.name).returncode == 0
+        limit = time.monotonic() + 10.0
+        while (line := next_line(b":BS"))[-1] != b"V" and time.monotonic() < limit:
+            pass
+        assert line[1] == b"-32768"
+        assert next_line(b":WS")[-1] == b"A"
+        raw.sendall(b"===")
+        while not file.readline().startswith(b"WaVeSim Doppler"):
+            assert time.monotonic() < limit
+    assert wavesim("sensor", "boat", "leak", "wet", "stern", "-s", server.name).returncode == 0
+    state = SharedState(server.name)
+    while state.sensor("leak")["wet"][0].tolist() != [0, 1, 0, 0] and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert state.sensor("leak")["wet"][0].tolist() == [0, 1, 0, 0]
+    wrong = wavesim("sensor", "boat", "leak", "wet", "galley", "-s", server.name)
+    assert wrong.returncode == 4 and "no compartment 'galley'; there are bow, stern" in wrong.stderr
+    wrong = wavesim("sensor", "boat", "gps", "unlocked", "-s", server.name)
+    assert wrong.returncode == 4 and "'unlocked' is a fault of the sensor 'dvl'" in wrong.stderr

@@ -50,6 +50,26 @@ def test_bad_configuration(tmp_path: Path, command: str, text: str, message: str
     clear(wavesim(command, tmp_path / "c.xml"), 2, message)
 
 
+@pytest.mark.parametrize("command", ["check", "serve", "trial"])
+@pytest.mark.parametrize(
+    ("world", "name", "content", "message"),
+    [
+        ('<soundings file="d.ini"/>', "d.ini", "1 2 3\n4 5 nan\n", "d.ini:2: '4 5 nan' is not a sounding"),
+        ('<soundings file="d.ini"/>', "d.ini", "", "d.ini: fewer than three soundings"),
+        (
+            '<samples file="d.csv" latitude="0 deg" longitude="0 deg"/>', "d.csv",
+            "latitude_degree,longitude_degree,depth_meter,sea_water_temperature_degC,sea_water_salinity_psu\n0,0,1,300,35\n",
+            "d.csv:2: sea_water_temperature_degC is 300; it can be -5 to 45",
+        ),
+        ('<obstacles><mesh file="d.obj" position="0 0 5 m"/></obstacles>', "d.obj", "v 0 0 0\n", "d.obj: the mesh"),
+    ],
+)  # fmt: skip
+def test_bad_data_files(tmp_path: Path, command: str, world: str, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    (tmp_path / "c.xml").write_text(f'<wavesim><time duration="1 s"/><world>{world}</world>{EMPTY}</wavesim>')
+    clear(wavesim(command, tmp_path / "c.xml"), 2, message)
+
+
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     clear(wavesim("serve", tmp_path / "none.xml"), 2, "cannot read the file: No such file or directory")
     clear(wavesim("log", "info", tmp_path / "none.mcap"), 6, "cannot read")

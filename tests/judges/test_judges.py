@@ -137,7 +137,9 @@ def test_mhkit_reads_our_pd0(root: Path, tmp_path: Path) -> None:
     assert np.abs(late.astype(int)).max() <= 15, "hundredths of a second, through its floating-point days"
     bottom = np.array(found["vel_bt"], float)[:3]
     expected = -np.array([e.bottom for e in seen]).T  # the bottom's velocity, not the vehicle's
-    bottom = np.where(np.abs(bottom + 32.768) < 1e-3, np.nan, bottom)  # it knows bad values of cells, but not of the bottom
+    bottom = np.where(
+        np.abs(bottom + 32.768) < 1e-3, np.nan, bottom
+    )  # it knows bad values of cells, but not of the bottom
     assert bottom == pytest.approx(expected, abs=6e-4, nan_ok=True)
     assert np.isnan(bottom[:, 10:12]).all()
     assert np.array(found["vel"])[:3, 0] == pytest.approx(-np.array([e.water for e in seen]).T, abs=6e-4)

@@ -224,8 +224,7 @@ class Dvl:
             self.send(FORMATS[self.form](self._ensemble(step, values, since), self.beam_angle))
 
     def _ensemble(self, step: Step, values: list[float], since: float) -> Ensemble:
-        numbers = [math.nan if v is None else v for v in values]
-        b, w, ranges = numbers[1:4], numbers[4:7], numbers[11:15]
+        b, w, ranges = values[1:4], values[4:7], values[11:15]
         cos = math.cos(math.radians(self.beam_angle))
         seen = [r * cos if r * cos <= self.deepest else math.nan for r in ranges]
         if sum(map(math.isfinite, seen)) < 3:
@@ -238,7 +237,7 @@ class Dvl:
             (b[1], b[0], -b[2]),
             (w[1], w[0], -w[2]),
             (seen[ORDER[0]], seen[ORDER[1]], seen[ORDER[2]], seen[ORDER[3]]),
-            numbers[15] if math.isfinite(b[0]) else math.nan,
+            values[15] if math.isfinite(b[0]) else math.nan,
             sound_speed=self.sound_speed,
         )
         if (ahrs := step.state.sensors.get("ahrs")) is not None:

@@ -115,7 +115,7 @@ def mwv(angle: float, speed: float) -> bytes:
 def sentences(sensors: dict[str, list[float]], epoch: datetime = EPOCH) -> Iterator[tuple[str, bytes]]:
     """(sensor, sentence) of all values of a state message; each value begins with its time in ns."""
     for name, values in sensors.items():
-        if any(v is None or not math.isfinite(v) for v in values[1:]):
+        if not all(map(math.isfinite, values[1:])):
             continue
         time = epoch + timedelta(microseconds=values[0] / 1e3)
         v = values[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -56,7 +57,7 @@ class State:
     run_state: int
     motion: list[float] | None
     actuation: list[float]
-    sensors: dict[str, list[float]]
+    sensors: dict[str, list[float]]  #: [time_ns, values ...] of each that is fresh and valid; NaN = no such value
     step: bool = False
 
 
@@ -226,7 +227,7 @@ class ClientSession:
             self.phase = Phase.CLOSED
             return [JoinRefused(body[1], body[2])]
         elif kind is Type.STATE:
-            return [State(*body[:6])]
+            return [_state(body)]
         elif kind is Type.EVENTS:
             self._ack_at = now + ACK_DELAY_S if self._ack_at is None else self._ack_at
             new = self._inbox.accept(body[0], body[1])
@@ -245,7 +246,7 @@ class ClientSession:
             self._send.append((Type.DONE, self._done[1]))
             return []
         if self._step is None or self._step.tick != body[0]:
-            self._step, self._step_needs = replace(State(*body[:6]), step=True), body[6]
+            self._step, self._step_needs = replace(_state(body), step=True), body[6]
             return self._release_step()
         return []
 
@@ -302,3 +303,9 @@ class ClientSession:
 
 
 _ARITY = {1: 14, 2: 6, 3: 2, 4: 2}
+
+
+def _state(body: list[Any]) -> State:
+    tick, time_ns, run_state, motion, actuation, sensors = body[:6]
+    with_nan = {name: [math.nan if v is None else v for v in values] for name, values in sensors.items()}
+    return State(tick, time_ns, run_state, motion, actuation, with_nan)

@@ -133,7 +133,7 @@ def _is(value: Any, kind: str, size: int) -> bool:
         return type(value) is bytes and (not size or len(value) == size)
     if kind == "map":
         return type(value) is dict and all(
-            type(k) is str and type(v) is list and all(map(_number, v)) for k, v in value.items()
+            type(k) is str and type(v) is list and all(x is None or _number(x) for x in v) for k, v in value.items()
         )
     # A list of numbers (nil allowed), or of items that are checked one by one.
     return (

@@ -79,7 +79,7 @@ _STATE = (
     _e("run_state", "int", "state of the simulation timer"),
     _e("motion", "list|nil", "true motion", "SI", MOTION_NUMBERS),
     _e("actuation", "list", "actual actuation", "SI", MAX_ACTUATORS),
-    _e("sensors", "map", "latest sensor values"),
+    _e("sensors", "map", "latest sensor values; nil = no such value"),
 )
 _NUMBERED = (
     _e("first", "int", "number of the first item"),

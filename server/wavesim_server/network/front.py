@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -329,12 +330,12 @@ class Front:
         state, actuation, sensors = snapshot
         row = session.admission.id
         motion = state[row : row + 1].view(np.float64).tolist() if session.admission.truth else None
-        values: dict[str, list[float]] = {}
+        values: dict[str, list[float | None]] = {}
         now = tick * self.step_ns
         for name, table in sensors.items():
             record = table[row]
             if record["valid"] and now - int(record["time_ns"]) <= self.fresh_ns[name]:
-                numbers = table[row : row + 1].view(np.float64)[4:].tolist()
+                numbers = [v if math.isfinite(v) else None for v in table[row : row + 1].view(np.float64)[4:].tolist()]
                 values[name] = [int(record["time_ns"]), *numbers]
         run_state = int(self._clock()["state"])
         return [tick, tick * self.step_ns, run_state, motion, actuation["actual"][row].tolist(), values]
