@@ -40,7 +40,7 @@ $(VENV)/.python:
 
 $(VENV)/.installed: $(VENV)/.python constraints.txt $(PROJECTS)
 	@echo "installing WaVeSim into $(VENV) (once)"
-	@$(PIP) -e 'broker_sdk[ocean,log]' -e server -e emulators -e viz
+	@$(PIP) -e 'broker_sdk[ocean,log,keys]' -e server -e emulators -e viz
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.installed requirements-dev.txt

@@ -25,7 +25,11 @@ def between(text: str, name: str, content: str) -> str:
 def pages() -> dict[Path, str]:
     """Every generated file and what it should hold."""
     protocol = (ROOT / "docs/PROTOCOL.md").read_text()
-    for name, content in {**messages.markdown(), "vectors": vectors.markdown()}.items():
+    for name, content in {
+        **messages.markdown(),
+        "vectors": vectors.markdown(),
+        "sealed": vectors.sealed_markdown(),
+    }.items():
         protocol = between(protocol, name, content)
     shared = (ROOT / "docs/SHARED_MEMORY.md").read_text()
     return {

@@ -16,19 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import select
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from wavesim_sdk.errors import BrokerError, Refused, SessionLost
+from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.client import (
-    ClientSession,
-    Ended,
     Join,
-    JoinRefused,
+    Notice,
     Phase,
     Reception,
     RequestRefused,
@@ -38,12 +35,12 @@ from wavesim_sdk.wire.client import (
     State,
     Welcome,
 )
-from wavesim_sdk.wire.messages import MAX_DATAGRAM, Request
+from wavesim_sdk.wire.link import Link, check, no_answer, own_address
+from wavesim_sdk.wire.messages import Request
 from wavesim_sdk.wire.udp import Udp, open_socket
 
 DEFAULT_SERVER = ("127.0.0.1", 9750)
 JOIN_TIMEOUT_S = 10.0
-_LOOPBACK = {False: "127.0.0.1", True: "::1"}  # servers of this version listen there only
 Command = Sequence[float | None]
 
 
@@ -56,6 +53,7 @@ class Step:
     sent: list[SignalSent] = field(default_factory=list)
     refused: list[RequestRefused] = field(default_factory=list)
     run_states: list[RunStateChanged] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
     @property
     def time(self) -> float:
@@ -66,11 +64,10 @@ class Step:
 class _Steps:
     """Collects session events into steps; raises when the session is over."""
 
-    def __init__(self, server: tuple[str, int]) -> None:
+    def __init__(self) -> None:
         self.welcome: Welcome | None = None
         self.ended = False
         self.listeners: list[Callable[[Reception], None]] = []
-        self._server = server
         self._next = Step(State(0, 0, 0, None, [], {}))
 
     def feed(self, event: SessionEvent) -> Step | None:
@@ -90,19 +87,13 @@ class _Steps:
             case RunStateChanged():
                 step.run_states.append(event)
                 self.ended = self.ended or event.run_state == 3
-            case JoinRefused():
-                raise Refused(f"the server refused the join: {event.text}")
-            case Ended():
-                raise SessionLost(f"the server ended the session: {event.text}")
+            case Notice():
+                step.notices.append(event)
             case State():
                 step.state = event
                 self._next = Step(event)
                 return step
         return None
-
-    def no_answer(self) -> SessionLost:
-        host, port = self._server
-        return SessionLost(f"no server answers at {host}:{port}; is one running there? (wavesim serve CONFIG)")
 
 
 class _Base:
@@ -119,11 +110,13 @@ class _Base:
         lockstep: float = 0.0,
         state_period: float = 0.0,
         previous: int = 0,
+        key: bytes | None = None,
     ) -> None:
         join = Join(name, model, position, attitude, round(lockstep * 1e9), round(state_period * 1e9), previous)
         self.name, self.server, self.lockstep = name, server, lockstep
-        self.session = ClientSession(join)
-        self._steps = _Steps(server)
+        self._link = Link(join, server, key)
+        self.session = self._link.session
+        self._steps = _Steps()
         self._step: State | None = None
 
     @property
@@ -191,42 +184,12 @@ class Broker(_Base):
 
     def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
         """Join the server."""
-        self._socket = open_socket(_LOOPBACK[":" in self.server[0]], 0)
-        self._socket.connect(self.server)
-        limit = time.monotonic() + timeout
-        while self._steps.welcome is None:
-            if time.monotonic() > limit:
-                raise self._steps.no_answer()
-            self._turn(limit)
+        self._steps.welcome = self._link.connect(timeout)
         return self.welcome
 
     def _turn(self, limit: float) -> list[Step]:
-        """Send what is due, wait for a datagram or a timer, take what came."""
-        now = time.monotonic()
-        self._flush(now)
-        timer = self.session.next_timer()
-        wait = min(limit, timer if timer is not None else limit) - now
-        finished: list[Step] = []
-        if not select.select([self._socket], [], [], max(wait, 0.0))[0]:
-            return finished
-        while True:
-            try:
-                data = self._socket.recv(MAX_DATAGRAM + 1)
-            except BlockingIOError:
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.02)  # nobody has that port (yet)
-                break
-            for event in self.session.receive(data, time.monotonic()):
-                step = self._steps.feed(event)
-                if step is not None:
-                    finished.append(step)
-        return finished
-
-    def _flush(self, now: float) -> None:
-        for data in self.session.outgoing(now):
-            with contextlib.suppress(ConnectionRefusedError, BlockingIOError):
-                self._socket.send(data)
+        """Steps that came within a turn."""
+        return [step for event in self._link.turn(limit) if (step := self._steps.feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
         """Steps that arrive within ``timeout`` seconds; returns at once when there is one."""
@@ -235,16 +198,11 @@ class Broker(_Base):
             finished = self._turn(limit)
             if finished:
                 self._step = finished[-1].state
-                self._flush(time.monotonic())
+                self._link.flush(time.monotonic())
                 return finished
-            self._check_alive()
+            self._link.check_alive()
             if time.monotonic() >= limit:
                 return []
-
-    def _check_alive(self) -> None:
-        silence = time.monotonic() - self.session.last_heard
-        if self._steps.welcome is not None and silence > 2.0 * max(self.welcome.keepalive_timeout, 1.0):
-            raise self._steps.no_answer()
 
     def steps(self) -> Iterator[Step]:
         """Every step until the run has ended."""
@@ -253,14 +211,11 @@ class Broker(_Base):
                 yield step
                 if self._step is not None and self._step.step:
                     self.answer()  # the caller had nothing to say
-                self._flush(time.monotonic())
+                self._link.flush(time.monotonic())
 
     def close(self) -> None:
         """Leave the server."""
-        if self.session.phase is Phase.JOINED:
-            self.session.leave()
-            self._flush(time.monotonic())
-        self._socket.close()
+        self._link.close()
 
 
 class AsyncBroker(_Base):
@@ -277,7 +232,7 @@ class AsyncBroker(_Base):
 
     async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
         """Join the server."""
-        self._udp = await Udp.over(open_socket(_LOOPBACK[":" in self.server[0]], 0))
+        self._udp = await Udp.over(open_socket(own_address(self.server[0]), 0))
         self._queue: asyncio.Queue[Step | BrokerError] = asyncio.Queue(1024)
         self._wake = asyncio.Event()
         self._joined = asyncio.Event()
@@ -287,10 +242,10 @@ class AsyncBroker(_Base):
             await asyncio.wait_for(self._joined.wait(), timeout)
         except TimeoutError:
             await self.close()
-            raise self._steps.no_answer() from None
+            raise no_answer(self.server, self.session) from None
         if self._steps.welcome is None:
             await self.close()
-            raise self._error or self._steps.no_answer()
+            raise self._error or no_answer(self.server, self.session)
         return self.welcome
 
     async def _receive(self) -> None:
@@ -300,6 +255,7 @@ class AsyncBroker(_Base):
                 continue
             try:
                 for event in self.session.receive(data, time.monotonic()):
+                    check(event)
                     step = self._steps.feed(event)
                     if step is not None:
                         self._put(step)
@@ -339,7 +295,7 @@ class AsyncBroker(_Base):
             except TimeoutError:
                 silence = time.monotonic() - self.session.last_heard
                 if silence > 2.0 * max(self.welcome.keepalive_timeout, 1.0):
-                    raise self._steps.no_answer() from None
+                    raise no_answer(self.server, self.session) from None
                 continue
             if isinstance(item, BrokerError):
                 raise item

@@ -148,12 +148,17 @@ def push(vehicle: str, force: tuple[float, ...], torque: tuple[float, ...], serv
 @click.command()
 @server_option
 @json_option
-def status(server: str, as_json: bool) -> None:
+@click.option("--prometheus", is_flag=True, help="Print the text format of Prometheus, for its textfile collector.")
+def status(server: str, as_json: bool, prometheus: bool) -> None:
     """Everything the server knows of itself."""
+    from wavesim_sdk import metrics
     from wavesim_sdk.commander import Commander
 
     with Commander(server) as commander:
         data = commander.send("status").data
+    if prometheus:
+        click.echo(metrics.text(data), nl=False)
+        return
     if as_json:
         click.echo(json.dumps(data, indent=2))
         return
@@ -173,14 +178,14 @@ def status(server: str, as_json: bool) -> None:
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Read a configuration and say what is wrong with it, or what it holds."""
+    from wavesim_sdk import files
     from wavesim_sdk.config import export, load
-    from wavesim_sdk.ocean import data
 
     if schema:
         click.echo(export.xsd().decode(), nl=False)
         return
     loaded = load(config)
-    data.check(loaded)
+    files.check(loaded)
     bodies = [{"name": b.name, "model": b.model, "client": b.client} for b in loaded.config.fleet.bodies]
     if as_json:
         click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": bodies}, indent=2))
@@ -188,6 +193,29 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
     click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
     for b in bodies:
         click.echo(f"  {b['name']:16} {b['model']:12} client {b['client']}")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("names", nargs=-1)
+def keys(file: Path, names: tuple[str, ...]) -> None:
+    """Add a new key for each of NAMES (`*` = any client; the default) to a key FILE, made if absent.
+
+    The server reads the file by <network keys="FILE">; give each client its own line in a file of its own, and
+    WAVESIM_KEYS=THAT-FILE.
+    """
+    import secrets
+
+    from wavesim_sdk.errors import ConfigError
+
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "a") as out:
+            for name in names or ("*",):
+                out.write(f"{name} {secrets.token_hex(32)}\n")
+    except OSError as error:
+        raise ConfigError(f"cannot write the key file: {error.strerror}", str(file)) from None
+    click.echo(f"{file}: {len(names or '*')} new, readable by you alone")
 
 
 @click.command()
@@ -327,7 +355,7 @@ def commands() -> list[click.Command]:
     from wavesim_sdk.commander import VERBS
 
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in VERBS.items() if verb != "status"]
-    return [*verbs, fault, sensor, push, status, check, mailbox, device]
+    return [*verbs, fault, sensor, push, status, check, keys, mailbox, device]
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from wavesim_sdk import files
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.config import load
-from wavesim_sdk.ocean import data
 from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
 
@@ -49,7 +49,7 @@ def serve(
     from wavesim_server.serve import serve as run
 
     loaded = load(config)
-    data.check(loaded)
+    files.check(loaded)
     cache.warm(_say)
     options = default_options(loaded, name, port, log_file, seed, speed)
 
@@ -60,6 +60,10 @@ def serve(
             f"server '{options.name}' on UDP {loaded.config.network.address}:{server.port}; log {options.log or 'off'}",
             err=True,
         )
+        if loaded.config.network.insecure:
+            click.echo(
+                'INSECURE: no keys, and whoever reaches this address can join and control (insecure="yes")', err=True
+            )
         if start:
             with Commander(options.name) as commander:
                 commander.send("start")
@@ -173,7 +177,7 @@ def trial(
     from wavesim_server.trial import Trial
 
     loaded = load(config)
-    data.check(loaded)
+    files.check(loaded)
     cache.warm(_say)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))

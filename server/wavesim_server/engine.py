@@ -31,6 +31,7 @@ from wavesim_server.messages import Command, Event
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
+from wavesim_server.watchdog import Watchdog
 
 VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
 CATCH_UP_S = 0.25  #: a real-time engine that is later than this gives the time up
@@ -58,6 +59,7 @@ class Engine:
         self.budget: int | None = None  # ticks left of a `step` command
         self._served = -1  # last tick whose participants were served
         self._waiting = False  # for RELEASE
+        self.watchdog = Watchdog(simulation.config.fleet.bodies, simulation.step_ns)
         self._started = False
         self._shutdown = False
         self._faults = np.zeros(simulation.capacity, SENSOR_FAULTS.dtype)
@@ -99,6 +101,7 @@ class Engine:
         if self.log_ticks:
             periods.append(self.log_ticks)
         stop = min((tick // p + 1) * p for p in periods)
+        stop = min(stop, self.watchdog.next_tick())
         if self.end_tick is not None:
             stop = min(stop, self.end_tick)
         return min(stop, tick + self.budget) if self.budget is not None else stop
@@ -138,6 +141,10 @@ class Engine:
         if self._served == tick:
             return False
         self._served = tick
+        for row, name, command, text in self.watchdog.bark(tick):
+            if command is not None:
+                self.sim.command(row, command)
+            self._emit(Event.NOTICE, [self.sim.time_ns, row, name, text])
         self._publish()
         self._ask_sensors(tick)
         if self.end_tick is not None and tick >= self.end_tick:
@@ -198,6 +205,7 @@ class Engine:
                 case Command.ACTUATE:
                     if arguments[0] in self.sim.occupants:
                         self.sim.command(arguments[0], arguments[1])
+                        self.watchdog.fed(arguments[0], self.sim.tick)
                 case Command.SOUND:
                     self._sound(*arguments)
                 case Command.RELEASE:
@@ -217,6 +225,7 @@ class Engine:
         self.lockstep.pop(row, None)
         if lockstep:
             self.lockstep[row] = lockstep
+        self.watchdog.watch(row, name, self.sim.tick)
         self._roster(row, present=True)
         self._publish_identity()
         self._publish()
@@ -226,6 +235,7 @@ class Engine:
             self._roster(row, present=False)
             self.sim.leave(row)
         self.lockstep.pop(row, None)
+        self.watchdog.forget(row)
         self._faults[row] = 0
         self.areas["vehicles"]["sensor_faults"].publish(self._faults, self.sim.tick)
         self._publish_identity()
@@ -262,6 +272,7 @@ class Engine:
                 continue
             if command is not None:
                 self.sim.command(row, command)
+            self.watchdog.fed(row, self.sim.tick)
             for item, number in requests:
                 self._sound(row, item, number)
         self._waiting = False

@@ -27,6 +27,7 @@ class Event(IntEnum):
     REFUSED = 6  # msgpack [row, request number, text]
     ROSTER = 7  # msgpack [time_ns, row, name, model, type, present]
     FAULT = 8  # msgpack [time_ns, names]
+    NOTICE = 9  # msgpack [time_ns, row, name, text]
 
 
 COMMANDS_BYTES = 4 * 1024 * 1024

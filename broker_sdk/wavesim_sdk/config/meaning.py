@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import math
 import re
 from pathlib import Path
 
 import numpy as np
 
 from wavesim_sdk.config.acoustics import Transducer
-from wavesim_sdk.config.model import Config
+from wavesim_sdk.config.model import Body, Config
 from wavesim_sdk.config.plausible import at, check_model
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sensors import COMPARTMENTS, SCALARS, numbers, table_of
-from wavesim_sdk.tables import MAX_SENSORS
+from wavesim_sdk.tables import MAX_ACTUATORS, MAX_SENSORS
 
-STATE_NUMBERS = 70  #: sensor values that fit beside motion and actuation into a datagram of 1200 bytes
+STATE_NUMBERS = 68  #: sensor values that fit beside motion and actuation into a datagram of 1200 bytes
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -30,10 +31,10 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
         loopback = ipaddress.ip_address(config.network.address).is_loopback
     except ValueError:
         raise ConfigError(f"network address '{config.network.address}' is not an IP address", file) from None
-    if not loopback:
+    if not loopback and not config.network.keys and not config.network.insecure:
         raise ConfigError(
-            f"network address {config.network.address} is not loopback; this version carries no keys, "
-            "so it serves 127.0.0.0/8 and ::1 only",
+            f"network address {config.network.address} is not loopback, so others could reach the server: name a file of `keys` "
+            '(wavesim keys makes one), or write insecure="yes" if everybody there may control it',
             file,
         )
     _modems(config, models)
@@ -104,6 +105,7 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
             at(body.place, f"model '{body.model}' is a {model.type} model; write it as <{word}>")
         if body.client == "none" and body.program is not None:
             at(body.place, f"'{body.name}' has a program but client=\"none\"")
+        _failsafe(body)
         if body.transducer is not None:
             _transducer(body.transducer, body.place)
         if body.program is not None:
@@ -113,6 +115,17 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
                     body.place,
                     f"program period {body.program.period:g} s is no multiple of the time step {config.time.step:g} s",
                 )
+
+
+def _failsafe(body: Body) -> None:
+    if (body.failsafe == "safe") != bool(body.safe):
+        at(body.place, f"'{body.name}': failsafe=\"safe\" and the values `safe` belong together")
+    try:
+        values = [float(v) for v in body.safe.split()]
+    except ValueError:
+        values = [math.nan]
+    if len(values) > MAX_ACTUATORS or not all(map(math.isfinite, values)):
+        at(body.place, f"'{body.name}': `safe` is up to {MAX_ACTUATORS} numbers with blanks between")
 
 
 def _sensors(config: Config, path: Path) -> None:
@@ -157,7 +170,7 @@ def _files(config: Config, path: Path) -> None:
         raise ConfigError('acoustics: profile="file" and `file` belong together', str(path))
     world = config.world
     sources = (world.soundings, world.volume, world.samples, *world.obstacles.mesh)
-    named = [config.acoustics.file, *(s.file for s in sources if s is not None)]
+    named = [config.acoustics.file, config.network.keys, *(s.file for s in sources if s is not None)]
     named += [b.program.run for b in config.fleet.bodies if b.program]
     for name in named:
         if name and not (folder / name).is_file():

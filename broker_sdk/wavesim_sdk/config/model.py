@@ -65,6 +65,15 @@ class Body:
         ("full", "none"),
         "full",
     )
+    watchdog: float = key(
+        "Without a command for this long (simulation time) `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
+    )
+    failsafe: str = choice(
+        "What the actuators do then: zero, hold their commands, or take the values `safe`.",
+        ("zero", "hold", "safe"),
+        "zero",
+    )
+    safe: str = text('Commands for failsafe="safe": numbers with blanks between, in the order of the actuators.', "")
     transducer: Transducer | None = child(Transducer, "Replaces the model's transducer.")
     mooring: Mooring | None = child(Mooring, "Line to an anchor.")
     program: Program | None = child(Program, "On-board program.")
@@ -101,7 +110,7 @@ class Time:
 class Network:
     """The UDP socket and its sessions."""
 
-    address: str = text("Loopback address to bind to.", "127.0.0.1")
+    address: str = text("Address to bind to; one that is not loopback needs `keys`.", "127.0.0.1")
     port: int = key("UDP port; 0 = any free one.", default=9750, low=0, high=65535, integer=True)
     state_rate: float = key(
         "How often a client that asks for no rate is sent its state.", "frequency", 20.0, low=0.1, high=1000.0
@@ -117,6 +126,22 @@ class Network:
         20.0,
         low=0.1,
         high=1e5,
+    )
+    datagram_rate: float = key(
+        "Datagrams per second (wall time) that a session, or a host outside of its sessions, may send.",
+        "frequency",
+        5000.0,
+        low=10.0,
+        high=1e6,
+    )
+    keys: str = text(
+        "File of pre-shared keys, relative to the configuration file: with it every datagram is authenticated and encrypted.",
+        "",
+    )
+    insecure: bool = flag("Serve an address that is not loopback without keys.", False)
+    takeover: bool = flag("Whether a second client of a name takes the body over; no: it is refused.", False)
+    observers: int = key(
+        "Greatest number of observer sessions; 0 = none may observe.", default=8, low=0, high=256, integer=True
     )
 
 

@@ -7,12 +7,15 @@ import secrets
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.messages import LATEST_WINS, MESSAGES, MIN_HELLO, Type
+from wavesim_sdk.wire.messages import EVENTS, LATEST_WINS, MESSAGES, MIN_HELLO, Type
 from wavesim_sdk.wire.reliable import ACK_DELAY_S, Inbox, Outbox
+
+if TYPE_CHECKING:  # only those who have a key need the package that seals
+    from wavesim_sdk.wire.seal import Seal
 
 RETRY_S = 0.25
 
@@ -28,6 +31,7 @@ class Join:
     lockstep_ns: int = 0
     state_period_ns: int = 0
     previous: int = 0
+    observe: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,63 @@ class RunStateChanged:
 
 
 @dataclass(frozen=True)
+class BodyChanged:
+    """To an observer: a body came, was there, or left."""
+
+    id: int
+    present: int
+    type: int
+    name: str
+    model: str
+
+
+@dataclass(frozen=True)
+class SignalSeen:
+    """To an observer: somebody sent a signal; true time and place."""
+
+    id: int
+    source: int
+    kind: int
+    emission_ns: int
+    frequency: float
+    level: float
+    origin: list[float]
+
+
+@dataclass(frozen=True)
+class FateSeen:
+    """To an observer: what became of a signal at a node."""
+
+    id: int
+    source: int
+    receiver: int
+    outcome: int
+    arrival_ns: int
+    level: float | None
+    range: float | None
+
+
+@dataclass(frozen=True)
+class Notice:
+    """The server did something that a person should know."""
+
+    time_ns: int
+    text: str
+
+
+@dataclass(frozen=True)
+class FleetPart:
+    """To an observer: some of the bodies at a tick; ``bodies`` are records as docs/PROTOCOL.md says."""
+
+    tick: int
+    time_ns: int
+    run_state: int
+    part: int
+    parts: int
+    bodies: bytes
+
+
+@dataclass(frozen=True)
 class JoinRefused:
     """The server refused the join."""
 
@@ -128,12 +189,17 @@ class Ended:
     text: str
 
 
-SessionEvent = Welcome | State | Reception | SignalSent | RequestRefused | RunStateChanged | JoinRefused | Ended
-_EVENTS: dict[int, type[Reception | SignalSent | RequestRefused | RunStateChanged]] = {
+_Event = Reception | SignalSent | RequestRefused | RunStateChanged | BodyChanged | SignalSeen | FateSeen | Notice
+SessionEvent = Welcome | State | FleetPart | _Event | JoinRefused | Ended
+_EVENTS: dict[int, type[_Event]] = {
     1: Reception,
     2: SignalSent,
     3: RequestRefused,
     4: RunStateChanged,
+    5: BodyChanged,
+    6: SignalSeen,
+    7: FateSeen,
+    8: Notice,
 }
 
 
@@ -150,6 +216,7 @@ class ClientSession:
     after anything happened and whenever :meth:`next_timer` has passed."""
 
     join: Join
+    key: bytes | None = None  #: pre-shared, of a server that wants keys
     phase: Phase = Phase.HELLO
     token: int = 0
     drops: Counter[str] = field(default_factory=Counter)
@@ -157,6 +224,8 @@ class ClientSession:
 
     def __post_init__(self) -> None:
         self._nonce = secrets.randbits(63)
+        self._seal: Seal | None = None
+        self._offered: Seal | None = None  # of a WELCOME that is being opened
         self._cookie = b""
         self._sequence = 0
         self._retry_at = 0.0
@@ -201,7 +270,7 @@ class ClientSession:
             header = codec.decode_header(data, from_client=False)
             if MESSAGES[header.type][1] and (self.phase is not Phase.JOINED or header.token != self.token):
                 raise Dropped("token")
-            body = codec.decode_body(data, header.type)
+            body = codec.decode_body(data, header, self._opener(header))
             if header.type in LATEST_WINS:
                 if header.sequence <= self._latest.get(header.type, 0):
                     raise Dropped("old")
@@ -213,12 +282,26 @@ class ClientSession:
         self._outbox.acknowledged(header.ack)
         return self._handle(header, body, now)
 
+    def _opener(self, header: codec.Header) -> codec.Sealer | None:
+        """What opens a datagram of the server."""
+        if self.key is None or header.type is Type.CHALLENGE:
+            return None
+        from wavesim_sdk.wire import seal
+
+        if header.type is Type.REFUSE:
+            return seal.Handshake(self.key, seal.REFUSE)
+        if header.type is Type.WELCOME and self.phase is Phase.JOINING:
+            self._offered = seal.Seal(self.key, self._cookie, self._nonce, header.token, is_client=True)
+            return self._offered
+        return self._seal
+
     def _handle(self, header: codec.Header, body: list[Any], now: float) -> list[SessionEvent]:
         kind = header.type
         if kind is Type.CHALLENGE and self.phase is Phase.HELLO and body[0] == self._nonce:
             self._cookie, self.phase, self._retry_at = body[1], Phase.JOINING, now
         elif kind is Type.WELCOME and self.phase is Phase.JOINING and body[0] == self._nonce:
             self.token, self.phase = header.token, Phase.JOINED
+            self._seal = self._offered
             return [Welcome(header.token, *body[1:8])]
         elif kind is Type.REFUSE and self.phase is Phase.JOINING and body[0] == self._nonce:
             if body[1] == 1:  # the cookie grew too old: ask for a new one
@@ -228,6 +311,8 @@ class ClientSession:
             return [JoinRefused(body[1], body[2])]
         elif kind is Type.STATE:
             return [_state(body)]
+        elif kind is Type.FLEET:
+            return [FleetPart(*body[:6])]
         elif kind is Type.EVENTS:
             self._ack_at = now + ACK_DELAY_S if self._ack_at is None else self._ack_at
             new = self._inbox.accept(body[0], body[1])
@@ -276,8 +361,9 @@ class ClientSession:
                     j.lockstep_ns,
                     j.state_period_ns,
                     j.previous,
+                    int(j.observe),
                 ]
-                out.append(self._encode(Type.JOIN, body))
+                out.append(self._join(body))
         if self.token:
             # Requests go before the DONE that counts them.
             out += [self._encode(Type.REQUESTS, body) for body in self._outbox.bodies(now)]
@@ -292,7 +378,16 @@ class ClientSession:
 
     def _encode(self, kind: Type, body: list[Any]) -> bytes:
         self._sequence += 1
-        return codec.encode(kind, body, self.token, self._sequence, self._inbox.received)
+        return codec.encode(kind, body, self.token, self._sequence, self._inbox.received, self._seal)
+
+    def _join(self, body: list[Any]) -> bytes:
+        if self.key is None:
+            return self._encode(Type.JOIN, body)
+        from wavesim_sdk.wire import seal
+
+        self._sequence += 1
+        closer = seal.Handshake(self.key, seal.JOIN)
+        return codec.encode(Type.JOIN, body, seal.key_id(self.key), self._sequence, 0, closer)
 
     def next_timer(self) -> float | None:
         """When :meth:`outgoing` must be called again, or None."""
@@ -302,7 +397,7 @@ class ClientSession:
         return min(timers) if timers and self.phase is Phase.JOINED else None
 
 
-_ARITY = {1: 14, 2: 6, 3: 2, 4: 2}
+_ARITY = {int(kind): len(elements) for kind, elements in EVENTS.items()}
 
 
 def _state(body: list[Any]) -> State:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgpack
 
@@ -29,7 +29,20 @@ from wavesim_sdk.wire.messages import (
 )
 
 _HEADER = struct.Struct("<4sBBHQII")
-REASONS = ("size", "magic", "version", "flags", "type", "token", "address", "body", "fields", "old")
+SEALED = 1  #: flag
+REASONS = (
+    "size", "magic", "version", "flags", "type", "key", "token", "address", "rate", "replay", "seal", "body", "fields", "old",
+)  # fmt: skip
+
+
+class Sealer(Protocol):
+    """What seals bodies: see :mod:`wavesim_sdk.wire.seal`."""
+
+    def close(self, header: bytes, plain: bytes, sequence: int) -> bytes:
+        """The sealed body."""
+
+    def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
+        """The body, or Dropped."""
 
 
 class Dropped(Exception):
@@ -46,13 +59,17 @@ class Header:
     token: int
     sequence: int
     ack: int
+    sealed: bool = False
 
 
-def encode(kind: Type, body: list[Any], token: int = 0, sequence: int = 0, ack: int = 0) -> bytes:
+def encode(
+    kind: Type, body: list[Any], token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None
+) -> bytes:
     """One datagram. The body is trusted: it comes from this program."""
-    data: bytes = _HEADER.pack(MAGIC, VERSION, kind, 0, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF) + msgpack.packb(
-        body
-    )
+    flags = 0 if seal is None else SEALED
+    header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
+    plain: bytes = msgpack.packb(body)
+    data = header + (plain if seal is None else seal.close(header, plain, sequence))
     if len(data) > MAX_DATAGRAM:
         raise ValueError(f"{kind.name} has {len(data)} bytes; a datagram holds {MAX_DATAGRAM}")
     return data
@@ -67,7 +84,7 @@ def decode_header(data: bytes, from_client: bool) -> Header:
         raise Dropped("magic")
     if version != VERSION:
         raise Dropped("version")
-    if flags:
+    if flags & ~SEALED:
         raise Dropped("flags")
     try:
         type_ = Type(kind)
@@ -75,13 +92,19 @@ def decode_header(data: bytes, from_client: bool) -> Header:
         raise Dropped("type") from None
     if MESSAGES[type_][0] != from_client:
         raise Dropped("type")
-    return Header(type_, token, sequence, ack)
+    return Header(type_, token, sequence, ack, bool(flags & SEALED))
 
 
-def decode_body(data: bytes, kind: Type) -> list[Any]:
-    """Rules 8 and 9: the body's elements, checked."""
+def decode_body(data: bytes, header: Header, seal: Sealer | None = None) -> list[Any]:
+    """Rules 9 to 12: the body's elements, opened and checked."""
+    if header.sealed != (seal is not None):
+        raise Dropped("flags")
+    kind = header.type
+    plain = data[HEADER_BYTES:]
+    if seal is not None:
+        plain = seal.open(data[:HEADER_BYTES], plain, header.sequence)
     try:
-        body = msgpack.unpackb(data[HEADER_BYTES:])
+        body = msgpack.unpackb(plain)
     except (ValueError, TypeError, OverflowError, RecursionError):  # what msgpack raises on foreign bytes
         raise Dropped("body") from None
     if type(body) is not list or _depth(body) > MAX_DEPTH:

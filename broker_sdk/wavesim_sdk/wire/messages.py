@@ -34,6 +34,7 @@ class Type(IntEnum):
     STEP = 34
     KEEPALIVE = 35
     BYE = 36
+    FLEET = 37
 
 
 class Refusal(IntEnum):
@@ -43,6 +44,7 @@ class Refusal(IntEnum):
     UNKNOWN_MODEL = 4
     FULL = 5
     BAD_VALUE = 6
+    KEY = 7
 
 
 class Event(IntEnum):
@@ -50,12 +52,17 @@ class Event(IntEnum):
     SENT = 2
     REQUEST_REFUSED = 3
     RUN_STATE = 4
+    BODY = 5
+    SIGNAL = 6
+    FATE = 7
+    NOTICE = 8
 
 
 class Request(IntEnum):
     PING = 1
     SEND = 2
     RANGE = 3
+    OBSERVE = 4
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,7 @@ MESSAGES: dict[Type, tuple[bool, bool, tuple[Element, ...]]] = {
             _e("lockstep_ns", "int", "lockstep period; 0 = free", "ns"),
             _e("state_period_ns", "int", "wall time between STATE messages; 0 = the server's default", "ns"),
             _e("previous", "int", "token of the session to resume; 0 = none"),
+            _e("observe", "int", "1 = observe only, without a body; the name is then a name for people"),
         ),
     ),
     Type.WELCOME: (
@@ -114,7 +122,7 @@ MESSAGES: dict[Type, tuple[bool, bool, tuple[Element, ...]]] = {
         False,
         (
             _e("nonce", "int", "of the JOIN"),
-            _e("id", "int", "row of the body in shared memory"),
+            _e("id", "int", "row of the body in shared memory; -1 for an observer"),
             _e("step_ns", "int", "length of a tick", "ns"),
             _e("sound_speed", "float", "speed of sound", "m/s"),
             _e("tick", "int", "tick at joining"),
@@ -162,6 +170,18 @@ MESSAGES: dict[Type, tuple[bool, bool, tuple[Element, ...]]] = {
     Type.EVENTS: (False, True, _NUMBERED),
     Type.STEP: (False, True, (*_STATE, _e("last_event", "int", "number of the last event before this step"))),
     Type.KEEPALIVE: (False, True, (_e("number", "int", "to be returned"),)),
+    Type.FLEET: (
+        False,
+        True,
+        (
+            _e("tick", "int", "tick of these states"),
+            _e("time", "int", "simulation time", "ns"),
+            _e("run_state", "int", "state of the simulation timer"),
+            _e("part", "int", "number of this part, from 0"),
+            _e("parts", "int", "parts of this tick"),
+            _e("bodies", "bin", "records of the bodies of this part, below"),
+        ),
+    ),
     Type.BYE: (False, True, (_e("text", "str", "why the session ended", size=400),)),
 }
 
@@ -200,7 +220,47 @@ EVENTS: dict[Event, tuple[Element, ...]] = {
         _e("run_state", "int", "new state of the simulation timer"),
         _e("time", "int", "when", "ns"),
     ),
+    Event.BODY: (
+        _e("id", "int", "row"),
+        _e("present", "int", "1 = it came (or was there), 0 = it left"),
+        _e("type", "int", "0 surface, 1 underwater, 2 buoy"),
+        _e("name", "str", "name", size=31),
+        _e("model", "str", "model", size=31),
+    ),
+    Event.SIGNAL: (
+        _e("id", "int", "number of the signal"),
+        _e("source", "int", "row of the sender"),
+        _e("kind", "int", "0 pulse, 1 data, 2 range request, 3 range reply"),
+        _e("emission", "int", "true time of emission", "ns"),
+        _e("frequency", "float", "carrier", "Hz"),
+        _e("level", "float", "source level", "dB re 1 uPa at 1 m"),
+        _e("origin", "list", "place of emission in W", "m", 3),
+    ),
+    Event.FATE: (
+        _e("id", "int", "number of the signal"),
+        _e("source", "int", "row of the sender"),
+        _e("receiver", "int", "row of the receiver"),
+        _e("outcome", "int", "0 heard, else why not: as in docs/LOG.md"),
+        _e("arrival", "int", "true time of arrival", "ns"),
+        _e("level", "float|nil", "received level", "dB re 1 uPa"),
+        _e("range", "float|nil", "true length of the path", "m"),
+    ),
+    Event.NOTICE: (
+        _e("time", "int", "when", "ns"),
+        _e("text", "str", "for people, such as what the watchdog did", size=400),
+    ),
 }
+
+#: a body in FLEET: little-endian, without gaps
+FLEET_RECORD = (
+    ("id", "u4", 1, "row"),
+    ("p_WB_W", "f8", 3, "position in W, m"),
+    ("q_WB", "f4", 4, "attitude"),
+    ("v_WB_B", "f4", 3, "velocity over ground in B, m/s"),
+    ("w_WB_B", "f4", 3, "angular velocity in B, rad/s"),
+)
+FLEET_BYTES = 68
+FLEET_BODIES = 16  #: in one datagram
 
 _AT = _e("at", "int|nil", "when, by the node's clock; nil or past = now", "ns")
 _LEVEL = _e("level", "float|nil", "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
@@ -219,6 +279,13 @@ REQUESTS: dict[Request, tuple[Element, ...]] = {
         _AT,
     ),
     Request.RANGE: (_e("to", "int", "modem address of the one that shall answer"), _LEVEL, _AT),
+    Request.OBSERVE: (
+        _e("period", "int", "wall time between FLEETs; 0 = none", "ns"),
+        _e("bodies", "list|nil", "rows to be told of; nil = all"),
+        _e("center", "list|nil", "middle of the area of interest in W; nil = everywhere", "m", 3),
+        _e("radius", "float", "of that area", "m"),
+        _e("sounds", "int", "1 = SIGNAL and FATE events too"),
+    ),
 }
 
 
@@ -240,6 +307,12 @@ def markdown() -> dict[str, str]:
             f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {_rows(elements)} |"
         )
     tables = {"messages": "\n".join(lines)}
+    lines = ["| offset | field | type | meaning |", "|---|---|---|---|"]
+    offset = 0
+    for name, kind_, count, doc in FLEET_RECORD:
+        lines.append(f"| {offset} | {name} | {kind_}{f' x {count}' if count > 1 else ''} | {doc} |")
+        offset += int(kind_[1]) * count
+    tables["fleet"] = "\n".join(lines)
     numbered: tuple[tuple[str, dict[Event, tuple[Element, ...]] | dict[Request, tuple[Element, ...]]], ...] = (
         ("events", EVENTS),
         ("requests", REQUESTS),

@@ -11,10 +11,9 @@ import signal
 import socket
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 import numpy as np
@@ -23,24 +22,26 @@ from wavesim_sdk.area import Area, Record, segment_name
 from wavesim_sdk.commander import CommanderQueue, Reply
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_sdk.tables import CLIENTS, RECEPTION, SENT, BodyType, Outcome, RunState
+from wavesim_sdk.tables import CLIENTS, RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import codec, server
 from wavesim_sdk.wire.client import Join
 from wavesim_sdk.wire.messages import Event as WireEvent
-from wavesim_sdk.wire.messages import Refusal, Request, Type
+from wavesim_sdk.wire.messages import Refusal, Type
 from wavesim_sdk.wire.server import Admission, Session
 from wavesim_sdk.wire.udp import Udp
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import Command, Event
-from wavesim_server.network import control
+from wavesim_server.network import control, sound
+from wavesim_server.network.observers import Observers
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
 
+if TYPE_CHECKING:
+    from wavesim_sdk.wire.seal import Keyring
+
 HOUSEKEEPING_S = 0.02
 CLIENTS_PERIOD_S = 0.1
-BURST_S = 10.0
 STALE_PERIODS = 5.0
-FORGET_NS = 600_000_000_000
 
 
 @dataclass
@@ -65,13 +66,15 @@ class Front:
         self.commands, self.events = Ring(commands), Ring(events)
         self.commands_fd, self.events_fd = commands_fd, events_fd
         network = self.config.network
-        self.sessions = server.ServerSessions(self._admit, network.keepalive_period, network.keepalive_timeout)
+        self.sessions = server.ServerSessions(
+            self._admit, network.keepalive_period, network.keepalive_timeout, keyring(loaded), network.takeover,
+            network.datagram_rate,
+        )  # fmt: skip
         self.by_row: dict[int, Session] = {}
         self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
         self.requests: dict[int, list[list[Any]]] = {}  # row -> acoustic requests of the step under way
-        self.allowance: dict[int, tuple[float, int]] = {}  # row -> acoustic requests left, and when that was
-        self.storms: Counter[str] = Counter()  # requests refused for their rate, by client
-        self.payloads: dict[int, tuple[bytes, int]] = {}  # of signals that may still be heard, with their emission
+        self.allowance, self.payloads = sound.Allowance(network.acoustic_rate), sound.Payloads()
+        self.observers = Observers(self._push_event)
         self.step: Step | None = None
         self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
         self.queue = CommanderQueue(name)
@@ -146,10 +149,9 @@ class Front:
                 self._publish_clients(now)
             self._push_backlog()
             self._flush()
-            states = [s.next_state for s in self.sessions.by_token.values() if not s.join.lockstep_ns]
-            await asyncio.sleep(
-                max(0.001, min(HOUSEKEEPING_S, *(t - time.monotonic() for t in states))) if states else HOUSEKEEPING_S
-            )
+            states = [s.next_state for s in self.by_row.values() if not s.join.lockstep_ns]
+            soonest = min([*states, self.observers.next_timer()]) - time.monotonic()
+            await asyncio.sleep(max(0.001, min(HOUSEKEEPING_S, soonest)))
 
     def _tell(self, command: Command, *arguments: Any) -> None:
         """Hand a command to the engine, in order, never blocking."""
@@ -164,6 +166,13 @@ class Front:
     # -- clients -----------------------------------------------------------------------------------
 
     def _admit(self, join: Join) -> Admission:
+        if join.observe:
+            limit = self.config.network.observers
+            if len(self.observers.by_token) >= limit:
+                raise server.Refused(Refusal.FULL, f"there are {limit} observers already, as many as may be")
+            if not join.name:
+                raise server.Refused(Refusal.BAD_VALUE, "an observer has a name")
+            return Admission(-1, True, self._welcome(-1, math.inf), math.inf)
         row = self.reserved.get(join.name)
         truth = True
         if row is not None:
@@ -198,72 +207,69 @@ class Front:
             )
         period = join.state_period_ns * 1e-9 if join.state_period_ns > 0 else 1.0 / self.config.network.state_rate
         period = max(period, 1e-3)
+        return Admission(row, truth, self._welcome(row, period), period)
+
+    def _welcome(self, row: int, period: float) -> list[Any]:
         clock = self._clock()
-        welcome = [
+        return [
             row,
             self.step_ns,
             self.config.acoustics.sound_speed,
             int(clock["tick"]),
             int(clock["state"]),
-            round(period * 1e9),
+            round(period * 1e9) if math.isfinite(period) else 0,
             self.config.network.keepalive_timeout,
         ]
-        return Admission(row, truth, welcome, period)
 
     def _handle(self, happening: server.Happening) -> None:
         session, row = happening.session, happening.session.admission.id
         match happening:
             case server.Joined() | server.Resumed():
-                self.by_row[row] = session
                 j = session.join
+                if j.observe:
+                    self.observers.join(session, self.areas["vehicles"]["identity"].snapshot()[1])
+                    return
+                self.by_row[row] = session
                 self._tell(Command.ENTER, row, j.name, j.model, j.position, j.attitude, j.lockstep_ns // self.step_ns)
                 if isinstance(happening, server.Resumed) and self.step is not None and row in self.step.waiting:
                     self._ask(session, self.step.tick)
             case server.Gone(reason=reason):
-                self._gone(session, row, reason)
-            case server.Actuated(command=command):
+                self._gone(session, reason)
+            case server.Actuated(command=command) if not session.join.observe:
                 self._tell(Command.ACTUATE, row, command)
-            case server.Estimated(values=values):
+            case server.Estimated(values=values) if not session.join.observe:
                 self._estimate(row, values, int(self._clock()["time_ns"]))
             case server.Requested(number=number, item=item):
                 self._request(session, row, number, item)
             case server.StepDone(tick=tick, command=command, estimate=estimate):
                 self._answered(row, tick, command, estimate)
 
-    def _gone(self, session: Session, row: int, reason: str) -> None:
+    def _gone(self, session: Session, reason: str) -> None:
+        row = session.admission.id
+        self.observers.leave(session)
         if self.by_row.get(row) is session:
             del self.by_row[row]
-            self.allowance.pop(row, None)
+            self.allowance.forget(row)
             self.requests.pop(row, None)
             self.dismissed.discard(row)
             self._tell(Command.LEAVE, row)
             self.departed[row] = 2 if reason == "silent" else 3
-        if self.step is not None:
-            self.step.waiting.discard(row)
-            self.step.answers.pop(row, None)
-            self._release_if_complete()
+            if self.step is not None:
+                self.step.waiting.discard(row)
+                self.step.answers.pop(row, None)
+                self._release_if_complete()
 
     def _request(self, session: Session, row: int, number: int, item: list[Any]) -> None:
-        if item[0] not in (Request.PING, Request.SEND, Request.RANGE):
-            self._refuse(session, number, f"unknown request {item[0]}")
-        elif not self._allowed(row):
-            self.storms[session.name] += 1
-            rate = self.config.network.acoustic_rate
-            self._refuse(
-                session, number, f"more than {rate:g} acoustic requests per simulated second; this one is dropped"
-            )
+        if session.join.observe:
+            why_not = self.observers.ask(session, item, time.monotonic())
+        else:
+            why_not = self.allowance.why_not(row, session.name, item[0], int(self._clock()["time_ns"]))
+        if why_not:
+            self._refuse(session, number, why_not)
         elif session.join.lockstep_ns:
             self.requests.setdefault(row, []).append([item, number])
-        else:
+        elif not session.join.observe:
             self._tell(Command.SOUND, row, item, number)
-
-    def _allowed(self, row: int) -> bool:
-        """A bucket of ten seconds' requests, filled in simulated time."""
-        rate, now = self.config.network.acoustic_rate, int(self._clock()["time_ns"])
-        left, since = self.allowance.get(row, (BURST_S * rate, now))
-        left = min(left + rate * (now - since) * 1e-9, BURST_S * rate)
-        self.allowance[row] = (left - 1.0, now) if left >= 1.0 else (left, now)
-        return left >= 1.0
 
     def _refuse(self, session: Session, number: int, text: str) -> None:
         session.outbox.push(codec.event(WireEvent.REQUEST_REFUSED, number, text[:400]))
@@ -341,11 +347,16 @@ class Front:
         return [tick, tick * self.step_ns, run_state, motion, actuation["actual"][row].tolist(), values]
 
     def _send_states(self, now: float) -> None:
-        due = [s for s in self.sessions.by_token.values() if not s.join.lockstep_ns and now >= s.next_state]
-        if not due:
+        due = [s for s in self.by_row.values() if not s.join.lockstep_ns and now >= s.next_state]
+        watching = self.observers.due(now)
+        if not due and not watching:
             return
         snapshot = self._states()
         tick = int(self._clock()["tick"])
+        for watch in watching:
+            identity, run_state = self.areas["vehicles"]["identity"].snapshot()[1], int(self._clock()["state"])
+            for body in self.observers.fleet(watch, tick, tick * self.step_ns, run_state, identity, snapshot[0]):
+                self.sessions.send(watch.session, Type.FLEET, body)
         for session in due:
             behind = now - session.next_state
             session.next_state = (
@@ -410,8 +421,10 @@ class Front:
                 case Event.REFUSED:
                     if body[0] in self.by_row:
                         self._refuse(self.by_row[body[0]], body[1], body[2])
-                case Event.ROSTER if self.log is not None:
-                    self.log.body(*body)
+                case Event.ROSTER:
+                    self._on_roster(*body)
+                case Event.NOTICE:
+                    self._on_notice(*body)
                 case Event.FAULT:
                     print(f"faulted and frozen: {', '.join(body[1])}", file=sys.stderr, flush=True)
                     if self.log is not None:
@@ -422,55 +435,34 @@ class Front:
     def _on_signals(self, sent: Record, receptions: Record) -> None:
         if self.log is not None:
             self.log.signals(sent, receptions)
-        for s in sent:
-            if s["payload_bytes"] and s["outcome"] == Outcome.HEARD:
-                self._keep_payload(s)
-            session = self.by_row.get(int(s["source"]))
-            if session is None:
-                continue
-            number = int(s["request"])
-            if s["outcome"] == Outcome.HEARD:
-                values = [number, int(s["id"]), int(s["clock_ns"])]
-                numbers = [float(s[k]) for k in ("frequency", "source_level", "duration")]
-                event = codec.event(WireEvent.SENT, *values, *numbers)
-            else:
-                event = codec.event(
-                    WireEvent.REQUEST_REFUSED, number, "the transducer was recharging; nothing was sent"
-                )
-            self._push_event(session, event)
-        for r in receptions[receptions["outcome"] == Outcome.HEARD]:
-            session = self.by_row.get(int(r["receiver"]))
-            if session is not None:
-                values = [
-                    int(r[k]) for k in ("reported_ns", "id", "query", "kind", "code", "from_address", "to_address")
-                ]
-                numbers = [float(r["heard_frequency"]), float(r["heard_level"]), float(r["heard_level"] - r["noise"])]
-                measured = [None if np.isnan(r[k]) else float(r[k]) for k in ("measured", "azimuth", "elevation")]
-                payload = self.payloads.get(int(r["id"]), (None, 0))[0]
-                self._push_event(session, codec.event(WireEvent.RECEPTION, *values, *numbers, *measured, payload))
-
-    def _keep_payload(self, sent: Any) -> None:
-        """Remember a payload until its signal can be heard no more."""
-        now = int(sent["emission_ns"])
-        size = int(sent["payload_bytes"])
-        self.payloads[int(sent["id"])] = (bytes(sent["payload"]).ljust(size, b"\0")[:size], now)
-        for old, (_, since) in list(self.payloads.items()):
-            if now - since < FORGET_NS:
-                break
-            del self.payloads[old]
+        sound.tell(sent, receptions, self.payloads, self.by_row, lambda row, e: self._push_event(self.by_row[row], e))
+        self.observers.sounds(sent, receptions)
 
     def _push_event(self, session: Session, event: list[Any]) -> None:
         try:
             session.outbox.push(event)
         except OverflowError:
             self.sessions.bye(session, "it acknowledged none of the last 4096 events")
-            self._gone(session, session.admission.id, "silent")
+            self._gone(session, "silent")
 
     def _on_run(self, state: int, time_ns: int) -> None:
         if self.log is not None:
             self.log.json("/run", time_ns, {"state": RunState(state).name.lower()})
-        for session in self.by_row.values():
+        for session in list(self.by_row.values()):
             self._push_event(session, codec.event(WireEvent.RUN_STATE, state, time_ns))
+        self.observers.run_state(state, time_ns)
+
+    def _on_roster(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
+        if self.log is not None:
+            self.log.body(time_ns, row, name, model, kind, present)
+        who = {"name": name.encode(), "model": model.encode(), "type": int(BodyType[kind.upper()])}
+        self.observers.roster(row, who, present)
+
+    def _on_notice(self, time_ns: int, row: int, name: str, text: str) -> None:
+        if self.log is not None:
+            self.log.json("/notices", time_ns, {"body": name, "text": text})
+        if row in self.by_row:
+            self._push_event(self.by_row[row], codec.event(WireEvent.NOTICE, time_ns, text))
 
     # -- commander -----------------------------------------------------------------------------------------
 
@@ -492,6 +484,15 @@ class Front:
         command = self.pending.pop(number, None)
         if command is not None:
             self.queue.reply(command, Reply(ok, text, data))
+
+
+def keyring(loaded: Loaded) -> Keyring | None:
+    """The keys of a configuration; None = datagrams in the clear."""
+    if not loaded.config.network.keys:
+        return None
+    from wavesim_sdk.wire import seal
+
+    return seal.Keyring(seal.read_keys(loaded.data_file(loaded.config.network.keys)))
 
 
 def main() -> None:

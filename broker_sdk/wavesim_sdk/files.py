@@ -1,4 +1,4 @@
-"""Every data file that a configuration names, read once, so that a fault in one is told before a run begins."""
+"""Every file that a configuration names, read once, so that a fault in one is told before a run begins."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from wavesim_sdk.ocean.water import Water
 
 
 def check(loaded: Loaded) -> None:
-    """ConfigError with file and line for the first data file that cannot be used."""
+    """ConfigError with file and line for the first file that cannot be used."""
     triangles(loaded)
     mesh.triangles(loaded)
     water = Water(loaded)
     if loaded.config.acoustics.profile == "file":
         sound.profile(loaded, water, 100.0)
+    if loaded.config.network.keys:
+        from wavesim_sdk.wire import seal
+
+        seal.read_keys(loaded.data_file(loaded.config.network.keys))

@@ -1,0 +1,149 @@
+"""Observers: every body of a server over the network, without a body of one's own.
+
+    with Observer("monitor", ("127.0.0.1", 9750), rate=20.0) as observer:
+        for frame in observer.frames():
+            for body in frame.bodies:
+                print(observer.names[int(body["id"])], body["p_WB_W"])
+
+A viewer that is slow loses frames, never events; one that acknowledges nothing is ended by the server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.broker import DEFAULT_SERVER, JOIN_TIMEOUT_S
+from wavesim_sdk.wire import codec
+from wavesim_sdk.wire.client import BodyChanged, FateSeen, FleetPart, Join, RunStateChanged, SessionEvent, SignalSeen
+from wavesim_sdk.wire.link import Link
+from wavesim_sdk.wire.messages import FLEET_RECORD, Request
+
+RECORD = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
+_KEPT = 4  #: ticks whose parts are still awaited
+
+
+@dataclass
+class Frame:
+    """All bodies of one tick that this observer asked for; ``whole`` is False if a part was lost."""
+
+    tick: int
+    time_ns: int
+    run_state: int
+    bodies: np.ndarray[Any, np.dtype[np.void]]
+    whole: bool
+    signals: list[SignalSeen] = field(default_factory=list)
+    fates: list[FateSeen] = field(default_factory=list)
+
+
+class Observer:
+    """A blocking observer. Frames come ``rate`` times a second (wall time), of all bodies, or of those ``bodies`` (rows),
+    or of those within ``radius`` (m) of ``center`` (W)."""
+
+    def __init__(
+        self,
+        name: str,
+        server: tuple[str, int] = DEFAULT_SERVER,
+        *,
+        rate: float = 20.0,
+        bodies: Sequence[int] | None = None,
+        center: Sequence[float] | None = None,
+        radius: float = 1e12,
+        sounds: bool = False,
+        key: bytes | None = None,
+    ) -> None:
+        self.link = Link(Join(name, observe=True), server, key)
+        self.names: dict[int, str] = {}  #: row -> name of the bodies that are there
+        self.models: dict[int, str] = {}
+        self.run_state = 0
+        self._parts: dict[int, dict[int, FleetPart]] = {}
+        self._signals: list[SignalSeen] = []
+        self._fates: list[FateSeen] = []
+        self._newest = -1
+        self.watch(rate, bodies, center, radius, sounds)
+
+    def watch(
+        self,
+        rate: float,
+        bodies: Sequence[int] | None = None,
+        center: Sequence[float] | None = None,
+        radius: float = 1e12,
+        sounds: bool = False,
+    ) -> None:
+        """Ask for something else from now on; rate 0 = no frames."""
+        period = round(1e9 / rate) if rate > 0.0 else 0
+        middle = None if center is None else [float(v) for v in center]
+        rows = None if bodies is None else list(bodies)
+        self.link.session.request(codec.request(Request.OBSERVE, period, rows, middle, float(radius), int(sounds)))
+
+    def __enter__(self) -> Observer:
+        self.connect()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.link.close()
+
+    def connect(self, timeout: float = JOIN_TIMEOUT_S) -> None:
+        """Join the server."""
+        self.run_state = self.link.connect(timeout).run_state
+        self.link.flush(time.monotonic())
+
+    def poll(self, timeout: float = 0.0) -> list[Frame]:
+        """Frames that are whole, or overtaken, within ``timeout`` seconds; returns at once when there is one."""
+        limit = time.monotonic() + timeout
+        while True:
+            found = [f for event in self.link.turn(limit) if (f := self._feed(event)) is not None]
+            if found or time.monotonic() >= limit:
+                return found
+            self.link.check_alive()
+
+    def frames(self) -> Iterator[Frame]:
+        """Every frame until the run has ended."""
+        while self.run_state != 3:
+            yield from self.poll(0.5)
+
+    def _feed(self, event: SessionEvent) -> Frame | None:
+        match event:
+            case BodyChanged(present=1):
+                self.names[event.id], self.models[event.id] = event.name, event.model
+            case BodyChanged():
+                self.names.pop(event.id, None)
+                self.models.pop(event.id, None)
+            case RunStateChanged():
+                self.run_state = event.run_state
+            case SignalSeen():
+                self._signals.append(event)
+            case FateSeen():
+                self._fates.append(event)
+            case FleetPart():
+                return self._part(event)
+        return None
+
+    def _part(self, part: FleetPart) -> Frame | None:
+        if part.tick < self._newest:
+            return None  # overtaken; the same tick again comes while time stands still
+        parts = self._parts.setdefault(part.tick, {})
+        parts[part.part] = part
+        if len(parts) == part.parts:
+            return self._finish(part.tick)
+        if len(self._parts) > _KEPT:
+            return self._finish(min(self._parts))
+        return None
+
+    def _finish(self, tick: int) -> Frame:
+        parts = self._parts.pop(tick)
+        for old in [t for t in self._parts if t < tick]:
+            del self._parts[old]
+        self._newest = max(self._newest, tick)
+        first = next(iter(parts.values()))
+        data = b"".join(parts[k].bodies for k in sorted(parts))
+        bodies = np.frombuffer(data[: len(data) // RECORD.itemsize * RECORD.itemsize], RECORD)
+        signals, fates, self._signals, self._fates = self._signals, self._fates, [], []
+        return Frame(tick, first.time_ns, first.run_state, bodies, len(parts) == first.parts, signals, fates)

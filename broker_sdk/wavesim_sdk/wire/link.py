@@ -1,0 +1,121 @@
+"""A session over a blocking socket: what brokers and observers share."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import select
+import time
+from pathlib import Path
+
+from wavesim_sdk.errors import BrokerError, Refused, SessionLost
+from wavesim_sdk.wire.client import ClientSession, Ended, Join, JoinRefused, Phase, SessionEvent, Welcome
+from wavesim_sdk.wire.messages import MAX_DATAGRAM
+from wavesim_sdk.wire.udp import open_socket
+
+KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment: file of keys for those that are given none
+
+
+def make_session(join: Join, key: bytes | None) -> ClientSession:
+    """A session with a key, if one is given or the environment names a file of them."""
+    if key is None and (file := os.environ.get(KEYS_VARIABLE)):
+        from wavesim_sdk.wire import seal
+
+        key = seal.key_for(Path(file), join.name)
+    return ClientSession(join, key)
+
+
+def own_address(server: str) -> str:
+    """Where to listen for a server's answers: on loopback where that is enough."""
+    try:
+        host = ipaddress.ip_address(server)
+    except ValueError:
+        raise BrokerError(f"'{server}' is not an IP address") from None
+    if host.version == 6:
+        return "::1" if host.is_loopback else "::"
+    return "127.0.0.1" if host.is_loopback else "0.0.0.0"
+
+
+def no_answer(server: tuple[str, int], session: ClientSession) -> SessionLost:
+    """Why a server that should be there is not."""
+    host, port = server
+    if session.phase is Phase.JOINING:
+        why = "does it have this key?" if session.key else f"it may want a key ({KEYS_VARIABLE}=FILE)"
+        return SessionLost(f"the server at {host}:{port} does not take this join; {why}")
+    return SessionLost(f"no server answers at {host}:{port}; is one running there? (wavesim serve CONFIG)")
+
+
+def check(event: SessionEvent) -> None:
+    """Raise if an event says that the session is over."""
+    match event:
+        case JoinRefused():
+            raise Refused(f"the server refused the join: {event.text}")
+        case Ended():
+            raise SessionLost(f"the server ended the session: {event.text}")
+
+
+class Link:
+    """One session and its socket."""
+
+    def __init__(self, join: Join, server: tuple[str, int], key: bytes | None = None) -> None:
+        self.server, self.session = server, make_session(join, key)
+        self.welcome: Welcome | None = None
+        self._early: list[SessionEvent] = []  # came along with the welcome
+
+    def connect(self, timeout: float) -> Welcome:
+        """Join the server."""
+        self._socket = open_socket(own_address(self.server[0]), 0)
+        self._socket.connect(self.server)
+        limit = time.monotonic() + timeout
+        while self.welcome is None:
+            if time.monotonic() > limit:
+                raise no_answer(self.server, self.session)
+            self._early += self.turn(limit)
+        return self.welcome
+
+    def turn(self, limit: float) -> list[SessionEvent]:
+        """Send what is due, wait for a datagram or a timer until ``limit``, take what came."""
+        if self.welcome is not None and self._early:
+            early, self._early = self._early, []
+            return early
+        now = time.monotonic()
+        self.flush(now)
+        timer = self.session.next_timer()
+        wait = min(limit, timer if timer is not None else limit) - now
+        events: list[SessionEvent] = []
+        if not select.select([self._socket], [], [], max(wait, 0.0))[0]:
+            return events
+        while True:
+            try:
+                data = self._socket.recv(MAX_DATAGRAM + 1)
+            except BlockingIOError:
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.02)  # nobody has that port (yet)
+                break
+            events += self.session.receive(data, time.monotonic())
+        for event in events:
+            check(event)
+            if isinstance(event, Welcome):
+                self.welcome = event
+        return events
+
+    def flush(self, now: float) -> None:
+        """Send what is due."""
+        for data in self.session.outgoing(now):
+            with contextlib.suppress(ConnectionRefusedError, BlockingIOError):
+                self._socket.send(data)
+
+    def check_alive(self) -> None:
+        """Raise if the server has been silent for too long."""
+        silence = time.monotonic() - self.session.last_heard
+        if self.welcome is not None and silence > 2.0 * max(self.welcome.keepalive_timeout, 1.0):
+            raise no_answer(self.server, self.session)
+
+    def close(self) -> None:
+        """Leave the server."""
+        if self.session.phase is Phase.JOINED:
+            self.session.leave()
+            self.flush(time.monotonic())
+        self._socket.close()

@@ -1,0 +1,157 @@
+"""Sealed datagrams: authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) under keys by HKDF-SHA256 (RFC 5869).
+
+Both from the package ``cryptography`` (``pip install wavesim-sdk[keys]``).  A pre-shared key is 32 bytes; each session has
+two keys of its own, one for each direction.  The header travels in the clear and is authenticated with the body.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.wire.codec import Dropped
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+WINDOW = 64  #: datagrams that may arrive out of order
+
+
+def derive(key: bytes, salt: bytes, info: bytes) -> bytes:
+    """HKDF-SHA256 to 32 bytes."""
+    return HKDF(SHA256(), KEY_BYTES, salt or None, info).derive(key)
+
+
+def key_id(key: bytes) -> int:
+    """What a JOIN says of its key: the first eight bytes of SHA-256 over a label and the key, little-endian."""
+    return int.from_bytes(hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8], "little")
+
+
+class Handshake:
+    """Seals JOIN and REFUSE: a random nonce goes before the sealed body, so a key may serve many joins."""
+
+    def __init__(self, key: bytes, info: bytes, nonce: bytes = b"") -> None:
+        self._aead = ChaCha20Poly1305(derive(key, b"", info))
+        self._nonce = nonce  # of the vectors; random otherwise
+
+    def close(self, header: bytes, plain: bytes, _sequence: int) -> bytes:
+        """Nonce and sealed body."""
+        nonce = self._nonce or secrets.token_bytes(NONCE_BYTES)
+        return nonce + self._aead.encrypt(nonce, plain, header)
+
+    def open(self, header: bytes, sealed: bytes, _sequence: int) -> bytes:
+        """The body; Dropped if the key is another or a bit was changed."""
+        try:
+            return self._aead.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], header)
+        except (InvalidTag, ValueError):
+            raise Dropped("seal") from None
+
+
+JOIN, REFUSE = b"wavesim/1 join", b"wavesim/1 refuse"
+
+
+class Seal:
+    """Both directions of a session, as one side sees them."""
+
+    def __init__(self, key: bytes, cookie: bytes, nonce: int, token: int, is_client: bool) -> None:
+        salt = cookie + (nonce & (1 << 64) - 1).to_bytes(8, "little")
+        sides = [
+            ChaCha20Poly1305(derive(key, salt, b"wavesim/1 " + side + token.to_bytes(8, "little")))
+            for side in (b"client", b"server")
+        ]
+        self._send, self._receive = sides if is_client else reversed(sides)
+        self._highest, self._seen = 0, 0
+
+    def close(self, header: bytes, plain: bytes, sequence: int) -> bytes:
+        """The sealed body; a sequence number is used once in a session."""
+        return self._send.encrypt(sequence.to_bytes(NONCE_BYTES, "little"), plain, header)
+
+    def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
+        """The body; Dropped if it is forged, changed, or was here before."""
+        ahead = sequence - self._highest
+        if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
+            raise Dropped("replay")
+        try:
+            plain = self._receive.decrypt(sequence.to_bytes(NONCE_BYTES, "little"), sealed, header)
+        except (InvalidTag, ValueError):
+            raise Dropped("seal") from None
+        if ahead > 0:
+            self._seen = (self._seen << ahead | 1) & (1 << WINDOW) - 1
+            self._highest = sequence
+        else:
+            self._seen |= 1 << -ahead
+        return plain
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A key and the client that may join with it; ``*`` = any."""
+
+    name: str
+    key: bytes
+
+
+class Keyring:
+    """The keys of a server."""
+
+    def __init__(self, holders: list[Holder]) -> None:
+        self.by_id = {key_id(h.key): h for h in holders}
+        self._open = {h.key: Handshake(h.key, JOIN) for h in holders}
+        self._refuse = {h.key: Handshake(h.key, REFUSE) for h in holders}
+
+    def opener(self, holder: Holder) -> Handshake:
+        """What opens the JOIN of a holder."""
+        return self._open[holder.key]
+
+    def refuser(self, holder: Holder) -> Handshake:
+        """What seals a REFUSE to a holder."""
+        return self._refuse[holder.key]
+
+    def session(self, holder: Holder, cookie: bytes, nonce: int, token: int) -> Seal:
+        """The server's side of a session."""
+        return Seal(holder.key, cookie, nonce, token, is_client=False)
+
+
+def read_keys(path: Path) -> list[Holder]:
+    """Lines ``NAME KEY`` of a key file: a client's name or ``*``, and 64 hexadecimal digits. ConfigError says what is wrong,
+    also where others than its owner may read the file."""
+    try:
+        if path.stat().st_mode & 0o077:
+            raise ConfigError("others may read this key file; make it yours alone (chmod 600)", str(path))
+        lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError as error:
+        raise ConfigError(f"cannot read the key file: {error.strerror}", str(path)) from None
+    holders: list[Holder] = []
+    for number, line in enumerate(lines, 1):
+        words = line.split("#")[0].split()
+        if not words:
+            continue
+        try:
+            key = bytes.fromhex(words[1]) if len(words) == 2 else b""
+        except ValueError:
+            key = b""
+        if len(key) != KEY_BYTES:
+            raise ConfigError("not a line `NAME KEY` with a key of 64 hexadecimal digits", str(path), number)
+        if any(h.key == key for h in holders):
+            raise ConfigError("this key stands there twice; each client has its own", str(path), number)
+        holders.append(Holder(words[0], key))
+    if not holders:
+        raise ConfigError("the key file holds no key; make some with `wavesim keys`", str(path))
+    return holders
+
+
+def key_for(path: Path, name: str) -> bytes:
+    """The key of a client: that of its name, else the one for all."""
+    holders = read_keys(path)
+    for wanted in (name, "*"):
+        for h in holders:
+            if h.name == wanted:
+                return h.key
+    raise ConfigError(f"the key file has no key for '{name}', nor one for all (*)", str(path))

@@ -1,0 +1,57 @@
+"""The actuator watchdog: what a body does when its program falls silent. In ticks, so that runs repeat."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from wavesim_sdk.config.model import Body
+from wavesim_sdk.tables import MAX_ACTUATORS
+
+NEVER = sys.maxsize
+
+
+class Watchdog:
+    """All bodies that have one."""
+
+    def __init__(self, bodies: Sequence[Body], step_ns: int) -> None:
+        self._bodies = {b.name: b for b in bodies if b.watchdog > 0.0}
+        self._ticks = {n: max(1, -(-round(b.watchdog * 1e9) // step_ns)) for n, b in self._bodies.items()}
+        self._names: dict[int, str] = {}
+        self._due: dict[int, int] = {}
+
+    def watch(self, row: int, name: str, tick: int) -> None:
+        """A client joined with a body."""
+        if name in self._bodies:
+            self._names[row] = name
+            self.fed(row, tick)
+
+    def fed(self, row: int, tick: int) -> None:
+        """A command came."""
+        if row in self._names:
+            self._due[row] = tick + self._ticks[self._names[row]]
+
+    def forget(self, row: int) -> None:
+        """The body left."""
+        self._names.pop(row, None)
+        self._due.pop(row, None)
+
+    def next_tick(self) -> int:
+        """The next tick at which one is due."""
+        return min(self._due.values(), default=NEVER)
+
+    def bark(self, tick: int) -> Iterator[tuple[int, str, list[float | None] | None, str]]:
+        """(row, name, command or None to hold, what to tell) of those that are due; once, until the next command."""
+        for row in sorted(r for r, due in self._due.items() if tick >= due):
+            name = self._names[row]
+            body = self._bodies[name]
+            del self._due[row]
+            commands: dict[str, list[float | None] | None] = {
+                "zero": [0.0] * MAX_ACTUATORS,
+                "hold": None,
+                "safe": [float(v) for v in body.safe.split()],
+            }
+            done = {"zero": "actuators at zero", "hold": "commands are held", "safe": f"actuators at {body.safe}"}[
+                body.failsafe
+            ]
+            yield row, name, commands[body.failsafe], f"no command for {body.watchdog:g} s: {done}"

@@ -1,0 +1,192 @@
+"""Keys: without the right one nothing is learned and nothing changes; a changed or repeated datagram is a counted drop."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.protocol.test_sessions import ADDRESS, Link, admit
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.wire import codec, seal, server
+from wavesim_sdk.wire.client import ClientSession, Join, JoinRefused, Phase, RunStateChanged, Welcome
+from wavesim_sdk.wire.messages import HEADER_BYTES, Event, Type
+from wavesim_sdk.wire.server import ServerSessions
+
+KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
+
+
+def sessions(*holders: seal.Holder, **options: object) -> ServerSessions:
+    return ServerSessions(admit, 0.5, 5.0, seal.Keyring(list(holders)), **options)  # type: ignore[arg-type]
+
+
+def joined(loss: float = 0.0, seed: int = 0) -> Link:
+    link = Link(ClientSession(Join("a"), KEY), sessions(seal.Holder("a", KEY)), loss=loss, seed=seed)
+    link.run(10.0 if loss else 0.2)
+    assert link.client.phase is Phase.JOINED
+    return link
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.3])
+def test_a_sealed_session_works_like_an_open_one(loss: float) -> None:
+    link = joined(loss, 3)
+    assert any(isinstance(e, Welcome) for e in link.events)
+    for k in range(100):
+        link.session.outbox.push(codec.event(Event.RUN_STATE, 1, k))
+        link.client.actuate([float(k)])
+        link.run(0.02)
+    link.run(10.0)
+    assert [e.time_ns for e in link.events if isinstance(e, RunStateChanged)] == list(range(100))
+    commands = [h.command[0] for h in link.happenings if isinstance(h, server.Actuated)]
+    assert commands == sorted(commands) and len(commands) > 20
+
+
+def test_what_is_on_the_wire_says_nothing() -> None:
+    """No body can be read, and the same command sent twice looks different."""
+    link = joined()
+    link.client.actuate([12345.678])
+    link.client.actuate([12345.678])
+    first, second = link.client.outgoing(link.now)
+    assert first[6] == 1 and first[HEADER_BYTES:] != second[HEADER_BYTES:]
+    plain = codec.encode(Type.ACTUATE, [[12345.678]])[HEADER_BYTES:]
+    assert plain not in first and plain not in second
+    for data in (first, second):
+        with pytest.raises(codec.Dropped):
+            codec.decode_body(data, codec.decode_header(data, True))
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"), [(None, "flags"), (OTHER, "key")]
+)  # fmt: skip
+def test_without_the_right_key_nobody_joins(key: bytes | None, reason: str) -> None:
+    link = Link(ClientSession(Join("a"), key), sessions(seal.Holder("a", KEY)))
+    link.run(3.0)
+    assert link.client.phase is Phase.JOINING and link.happenings == [] and link.sessions.by_token == {}
+    assert link.sessions.drops[reason] > 5
+
+
+def test_a_client_with_a_key_does_not_trust_a_server_without() -> None:
+    link = Link(ClientSession(Join("a"), KEY))
+    link.run(2.0)
+    assert link.client.phase is Phase.JOINING and link.sessions.by_token == {}
+
+
+def test_a_key_belongs_to_a_name() -> None:
+    ring = (seal.Holder("a", KEY), seal.Holder("*", OTHER))
+    link = Link(ClientSession(Join("b"), KEY), sessions(*ring))
+    link.run(1.0)
+    assert [e.text for e in link.events if isinstance(e, JoinRefused)] == ["this key is that of 'a'"]
+    link = Link(ClientSession(Join("b"), OTHER), sessions(*ring))
+    link.run(1.0)
+    assert link.client.phase is Phase.JOINED
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_flipped_bit_is_dropped_and_counted(data: st.DataObject) -> None:
+    link = joined()
+    link.client.actuate([9.5])
+    whole = bytearray(link.client.outgoing(link.now)[0])
+    bit = data.draw(st.integers(0, 8 * len(whole) - 1))
+    whole[bit // 8] ^= 1 << bit % 8
+    before = sum(link.sessions.drops.values())
+    assert link.sessions.receive(bytes(whole), ADDRESS, link.now) == []
+    assert sum(link.sessions.drops.values()) == before + 1
+
+
+def test_captures_played_back_do_nothing() -> None:
+    """Everything that was sent, again: in order, shuffled, and after the session is over."""
+    link = Link(ClientSession(Join("a"), KEY), sessions(seal.Holder("a", KEY)))
+    captured: list[bytes] = []
+    send = link._send
+    link._send = lambda to_server, data: (captured.append(data) if to_server else None, send(to_server, data))[1]  # type: ignore[assignment,method-assign]
+    link.run(0.3)
+    for k in range(40):
+        link.client.actuate([float(k)])
+        link.run(0.01)
+    happened = len(link.happenings)
+    for order in (captured, random.Random(1).sample(captured, len(captured))):
+        for data in order:
+            assert link.sessions.receive(data, ADDRESS, link.now) == []
+    assert link.sessions.drops["replay"] >= 40
+    link.client.leave()
+    link.run(0.1)
+    assert link.sessions.by_token == {} and len(link.happenings) == happened + 1
+    for data in captured:  # the JOIN among them, whose cookie is still good
+        assert link.sessions.receive(data, ADDRESS, link.now) == []
+    assert link.sessions.by_token == {}
+
+
+def test_datagrams_may_overtake_each_other_within_the_window() -> None:
+    client = seal.Seal(KEY, bytes(16), 7, 9, is_client=True)
+    other = seal.Seal(KEY, bytes(16), 7, 9, is_client=False)
+    sealed = {k: client.close(b"h", b"%d" % k, k) for k in range(1, 200)}
+    order = [1, 3, 2, 70, 69, 10, 71, 135, 72, 199]
+    assert [other.open(b"h", sealed[k], k) for k in order] == [b"%d" % k for k in order]
+    for k in (135, 199, 72, 100):  # here before, or too old to tell
+        with pytest.raises(codec.Dropped) as caught:
+            other.open(b"h", sealed[k], k)
+        assert caught.value.reason == "replay"
+    with pytest.raises(codec.Dropped):
+        other.open(b"H", sealed[198], 198)
+    assert other.open(b"h", sealed[198], 198) == b"198", "a forged one does not burn its number"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=400), st.sampled_from(list(Type)), st.booleans())
+def test_foreign_bytes_to_a_keyed_server(noise: bytes, kind: Type, flag: bool) -> None:
+    link = joined()
+    head = codec._HEADER.pack(b"WVSM", 1, kind, int(flag), link.client.token, 5, 0)
+    happened = link.sessions.receive(head + noise, ADDRESS, link.now)
+    assert happened == [] and len(link.sessions.by_token) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "message"),
+    [
+        ("a " + "00" * 32 + "\n", 0o644, "others may read"),
+        ("a 1234\n", 0o600, ":1: not a line `NAME KEY`"),
+        ("# only words\n", 0o600, "holds no key"),
+        ("a " + "00" * 32 + "\nb " + "00" * 32, 0o600, ":2: this key stands there twice"),
+        ("a " + "zz" * 32, 0o600, ":1: not a line"),
+        (f"b {'11' * 32}", 0o600, "no key for 'a', nor one for all"),
+    ],
+)
+def test_bad_key_files(tmp_path: Path, content: str, mode: int, message: str) -> None:
+    path = tmp_path / "keys"
+    path.write_text(content)
+    path.chmod(mode)
+    with pytest.raises(ConfigError) as caught:
+        seal.key_for(path, "a")
+    assert message in str(caught.value)
+
+
+def test_too_many_datagrams_are_dropped_and_the_others_served() -> None:
+    everybody = ServerSessions(admit, 0.5, 5.0, rate=100.0)
+    link = Link(ClientSession(Join("a")), everybody)
+    link.run(0.2)
+    for k in range(1000):
+        link.client.actuate([float(k)])
+    for data in link.client.outgoing(link.now):
+        everybody.receive(data, ADDRESS, link.now)
+    assert 890 <= everybody.drops["rate"] <= 910
+    hello = codec.encode(Type.HELLO, [1, bytes(64)])
+    for _ in range(500):
+        everybody.receive(hello, ("127.0.0.9", 5), link.now)
+    assert len([1 for _, a in everybody.outgoing if a[0] == "127.0.0.9"]) == 100
+    link.run(2.0)
+    assert len(everybody.by_token) == 1, "the session lives on"
+
+
+def test_a_name_can_be_taken_over() -> None:
+    everybody = ServerSessions(admit, 0.5, 5.0, takeover=True)
+    link = Link(ClientSession(Join("a")), everybody)
+    link.run(0.2)
+    first, link.client = link.client, ClientSession(Join("a"))
+    link.run(0.2)
+    assert link.client.phase is Phase.JOINED and len(everybody.by_token) == 1
+    assert first.token != link.client.token
+    assert isinstance(link.happenings[-1], server.Resumed)
