@@ -1,8 +1,8 @@
 """Where compiled kernels are kept.
 
 Numba asks only whether the file of a function has changed, not those of the functions it calls; after a change
-in one file it may run old machine code of another.  So each state of the package has a folder of its own, named
-by its sources; folders of earlier states are removed.
+in one file it may run old machine code of another.  So each state of the kernels' sources has a folder of its own, named
+by them; folders of earlier states are removed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from typing import Any
 import numba
 from numba.core import config as numba_config
 
+from wavesim_sdk import tables
+
 config: Any = numba_config
 _KEPT = 4  #: folders that are kept
+#: where compiled functions are, and what they are made of
+KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "tick.py")
 
 
 def choose() -> None:
@@ -28,8 +32,10 @@ def choose() -> None:
         return
     package = Path(__file__).parent
     state = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(package.rglob("*.py")):
-        state.update(path.read_bytes())
+    for part in KERNELS:
+        for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
+            state.update(path.read_bytes())
+    state.update(Path(tables.__file__).read_bytes())  # its numbers are compiled in
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
     folder = base / state.hexdigest()[:16]
     try:

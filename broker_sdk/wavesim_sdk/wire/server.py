@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.wire import codec
+from wavesim_sdk.wire.batch import pack_address
 from wavesim_sdk.wire.client import Join
 from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.messages import LATEST_WINS, MESSAGES, MIN_HELLO, Refusal, Type
@@ -106,6 +107,8 @@ class Session:
     step_repeat_at: float = 0.0
     done: list[Any] | None = None  # DONE waiting for the requests it counts
     seal: Seal | None = None
+    kind: int = 0  # of the body
+    packed_address: bytes = b""
     bucket: Bucket = field(default_factory=lambda: Bucket(math.inf))
 
     @property
@@ -296,7 +299,7 @@ class ServerSessions:
             return []
         token = secrets.randbits(63) | 1
         session = Session(token, address, nonce, join, admission, now, keepalive_at=now, next_state=now)
-        session.bucket = Bucket(self._rate)
+        session.bucket, session.packed_address = Bucket(self._rate), pack_address(address)
         if owner is not None and self.keys is not None:
             session.seal = self.keys.session(owner, cookie, nonce, token)
         if holder is not None:
@@ -364,7 +367,7 @@ class ServerSessions:
 
     def step(self, session: Session, state: list[Any], now: float) -> None:
         """Ask a lockstep client; repeated by :meth:`tick` until it answers."""
-        self._flush_events(session, now)
+        self.flush_events(session, now)
         session.step = [*state, session.outbox.last]
         session.step_repeat_at = now + RETRANSMIT_STEP_S
         self.send(session, Type.STEP, session.step)
@@ -374,7 +377,8 @@ class ServerSessions:
         self.send(session, Type.BYE, [text[:400]])
         self._forget(session, session.last_heard)
 
-    def _flush_events(self, session: Session, now: float) -> None:
+    def flush_events(self, session: Session, now: float) -> None:
+        """Send the events that are new, or due to be repeated."""
         for body in session.outbox.bodies(now):
             self.send(session, Type.EVENTS, body)
 
@@ -398,7 +402,7 @@ class ServerSessions:
                     session.keepalive_sent.clear()
                 session.keepalive_sent[session.rtt.sent] = now
                 self.send(session, Type.KEEPALIVE, [session.rtt.sent])
-            self._flush_events(session, now)
+            self.flush_events(session, now)
             if session.step is not None and now >= session.step_repeat_at:
                 session.step_repeat_at = now + RETRANSMIT_STEP_S
                 self.send(session, Type.STEP, session.step)

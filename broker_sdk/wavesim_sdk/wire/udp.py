@@ -14,6 +14,7 @@ from typing import Any
 import asyncio_dgram
 from asyncio_dgram.aio import DatagramServer, Protocol
 
+from wavesim_sdk.wire import batch
 from wavesim_sdk.wire.messages import MAX_DATAGRAM
 
 Address = tuple[str, int]
@@ -51,8 +52,8 @@ def open_socket(address: str, port: int) -> socket.socket:
 class Udp:
     """One UDP socket: bounded receive, guarded send."""
 
-    def __init__(self, stream: DatagramServer, queue: _BoundedQueue, transport: asyncio.DatagramTransport) -> None:
-        self._stream, self._queue, self._transport = stream, queue, transport
+    def __init__(self, stream: DatagramServer, queue: _BoundedQueue, sock: socket.socket) -> None:
+        self._stream, self._queue, self._socket = stream, queue, sock
         self.errors = 0
 
     @classmethod
@@ -63,7 +64,7 @@ class Udp:
         transport, _ = await loop.create_datagram_endpoint(lambda: Protocol(queue, errors, drained), sock=sock)
         stream = DatagramServer(transport, queue, errors, drained)  # type: ignore[arg-type]  # its stub names the wrong class
 
-        return cls(stream, queue, transport)
+        return cls(stream, queue, sock)
 
     @property
     def dropped(self) -> int:
@@ -107,10 +108,14 @@ class Udp:
         """The same at once; what the system cannot take now is dropped and counted."""
         if len(data) > MAX_DATAGRAM:
             raise ValueError(f"{len(data)} bytes are too many for a datagram")
-        if self._transport.is_closing() or self._transport.get_write_buffer_size() > SOCKET_BUFFER:  # type: ignore[attr-defined]  # every selector transport has it
+        try:
+            self._socket.sendto(data, address)
+        except OSError:
             self.errors += 1
-        else:
-            self._transport.sendto(data, address)
+
+    def send_rows(self, rows: Any, addresses: bytes) -> None:
+        """Rows (n, size) of bytes, a datagram each, to addresses of :func:`wavesim_sdk.wire.batch.pack_address`."""
+        self.errors += len(rows) - batch.send(self._socket, rows, addresses)
 
     def close(self) -> None:
         self._stream.close()

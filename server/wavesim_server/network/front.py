@@ -33,14 +33,16 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import Command, Event
 from wavesim_server.network import control, sound
 from wavesim_server.network.observers import Observers
+from wavesim_server.network.states import Sensors, Writer
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
-HOUSEKEEPING_S = 0.02
-CLIENTS_PERIOD_S = 0.1
+HOUSEKEEPING_S = 0.04
+GRAIN_S = 0.005  #: at most
+CLIENTS_PERIOD_S = 0.2
 STALE_PERIODS = 5.0
 
 
@@ -83,7 +85,8 @@ class Front:
         }
         self.sensors = tuple(declared)
         # a value that is older is stale: its emulator is dead, frozen or too slow
-        self.fresh_ns = {n: round((STALE_PERIODS / e.rate + e.latency) * 1e9) for n, e in declared.items()}
+        fresh_ns = {n: round((STALE_PERIODS / e.rate + e.latency) * 1e9) for n, e in declared.items()}
+        self.states = Writer(Sensors(fresh_ns))
         self.step_ns = round(self.config.time.step * 1e9)
         self.pending: dict[int, dict[str, Any]] = {}  # commands to the commander that the engine works on
         self._numbers = 0
@@ -91,6 +94,9 @@ class Front:
         self._parent = os.getppid()
         self.udp: Udp | None = None
         self._clients_at = 0.0
+        self.free: list[Session] = []  # sessions that are sent their state by wall time
+        self.shortest = math.inf  # period of one of them
+        self._told: dict[int, Session] = {}  # sessions with new events
         self._backlog: list[tuple[Command, bytes]] = []
         self._ended = asyncio.Event()
 
@@ -137,10 +143,13 @@ class Front:
         self.sessions.outgoing.clear()
 
     async def _housekeeping(self) -> None:
+        sessions_at = 0.0
         while os.getppid() == self._parent:
             now = time.monotonic()
-            for happening in self.sessions.tick(now):
-                self._handle(happening)
+            if now >= sessions_at:
+                sessions_at = now + HOUSEKEEPING_S
+                for happening in self.sessions.tick(now):
+                    self._handle(happening)
             self._send_states(now)
             if self.step is not None and now > self.step.deadline:
                 self._dismiss(self.step)
@@ -149,9 +158,12 @@ class Front:
                 self._publish_clients(now)
             self._push_backlog()
             self._flush()
-            states = [s.next_state for s in self.by_row.values() if not s.join.lockstep_ns]
-            soonest = min([*states, self.observers.next_timer()]) - time.monotonic()
-            await asyncio.sleep(max(0.001, min(HOUSEKEEPING_S, soonest)))
+            await asyncio.sleep(self._pause())
+
+    def _pause(self) -> float:
+        """Until states are due: they go out in batches, four in the shortest period of a client."""
+        wait = HOUSEKEEPING_S if self.shortest == math.inf else min(max(0.25 * self.shortest, 0.001), GRAIN_S)
+        return max(0.001, min(wait, self.observers.next_timer() - time.monotonic()))
 
     def _tell(self, command: Command, *arguments: Any) -> None:
         """Hand a command to the engine, in order, never blocking."""
@@ -230,6 +242,8 @@ class Front:
                     self.observers.join(session, self.areas["vehicles"]["identity"].snapshot()[1])
                     return
                 self.by_row[row] = session
+                session.kind = self._type(j)
+                self._list_free()
                 self._tell(Command.ENTER, row, j.name, j.model, j.position, j.attitude, j.lockstep_ns // self.step_ns)
                 if isinstance(happening, server.Resumed) and self.step is not None and row in self.step.waiting:
                     self._ask(session, self.step.tick)
@@ -244,11 +258,21 @@ class Front:
             case server.StepDone(tick=tick, command=command, estimate=estimate):
                 self._answered(row, tick, command, estimate)
 
+    def _list_free(self) -> None:
+        self.free = [s for s in self.by_row.values() if not s.join.lockstep_ns]
+        self.shortest = min((s.admission.state_period for s in self.free), default=math.inf)
+
+    def _type(self, join: Join) -> int:
+        row = self.reserved.get(join.name)
+        model = self.loaded.model(self.config.fleet.bodies[row].model if row is not None else join.model)
+        return int(BodyType[model.type.upper()])
+
     def _gone(self, session: Session, reason: str) -> None:
         row = session.admission.id
         self.observers.leave(session)
         if self.by_row.get(row) is session:
             del self.by_row[row]
+            self._list_free()
             self.allowance.forget(row)
             self.requests.pop(row, None)
             self.dismissed.discard(row)
@@ -336,18 +360,12 @@ class Front:
         state, actuation, sensors = snapshot
         row = session.admission.id
         motion = state[row : row + 1].view(np.float64).tolist() if session.admission.truth else None
-        values: dict[str, list[float | None]] = {}
-        now = tick * self.step_ns
-        for name, table in sensors.items():
-            record = table[row]
-            if record["valid"] and now - int(record["time_ns"]) <= self.fresh_ns[name]:
-                numbers = [v if math.isfinite(v) else None for v in table[row : row + 1].view(np.float64)[4:].tolist()]
-                values[name] = [int(record["time_ns"]), *numbers]
+        values = self.states.sensors.of(row, tick * self.step_ns, sensors)
         run_state = int(self._clock()["state"])
         return [tick, tick * self.step_ns, run_state, motion, actuation["actual"][row].tolist(), values]
 
     def _send_states(self, now: float) -> None:
-        due = [s for s in self.by_row.values() if not s.join.lockstep_ns and now >= s.next_state]
+        due = [s for s in self.free if now >= s.next_state]
         watching = self.observers.due(now)
         if not due and not watching:
             return
@@ -358,11 +376,14 @@ class Front:
             for body in self.observers.fleet(watch, tick, tick * self.step_ns, run_state, identity, snapshot[0]):
                 self.sessions.send(watch.session, Type.FLEET, body)
         for session in due:
-            behind = now - session.next_state
-            session.next_state = (
-                now + session.admission.state_period - (behind if behind < session.admission.state_period else 0.0)
-            )
-            self.sessions.send(session, Type.STATE, self._state_body(session, tick, snapshot))
+            behind, period = now - session.next_state, session.admission.state_period
+            session.next_state = now + period - (behind if behind < period else 0.0)
+        if due:
+            assert self.udp is not None
+            self._flush()  # in the order of their numbers
+            run_state = int(self._clock()["state"])
+            for members, rows in self.states.write(due, tick, tick * self.step_ns, run_state, snapshot):
+                self.udp.send_rows(rows, b"".join([s.packed_address for s in members]))
 
     def _publish_clients(self, now: float) -> None:
         table = self.areas["simulation"]["clients"]
@@ -370,35 +391,16 @@ class Front:
         for row, status in self.departed.items():
             rows["status"][row] = status
         self.departed.clear()
-        for row, s in self.by_row.items():
-            kind = self._type(s)
-            r = s.rtt
-            rows[row] = np.array(
-                (
-                    1,
-                    kind,
-                    s.name.encode(),
-                    s.address[0].encode(),
-                    s.address[1],
-                    s.join.lockstep_ns,
-                    now - s.last_heard,
-                    r.last,
-                    r.mean,
-                    r.least,
-                    r.greatest,
-                    r.sent,
-                    r.replies,
-                    s.datagrams_in,
-                    s.datagrams_out,
-                ),
-                CLIENTS.dtype,
+        entries = [
+            (
+                1, session.kind, session.name.encode(), session.address[0].encode(), session.address[1], session.join.lockstep_ns,
+                now - session.last_heard, session.rtt.last, session.rtt.mean, session.rtt.least, session.rtt.greatest,
+                session.rtt.sent, session.rtt.replies, session.datagrams_in, session.datagrams_out,
             )
+            for session in self.by_row.values()
+        ]  # fmt: skip
+        rows[list(self.by_row)] = np.array(entries, CLIENTS.dtype)
         table.publish(rows, int(self._clock()["tick"]))
-
-    def _type(self, session: Session) -> int:
-        row = self.reserved.get(session.name)
-        model = self.loaded.model(self.config.fleet.bodies[row].model if row is not None else session.join.model)
-        return int(BodyType[model.type.upper()])
 
     # -- the engine's events ----------------------------------------------------------------------------
 
@@ -431,6 +433,12 @@ class Front:
                         self.log.json("/faults", body[0], {"frozen": body[1]})
             if self.sessions.outgoing:  # a step must not wait for the log behind it
                 self._flush()
+        if self._told:
+            now = time.monotonic()
+            for session in self._told.values():
+                self.sessions.flush_events(session, now)
+            self._told.clear()
+            self._flush()
 
     def _on_signals(self, sent: Record, receptions: Record) -> None:
         if self.log is not None:
@@ -441,6 +449,7 @@ class Front:
     def _push_event(self, session: Session, event: list[Any]) -> None:
         try:
             session.outbox.push(event)
+            self._told[session.token] = session
         except OverflowError:
             self.sessions.bye(session, "it acknowledged none of the last 4096 events")
             self._gone(session, "silent")

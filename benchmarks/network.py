@@ -1,0 +1,219 @@
+"""The front under load: many clients that are sent their own state, beside raw sockets; round trip of a command.
+
+python benchmarks/network.py [clients] [rate]
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import select
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.config.load import library
+from wavesim_sdk.wire.client import ClientSession, Join, Phase
+from wavesim_sdk.wire.messages import Type
+from wavesim_sdk.wire.udp import open_socket
+
+CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+SECONDS = 8.0
+PER_SOCKET = 50
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def child(pid: int, name: str) -> int:
+    """The engine or the front of a server."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                line = (entry / "cmdline").read_bytes().decode()
+            except OSError:
+                continue
+            if parent == pid and f".{name}" in line:
+                return int(entry.name)
+    raise SystemExit(f"no {name}")
+
+
+class Server:
+    def __init__(self, inner: str, speed: str, *arguments: str) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        path = Path(self.folder.name) / "c.xml"
+        self.name = f"bench{os.getpid()}"
+        path.write_text(f'<wavesim name="{self.name}">{inner}</wavesim>')
+        command = [*CLI, "serve", str(path), "--port", "0", "--speed", speed, *arguments]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        while "on UDP" not in line:
+            line = self.process.stderr.readline()
+        self.port = int(line.split("on UDP ")[1].split(";")[0].rpartition(":")[2])
+
+    def send(self, verb: str) -> dict[str, object]:
+        with Commander(self.name) as commander:
+            return commander.send(verb).data
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+        self.folder.cleanup()
+
+
+class Clients:
+    """Many sessions over few sockets; keep-alive answered, states counted by session."""
+
+    def __init__(self, port: int, count: int, rate: float) -> None:
+        self.sockets = [open_socket("127.0.0.1", 0) for _ in range(-(-count // PER_SOCKET))]
+        for s in self.sockets:
+            s.connect(("127.0.0.1", port))
+        self.by_token: dict[int, ClientSession] = {}
+        self.count = np.zeros(count, np.int64)
+        self.gaps = 0
+        self._last: dict[int, int] = {}
+        period = round(1e9 / rate)
+        for k in range(count):
+            place = (100.0 * (k % 40), 100.0 * (k // 40), 10.0)
+            session = ClientSession(Join(f"c{k}", "buoy", place, state_period_ns=period))
+            sock = self.sockets[k // PER_SOCKET]
+            while session.phase is not Phase.JOINED:
+                for data in session.outgoing(time.monotonic()):
+                    sock.send(data)
+                if select.select([sock], [], [], 0.1)[0]:
+                    data = sock.recv(2000)
+                    if struct.unpack_from("<Q", data, 8)[0] in self.by_token:
+                        self._take(data, sock, time.monotonic())
+                    else:
+                        session.receive(data, time.monotonic())
+            self.by_token[session.token] = session
+            self._last[session.token] = 0
+
+    def _take(self, data: bytes, sock: socket.socket, now: float) -> None:
+        token, sequence = struct.unpack_from("<QI", data, 8)
+        session = self.by_token.get(token)
+        if session is None:
+            return
+        if self._last[token] and sequence != self._last[token] + 1:
+            self.gaps += sequence - self._last[token] - 1
+        self._last[token] = sequence
+        self.count[0] += 1
+        if data[5] != Type.STATE:
+            session.receive(data, now)
+            for out in session.outgoing(now):
+                sock.send(out)
+
+    def run(self, seconds: float) -> tuple[int, int]:
+        """(datagrams, lost) within some seconds."""
+        self.count[:] = 0
+        self.gaps = 0
+        limit = time.monotonic() + seconds
+        while (now := time.monotonic()) < limit:
+            for sock in select.select(self.sockets, [], [], 0.01)[0]:
+                for _ in range(2000):
+                    try:
+                        data = sock.recv(2000)
+                    except BlockingIOError:
+                        break
+                    self._take(data, sock, now)
+        return int(self.count[0]), self.gaps
+
+
+def raw(rate: float, size: int, seconds: float, ready: object) -> None:
+    """Datagrams by plain sendto: the limit."""
+    sender, receiver = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    receiver.bind(("127.0.0.1", 0))
+    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+    target, data = receiver.getsockname(), bytes(size)
+    begun, sent = time.monotonic(), 0
+    cpu = time.process_time()
+    while (now := time.monotonic()) < begun + seconds:
+        due = int((now - begun) * rate)
+        while sent < due:
+            sender.sendto(data, target)
+            sent += 1
+        time.sleep(0.001)
+    ready.put((sent, time.process_time() - cpu))  # type: ignore[attr-defined]
+
+
+def load(count: int, rate: float) -> None:
+    assert library()
+    server = Server(f'<time step="4 ms"/><shared vehicles="{count}"/><world><bed depth="200 m"/></world>', "1")
+    try:
+        clients = Clients(server.port, count, rate)
+        server.send("start")
+        clients.run(1.0)
+        front, engine = child(server.process.pid, "front"), child(server.process.pid, "engine")
+        before = cpu_s(front), cpu_s(engine)
+        state = SharedState(server.name)
+        late = []
+        begun = time.monotonic()
+        got, lost = clients.run(SECONDS)
+        took = time.monotonic() - begun
+        late.append(int(state.clock()["ticks_late"]))
+        share = (cpu_s(front) - before[0]) / took
+        queue: multiprocessing.Queue[tuple[int, float]] = multiprocessing.Queue()
+        process = multiprocessing.Process(target=raw, args=(count * rate, 430, 3.0, queue))
+        process.start()
+        _, plain = queue.get()
+        process.join()
+        print(
+            f"{count} clients at {rate:g} Hz: {got / took:9.0f} datagrams/s, lost {lost}; front {100 * share:5.1f} % of a core, "
+            f"engine {100 * (cpu_s(engine) - before[1]) / took:5.1f} %; plain sendto of as many {100 * plain / 3.0:5.1f} %: "
+            f"{share / (plain / 3.0):.2f} x"
+        )
+    finally:
+        server.end()
+
+
+def round_trip() -> None:
+    """From a command to the state that shows it, against the tick."""
+    for tick in (1, 4, 20):
+        body = '<vehicle name="v" model="lauv" position="0 0 10 m" client="optional"/>'
+        server = Server(f'<time step="{tick} ms"/><world><bed depth="200 m"/></world><fleet>{body}</fleet>', "1")
+        try:
+            with Broker("v", ("127.0.0.1", server.port), state_period=1e-3) as broker:
+                server.send("start")
+                found, shown = [], 0.0
+                for k in range(150):
+                    settle = time.monotonic() + 0.25  # the thruster's lag is over
+                    while time.monotonic() < settle:
+                        for step in broker.poll(0.01):
+                            shown = step.state.actuation[0]
+                    begun = time.perf_counter()
+                    broker.answer([5.0 if k % 2 else 9.0])
+                    moved = False
+                    while not moved:
+                        moved = any(abs(step.state.actuation[0] - shown) > 1e-6 for step in broker.poll(0.5))
+                    found.append(time.perf_counter() - begun)
+            ms = [1e3 * f for f in found]
+            print(
+                f"command to state, tick {tick:2} ms: median {statistics.median(ms):6.2f} ms, p95 {statistics.quantiles(ms, n=20)[18]:6.2f} ms"
+            )
+        finally:
+            server.end()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        load(int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 50.0)
+    else:
+        for n in (1, 10, 100, 1000):
+            load(n, 50.0)
+        round_trip()
+    sys.exit(0)
