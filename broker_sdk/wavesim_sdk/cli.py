@@ -350,12 +350,38 @@ def dvl(form: str, beam_angle: int) -> Any:
     return "DVL", lambda b, send: Dvl(send, form, b.welcome.sound_speed, beam_angle)
 
 
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@json_option
+def conformance(command: tuple[str, ...], as_json: bool) -> None:
+    """Check a broker of yours, in any language, against docs/PROTOCOL.md.
+
+    COMMAND starts it; {port} and {name} in it are filled in. It shall join at 127.0.0.1 under that name with a lockstep
+    period of 100 ms. Exit code 5 if it breaks a rule.
+    """
+    from wavesim_sdk.conformance import Checker, Finding
+    from wavesim_sdk.errors import BrokerError
+
+    def say(finding: Finding) -> None:
+        if not as_json:
+            click.echo(
+                f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
+            )
+
+    findings = Checker(command, say).run()
+    if as_json:
+        click.echo(json.dumps([vars(f) for f in findings], indent=2))
+    broken = sum(not f.ok for f in findings)
+    if broken:
+        raise BrokerError(f"{broken} of {len(findings)} rules are broken")
+
+
 def commands() -> list[click.Command]:
     """The SDK's own commands."""
     from wavesim_sdk.commander import VERBS
 
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in VERBS.items() if verb != "status"]
-    return [*verbs, fault, sensor, push, status, check, keys, mailbox, device]
+    return [*verbs, fault, sensor, push, status, check, keys, conformance, mailbox, device]
 
 
 if __name__ == "__main__":

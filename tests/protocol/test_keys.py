@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.protocol.test_sessions import ADDRESS, Link, admit
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.testing import Pair
 from wavesim_sdk.wire import codec, seal, server
 from wavesim_sdk.wire.client import ClientSession, Join, JoinRefused, Phase, RunStateChanged, Welcome
 from wavesim_sdk.wire.messages import HEADER_BYTES, Event, Type
@@ -23,7 +24,7 @@ def sessions(*holders: seal.Holder, **options: object) -> ServerSessions:
     return ServerSessions(admit, 0.5, 5.0, seal.Keyring(list(holders)), **options)  # type: ignore[arg-type]
 
 
-def joined(loss: float = 0.0, seed: int = 0) -> Link:
+def joined(loss: float = 0.0, seed: int = 0) -> Pair:
     link = Link(ClientSession(Join("a"), KEY), sessions(seal.Holder("a", KEY)), loss=loss, seed=seed)
     link.run(10.0 if loss else 0.2)
     assert link.client.phase is Phase.JOINED
@@ -101,8 +102,8 @@ def test_captures_played_back_do_nothing() -> None:
     """Everything that was sent, again: in order, shuffled, and after the session is over."""
     link = Link(ClientSession(Join("a"), KEY), sessions(seal.Holder("a", KEY)))
     captured: list[bytes] = []
-    send = link._send
-    link._send = lambda to_server, data: (captured.append(data) if to_server else None, send(to_server, data))[1]  # type: ignore[assignment,method-assign]
+    send = link.carry
+    link.carry = lambda to_server, data: (captured.append(data) if to_server else None, send(to_server, data))[1]  # type: ignore[assignment,method-assign]
     link.run(0.3)
     for k in range(40):
         link.client.actuate([float(k)])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass, field
-
 import pytest
 
+from wavesim_sdk.testing import Pair
 from wavesim_sdk.wire import codec, server
 from wavesim_sdk.wire.client import (
     ClientSession,
@@ -15,7 +13,6 @@ from wavesim_sdk.wire.client import (
     JoinRefused,
     Phase,
     Reception,
-    SessionEvent,
     State,
     Welcome,
 )
@@ -32,49 +29,11 @@ def admit(join: Join) -> Admission:
     return Admission(3, True, [3, 4_000_000, 1500.0, 0, 0, 50_000_000, 5.0], 0.05)
 
 
-@dataclass
-class Link:
-    """A client and a server with a bad network between them, in virtual time."""
-
-    client: ClientSession
-    sessions: ServerSessions = field(default_factory=lambda: ServerSessions(admit, 0.5, 5.0))
-    loss: float = 0.0
-    seed: int = 0
-    now: float = 100.0
-
-    def __post_init__(self) -> None:
-        self.random = random.Random(self.seed)
-        self.wires: list[tuple[float, bool, bytes]] = []
-        self.events: list[SessionEvent] = []
-        self.happenings: list[server.Happening] = []
-
-    def _send(self, to_server: bool, data: bytes) -> None:
-        for _ in range(2 if self.random.random() < self.loss / 2 else 1):
-            if self.random.random() >= self.loss:
-                self.wires.append((self.now + self.random.uniform(0.0, 0.1 if self.loss else 0.001), to_server, data))
-
-    def run(self, seconds: float) -> None:
-        end = self.now + seconds
-        while self.now < end:
-            self.now += 0.005
-            for data in self.client.outgoing(self.now):
-                self._send(True, data)
-            self.happenings += self.sessions.tick(self.now)
-            due = [w for w in self.wires if w[0] <= self.now]
-            self.wires = [w for w in self.wires if w[0] > self.now]
-            for _, to_server, data in sorted(due):
-                if to_server:
-                    self.happenings += self.sessions.receive(data, ADDRESS, self.now)
-                else:
-                    self.events += self.client.receive(data, self.now)
-            for data, address in self.sessions.outgoing:
-                if address == ADDRESS:
-                    self._send(False, data)
-            self.sessions.outgoing.clear()
-
-    @property
-    def session(self) -> server.Session:
-        return next(iter(self.sessions.by_token.values()))
+def Link(
+    client: ClientSession, sessions: ServerSessions | None = None, loss: float = 0.0, seed: int = 0
+) -> Pair:  # it makes one
+    """A pair whose server refuses a nobody."""
+    return Pair(client, sessions or ServerSessions(admit, 0.5, 5.0), loss, seed)
 
 
 def test_join_and_leave() -> None:

@@ -1,0 +1,201 @@
+"""Does a broker in any language keep to docs/PROTOCOL.md? A scripted server asks, and watches what it answers.
+
+    wavesim conformance -- ./my-broker 127.0.0.1 {port} {name}
+
+``{port}`` and ``{name}`` are filled in; the broker shall join under that name with a lockstep period of 100 ms.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.testing import FakeServer
+from wavesim_sdk.wire import codec
+from wavesim_sdk.wire.codec import Dropped
+from wavesim_sdk.wire.messages import HEADER_BYTES, MIN_HELLO, Event, Type
+
+NAME = "candidate"
+WAIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule, and whether the broker keeps it."""
+
+    rule: str
+    ok: bool
+    text: str = ""
+
+
+class Checker:
+    """One run of a broker against the scripted server."""
+
+    def __init__(self, command: Sequence[str], say: Callable[[Finding], None] = lambda f: None) -> None:
+        self.command, self.say = command, say
+        self.findings: list[Finding] = []
+
+    def run(self) -> list[Finding]:
+        """All findings, in order; stops at the first that the others need."""
+        with FakeServer() as server:
+            self.server = server
+            self._hellos = 0
+            server.drop = self._lose_first
+            command = [part.format(port=server.address[1], name=NAME) for part in self.command]
+            try:
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env={**os.environ, "WAVESIM_KEYS": ""})
+            except OSError as error:
+                raise BrokerError(f"cannot start '{command[0]}': {error.strerror}") from None
+            try:
+                if self._joining():
+                    self._keepalive()
+                    self._events()
+                    self._steps()
+                    self._tolerance()
+                    self._numbers()
+                    self._ending(process)
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+        return self.findings
+
+    # -- helpers -------------------------------------------------------------------------------------------
+
+    def _note(self, rule: str, ok: bool, text: str = "") -> bool:
+        finding = Finding(rule, ok, "" if ok else text)
+        self.findings.append(finding)
+        self.say(finding)
+        return ok
+
+    def _lose_first(self, data: bytes) -> bool:
+        """The first two HELLOs and the first JOIN are lost."""
+        if len(data) > 5 and data[5] in (Type.HELLO, Type.JOIN):
+            self._hellos += 1
+            return self._hellos <= 2 or (data[5] == Type.JOIN and self._hellos == 4)
+        return False
+
+    def _datagrams(self, *kinds: Type, since: float = 0.0) -> list[tuple[float, codec.Header, list[object]]]:
+        found = []
+        for when, data in list(self.server.raw):
+            if when < since:
+                continue
+            try:
+                header = codec.decode_header(data, from_client=True)
+                if header.type in kinds:
+                    found.append((when, header, codec.decode_body(data, header)))
+            except Dropped:
+                continue
+        return found
+
+    def _until(self, condition: Callable[[], bool], seconds: float = WAIT_S) -> bool:
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit:
+            if condition():
+                return True
+            time.sleep(0.01)
+        return condition()
+
+    # -- the rules -----------------------------------------------------------------------------------------
+
+    def _joining(self) -> bool:
+        joined = self._until(lambda: any(s.name == NAME for s in list(self.server.sessions.by_token.values())))
+        hellos, joins = self._datagrams(Type.HELLO), self._datagrams(Type.JOIN)
+        sizes = [len(d) for _, d in list(self.server.raw) if len(d) > 5 and d[5] == Type.HELLO]
+        self._note(
+            "HELLO has at least 64 bytes", bool(sizes) and min(sizes) >= MIN_HELLO, f"it has {min(sizes, default=0)}"
+        )
+        self._note(
+            "HELLO is repeated until it is answered", len(hellos) >= 3, f"{len(hellos)} came; the first two were lost"
+        )
+        self._note("JOIN is repeated until it is answered", len(joins) >= 2, f"{len(joins)} came; the first was lost")
+        nonces = {body[1] for _, _, body in joins}
+        self._note("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
+        if not self._note("it joins under the name that it was given", joined, f"no session of '{NAME}'"):
+            return False
+        lockstep = self.server.session(NAME).join.lockstep_ns
+        return self._note(
+            "it asks for a lockstep period of 100 ms", lockstep == 100_000_000, f"it asks for {lockstep} ns"
+        )
+
+    def _keepalive(self) -> None:
+        session = self.server.session(NAME)
+        ok = self._until(lambda: session.rtt.replies >= 3, 3.0)
+        self._note("KEEPALIVE is answered with its number", ok, f"{session.rtt.replies} right answers in 3 s")
+        self._note("it is answered within 0.2 s", 0.0 < session.rtt.greatest < 0.2, f"{session.rtt.greatest:.3f} s")
+
+    def _events(self) -> None:
+        session = self.server.session(NAME)
+        since = time.monotonic()
+        for k in range(3):
+            self.server.event(NAME, codec.event(Event.RUN_STATE, 1, k))
+        self.server.event(NAME, [99, "an event of the future", [1, 2, 3]])
+        self.server.event(NAME, codec.event(Event.RUN_STATE, 1, 3))
+        ok = self._until(lambda: session.outbox.next_timer() is None, 2.0)
+        self._note("events are acknowledged, those of an unknown kind too", ok, "not all within 2 s")
+        first = [when for when, h, _ in self._datagrams(*Type, since=since) if h.ack >= 1]
+        late = first[0] - since if first else float("inf")
+        self._note("within 0.2 s", late < 0.2, f"{late:.3f} s")
+
+    def _steps(self) -> None:
+        for tick in (25, 50, 75):
+            since = time.monotonic()
+            self.server.step(NAME, tick, {"ctd": [tick * 4_000_000, 11.5, None, 4.25, 35.5]})
+            if not self._note(
+                f"STEP {tick} is answered by DONE with its tick", self._done(tick, since), "no answer within 2 s"
+            ):
+                return
+        done = self._datagrams(Type.DONE)[-1]
+        since = time.monotonic()
+        body: list[object] = [75, 75 * 4_000_000, 1, None, [0.0] * 24, {}, self.server.session(NAME).outbox.last]
+        self.server.send(NAME, Type.STEP, body)
+        ok = self._until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
+        same = ok and self._datagrams(Type.DONE, since=since)[0][2] == done[2]
+        self._note("a repeated STEP gets the same DONE", same, "another one" if ok else "no answer within 2 s")
+
+    def _done(self, tick: int, since: float) -> bool:
+        """Whether a DONE of a tick comes within two seconds."""
+        return self._until(lambda: any(b[0] == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
+
+    def _tolerance(self) -> None:
+        session, since = self.server.session(NAME), time.monotonic()
+        state: list[object] = [100, 400_000_000, 1, None, [0.0] * 24, {}]
+        self.server.send(NAME, Type.STATE, [*state, "trailing", [1]])
+        good = codec.encode(Type.STATE, state, session.token, 2**30)
+        for bad in (
+            b"", b"noise", good[:-3], b"XXXX" + good[4:], good[:4] + b"\x07" + good[5:], good[:5] + b"\xf7" + good[6:],
+            good[:6] + b"\x08\0" + good[8:], good[:8] + bytes(8) + good[16:], good + b"\0", good[:HEADER_BYTES] + b"\xc1",
+            good[:HEADER_BYTES] + struct.pack(">BI", 0xDD, 0xFFFFFFFF),
+        ):  # fmt: skip
+            self.server.send_bytes(NAME, bad)
+        self.server.step(NAME, 125)
+        ok = self._done(125, since)
+        self._note("trailing elements and foreign bytes are ignored", ok, "it answers no STEP after them")
+
+    def _numbers(self) -> None:
+        session = self.server.session(NAME)
+        mine = [(h.sequence, h.ack) for _, h, _ in self._datagrams(*Type) if h.token == session.token]
+        sequences = [s for s, _ in mine]
+        grows = all(b == a + 1 for a, b in itertools.pairwise(sequences))
+        self._note("the sequence grows by one with each datagram", grows, f"{sequences[:12]} ...")
+        acks = [a for _, a in mine]
+        self._note("acknowledgements never go back", acks == sorted(acks), f"{acks}")
+        drops = {k: v for k, v in self.server.sessions.drops.items() if k != "token"}
+        self._note("no datagram of it breaks a rule", not drops, f"dropped: {drops}")
+
+    def _ending(self, process: subprocess.Popen[bytes]) -> None:
+        self.server.bye(NAME)
+        since = time.monotonic() + 0.5
+        self._until(lambda: process.poll() is not None, 3.0)
+        after = [
+            d
+            for when, d in list(self.server.raw)
+            if when > since and len(d) > 5 and d[5] not in (Type.HELLO, Type.JOIN)
+        ]
+        self._note("after BYE it is silent", not after, f"{len(after)} datagrams came")

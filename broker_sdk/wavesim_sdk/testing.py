@@ -1,0 +1,298 @@
+"""For tests of programs that use this protocol: a bad network, sessions in memory, a server to script.
+
+with LossyProxy(("127.0.0.1", 9750), loss=0.3, delay=(0.0, 0.5), seed=1) as proxy:
+    broker = Broker("auv", proxy.address)
+
+with FakeServer() as server:                       # real UDP, no simulation
+    broker = Broker("auv", server.address, lockstep=0.1)
+    server.step("auv", tick=25)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from wavesim_sdk.wire import server as wire
+from wavesim_sdk.wire.client import ClientSession, Join, SessionEvent
+from wavesim_sdk.wire.messages import MAX_DATAGRAM
+from wavesim_sdk.wire.server import Admission, Happening, ServerSessions, Session
+
+Address = tuple[str, int]
+
+
+def admit_all(join: Join) -> Admission:
+    """An admission for tests: row 3, ticks of 4 ms, states every 50 ms, keep-alive of 5 s."""
+    row = -1 if join.observe else 3
+    return Admission(row, True, [row, 4_000_000, 1500.0, 0, 0, 50_000_000, 5.0], 0.05)
+
+
+@dataclass
+class Pair:
+    """A client and a server joined in memory, with a bad network between them, in virtual time."""
+
+    client: ClientSession
+    sessions: ServerSessions = field(default_factory=lambda: ServerSessions(admit_all, 0.5, 5.0))
+    loss: float = 0.0  #: chance that a datagram is lost; half of it, that one comes twice
+    seed: int = 0
+    now: float = 100.0
+    address: Address = ("127.0.0.1", 4000)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self.wires: list[tuple[float, bool, bytes]] = []
+        self.events: list[SessionEvent] = []
+        self.happenings: list[Happening] = []
+
+    def carry(self, to_server: bool, data: bytes) -> None:
+        """Put a datagram on its way."""
+        for _ in range(2 if self.random.random() < self.loss / 2 else 1):
+            if self.random.random() >= self.loss:
+                self.wires.append((self.now + self.random.uniform(0.0, 0.1 if self.loss else 0.001), to_server, data))
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += 0.005
+            for data in self.client.outgoing(self.now):
+                self.carry(True, data)
+            self.happenings += self.sessions.tick(self.now)
+            due = [w for w in self.wires if w[0] <= self.now]
+            self.wires = [w for w in self.wires if w[0] > self.now]
+            for _, to_server, data in sorted(due):
+                if to_server:
+                    self.happenings += self.sessions.receive(data, self.address, self.now)
+                else:
+                    self.events += self.client.receive(data, self.now)
+            for data, address in self.sessions.outgoing:
+                if address == self.address:
+                    self.carry(False, data)
+            self.sessions.outgoing.clear()
+
+    @property
+    def session(self) -> Session:
+        """The server's side."""
+        return next(iter(self.sessions.by_token.values()))
+
+
+class _Loop:
+    """An asyncio loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def _start(self) -> None:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10.0)
+
+    def _stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10.0)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10.0)
+        self._loop.close()
+
+    async def _open(self) -> None:
+        raise NotImplementedError
+
+    async def _close(self) -> None:
+        raise NotImplementedError
+
+
+class _Port(asyncio.DatagramProtocol):
+    def __init__(self, received: Callable[[bytes, Address], None]) -> None:
+        self._received = received
+
+    def datagram_received(self, data: bytes, address: Any) -> None:
+        self._received(data, address[:2])
+
+    def error_received(self, _error: Exception) -> None:
+        """The other side is not there (yet): as good as lost."""
+
+
+async def _bind(received: Callable[[bytes, Address], None]) -> asyncio.DatagramTransport:
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(lambda: _Port(received), local_addr=("127.0.0.1", 0))
+    return transport
+
+
+class LossyProxy(_Loop):
+    """A UDP proxy on loopback that loses, doubles, delays and so reorders datagrams of both directions, by a seed."""
+
+    def __init__(
+        self,
+        target: Address,
+        *,
+        loss: float = 0.0,
+        duplicate: float = 0.0,
+        delay: tuple[float, float] = (0.0, 0.0),
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.target, self.loss, self.duplicate, self.delay = target, loss, duplicate, delay
+        self.counts: Counter[str] = Counter()  #: datagrams passed, lost, doubled
+        self.address: Address = ("", 0)
+        self._random = random.Random(seed)
+        self._clients: dict[Address, asyncio.DatagramTransport] = {}
+        self._opening: dict[Address, list[bytes]] = {}
+
+    def __enter__(self) -> LossyProxy:
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    async def _open(self) -> None:
+        self._front = await _bind(self._from_client)
+        self.address = self._front.get_extra_info("sockname")[:2]
+
+    async def _close(self) -> None:
+        for transport in (self._front, *self._clients.values()):
+            transport.close()
+        await asyncio.sleep(0)
+
+    def _from_client(self, data: bytes, client: Address) -> None:
+        if client in self._clients:
+            self._pass(self._clients[client], data, self.target)
+            return
+        waiting = self._opening.setdefault(client, [])
+        waiting.append(data)
+        if len(waiting) == 1:
+            task = self._loop.create_task(self._new(client))
+            task.add_done_callback(lambda t: t.exception())
+
+    async def _new(self, client: Address) -> None:
+        transport = await _bind(lambda data, _: self._pass(self._front, data, client))
+        self._clients[client] = transport
+        for data in self._opening.pop(client):
+            self._pass(transport, data, self.target)
+
+    def _pass(self, transport: asyncio.DatagramTransport, data: bytes, to: Address) -> None:
+        copies = 2 if self._random.random() < self.duplicate else 1
+        self.counts["doubled"] += copies - 1
+        for _ in range(copies):
+            if self._random.random() < self.loss:
+                self.counts["lost"] += 1
+                continue
+            self.counts["passed"] += 1
+            self._loop.call_later(self._random.uniform(*self.delay), self._send, transport, data, to)
+
+    @staticmethod
+    def _send(transport: asyncio.DatagramTransport, data: bytes, to: Address) -> None:
+        if not transport.is_closing():
+            transport.sendto(data, to)
+
+
+class FakeServer(_Loop):
+    """The server's side of the protocol over real UDP, without a simulation. What clients do stands in ``happenings``;
+    ``raw`` holds every datagram as it came. Set ``drop`` to a function to lose some on the way in."""
+
+    def __init__(self, admit: Callable[[Join], Admission] = admit_all, *, keepalive: float = 0.3) -> None:
+        super().__init__()
+        self.sessions = ServerSessions(admit, keepalive, 5.0)
+        self.happenings: list[Happening] = []
+        self.raw: list[tuple[float, bytes]] = []
+        self.drop: Callable[[bytes], bool] = lambda data: False
+        self.address: Address = ("", 0)
+
+    def __enter__(self) -> FakeServer:
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    async def _open(self) -> None:
+        self._port = await _bind(self._received)
+        self.address = self._port.get_extra_info("sockname")[:2]
+        self._timer = self._loop.create_task(self._tick())
+
+    async def _close(self) -> None:
+        self._timer.cancel()
+        self._port.close()
+        await asyncio.sleep(0)
+
+    def _received(self, data: bytes, address: Address) -> None:
+        now = time.monotonic()
+        self.raw.append((now, data))
+        if len(data) <= MAX_DATAGRAM and not self.drop(data):
+            self.happenings += self.sessions.receive(data, address, now)
+            self._flush()
+
+    def _flush(self) -> None:
+        for data, address in self.sessions.outgoing:
+            self._port.sendto(data, address)
+        self.sessions.outgoing.clear()
+
+    async def _tick(self) -> None:
+        while True:
+            self.happenings += self.sessions.tick(time.monotonic())
+            self._flush()
+            await asyncio.sleep(0.01)
+
+    # -- what a test does, from its own thread ---------------------------------------------------------------
+
+    def _do(self, function: Callable[[], None]) -> None:
+        async def run() -> None:
+            function()
+            self._flush()
+
+        asyncio.run_coroutine_threadsafe(run(), self._loop).result(10.0)
+
+    def session(self, name: str, timeout: float = 10.0) -> Session:
+        """The session of a client, once it has joined."""
+        limit = time.monotonic() + timeout
+        while True:
+            for s in list(self.sessions.by_token.values()):
+                if s.name == name:
+                    return s
+            if time.monotonic() > limit:
+                raise TimeoutError(f"'{name}' did not join within {timeout:g} s")
+            time.sleep(0.01)
+
+    def send(self, name: str, kind: Any, body: list[Any]) -> None:
+        """Any message of the server."""
+        session = self.session(name)
+        self._do(lambda: self.sessions.send(session, kind, body))
+
+    def send_bytes(self, name: str, data: bytes) -> None:
+        """Any bytes, from the server's port."""
+        address = self.session(name).address
+        self._do(lambda: self._port.sendto(data, address))
+
+    def event(self, name: str, item: list[Any]) -> None:
+        """An event, delivered once and in order."""
+        session = self.session(name)
+
+        def push() -> None:
+            session.outbox.push(item)
+
+        self._do(push)
+
+    def step(self, name: str, tick: int, sensors: dict[str, list[float | None]] | None = None) -> None:
+        """Ask a lockstep client."""
+        session = self.session(name)
+        body = [tick, tick * 4_000_000, 1, None, [0.0] * 24, sensors or {}]
+        self._do(lambda: self.sessions.step(session, body, time.monotonic()))
+
+    def bye(self, name: str, text: str = "the test is over") -> None:
+        """End a session."""
+        session = self.session(name)
+        self._do(lambda: self.sessions.bye(session, text))
+
+    def of(self, kind: type[wire.Happening], name: str) -> list[Any]:
+        """What a client did, of one kind."""
+        return [h for h in list(self.happenings) if isinstance(h, kind) and h.session.name == name]
