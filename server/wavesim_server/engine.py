@@ -34,6 +34,7 @@ from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
 VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
+CHUNK_S = 0.004  #: wall time of the ticks that a faster pace takes together
 CATCH_UP_S = 0.25  #: a real-time engine that is later than this gives the time up
 
 
@@ -97,7 +98,8 @@ class Engine:
     def _next_stop(self) -> int:
         """The next tick at which somebody must be served."""
         tick = self.sim.tick
-        periods = [self.view_ticks, *self.lockstep.values(), *self._periods().values()]
+        view = self.view_ticks * max(1, int(self.speed))  # viewers look by wall time
+        periods = [view, *self.lockstep.values(), *self._periods().values()]
         if self.log_ticks:
             periods.append(self.log_ticks)
         stop = min((tick // p + 1) * p for p in periods)
@@ -119,7 +121,11 @@ class Engine:
 
     def _real_time_tick(self) -> None:
         now = time.monotonic()
-        step = self.sim.step_ns * 1e-9 / self.speed
+        length = self.sim.step_ns * 1e-9
+        ticks = 1
+        if self.speed > 1.0:  # several at once, as long as that takes no longer than a tick, or CHUNK_S
+            ticks = max(1, min(int(min(CHUNK_S, length) / length * self.speed), self._next_stop() - self.sim.tick))
+        step = ticks * length / self.speed
         if self._deadline == 0.0:
             self._deadline = now
         self._deadline += step
@@ -129,11 +135,11 @@ class Engine:
         self._lateness = int(late * 1e9)
         self._lateness_max = max(self._lateness_max, self._lateness)
         if late > step:
-            self._late += 1
+            self._late += ticks
         if late > CATCH_UP_S:
             self._slipped += int(late * 1e9)
             self._deadline += late
-        self._advance(1)
+        self._advance(ticks)
 
     def _serve(self) -> bool:
         """Publish and serve whoever is due at this tick. True if the loop must look at commands first."""
