@@ -121,6 +121,22 @@ class TableView:
         self.end(tick)
 
 
+def make_memory(name: str, size: int, mode: int) -> mmap.mmap:
+    """A new shared memory, all of it there: a page that cannot be had later would kill whoever touches it. OSError."""
+    with contextlib.suppress(posix_ipc.ExistentialError):
+        posix_ipc.unlink_shared_memory(name)
+    shared = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=mode)
+    try:
+        os.ftruncate(shared.fd, size)
+        os.posix_fallocate(shared.fd, 0, size)
+        return mmap.mmap(shared.fd, size)
+    except OSError as error:
+        posix_ipc.unlink_shared_memory(name)
+        raise OSError(f"{size / 2**20:.1f} MB of shared memory for {name}: {error.strerror}") from None
+    finally:
+        shared.close_fd()
+
+
 class Area:
     """A mapped segment with its tables."""
 
@@ -169,11 +185,7 @@ class Area:
             entry["offset"] = offset
             offset += TABLE_HEADER_BYTES + 2 * capacity * table.dtype.itemsize
             offset = (offset + 63) & ~63
-        with contextlib.suppress(posix_ipc.ExistentialError):
-            posix_ipc.unlink_shared_memory(name)
-        shared = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o660 if group else 0o600, size=offset)
-        memory = mmap.mmap(shared.fd, offset)
-        shared.close_fd()
+        memory = make_memory(name, offset, 0o660 if group else 0o600)
         text = json.dumps(layout).encode()
         header = np.frombuffer(memory, np.int64, 8, 0)
         memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text

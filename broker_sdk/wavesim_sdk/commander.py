@@ -121,9 +121,12 @@ class CommanderQueue:
         self.name = queue_name(server)
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_message_queue(self.name)
-        self._queue = posix_ipc.MessageQueue(
-            self.name, posix_ipc.O_CREX, mode=0o600, max_messages=QUEUE_LENGTH, max_message_size=COMMAND_BYTES
-        )
+        try:
+            self._queue = posix_ipc.MessageQueue(
+                self.name, posix_ipc.O_CREX, mode=0o600, max_messages=QUEUE_LENGTH, max_message_size=COMMAND_BYTES
+            )
+        except (OSError, posix_ipc.Error) as error:
+            raise CommanderError(f"cannot make the commander's queue (ulimit -q, /dev/mqueue): {error}") from None
         self._queue.block = False
         self.bad = 0
 

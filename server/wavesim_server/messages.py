@@ -32,3 +32,4 @@ class Event(IntEnum):
 
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
+NO_RESOURCE = 10  #: exit code of a process that the system refused something

@@ -7,7 +7,6 @@ its own counter only, after the bytes are in place (x86-64 and Python keep that 
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import struct
@@ -15,6 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import posix_ipc
+
+from wavesim_sdk.area import make_memory
 
 _HEAD = struct.Struct("<ii")
 _BASE = 64
@@ -27,15 +28,12 @@ class Ring:
     def __init__(self, name: str, capacity: int = 0) -> None:
         """Create with a capacity in bytes, or attach without."""
         self.name = name
-        size = _BASE + capacity
         if capacity:
-            with contextlib.suppress(posix_ipc.ExistentialError):
-                posix_ipc.unlink_shared_memory(name)
-        shared = posix_ipc.SharedMemory(
-            name, posix_ipc.O_CREX if capacity else 0, mode=0o600, size=size if capacity else 0
-        )
-        self._memory = mmap.mmap(shared.fd, os.fstat(shared.fd).st_size)
-        shared.close_fd()
+            self._memory = make_memory(name, _BASE + capacity, 0o600)
+        else:
+            shared = posix_ipc.SharedMemory(name, 0)
+            self._memory = mmap.mmap(shared.fd, os.fstat(shared.fd).st_size)
+            shared.close_fd()
         self._header = np.frombuffer(self._memory, np.int64, 8)
         if capacity:
             self._header[CAPACITY] = capacity

@@ -24,7 +24,7 @@ from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogErro
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import CLIENTS, CLOCK, SIGNALS, VEHICLE_TABLES, WEATHER, WORLD
 from wavesim_sdk.wire.udp import open_socket
-from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES
+from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, NO_RESOURCE
 from wavesim_server.resources import NameLock, ring_names, wipe
 from wavesim_server.ring import Ring
 
@@ -75,7 +75,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
                 for what in ("due", "done"):
                     semaphore(name, t.name, what, create=True)
         except (OSError, posix_ipc.Error) as error:
-            raise WaveSimError(f"cannot make shared memory or semaphores: {error}") from None
+            raise WaveSimError(f"cannot make what the server's processes share: {error}") from None
         yield
     finally:
         wipe(name)
@@ -152,7 +152,7 @@ class Supervisor:
                 continue
             if name == "engine" and code == 0:
                 return 0
-            if code in (ConfigError.exit_code, LogError.exit_code):
+            if code in (ConfigError.exit_code, CommanderError.exit_code, LogError.exit_code, NO_RESOURCE):
                 raise Crashed(f"the {name} could not start (see above)")
             cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
             raise Crashed(f"the {name} process {cause}; the server stops")

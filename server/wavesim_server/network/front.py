@@ -30,7 +30,7 @@ from wavesim_sdk.wire.messages import Refusal, Type
 from wavesim_sdk.wire.server import Admission, Session
 from wavesim_sdk.wire.udp import Udp
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.messages import Command, Event
+from wavesim_server.messages import NO_RESOURCE, Command, Event
 from wavesim_server.network import control, sound
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.states import Sensors, Writer
@@ -462,7 +462,8 @@ class Front:
         self.observers.run_state(state, time_ns)
 
     def _on_roster(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        if self.log is not None:
+        # after the end programs leave in any order: that is no part of the run
+        if self.log is not None and self._clock()["state"] != RunState.ENDED:
             self.log.body(time_ns, row, name, model, kind, present)
         who = {"name": name.encode(), "model": model.encode(), "type": int(BodyType[kind.upper()])}
         self.observers.roster(row, who, present)
@@ -519,7 +520,11 @@ def main() -> None:
         sys.exit(error.exit_code)
     sock = socket.socket(fileno=int(a.socket_fd))
     sock.setblocking(False)
-    asyncio.run(front.run(sock))
+    try:
+        asyncio.run(front.run(sock))
+    except OSError as error:
+        sys.stderr.write(f"wavesim: the system refuses the front what it needs: {error}\n")
+        sys.exit(NO_RESOURCE)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,137 @@
+"""The system refuses: no shared memory, no queues, a full disk, a deaf front. A clear error or a named degraded state."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CLI, Server, wavesim
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.log import read
+from wavesim_server.resources import wipe
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
+FLEET = '<time step="4 ms"/><log state_rate="250 Hz"/><fleet><vehicle name="v" model="lauv" position="0 0 9 m"/>{more}</fleet>'
+
+
+def limited(path: Path, name: str, what: int, limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a server that the system gives less."""
+    code = (
+        f"import resource, sys; resource.setrlimit({what}, ({limit}, {limit})); sys.argv[0] = 'wavesim'; "
+        "from wavesim_sdk.cli import main; main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, "serve", str(path), "--name", name, "--port", "0", *arguments],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "limit", "message"),
+    [
+        (resource.RLIMIT_FSIZE, 100_000, "cannot make what the server's processes share"),
+        (resource.RLIMIT_MSGQUEUE, 0, "cannot make the commander's queue (ulimit -q, /dev/mqueue)"),
+    ],
+)
+def test_the_system_gives_no_memory_or_queue(
+    config: Callable[..., Loaded], name: str, what: int, limit: int, message: str
+) -> None:
+    done = limited(config(FLEET.format(more="")).path, name, what, limit)
+    assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert wipe(name) == []
+
+
+def children(pid: int) -> dict[str, int]:
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                line = (entry / "cmdline").read_bytes().decode()
+            except OSError:
+                continue
+            if parent == pid:
+                found["engine" if ".engine" in line else "front"] = int(entry.name)
+    return found
+
+
+def test_a_full_disk_ends_the_log_and_not_the_run(
+    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    log = tmp_path / "full.mcap"
+    server = serve(config(FLEET.format(more="")).path, "--speed", "4", "--log", str(log))
+    server.send("start")
+    server.wait(lambda s: float(str(s["time_ns"])) > 6e9)
+    front = children(server.process.pid)["front"]
+    size = log.stat().st_size
+    resource.prlimit(front, resource.RLIMIT_FSIZE, (size + 20_000, size + 20_000))  # as if the disk were full
+    status = server.wait(lambda s: s["log"] != "ok", 60.0)
+    assert "File too large" in str(status["log"])
+    tick = int(str(status["tick"]))
+    server.wait(lambda s: int(str(s["tick"])) > tick + 500)
+    server.send("shutdown")
+    assert server.process.wait(30) == 0
+    found = read(log)
+    assert not found.complete and len(found.series["/state/v"].records) > 500, "what was written before is readable"
+
+
+def test_a_log_on_a_full_device(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+    server = serve(config(FLEET.format(more="")).path, "--speed", "4", "--log", "/dev/full")
+    server.send("start")
+    status = server.wait(lambda s: s["log"] != "ok", 60.0)
+    assert "No space left on device" in str(status["log"]) and status["state"] == "running"
+
+
+def test_a_front_that_stands_still_is_told_to_the_commander(
+    config: Callable[..., Loaded], serve: Callable[..., Server]
+) -> None:
+    """Commands pile up to the length of the queue, then they are refused; the engine ticks on."""
+    server = serve(config(FLEET.format(more="")).path, "--speed", "1")
+    server.send("start")
+    front = children(server.process.pid)["front"]
+    os.kill(front, signal.SIGSTOP)
+    try:
+        started = [
+            subprocess.Popen(
+                [*CLI, "status", "-s", server.name], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+            )
+            for _ in range(14)
+        ]
+        texts = [p.communicate(timeout=60)[1] for p in started]
+        assert all(p.returncode == 4 for p in started), texts
+        assert all(t.startswith("wavesim: ") and "Traceback" not in t for t in texts)
+        assert any("full" in t for t in texts) and any("answer" in t for t in texts), set(texts)
+        before = time.monotonic()
+    finally:
+        os.kill(front, signal.SIGCONT)
+    status = server.wait(lambda s: s["state"] == "running", 30.0)
+    assert time.monotonic() - before < 30.0 and int(str(status["slipped_ns"])) < 5e8
+
+
+def test_a_deaf_client_is_ended_and_costs_no_memory(
+    config: Callable[..., Loaded], serve: Callable[..., Server]
+) -> None:
+    """A client that answers the keep-alive, but acknowledges no event, is ended after 4096 of them."""
+    more = "".join(f'<buoy name="c{k}" model="buoy" position="{60 + 10 * k} {30 * (k % 3)} 1 m"/>' for k in range(6))
+    server = serve(config('<network acoustic_rate="100 kHz"/>' + FLEET.format(more=more + '<vehicle name="a" model="lauv" position="0 0 9 m" client="optional"/>')).path, "--speed", "0")  # fmt: skip
+    with Broker("a", ("127.0.0.1", server.port)) as broker:
+        broker.session._inbox.accept = lambda first, items: []  # type: ignore[method-assign]
+        server.send("start")
+        limit, ended = time.monotonic() + 60.0, ""
+        while not ended and time.monotonic() < limit:
+            try:
+                broker.ping(25_000.0)
+                broker.poll(0.02)
+            except Exception as error:
+                ended = str(error)
+        assert "acknowledged none of the last 4096 events" in ended
+    assert wavesim("status", "-s", server.name).returncode == 0
