@@ -89,6 +89,8 @@ bench: $(VENV)/.tools
 	@$(BIN)/python benchmarks/kernel.py
 	@$(BIN)/python benchmarks/acoustics.py
 	@$(BIN)/python benchmarks/trial.py
+	@$(BIN)/python benchmarks/sensors.py
+	@$(BIN)/python -m benchmarks.network
 
 pictures: $(VENV)/.installed
 	@$(BIN)/wavesim trial config.xml --quiet > /dev/null

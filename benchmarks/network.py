@@ -1,6 +1,6 @@
 """The front under load: many clients that are sent their own state, beside raw sockets; round trip of a command.
 
-python benchmarks/network.py [clients] [rate]
+python -m benchmarks.network [clients] [rate]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,11 @@ import numpy as np
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config.load import library
+from wavesim_sdk.config import load as load_config
 from wavesim_sdk.wire.client import ClientSession, Join, Phase
 from wavesim_sdk.wire.messages import Type
 from wavesim_sdk.wire.udp import open_socket
+from wavesim_server import Simulation
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 SECONDS = 8.0
@@ -118,12 +120,13 @@ class Clients:
             for out in session.outgoing(now):
                 sock.send(out)
 
-    def run(self, seconds: float) -> tuple[int, int]:
-        """(datagrams, lost) within some seconds."""
+    def run(self, seconds: float, sample: Callable[[], None] = lambda: None) -> tuple[int, int]:
+        """(datagrams, lost) within some seconds; ``sample`` is called about a hundred times a second."""
         self.count[:] = 0
         self.gaps = 0
         limit = time.monotonic() + seconds
         while (now := time.monotonic()) < limit:
+            sample()
             for sock in select.select(self.sockets, [], [], 0.01)[0]:
                 for _ in range(2000):
                     try:
@@ -152,7 +155,6 @@ def raw(rate: float, size: int, seconds: float, ready: object) -> None:
 
 
 def load(count: int, rate: float) -> None:
-    assert library()
     server = Server(f'<time step="4 ms"/><shared vehicles="{count}"/><world><bed depth="200 m"/></world>', "1")
     try:
         clients = Clients(server.port, count, rate)
@@ -161,11 +163,10 @@ def load(count: int, rate: float) -> None:
         front, engine = child(server.process.pid, "front"), child(server.process.pid, "engine")
         before = cpu_s(front), cpu_s(engine)
         state = SharedState(server.name)
-        late = []
+        late: list[float] = []
         begun = time.monotonic()
-        got, lost = clients.run(SECONDS)
+        got, lost = clients.run(SECONDS, lambda: late.append(int(state.clock()["lateness_ns"]) * 1e-3))
         took = time.monotonic() - begun
-        late.append(int(state.clock()["ticks_late"]))
         share = (cpu_s(front) - before[0]) / took
         queue: multiprocessing.Queue[tuple[int, float]] = multiprocessing.Queue()
         process = multiprocessing.Process(target=raw, args=(count * rate, 430, 3.0, queue))
@@ -175,7 +176,7 @@ def load(count: int, rate: float) -> None:
         print(
             f"{count} clients at {rate:g} Hz: {got / took:9.0f} datagrams/s, lost {lost}; front {100 * share:5.1f} % of a core, "
             f"engine {100 * (cpu_s(engine) - before[1]) / took:5.1f} %; plain sendto of as many {100 * plain / 3.0:5.1f} %: "
-            f"{share / (plain / 3.0):.2f} x"
+            f"{share / (plain / 3.0):.2f} x; lateness of ticks p50 {np.percentile(late, 50):.0f} us, p99 {np.percentile(late, 99):.0f} us"
         )
     finally:
         server.end()
@@ -209,6 +210,75 @@ def round_trip() -> None:
             server.end()
 
 
+def library() -> None:
+    """Simulated seconds per second of the engine alone: 100 vehicles, 20 beacons, every vehicle asks for ranges every 10 s."""
+    auvs = "".join(
+        f'<vehicle name="v{k}" model="lauv" position="{60 * (k % 10)} {60 * (k // 10)} 30 m"/>' for k in range(100)
+    )
+    buoys = "".join(
+        f'<buoy name="b{k}" model="buoy" position="{150 * (k % 5)} {150 * (k // 5)} 1 m"/>' for k in range(20)
+    )
+    for tick in (20, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "c.xml"
+            path.write_text(
+                f'<wavesim><time step="{tick} ms"/><shared vehicles="128" signals="1024"/><world><bed depth="200 m"/></world>'
+                f"<fleet>{auvs}{buoys}</fleet></wavesim>"
+            )
+            sim = Simulation(load_config(path))
+        sim.enter_residents()
+        sim.ping(sim.rows[0], 25_000.0)  # loads the kernels
+        sim.advance(100)
+        sim.take_signals()
+        per, heard, simulated = 100 // tick, 0, 40.0
+        begun = time.perf_counter()
+        for k in range(int(simulated * 10)):  # each tenth of a second one vehicle
+            sim.ping(sim.rows[k % 100], 25_000.0)
+            sim.advance(per)
+            heard += len(sim.take_signals()[1])
+        took = time.perf_counter() - begun
+        print(
+            f"library, 100 vehicles, 20 beacons, tick {tick:2} ms: {simulated / took:6.0f} x real time; {heard / simulated:.0f} receptions a second"
+        )
+
+
+PROGRAM = """
+import sys
+from wavesim_sdk.broker import Broker
+with Broker(f"v{sys.argv[1]}", ("127.0.0.1", int(sys.argv[2])), lockstep=float(sys.argv[3])) as broker:
+    for step in broker.steps():
+        broker.answer([5.0])
+"""
+
+
+def lockstep(period: float) -> None:
+    """Ten brokers, processes of their own, waited for at every period."""
+    fleet = "".join(
+        f'<vehicle name="v{k}" model="lauv" position="{50 * k} 0 20 m" client="required"/>' for k in range(10)
+    )
+    server = Server(
+        f'<time step="20 ms" duration="20 s"/><world><bed depth="200 m"/></world><fleet>{fleet}</fleet>', "0"
+    )
+    brokers = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM, str(k), str(server.port), str(period)]) for k in range(10)
+    ]
+    try:
+        while server.send("status")["clients_total"] != 10:
+            time.sleep(0.05)
+        begun = time.perf_counter()
+        server.send("start")
+        for b in brokers:
+            b.wait()
+        print(
+            f"ten brokers in lockstep, tick 20 ms, asked every {1e3 * period:3.0f} ms: {20.0 / (time.perf_counter() - begun):5.1f} x real time"
+        )
+    finally:
+        for b in brokers:
+            b.kill()
+            b.wait()
+        server.end()
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         load(int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 50.0)
@@ -216,4 +286,7 @@ if __name__ == "__main__":
         for n in (1, 10, 100, 1000):
             load(n, 50.0)
         round_trip()
+        library()
+        lockstep(0.02)
+        lockstep(0.1)
     sys.exit(0)

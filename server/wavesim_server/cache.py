@@ -36,6 +36,7 @@ def choose() -> None:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
     state.update(Path(tables.__file__).read_bytes())  # its numbers are compiled in
+    state.update(str(package).encode())  # Numba asks for the place of a file as well
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
     folder = base / state.hexdigest()[:16]
     try:
