@@ -189,7 +189,7 @@ def chaos(seconds: float) -> None:
     commands = {n: [sys.executable, "-c", PROGRAM, n, str(server.port)] for n in names}
     commands |= {f"reader{k}": [sys.executable, "-c", READER, server.name] for k in range(2)}
     commands["log"] = [*CLI, "status", "-s", server.name]
-    torn = 0
+    torn, errors = 0, Path(server.folder.name) / "readers.txt"
     server.send("start")
     counts: dict[str, int] = {"killed": 0, "stopped": 0, "restarted": 0}
     stopped: list[tuple[float, int]] = []
@@ -201,9 +201,15 @@ def chaos(seconds: float) -> None:
             for name, command in commands.items():
                 p = programs.get(name)
                 if p is None or p.poll() is not None:
-                    if p is not None and name.startswith("reader") and p.returncode not in (-9, 0):
-                        torn += p.returncode == 1
-                    programs[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                    if p is not None and name.startswith("reader") and p.returncode == 1:
+                        torn += 1
+                        print(errors.read_text()[-400:])
+                    with errors.open("a") as err:
+                        programs[name] = subprocess.Popen(
+                            command,
+                            stdout=subprocess.DEVNULL,
+                            stderr=err if name.startswith("reader") else subprocess.DEVNULL,
+                        )
                     counts["restarted"] += p is not None and name != "log"
             for until, pid in [x for x in stopped if x[0] <= now]:
                 stopped.remove((until, pid))
@@ -230,7 +236,7 @@ def chaos(seconds: float) -> None:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
                 continue
-        end = time.monotonic() + 15.0
+        end = time.monotonic() + 30.0
         back = False
         while not back and time.monotonic() < end:  # everything recovers
             for name, command in commands.items():

@@ -233,8 +233,8 @@ class Engine:
             self.lockstep[row] = lockstep
         self.watchdog.watch(row, name, self.sim.tick)
         self._roster(row, present=True)
+        self._publish()  # its state before its presence: a reader between the two sees no body without a state
         self._publish_identity()
-        self._publish()
 
     def _leave(self, row: int) -> None:
         if row in self.sim.occupants:

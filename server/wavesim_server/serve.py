@@ -35,6 +35,9 @@ class PortTaken(WaveSimError):
     exit_code = 8
 
 
+ENGINE_NICE = -10
+
+
 class Crashed(WaveSimError):
     """Engine or front ended by itself."""
 
@@ -117,6 +120,8 @@ class Supervisor:
         extra += [] if options.speed is None else ["--pace", str(options.speed)]
         extra += [] if options.duration is None else ["--duration", str(options.duration)]
         self.engine = self._start("wavesim_server.engine", [*common, *extra], (commands, events))
+        with contextlib.suppress(OSError):  # where the user may: the tick goes before everything else
+            os.setpriority(os.PRIO_PROCESS, self.engine.pid, ENGINE_NICE)
         front = [*common, "--socket-fd", str(sock.fileno()), "--log", options.log]
         self.front = self._start("wavesim_server.network.front", front, (commands, events, sock.fileno()))
         os.close(commands)
