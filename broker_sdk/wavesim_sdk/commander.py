@@ -114,6 +114,21 @@ class Commander:
         self.close()
 
 
+def parse(data: bytes) -> dict[str, Any] | None:
+    """A well-formed command, or None."""
+    try:
+        command = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if (
+        not isinstance(command, dict)
+        or not isinstance(command.get("verb"), str)
+        or not isinstance(command.get("id"), int)
+    ):
+        return None
+    return command
+
+
 class CommanderQueue:
     """The server's end of the queue."""
 
@@ -142,16 +157,8 @@ class CommanderQueue:
                 data = self._queue.receive(0)[0]
             except posix_ipc.BusyError:
                 return
-            try:
-                command = json.loads(data)
-                well_formed = (
-                    isinstance(command, dict)
-                    and isinstance(command.get("verb"), str)
-                    and isinstance(command.get("id"), int)
-                )
-            except (ValueError, RecursionError):
-                well_formed = False
-            if well_formed:
+            command = parse(data)
+            if command is not None:
                 yield command
             else:
                 self.bad += 1

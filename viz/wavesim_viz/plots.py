@@ -163,19 +163,23 @@ def _bed(run: Run, chart: Axes, bar: Axes) -> None:
         return
     depth = np.array([[np.nan if d is None else d for d in row] for row in message["depth"]])
     low, high = np.nanmin(depth), np.nanmax(depth)
-    levels = np.linspace(low, high if high > low else low + 1.0, 25)
-    filled = chart.contourf(message["east"], message["north"], depth, levels=levels, cmap="GnBu", alpha=0.85)
-    if high > low:
-        lines = chart.contour(
-            message["east"], message["north"], depth, levels=levels[::4], colors="white", linewidths=0.5
-        )
-        chart.clabel(lines, fmt="%.0f m", fontsize=6.5)
-    colours = chart.figure.colorbar(filled, cax=bar, ticks=MaxNLocator(8), format="%.0f")
-    colours.set_label("depth of the sea bed (m)")
-    colours.ax.invert_yaxis()
     chart.set_xlim(message["east"][0], message["east"][-1])
     chart.set_ylim(message["north"][0], message["north"][-1])
     chart.grid(False)
+    if high - low < 0.1:  # flat: one colour and a word instead of a scale
+        bar.set_axis_off()
+        chart.set_facecolor(plt.get_cmap("GnBu")(0.12))
+        chart.text(0.99, 0.01, f"flat bed, {low:.0f} m", transform=chart.transAxes, ha="right", va="bottom", fontsize=8)
+        return
+    levels = np.linspace(low, high, 25)
+    filled = chart.contourf(message["east"], message["north"], depth, levels=levels, cmap="GnBu", alpha=0.85)
+    lines = chart.contour(message["east"], message["north"], depth, levels=levels[::4], colors="white", linewidths=0.5)
+    chart.clabel(lines, fmt="%.0f m", fontsize=6.5)
+    colours = chart.figure.colorbar(
+        filled, cax=bar, ticks=MaxNLocator(8), format="%.0f" if high - low > 8.0 else "%.1f"
+    )
+    colours.set_label("depth of the sea bed (m)")
+    colours.ax.invert_yaxis()
 
 
 def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> None:
@@ -216,13 +220,13 @@ def navigation(run: Run) -> Figure | None:
             )
     error.axhline(3.0, color=FAINT, lw=0.8)
     error.text(error.get_xlim()[1], 3.1, "3 m ", ha="right", va="bottom", color=FAINT, fontsize=8)
-    error.set_title(f"Horizontal position error ({run.title()})")
+    error.set_title(f"Horizontal position error ({run.title()})", pad=30)
     error.set_ylabel("error (m)")
-    error.legend(ncols=2, fontsize=8)
+    error.legend(ncols=3, fontsize=7, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderpad=0.1)
     spread.set_title("Distribution")
     spread.set_xlabel("error (m)")
     spread.set_ylabel("% of the time below")
-    residual.set_title("Round-trip range residuals (measured minus expected by the filter)")
+    residual.set_title("Range residuals (measured minus expected by the filter)")
     residual.set_xlabel("time (s)")
     residual.set_ylabel("residual (m)")
     residual.legend(fontsize=8, markerscale=3)
