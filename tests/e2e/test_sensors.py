@@ -80,11 +80,13 @@ def test_any_set_of_emulators_is_kept_alive(
     names = ["gps", "ahrs", "echosounder", "speedlog", "ctd", "anemometer"]
     with Broker("boat", ("127.0.0.1", server.port)) as broker:
         server.send("start")
-        pids = await_sensors(server.name, names)
+        pids = await_sensors(server.name, names, 60.0, lambda: latest(broker, 0.05))
         assert set(latest(broker, 1.0)) == set(names)
         os.kill(pids["ahrs"], signal.SIGKILL)
         limit = time.monotonic() + 20.0
-        while (new := await_sensors(server.name, ["ahrs"])["ahrs"]) == pids["ahrs"] and time.monotonic() < limit:
+        while (new := await_sensors(server.name, ["ahrs"], 60.0, lambda: latest(broker, 0.05))["ahrs"]) == pids[
+            "ahrs"
+        ] and time.monotonic() < limit:
             latest(broker, 0.1)
         assert new != pids["ahrs"]
         assert set(latest(broker, 2.0)) == set(names)

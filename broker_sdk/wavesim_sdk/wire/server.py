@@ -109,6 +109,7 @@ class Session:
     seal: Seal | None = None
     kind: int = 0  # of the body
     packed_address: bytes = b""
+    ready: bool = False  # its body has entered
     bucket: Bucket = field(default_factory=lambda: Bucket(math.inf))
 
     @property

@@ -258,6 +258,12 @@ class Front:
             case server.StepDone(tick=tick, command=command, estimate=estimate):
                 self._answered(row, tick, command, estimate)
 
+    def _entered(self, session: Session) -> bool:
+        """Whether the engine has let the body of a new session in; before that its row holds nothing to send."""
+        who = self.areas["vehicles"]["identity"].snapshot()[1][session.admission.id]
+        session.ready = bool(who["present"]) and bytes(who["name"]).decode() == session.name
+        return session.ready
+
     def _list_free(self) -> None:
         self.free = [s for s in self.by_row.values() if not s.join.lockstep_ns]
         self.shortest = min((s.admission.state_period for s in self.free), default=math.inf)
@@ -365,7 +371,7 @@ class Front:
         return [tick, tick * self.step_ns, run_state, motion, actuation["actual"][row].tolist(), values]
 
     def _send_states(self, now: float) -> None:
-        due = [s for s in self.free if now >= s.next_state]
+        due = [s for s in self.free if now >= s.next_state and (s.ready or self._entered(s))]
         watching = self.observers.due(now)
         if not due and not watching:
             return
