@@ -73,15 +73,8 @@ class Hostile:
 
 def fuzz(count: int) -> None:
     sessions = ServerSessions(admit_all, 0.5, 1e9)
-    client = ClientSession(Join("a"))
-    now = 100.0
-    while client.phase is not Phase.JOINED:
-        now += 0.3
-        for data in client.outgoing(now):
-            sessions.receive(data, ADDRESS, now)
-        for data, _ in sessions.outgoing:
-            client.receive(data, now)
-        sessions.outgoing.clear()
+    client, now = ClientSession(Join("a")), 100.0
+    fuzz_join(sessions, client, now)
     hostile = Hostile(client.token, 1)
     begun, taken = time.monotonic(), 0
     marks = []

@@ -14,11 +14,12 @@ import asyncio
 import random
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from wavesim_sdk.wire import server as wire
 from wavesim_sdk.wire.client import ClientSession, Join, SessionEvent
@@ -83,28 +84,33 @@ class Pair:
         return next(iter(self.sessions.by_token.values()))
 
 
-class _Loop:
-    """An asyncio loop in a thread of its own."""
+class _Loop(ABC):
+    """An asyncio loop in a thread of its own, for as long as a ``with`` lasts."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
-    def _start(self) -> None:
+    def __enter__(self) -> Self:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10.0)
+        return self
 
-    def _stop(self) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10.0)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10.0)
         self._loop.close()
 
+    @abstractmethod
     async def _open(self) -> None:
-        raise NotImplementedError
+        """Bind the ports."""
 
+    @abstractmethod
     async def _close(self) -> None:
-        raise NotImplementedError
+        """Close them."""
 
 
 class _Port(asyncio.DatagramProtocol):
@@ -143,15 +149,6 @@ class LossyProxy(_Loop):
         self._random = random.Random(seed)
         self._clients: dict[Address, asyncio.DatagramTransport] = {}
         self._opening: dict[Address, list[bytes]] = {}
-
-    def __enter__(self) -> LossyProxy:
-        self._start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
 
     async def _open(self) -> None:
         self._front = await _bind(self._from_client)
@@ -205,15 +202,6 @@ class FakeServer(_Loop):
         self.raw: list[tuple[float, bytes]] = []
         self.drop: Callable[[bytes], bool] = lambda data: False
         self.address: Address = ("", 0)
-
-    def __enter__(self) -> FakeServer:
-        self._start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
 
     async def _open(self) -> None:
         self._port = await _bind(self._received)

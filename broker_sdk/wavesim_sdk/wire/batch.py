@@ -45,17 +45,17 @@ def send(sock: socket.socket, rows: Any, addresses: bytes) -> int:
     heads["name"] = places.ctypes.data + ADDRESS_BYTES * np.arange(n, dtype=np.uint64)
     heads["name_size"], heads["count"] = name_size, 1
     heads["parts"] = parts.ctypes.data + _PART.itemsize * np.arange(n, dtype=np.uint64)
-    done = 0
+    done = failed = 0
     while done < n:
         at = ctypes.c_void_p(heads.ctypes.data + _HEADER.itemsize * done)
         took = _call(sock.fileno(), at, min(n - done, MOST), socket.MSG_DONTWAIT)
         if took <= 0:
             if took < 0 and ctypes.get_errno() not in (errno.EAGAIN, errno.ENOBUFS):
-                done += 1  # this one cannot be sent: a client's port is gone
+                done, failed = done + 1, failed + 1  # this one cannot be sent: a client's port is gone
                 continue
             break
         done += took
-    return done
+    return done - failed
 
 
 def _singly(sock: socket.socket, rows: Any, addresses: bytes) -> int:

@@ -259,7 +259,6 @@ FLEET_RECORD = (
     ("v_WB_B", "f4", 3, "velocity over ground in B, m/s"),
     ("w_WB_B", "f4", 3, "angular velocity in B, rad/s"),
 )
-FLEET_BYTES = 68
 FLEET_BODIES = 16  #: in one datagram
 
 _AT = _e("at", "int|nil", "when, by the node's clock; nil or past = now", "ns")

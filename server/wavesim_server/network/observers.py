@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.area import Record
+from wavesim_sdk.observer import RECORD
 from wavesim_sdk.tables import IDENTITY
 from wavesim_sdk.wire import codec
-from wavesim_sdk.wire.messages import FLEET_BODIES, FLEET_RECORD, Event, Request
+from wavesim_sdk.wire.messages import FLEET_BODIES, Event, Request
 from wavesim_sdk.wire.server import Session
 
-RECORD = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
 LEAST_PERIOD_S = 0.01
 
 
