@@ -66,7 +66,7 @@ class NumpyTwin:
     def __init__(self, sim: Simulation, n: int) -> None:
         b = np.stack([sim.fleet.body(k) for k in range(n)])
         p = np.stack([sim.fleet.coefficients(k) for k in range(n)])
-        m = lambda row: p[:, row : row + 36].reshape(n, 6, 6).copy()  # noqa: E731
+        m = lambda row: p[:, row : row + 36].reshape(n, 6, 6).copy()  # noqa: E731  # a formula of one line, named as in the book
         self.x = b[:, : r.RIGID_ROWS].copy()
         self.M, self.Minv, self.DL, self.DQ, self.L = m(r.M), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
         self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_B, None]
@@ -91,7 +91,7 @@ class NumpyTwin:
 
         vc = turn(np.broadcast_to(self.current, v.shape), -1.0)
         nur = np.concatenate([v - vc, w], 1)
-        mul = lambda M, y: np.einsum("nij,nj->ni", M, y)  # noqa: E731
+        mul = lambda M, y: np.einsum("nij,nj->ni", M, y)  # noqa: E731  # a formula of one line, named as in the book
         tau = np.einsum("nki,nk->ni", self.H, a[:, :8])
         along = nur[:, :1] + w[:, 1:2] * self.FZ - w[:, 2:3] * self.FY
         wn = np.einsum("nki,ni->nk", self.FH, nur)

@@ -151,7 +151,7 @@ def raw(rate: float, size: int, seconds: float, ready: object) -> None:
             sender.sendto(data, target)
             sent += 1
         time.sleep(0.001)
-    ready.put((sent, time.process_time() - cpu))  # type: ignore[attr-defined]
+    ready.put((sent, time.process_time() - cpu))  # type: ignore[attr-defined]  # a queue of multiprocessing
 
 
 def load(count: int, rate: float) -> None:

@@ -4,6 +4,6 @@ from wavesim_server import cache
 
 cache.choose()
 
-from wavesim_server.simulation import Simulation  # noqa: E402
+from wavesim_server.simulation import Simulation  # noqa: E402  # after the cache folder is chosen
 
 __all__ = ["Simulation"]

@@ -183,7 +183,7 @@ def build(element: Any, of: type[T], file: str) -> T:
     elif text or any((child.tail or "").strip() for child in element):
         raise ConfigError(f"<{tag}> holds text ('{text[:30]}') where only elements are allowed", file, line)
     _children(element, of, file, values)
-    if any(f.metadata.get("place") for f in dataclasses.fields(of)):  # type: ignore[arg-type]
+    if any(f.metadata.get("place") for f in dataclasses.fields(of)):  # type: ignore[arg-type]  # T is one of our data classes
         values["place"] = f"{file}:{line}"
     return of(**values)
 

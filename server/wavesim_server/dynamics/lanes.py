@@ -83,7 +83,7 @@ def _define(function: Any, result: Any, body: Any) -> None:
 
     class Template(ConcreteTemplate):
         key = function
-        cases = [signature(result, *pair) for pair in _MIXED]  # noqa: RUF012
+        cases = [signature(result, *pair) for pair in _MIXED]  # noqa: RUF012  # Numba reads it from the class
 
     infer_global(function)(Template)
     for pair in _MIXED:
@@ -106,7 +106,7 @@ _define(min, VECTOR, lambda builder, a, b: builder.select(builder.fcmp_ordered("
 def _unary(function: Any, body: Any) -> None:
     class Template(ConcreteTemplate):
         key = function
-        cases = [signature(VECTOR, VECTOR)]  # noqa: RUF012
+        cases = [signature(VECTOR, VECTOR)]  # noqa: RUF012  # Numba reads it from the class
 
     infer_global(function)(Template)
     lower_builtin(function, VECTOR)(lambda context, builder, sig, args: body(builder, args[0]))
@@ -227,14 +227,14 @@ if nb_config.DISABLE_JIT:
     def _row(array: Any, row: int) -> Any:
         return array[row * LANES : row * LANES + LANES]
 
-    at = lambda array, row: _row(array, row).copy()  # noqa: E731
-    of = lambda array, index: np.full(LANES, array[index])  # noqa: E731
+    at = lambda array, row: _row(array, row).copy()  # noqa: E731  # the twin of an intrinsic
+    of = lambda array, index: np.full(LANES, array[index])  # noqa: E731  # the twin of an intrinsic
     root, where = np.sqrt, np.where
-    mantissa = lambda x: np.frexp(x)[0]  # noqa: E731
-    exponent = lambda x: np.frexp(x)[1].astype(float)  # noqa: E731
-    vector = lambda value: np.full(LANES, value)  # noqa: E731
-    greater = lambda a, b: np.where(b > a, b, a)  # noqa: E731
-    lesser = lambda a, b: np.where(b < a, b, a)  # noqa: E731
+    mantissa = lambda x: np.frexp(x)[0]  # noqa: E731  # the twin of an intrinsic
+    exponent = lambda x: np.frexp(x)[1].astype(float)  # noqa: E731  # the twin of an intrinsic
+    vector = lambda value: np.full(LANES, value)  # noqa: E731  # the twin of an intrinsic
+    greater = lambda a, b: np.where(b > a, b, a)  # noqa: E731  # the twin of an intrinsic
+    lesser = lambda a, b: np.where(b < a, b, a)  # noqa: E731  # the twin of an intrinsic
 
     def _put(array: Any, row: int, value: Any) -> None:
         _row(array, row)[:] = value
