@@ -88,7 +88,7 @@ examples: $(VENV)/.tools
 bench: $(VENV)/.tools
 	@$(BIN)/python benchmarks/kernel.py
 	@$(BIN)/python benchmarks/acoustics.py
-	@$(BIN)/python benchmarks/trial.py
+	@$(BIN)/python -m benchmarks.trial
 	@$(BIN)/python benchmarks/sensors.py
 	@$(BIN)/python -m benchmarks.network
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.processes import children, cpu_s
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.commander import Commander
@@ -32,26 +33,6 @@ from wavesim_server import Simulation
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 SECONDS = 8.0
 PER_SOCKET = 50
-
-
-def cpu_s(pid: int) -> float:
-    """User and system time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def child(pid: int, name: str) -> int:
-    """The engine or the front of a server."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                line = (entry / "cmdline").read_bytes().decode()
-            except OSError:
-                continue
-            if parent == pid and f".{name}" in line:
-                return int(entry.name)
-    raise SystemExit(f"no {name}")
 
 
 class Server:
@@ -160,7 +141,8 @@ def load(count: int, rate: float) -> None:
         clients = Clients(server.port, count, rate)
         server.send("start")
         clients.run(1.0)
-        front, engine = child(server.process.pid, "front"), child(server.process.pid, "engine")
+        found = children(server.process.pid)
+        front, engine = found["front"], found["engine"]
         before = cpu_s(front), cpu_s(engine)
         state = SharedState(server.name)
         late: list[float] = []

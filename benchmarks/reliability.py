@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.network import CLI, Server, child, cpu_s
+from benchmarks.network import CLI, Server
+from benchmarks.processes import children, cpu_s, memory_mb
 from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
@@ -30,14 +31,6 @@ from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.vectors import VECTORS
 
 ADDRESS = ("127.0.0.1", 4000)
-
-
-def memory_kb(pid: int) -> int:
-    """Proportional set size: shared pages counted once."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1])
-    return 0
 
 
 class Hostile:
@@ -82,7 +75,7 @@ def fuzz(count: int) -> None:
         taken += len(sessions.receive(hostile.next(), ADDRESS, now))
         sessions.outgoing.clear()
         if k % (count // 4) == count // 4 - 1:
-            marks.append(memory_kb(os.getpid()))
+            marks.append(memory_mb(os.getpid()))
         if client.token not in sessions.by_token:  # a LEAVE that was still good
             sessions.by_token.clear()
             fuzz_join(sessions, client := ClientSession(Join("a")), now)
@@ -91,7 +84,7 @@ def fuzz(count: int) -> None:
     took = time.monotonic() - begun
     print(
         f"fuzz: {count} datagrams in {took:.0f} s ({count / took:.0f}/s), no exception; {taken} were still good; "
-        f"memory {' '.join(f'{m / 1024:.0f}' for m in marks)} MB at the quarters; drops {dict(sessions.drops)}"
+        f"memory {' '.join(f'{m:.0f}' for m in marks)} MB at the quarters; drops {dict(sessions.drops)}"
     )
 
 
@@ -113,7 +106,7 @@ def flood(seconds: float) -> None:
     try:
         with Broker("v", ("127.0.0.1", server.port), state_period=0.02) as broker:
             server.send("start")
-            front = child(server.process.pid, "front")
+            front = children(server.process.pid)["front"]
 
             def rate(during: float) -> float:
                 limit, n = time.monotonic() + during, 0
@@ -121,7 +114,7 @@ def flood(seconds: float) -> None:
                     n += len(broker.poll(0.05))
                 return n / during
 
-            quiet, before = rate(3.0), memory_kb(front)
+            quiet, before = rate(3.0), memory_mb(front)
             script = (
                 "import sys,socket,time; sys.path.insert(0,'.');from benchmarks.reliability import Hostile;h=Hostile(0x1122334455667788,2);"
                 "d=[h.next() for _ in range(20000)];s=[socket.socket(2,2) for _ in range(8)];t=time.monotonic()+float(sys.argv[2]);n=0\n"
@@ -138,11 +131,11 @@ def flood(seconds: float) -> None:
             loud = rate(seconds - 2.0)
             assert hostile.stdout is not None
             sent = int(hostile.stdout.read())
-            after = memory_kb(front)
+            after = memory_mb(front)
             status = server.send("status")
             print(
                 f"flood: {sent} hostile datagrams in {seconds:.0f} s from 8 addresses; the client's states {quiet:.1f}/s before, {loud:.1f}/s "
-                f"during; memory of the front {before / 1024:.1f} -> {after / 1024:.1f} MB; drops {status['drops']}, "
+                f"during; memory of the front {before:.1f} -> {after:.1f} MB; drops {status['drops']}, "
                 f"ticks late {status['ticks_late']}, slipped {status['slipped_ns']} ns"
             )
     finally:
@@ -269,7 +262,7 @@ def soak(seconds: float, speed: float) -> None:
     world = '<time step="20 ms"/><shared vehicles="128"/><world><bed depth="200 m"/></world>'
     server = Server(f'{world}<log faded="no"/><fleet>{one}{auvs}{buoys}</fleet>', str(speed))
     try:
-        engine, front = child(server.process.pid, "engine"), child(server.process.pid, "front")
+        engine, front = children(server.process.pid)["engine"], children(server.process.pid)["front"]
         with Broker("v", ("127.0.0.1", server.port), state_period=0.1) as broker:
             server.send("start")
             begun = last = time.monotonic()
@@ -288,7 +281,7 @@ def soak(seconds: float, speed: float) -> None:
                     heard += [r.id for r in step.receptions]
                 if now > next_mark:
                     next_mark += max(60.0, seconds / 12.0)
-                    memory.append((memory_kb(engine), memory_kb(front)))
+                    memory.append((memory_mb(engine), memory_mb(front)))
             for step in [s for _ in range(20) for s in broker.poll(0.1)]:
                 answered += [s.request for s in step.sent if s.request] + [r.request for r in step.refused]
                 heard += [r.id for r in step.receptions]
@@ -296,7 +289,7 @@ def soak(seconds: float, speed: float) -> None:
         status = server.send("status")
         print(
             f"soak: {took:.0f} s at {speed:g} times real time: {float(str(status['time_ns'])) / 3.6e12:.2f} simulated hours, 100 vehicles, 20 beacons; "
-            f"memory MB engine {' '.join(f'{e / 1024:.1f}' for e, _ in memory)}; front {' '.join(f'{f / 1024:.1f}' for _, f in memory)}; "
+            f"memory MB engine {' '.join(f'{e:.1f}' for e, _ in memory)}; front {' '.join(f'{f:.1f}' for _, f in memory)}; "
             f"requests {len(asked)}, answered once each: {sorted(answered) == sorted(asked)}; receptions {len(heard)}, twice {len(heard) - len(set(heard))}; "
             f"slipped {float(str(status['slipped_ns'])) / 1e6:.1f} ms, ticks late {status['ticks_late']} of {status['tick']}, "
             f"records lost {status['events_dropped']}; engine {100 * (cpu_s(engine) - used[0]) / took:.0f} %, front {100 * (cpu_s(front) - used[1]) / took:.0f} % of a core"

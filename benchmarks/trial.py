@@ -1,6 +1,6 @@
 """The trial as a whole: real-time factor, lateness of ticks in real time with the front busy, memory.
 
-python benchmarks/trial.py
+python -m benchmarks.trial
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 import time
 from pathlib import Path
 
+from benchmarks.processes import children, memory_mb
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_server import Simulation
@@ -23,29 +24,6 @@ from wavesim_server.serve import ready
 
 ROOT = Path(__file__).parent.parent
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
-
-
-def memory_mb(pid: int) -> float:
-    """Proportional set size: shared pages counted once."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
-
-
-def children(pid: int) -> dict[str, int]:
-    """The server's processes by name."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if parent == pid:
-                found["engine" if "engine" in line else "front"] = int(entry.name)
-    return found
 
 
 def real_time_factor() -> None:

@@ -1,0 +1,35 @@
+"""What other processes use, from /proc."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def memory_mb(pid: int) -> float:
+    """Proportional set size: shared pages counted once."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def children(pid: int) -> dict[str, int]:
+    """The server's processes by name."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if parent == pid:
+                found["engine" if "engine" in line else "front"] = int(entry.name)
+    return found
