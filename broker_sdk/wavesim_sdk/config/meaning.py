@@ -43,9 +43,22 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
         if model.transducer is not None:
             _transducer(model.transducer, model.place)
     _fleet(config, models)
+    _fences(config)
     _sensors(config, path)
     _water(config, path)
     _files(config, path)
+
+
+def _fences(config: Config) -> None:
+    """Names are unique, and each has an area."""
+    seen: set[str] = set()
+    for fence in config.fleet.fence:
+        if fence.name in seen:
+            at(fence.place, f"there are two fences '{fence.name}'")
+        seen.add(fence.name)
+        n, e = np.array([[c.north, c.east] for c in fence.corner]).T
+        if abs(float(n @ np.roll(e, -1) - e @ np.roll(n, -1))) < 2e-2:
+            at(fence.place, f"fence '{fence.name}' encloses no area")
 
 
 def _modems(config: Config, models: dict[str, Model]) -> None:

@@ -183,11 +183,30 @@ class Models:
 
 
 @dataclass(frozen=True)
+class Corner:
+    """A corner of a fence."""
+
+    north: float = key("North of the origin.", "length")
+    east: float = key("East of the origin.", "length")
+
+
+@dataclass(frozen=True)
+class Fence:
+    """An area by its corners. It stops nobody: a vehicle that crosses it is told so by a notice, as are log and viewers."""
+
+    name: str = text("Its name, for the notice.")
+    keep: str = choice("Where vehicles should be.", ("inside", "outside"), "inside")
+    corner: tuple[Corner, ...] = children(Corner, "A corner, in order around the area.", least=3)
+    place: str = place()
+
+
+@dataclass(frozen=True)
 class Fleet:
     """The bodies of the run, in the order of their rows in shared memory."""
 
     vehicle: tuple[Body, ...] = children(Body, "A vehicle.")
     buoy: tuple[Body, ...] = children(Body, "A buoy.")
+    fence: tuple[Fence, ...] = children(Fence, "An area to stay in, or out of.")
 
     @property
     def bodies(self) -> tuple[Body, ...]:

@@ -350,6 +350,11 @@ class Model:
     title: str = text("One line for people.", "")
     source: str = text("Where the numbers come from.", "")
     validated: str = text("What the model was compared with, and what not.", "")
+    appearance: str = text(
+        "A glTF file (.glb; metres, +Z forward, +Y up) that viewers draw instead of the primitive, relative to the "
+        "configuration file.",
+        "",
+    )
     active: str = text("Degrees of freedom that move; the others are frozen at rest.", "u v w p q r")
     coriolis: bool = flag("no: leave out C(nu) altogether, for models that have it in their derivatives.", True)
     coriolis_without: str = text(

@@ -204,3 +204,17 @@ def triangles(loaded: Loaded) -> Triangles | None:
 def _triangles(path: Path, _changed: int, north: float, east: float, heights: bool) -> Triangles:
     """Read and joined once, however many ask for it."""
     return Triangles(read_soundings(path, heights) + np.array([north, east, 0.0]))
+
+
+def around(loaded: Loaded, points: int = 81, share: float = 0.12) -> dict[str, Any]:
+    """The sea bed around the fleet and its missions on a grid (north, east, depth; None where there is none), to be drawn;
+    ``share`` of their extent is left on every side."""
+    bodies = loaded.config.fleet.bodies
+    north = [b.position[0] for b in bodies] + [w.north for b in bodies for w in b.waypoint] or [0.0]
+    east = [b.position[1] for b in bodies] + [w.east for b in bodies for w in b.waypoint] or [0.0]
+    margin = share * max(max(north) - min(north), max(east) - min(east), 100.0)
+    n = np.linspace(min(north) - margin, max(north) + margin, points)
+    e = np.linspace(min(east) - margin, max(east) + margin, points)
+    depth = sea_bed(loaded)(n[:, None], e[None, :])
+    rounded = [[round(float(d), 2) if np.isfinite(d) else None for d in row] for row in depth]
+    return {"north": n.round(3).tolist(), "east": e.round(3).tolist(), "depth": rounded}

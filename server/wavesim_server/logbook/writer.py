@@ -15,7 +15,7 @@ from mcap.writer import CompressionType, Writer
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, METADATA
-from wavesim_sdk.ocean.bed import sea_bed
+from wavesim_sdk.ocean.bed import around
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, Table, ros2msg
 
@@ -31,19 +31,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "unknown"
     return found
-
-
-def bed_grid(loaded: Loaded, points: int = 81) -> dict[str, Any]:
-    """The sea bed around the trial on a grid, so that a log can be drawn without its data files."""
-    bodies = loaded.config.fleet.bodies
-    north = [b.position[0] for b in bodies] + [w.north for b in bodies for w in b.waypoint] or [0.0]
-    east = [b.position[1] for b in bodies] + [w.east for b in bodies for w in b.waypoint] or [0.0]
-    margin = 0.12 * max(max(north) - min(north), max(east) - min(east), 100.0)
-    n = np.linspace(min(north) - margin, max(north) + margin, points)
-    e = np.linspace(min(east) - margin, max(east) + margin, points)
-    depth = sea_bed(loaded)(n[:, None], e[None, :])
-    rounded = [[round(float(d), 2) if np.isfinite(d) else None for d in row] for row in depth]
-    return {"north": n.round(3).tolist(), "east": e.round(3).tolist(), "depth": rounded}
 
 
 class LogWriter:
@@ -81,7 +68,7 @@ class LogWriter:
             },
         )
 
-        self.json("/world/bed", 0, bed_grid(loaded))
+        self.json("/world/bed", 0, around(loaded))
         self._flush()
 
     @property

@@ -96,6 +96,8 @@ def status(front: Front) -> dict[str, Any]:
     assert front.udp is not None
     return {
         "name": front.name,
+        "configuration": str(front.loaded.path),
+        "digest": front.loaded.digest,
         "seed": front.seed,
         **plain,
         "clients": clients,

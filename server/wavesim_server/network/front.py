@@ -22,7 +22,7 @@ from wavesim_sdk.area import Area, Record, segment_name
 from wavesim_sdk.commander import CommanderQueue, Reply
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_sdk.tables import CLIENTS, RECEPTION, SENT, BodyType, RunState
+from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import codec, server
 from wavesim_sdk.wire.client import Join
 from wavesim_sdk.wire.messages import Event as WireEvent
@@ -33,6 +33,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import NO_RESOURCE, Command, Event
 from wavesim_server.network import control, sound
 from wavesim_server.network.observers import Observers
+from wavesim_server.network.publish import Publisher
 from wavesim_server.network.states import Sensors, Writer
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 HOUSEKEEPING_S = 0.04
 GRAIN_S = 0.005  #: at most
-CLIENTS_PERIOD_S = 0.2
 STALE_PERIODS = 5.0
 
 
@@ -64,6 +64,7 @@ class Front:
     ) -> None:
         self.loaded, self.config, self.name, self.seed, self.log = loaded, loaded.config, name, seed, log
         self.areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
+        self.tables = Publisher(self.areas["simulation"], self.areas["vehicles"])
         commands, events = ring_names(name)
         self.commands, self.events = Ring(commands), Ring(events)
         self.commands_fd, self.events_fd = commands_fd, events_fd
@@ -90,10 +91,8 @@ class Front:
         self.step_ns = round(self.config.time.step * 1e9)
         self.pending: dict[int, dict[str, Any]] = {}  # commands to the commander that the engine works on
         self._numbers = 0
-        self.departed: dict[int, int] = {}  # row -> status to publish
         self._parent = os.getppid()
         self.udp: Udp | None = None
-        self._clients_at = 0.0
         self.free: list[Session] = []  # sessions that are sent their state by wall time
         self.shortest = math.inf  # period of one of them
         self._told: dict[int, Session] = {}  # sessions with new events
@@ -119,6 +118,7 @@ class Front:
         for task in tasks:
             task.cancel()
         self._on_events()
+        self.tables.flush(int(self._clock()["tick"]))
         self.udp.close()
         await asyncio.sleep(0)  # the transport closes on the next turn of the loop
         if self.log is not None:
@@ -153,9 +153,7 @@ class Front:
             self._send_states(now)
             if self.step is not None and now > self.step.deadline:
                 self._dismiss(self.step)
-            if now >= self._clients_at:
-                self._clients_at = now + CLIENTS_PERIOD_S
-                self._publish_clients(now)
+            self.tables.turn(now, int(self._clock()["tick"]), self.by_row)
             self._push_backlog()
             self._flush()
             await asyncio.sleep(self._pause())
@@ -283,7 +281,7 @@ class Front:
             self.requests.pop(row, None)
             self.dismissed.discard(row)
             self._tell(Command.LEAVE, row)
-            self.departed[row] = 2 if reason == "silent" else 3
+            self.tables.left(row, 2 if reason == "silent" else 3)
             if self.step is not None:
                 self.step.waiting.discard(row)
                 self.step.answers.pop(row, None)
@@ -305,8 +303,10 @@ class Front:
         session.outbox.push(codec.event(WireEvent.REQUEST_REFUSED, number, text[:400]))
 
     def _estimate(self, row: int, values: list[float | None] | None, time_ns: int) -> None:
-        if values is not None and self.log is not None:
-            self.log.estimate(time_ns, row, values)
+        if values is not None:
+            self.tables.estimate(row, values)
+            if self.log is not None:
+                self.log.estimate(time_ns, row, values)
 
     # -- lockstep ------------------------------------------------------------------------------------
 
@@ -391,23 +391,6 @@ class Front:
             for members, rows in self.states.write(due, tick, tick * self.step_ns, run_state, snapshot):
                 self.udp.send_rows(rows, b"".join([s.packed_address for s in members]))
 
-    def _publish_clients(self, now: float) -> None:
-        table = self.areas["simulation"]["clients"]
-        rows = table.snapshot()[1]
-        for row, status in self.departed.items():
-            rows["status"][row] = status
-        self.departed.clear()
-        entries = [
-            (
-                1, session.kind, session.name.encode(), session.address[0].encode(), session.address[1], session.join.lockstep_ns,
-                now - session.last_heard, session.rtt.last, session.rtt.mean, session.rtt.least, session.rtt.greatest,
-                session.rtt.sent, session.rtt.replies, session.datagrams_in, session.datagrams_out,
-            )
-            for session in self.by_row.values()
-        ]  # fmt: skip
-        rows[list(self.by_row)] = np.array(entries, CLIENTS.dtype)
-        table.publish(rows, int(self._clock()["tick"]))
-
     # -- the engine's events ----------------------------------------------------------------------------
 
     def _on_events(self) -> None:
@@ -449,6 +432,7 @@ class Front:
     def _on_signals(self, sent: Record, receptions: Record) -> None:
         if self.log is not None:
             self.log.signals(sent, receptions)
+        self.tables.signals(sent, receptions)
         sound.tell(sent, receptions, self.payloads, self.by_row, lambda row, e: self._push_event(self.by_row[row], e))
         self.observers.sounds(sent, receptions)
 
@@ -475,6 +459,7 @@ class Front:
         self.observers.roster(row, who, present)
 
     def _on_notice(self, time_ns: int, row: int, name: str, text: str) -> None:
+        self.tables.notice(time_ns, row, name, text)
         if self.log is not None:
             self.log.json("/notices", time_ns, {"body": name, "text": text})
         if row in self.by_row:

@@ -1,0 +1,104 @@
+"""What the front itself writes to shared memory: its clients, the newest signals and their fates, what navigators believe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from wavesim_sdk.area import Area, Record, TableView
+from wavesim_sdk.tables import CLIENTS, ESTIMATE, NOTICE, RECEPTION, SENT
+from wavesim_sdk.wire.server import Session
+
+CLIENTS_PERIOD_S = 0.2
+HISTORY_PERIOD_S = 0.02
+
+
+class Newest:
+    """The newest records of a table; its tick counts all that there ever were, so that a reader sees what it missed."""
+
+    def __init__(self, table: TableView) -> None:
+        self.table, self.total = table, 0
+        self.rows = np.zeros(table.capacity, table.dtype)
+        self._published = 0
+
+    def add(self, records: Record) -> None:
+        first = max(0, len(records) - self.table.capacity)
+        slots = (self.total + np.arange(first, len(records))) % self.table.capacity
+        self.rows[slots] = records[first:]
+        self.total += len(records)
+
+    def publish(self) -> None:
+        if self._published != self.total:
+            self._published = self.total
+            self.table.publish(self.rows, self.total)
+
+
+class Publisher:
+    """The front's tables."""
+
+    def __init__(self, simulation: Area, vehicles: Area) -> None:
+        self.clients = simulation[CLIENTS.name]
+        self.sent, self.receptions = Newest(simulation[SENT.name]), Newest(simulation[RECEPTION.name])
+        self.notices = Newest(simulation[NOTICE.name])
+        self.estimates = vehicles[ESTIMATE.name]
+        self.departed: dict[int, int] = {}  # row -> status to publish
+        self._believed = np.zeros(self.estimates.capacity, self.estimates.dtype)
+        self._new_belief = False
+        self._clients_at = self._history_at = 0.0
+
+    def signals(self, sent: Record, receptions: Record) -> None:
+        """Signals sent, heard and lost."""
+        self.sent.add(sent)
+        self.receptions.add(receptions)
+
+    def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
+        """What a person should know."""
+        self.notices.add(np.array([(time_ns, row, name.encode(), text.encode())], NOTICE.dtype))
+
+    def estimate(self, row: int, values: list[float | None]) -> None:
+        """What an on-board navigator believes."""
+        if len(values) >= 10:
+            numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
+            self._believed[row] = numbers.view(ESTIMATE.dtype)[0]
+            self._new_belief = True
+
+    def left(self, row: int, status: int) -> None:
+        """A client went: 2 silent, 3 left."""
+        self.departed[row] = status
+        self._believed[row] = np.zeros((), ESTIMATE.dtype)
+        self._new_belief = True
+
+    def turn(self, now: float, tick: int, sessions: Mapping[int, Session]) -> None:
+        """Publish what is due."""
+        if now >= self._clients_at:
+            self._clients_at = now + CLIENTS_PERIOD_S
+            self._publish_clients(now, tick, sessions)
+        if now >= self._history_at:
+            self._history_at = now + HISTORY_PERIOD_S
+            self.flush(tick)
+
+    def flush(self, tick: int) -> None:
+        """Publish signals and estimates now."""
+        self.sent.publish()
+        self.receptions.publish()
+        self.notices.publish()
+        if self._new_belief:
+            self._new_belief = False
+            self.estimates.publish(self._believed, tick)
+
+    def _publish_clients(self, now: float, tick: int, sessions: Mapping[int, Session]) -> None:
+        rows = self.clients.snapshot()[1]
+        for row, status in self.departed.items():
+            rows["status"][row] = status
+        self.departed.clear()
+        entries = [
+            (
+                1, session.kind, session.name.encode(), session.address[0].encode(), session.address[1], session.join.lockstep_ns,
+                now - session.last_heard, session.rtt.last, session.rtt.mean, session.rtt.least, session.rtt.greatest,
+                session.rtt.sent, session.rtt.replies, session.datagrams_in, session.datagrams_out,
+            )
+            for session in sessions.values()
+        ]  # fmt: skip
+        rows[list(sessions)] = np.array(entries, CLIENTS.dtype)
+        self.clients.publish(rows, tick)

@@ -1,0 +1,382 @@
+"""The configurator's requests: models as trees of XML elements, checked, tried and saved.
+
+The page edits the elements themselves, guided by the same declaration from which the reader and ``docs/CONFIG.md`` come, so
+whatever the simulator knows can be set, and nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from wavesim_sdk import units
+from wavesim_sdk.config import Model, library, load
+from wavesim_sdk.config.load import models_of
+from wavesim_sdk.config.plausible import check_model
+from wavesim_sdk.config.schema import child_elements, keys
+from wavesim_sdk.config.sensors import Emulators
+from wavesim_sdk.errors import WaveSimError
+from wavesim_viz.scene import look
+
+COMMAND_S = 120.0
+MOST_SECONDS = 600.0
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}\.xml")
+Tree = dict[str, Any]
+
+
+class Trouble(WaveSimError):
+    """A request that cannot be fulfilled, in the user's words."""
+
+
+def to_tree(element: etree._Element) -> Tree:
+    """An element as plain data."""
+    return {
+        "tag": str(element.tag),
+        "attributes": {str(k): str(v) for k, v in element.attrib.items()},
+        "text": " ".join((element.text or "").split()),
+        "children": [to_tree(c) for c in element if isinstance(c.tag, str)],
+    }
+
+
+def to_element(tree: Any) -> etree._Element:
+    """The element of plain data."""
+    try:
+        element = etree.Element(tree["tag"], {str(k): str(v) for k, v in tree.get("attributes", {}).items()})
+        element.text = tree.get("text") or None
+        for child in tree.get("children", []):
+            element.append(to_element(child))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise Trouble(f"that is no tree of elements: {error}") from None
+    return element
+
+
+def to_text(root: etree._Element) -> str:
+    etree.indent(root)
+    return etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="utf-8").decode()
+
+
+def _declared(of: type) -> dict[str, Any]:
+    return {
+        "doc": " ".join((of.__doc__ or "").split()),
+        "keys": [
+            {
+                "name": k.name,
+                "kind": k.kind,
+                "doc": k.doc,
+                "units": list(units.QUANTITIES[k.quantity]) if k.quantity else [],
+                "count": k.count,
+                "required": k.required,
+                "default": None if k.required else _written(k.default, k.quantity, k.kind),
+                "low": None if k.low is None else units.text(k.low, k.quantity),
+                "high": None if k.high is None else units.text(k.high, k.quantity),
+                "choices": list(k.choices) or (["yes", "no"] if k.kind == "flag" else []),
+            }
+            for _, k in keys(of)
+        ],
+        "children": [
+            {"name": c.name, "of": c.of.__name__, "many": c.many, "required": c.required, "doc": c.doc}
+            for _, c in child_elements(of)
+        ],
+    }
+
+
+def _written(value: Any, quantity: str, kind: str) -> str:
+    """A default as one would write it."""
+    if kind == "flag":
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        unit, factor = next(iter(units.QUANTITIES[quantity].items())) if quantity else ("", 1.0)
+        return f"{' '.join(f'{v / factor:g}' for v in value)} {unit}".strip() if value else ""
+    return value if isinstance(value, str) else units.text(float(value), quantity)
+
+
+def _classes(root: type, found: dict[str, Any]) -> dict[str, Any]:
+    if root.__name__ not in found:
+        found[root.__name__] = _declared(root)
+        for _, c in child_elements(root):
+            _classes(c.of, found)
+    return found
+
+
+class Configurator:
+    """Requests come from the page and are answered with plain data; files are written in ``folder`` only."""
+
+    def __init__(self, folder: Path, configuration: Callable[[], str]) -> None:
+        self.folder, self._configuration = folder, configuration
+
+    # -- what there is ------------------------------------------------------------------------------
+
+    def _sources(self) -> dict[str, tuple[Model, Path]]:
+        """Name -> model and the file that declares it: the library, the scene's own, those saved here."""
+        found = {}
+        for m in library().values():
+            found[m.name] = (m, Path(m.place.rpartition(":")[0]))
+        own = [Path(f)] if (f := self._configuration()).endswith(".xml") else []
+        for path in [*own, *sorted(self.folder.glob("*.xml"))]:
+            try:
+                models = models_of(path)
+            except WaveSimError:  # another kind of file, or one under work
+                continue
+            for m in models.values():
+                found[m.name] = (m, Path(m.place.rpartition(":")[0]))
+        return found
+
+    def models(self, _query: Any) -> list[dict[str, str]]:
+        """All models that can be opened."""
+        return [
+            {"name": m.name, "title": m.title, "type": m.type, "file": path.name}
+            for m, path in self._sources().values()
+        ]
+
+    def model(self, query: Any) -> Tree:
+        """One model as a tree."""
+        name = str(query.get("name", ""))
+        if name not in (known := self._sources()):
+            raise Trouble(f"there is no model '{name}'")
+        for element in _parse(known[name][1].read_bytes()).iter("model"):
+            if element.get("name") == name:
+                return to_tree(element)
+        raise Trouble(f"the file of '{name}' has changed")
+
+    def schema(self, _query: Any) -> dict[str, Any]:
+        """Every element of a model and of the sensors: keys with unit, default, range, meaning."""
+        return _classes(Emulators, _classes(Model, {}))
+
+    def take(self, body: Any) -> list[Tree]:
+        """Models of a file that the user gives: our own, or one that `wavesim vehicles import` reads."""
+        name, text = Path(str(body.get("file", "model.xml"))).name, str(body.get("text", ""))
+        if name.endswith(".xml"):
+            return [to_tree(m) for m in _parse(text.encode()).iter("model")]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_text(text)
+            more = [f"--section={s}"] if (s := str(body.get("section", ""))) else []
+            xml = _run(["vehicles", "import", str(path), *more], Path(folder))
+        return [to_tree(m) for m in _parse(xml.encode()).iter("model")]
+
+    # -- checking and trying --------------------------------------------------------------------------
+
+    def check(self, body: Any) -> dict[str, Any]:
+        """What the reader says of a model; its looks if it can be simulated."""
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                model = self._read(body.get("model"), Path(folder))
+        except Trouble:
+            raise
+        except WaveSimError as error:
+            return {"ok": False, "error": getattr(error, "message", str(error))}
+        return {"ok": True, "look": look(model)}
+
+    @staticmethod
+    def _read(tree: Any, folder: Path) -> Model:
+        """The model of a tree, checked; its file is ``folder``/model.xml."""
+        root = etree.Element("models")
+        root.append(to_element(tree))
+        path = folder / "model.xml"
+        path.write_text(to_text(root))
+        (model,) = models_of(path).values() or (None,)
+        assert model is not None
+        check_model(model)
+        return model
+
+    def test(self, body: Any) -> dict[str, Any]:
+        """Drive the model: ``commands`` (actuator -> value) from time 1 s on; its track, a column each."""
+        seconds = body.get("seconds", 60.0)
+        if not isinstance(seconds, int | float) or not 1.0 <= seconds <= MOST_SECONDS:
+            raise Trouble(f"a test takes 1 to {MOST_SECONDS:g} s")
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            model = self._read(body.get("model"), folder)
+            commands = body.get("commands") or preset(model, str(body.get("kind", "turn")))
+            if not commands:
+                raise Trouble("the model has no actuators to try")
+            with (folder / "commands.csv").open("w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(["time", *(f"c{k}" for k in range(len(commands)))])
+                writer.writerow([0.0, *(0.0 for _ in commands)])
+                for t in (1.0, seconds):
+                    writer.writerow([t, *(float(v) for v in commands.values())])
+            depth = "0" if model.type != "underwater" else "50"
+            arguments = [
+                "replay-actuators",
+                "commands.csv",
+                "--model",
+                model.name,
+                "--models",
+                "model.xml",
+                "--step",
+                "0.02",
+            ]
+            arguments += ["--start", "0", "0", depth, "--out", "track.csv"]
+            for k, actuator in enumerate(commands):
+                arguments += ["--map", f"{actuator}=c{k}"]
+            _run(arguments, folder)
+            with (folder / "track.csv").open(newline="") as file:
+                rows = list(csv.reader(file))
+        columns = list(zip(*([float(v) for v in row] for row in rows[1:]), strict=True))
+        return {"commands": commands, "columns": dict(zip(rows[0], columns, strict=True))}
+
+    # -- saving -----------------------------------------------------------------------------------------
+
+    def _target(self, name: Any, overwrite: bool) -> Path:
+        if not isinstance(name, str) or not _FILE.fullmatch(name):
+            raise Trouble("a file name has letters, digits, . _ - and ends in .xml")
+        target = self.folder / name
+        if target.exists() and not overwrite:
+            raise Trouble(f"{name} exists already; choose another name, or tick 'replace'")
+        return target
+
+    def save(self, body: Any) -> dict[str, Any]:
+        """Write a models file, and beside it a configuration that flies the model with its sensors."""
+        overwrite = body.get("replace") is True
+        target = self._target(body.get("file"), overwrite)
+        trial = self._target(f"{target.stem}-trial.xml", overwrite)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            model = self._read(body.get("model"), folder)
+            (folder / target.name).write_text((folder / "model.xml").read_text())
+            (folder / trial.name).write_text(_trial(model, target.name, body.get("emulators")))
+            load(folder / trial.name)
+            texts = [(folder / p.name).read_text() for p in (target, trial)]
+        try:
+            target.write_text(texts[0])
+            trial.write_text(texts[1])
+        except OSError as error:
+            raise Trouble(f"cannot write to {self.folder}: {error.strerror}") from None
+        return {"file": str(target), "trial": str(trial)}
+
+    def mission(self, body: Any) -> dict[str, Any]:
+        """Write the scene's configuration anew with other waypoints, beacons and fences."""
+        base = Path(self._configuration())
+        if base.suffix != ".xml" or not base.is_file():
+            raise Trouble("there is no configuration to change here (the scene comes from a log or another machine)")
+        target = self._target(body.get("file"), body.get("replace") is True)
+        if target.parent.resolve() != base.parent.resolve():
+            target = base.parent / target.name
+            if target.exists() and body.get("replace") is not True:
+                raise Trouble(
+                    f"{target.name} exists already beside {base.name}; choose another name, or tick 'replace'"
+                )
+        root = _parse(base.read_bytes())
+        fleet = root.find("fleet")
+        if fleet is None:
+            fleet = etree.SubElement(root, "fleet")
+        self._missions(fleet, body)
+        whole = to_text(root)
+        draft = base.parent / f".{target.name}.draft.xml"  # beside it: includes and data files are relative
+        try:
+            draft.write_text(whole)
+            load(draft)
+            draft.replace(target)
+        except OSError as error:
+            raise Trouble(f"cannot write {target}: {error.strerror}") from None
+        finally:
+            draft.unlink(missing_ok=True)
+        return {"file": str(target)}
+
+    @staticmethod
+    def _missions(fleet: Any, body: Any) -> None:
+        for name, points in (body.get("waypoints") or {}).items():
+            vehicle = next((v for v in fleet if v.get("name") == name), None)
+            if vehicle is None:
+                raise Trouble(f"the configuration has no vehicle '{name}'")
+            for old in vehicle.findall("waypoint"):
+                vehicle.remove(old)
+            for n, e, d, u in _points(points, 4):
+                etree.SubElement(
+                    vehicle, "waypoint", north=f"{n:g} m", east=f"{e:g} m", depth=f"{d:g} m", speed=f"{u:g} m/s"
+                )
+        for b in body.get("beacons") or []:
+            (position,) = _points([b.get("position")], 3)
+            where = f"{' '.join(f'{v:g}' for v in position)} m"
+            etree.SubElement(fleet, "buoy", name=str(b.get("name")), model=str(b.get("model", "buoy")), position=where)
+        if "fences" in body:
+            for old in fleet.findall("fence"):
+                fleet.remove(old)
+            for f in body["fences"]:
+                fence = etree.SubElement(fleet, "fence", name=str(f.get("name")), keep=str(f.get("keep", "inside")))
+                for n, e in _points(f.get("corners"), 2):
+                    etree.SubElement(fence, "corner", north=f"{n:g} m", east=f"{e:g} m")
+
+
+def preset(model: Model, kind: str) -> dict[str, float]:
+    """Commands of a turning circle or of a step in thrust: 70 % ahead, fins and swivels at half their limits."""
+    found: dict[str, float] = {}
+    forward = [t for t in model.thruster if t.direction[0] > 0.3 * math.dist(t.direction, (0, 0, 0))]
+    for t in forward:
+        found[t.name] = 0.7 * t.maximum
+    if kind == "turn":
+        steering = [f for f in model.fin if abs(f.normal[1]) > 0.5 * math.dist(f.normal, (0, 0, 0))]
+        swivels = [t for t in forward if t.swivel is not None]
+        for f in steering:
+            found[f.name] = 0.5 * f.limit * (1.0 if f.position[0] <= 0 else -1.0) * math.copysign(1.0, f.normal[1])
+        for t in swivels:
+            assert t.swivel is not None
+            found[f"{t.name}.angle"] = 0.5 * t.swivel.minimum
+        if not steering and not swivels:  # thrust on one side alone
+            for t in forward:
+                if t.position[1] > 0.0:
+                    found[t.name] = 0.2 * t.maximum
+    return found
+
+
+def _trial(model: Model, models_file: str, emulators: Any) -> str:
+    """A configuration with one vehicle of the model."""
+    depth = {"underwater": 5.0}.get(model.type, 0.0)
+    root = etree.Element("wavesim", name=f"try-{model.name}"[:31])
+    etree.SubElement(etree.SubElement(root, "models"), "include", file=models_file)
+    fleet = etree.SubElement(root, "fleet")
+    tag = "buoy" if model.type == "buoy" else "vehicle"
+    etree.SubElement(fleet, tag, name=model.name[:31], model=model.name, position=f"0 0 {depth:g} m", client="optional")
+    if emulators:
+        root.append(to_element(emulators))
+    return to_text(root)
+
+
+def _points(points: Any, count: int) -> list[list[float]]:
+    if not isinstance(points, list) or len(points) > 1000:
+        raise Trouble("that is no list of points")
+    for p in points:
+        if (
+            not isinstance(p, list)
+            or len(p) != count
+            or not all(isinstance(v, int | float) and math.isfinite(v) for v in p)
+        ):
+            raise Trouble(f"a point has {count} finite numbers")
+    return points
+
+
+def _parse(data: bytes) -> Any:
+    """XML without entities, DTD or network."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_pis=True)
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise Trouble(f"not well-formed XML: {error}") from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise Trouble("document types are not allowed")
+    return root
+
+
+def _run(arguments: list[str], folder: Path) -> str:
+    """One of our own commands in a process; its output, or its one line of complaint."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "wavesim_sdk.cli", *arguments],
+            cwd=folder, capture_output=True, text=True, timeout=COMMAND_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Trouble(f"`wavesim {arguments[0]}` took more than {COMMAND_S:g} s") from None
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"`wavesim {arguments[0]}` failed"]
+        raise Trouble(lines[-1].removeprefix("wavesim: ").removeprefix("Error: "))
+    return done.stdout

@@ -1,0 +1,162 @@
+"""From one source to any number of viewers: a frame is read and packed once, and each viewer takes the newest when it can.
+
+A slow viewer gets fewer frames, a frozen one is dropped; nobody waits for either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections import deque
+from typing import Any
+
+from aiohttp import web
+
+from wavesim_sdk import __version__
+from wavesim_viz.live import Source
+
+PANEL_S, BELIEF_S, WEATHER_S = 0.1, 0.2, 0.5
+FROZEN_S = 20.0  #: a viewer that takes nothing for so long is dropped
+MOST_WAITING = 200  #: messages (not frames) for one viewer
+
+
+class Viewer:
+    """One page that looks."""
+
+    def __init__(self, ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
+        self.ws, self.transport = ws, transport
+        self.watched: int | None = None
+        self.fresh = asyncio.Event()
+        self.texts: deque[str] = deque(maxlen=MOST_WAITING)
+        self.seen = (0, 0, 0)  # frame, scene, roster
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """A message of its own."""
+        self.texts.append(json.dumps(message, separators=(",", ":")))
+        self.fresh.set()
+
+
+class Hub:
+    """All viewers of a source (None: the configurator alone)."""
+
+    def __init__(self, source: Source | None, rate: float) -> None:
+        self.source, self.period = source, 1.0 / rate
+        self.viewers: set[Viewer] = set()
+        self.dropped = 0
+        self._frame: tuple[int, bytes] = (0, b"")
+        self._scene: tuple[int, str] = (0, "")
+        self._roster: tuple[int, str] = (0, "")
+        self._due = {"panel": 0.0, "beliefs": 0.0, "weather": 0.0}
+        self._trouble = ""
+        self._controlling = asyncio.Lock()
+
+    def hello(self) -> dict[str, Any]:
+        """What a viewer should know first."""
+        s = self.source
+        return {
+            "kind": s.kind if s else "none",
+            "name": s.name if s else "",
+            "period": self.period,
+            "version": __version__,
+        }
+
+    def add(self, viewer: Viewer) -> None:
+        if not self.viewers and self.source is not None:
+            self.source.sounds()  # what happened while nobody looked
+        self.viewers.add(viewer)
+        self._due = dict.fromkeys(self._due, 0.0)  # the new one need not wait
+        self._trouble = ""
+
+    def remove(self, viewer: Viewer) -> None:
+        self.viewers.discard(viewer)
+
+    async def control(self, verb: str, value: float | None) -> tuple[bool, str]:
+        """One command at a time; the commander may block, so beside the loop."""
+        assert self.source is not None
+        async with self._controlling:
+            return await asyncio.to_thread(self.source.control, verb, value)
+
+    async def run(self) -> None:
+        """Read the source at the wanted rate while anybody looks."""
+        due = time.monotonic()
+        while True:
+            due = max(due + self.period, time.monotonic())
+            await asyncio.sleep(due - time.monotonic())
+            if self.viewers and self.source is not None:
+                self._read(self.source, time.monotonic())
+
+    def _read(self, source: Source, now: float) -> None:
+        frame = source.frame()
+        version, scene = source.scene()
+        if version != self._scene[0]:
+            self._scene = (version, json.dumps({"type": "scene", "scene": scene}, separators=(",", ":"), default=list))
+        if source.trouble != self._trouble:
+            self._trouble = source.trouble
+            self._tell_all({"type": "trouble", "text": source.trouble})
+        if frame is None:
+            return
+        roster = json.dumps({"type": "roster", "bodies": source.roster()}, separators=(",", ":"))
+        if roster != self._roster[1]:
+            self._roster = (self._roster[0] + 1, roster)
+        frame.roster = self._roster[0]
+        self._frame = (self._frame[0] + 1, frame.pack())
+        self._tell(source, now)
+        for viewer in self.viewers:
+            viewer.fresh.set()
+
+    def _tell(self, source: Source, now: float) -> None:
+        """Messages beside the frames, each at its own rate."""
+        if (sounds := source.sounds()) is not None:
+            self._tell_all({"type": "sounds", **sounds})
+        if now >= self._due["beliefs"]:
+            self._due["beliefs"] = now + BELIEF_S
+            if beliefs := source.beliefs():
+                self._tell_all({"type": "beliefs", "bodies": beliefs})
+        if now >= self._due["weather"]:
+            self._due["weather"] = now + WEATHER_S
+            self._tell_all({"type": "weather", **source.weather()})
+        if now >= self._due["panel"]:
+            self._due["panel"] = now + PANEL_S
+            for row in {v.watched for v in self.viewers if v.watched is not None}:
+                message = {"type": "panel", "row": row, "panel": source.panel(row)}
+                for viewer in self.viewers:
+                    if viewer.watched == row:
+                        viewer.tell(message)
+
+    def _tell_all(self, message: dict[str, Any]) -> None:
+        text = json.dumps(message, separators=(",", ":"))
+        for viewer in self.viewers:
+            viewer.texts.append(text)
+            viewer.fresh.set()
+
+    async def serve(self, viewer: Viewer) -> None:
+        """Send to one viewer what is new, as fast as it takes it."""
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+            try:
+                while not viewer.ws.closed:
+                    await viewer.fresh.wait()
+                    viewer.fresh.clear()
+                    await asyncio.wait_for(self._send(viewer), FROZEN_S)
+            except TimeoutError:
+                self.dropped += 1
+                self.remove(viewer)
+                if viewer.transport is not None:
+                    viewer.transport.abort()
+
+    async def _send(self, viewer: Viewer) -> None:
+        frame, scene, roster = viewer.seen
+        if self._scene[0] != scene:
+            await viewer.ws.send_str(self._scene[1])
+        if self._roster[0] != roster:
+            await viewer.ws.send_str(self._roster[1])
+        viewer.seen = (self._frame[0], self._scene[0], self._roster[0])
+        while viewer.texts:
+            await viewer.ws.send_str(viewer.texts.popleft())
+        if self._frame[0] != frame:
+            await viewer.ws.send_bytes(self._frame[1])
+
+    def close(self) -> None:
+        if self.source is not None:
+            self.source.close()

@@ -1,0 +1,225 @@
+"""A running server on this machine, read from its shared memory; and what all sources of pictures have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.commander import VERBS, Commander
+from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.errors import CommanderError, ConfigError, WaveSimError
+from wavesim_sdk.tables import BodyType
+from wavesim_viz import scene
+from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals
+
+RETRY_S = 0.5
+MOST_TOLD = 200  #: signals told between two frames; the others are only counted
+
+
+class Source(Protocol):
+    """Where a viewer takes its pictures from. Methods are called from one thread and return at once."""
+
+    kind: str
+    name: str
+    trouble: str  #: why there is nothing to see; empty = all is well
+
+    def scene(self) -> tuple[int, dict[str, Any]]:
+        """(version, what stands still)."""
+
+    def roster(self) -> list[list[Any]]:
+        """[row, name, model, type, generation] of the bodies that are there; as of the last frame."""
+
+    def frame(self) -> Frame | None:
+        """The newest moment, None if there is none."""
+
+    def sounds(self) -> dict[str, Any] | None:
+        """Signals since the last call."""
+
+    def beliefs(self) -> list[list[float]]:
+        """[row, north, east, down, three standard deviations] of what navigators believe."""
+
+    def weather(self) -> dict[str, Any]:
+        """Flow, wind, level; clients with their round trips."""
+
+    def panel(self, row: int) -> dict[str, Any] | None:
+        """Everything of one body."""
+
+    def control(self, verb: str, value: float | None) -> tuple[bool, str]:
+        """Start, stop and so on; may block."""
+
+    def close(self) -> None:
+        """Let go."""
+
+
+def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any]:
+    """Pose and velocities as a panel shows them."""
+    return {
+        "position": plain(np.asarray(p)),
+        "euler": plain(np.degrees(frames.euler(np.asarray(q, float)))),
+        "velocity": plain(np.asarray(v)),
+        "rates": plain(np.degrees(np.asarray(w))),
+        "water": plain(np.asarray(v_water)) if v_water is not None else None,
+    }
+
+
+def told(sent: Any, receptions: Any, missed: int, notices: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The message about signals and notices; None when there is nothing to tell."""
+    if not len(sent) and not len(receptions) and not missed and not notices:
+        return None
+    missed += max(0, len(sent) - MOST_TOLD) + max(0, len(receptions) - MOST_TOLD)
+    return {
+        "sent": sent_rows(sent[-MOST_TOLD:]),
+        "receptions": reception_rows(receptions[-MOST_TOLD:]),
+        "notices": notices,
+        "missed": missed,
+    }
+
+
+class Live:
+    """The shared memory of a server; waits for it to come back when it ends."""
+
+    kind = "live"
+
+    def __init__(self, name: str, config: Path | None = None) -> None:
+        self.name, self.config = name, config
+        self.trouble = ""
+        self._scene, self._version = scene.empty(name), 0
+        self._retry = 0.0
+        self._numbers: dict[str, int] = {}  # sensor -> last sequence, to tell which are alive
+        self._attach()  # the first time a server must be there: raises
+
+    def _attach(self) -> None:
+        self.state = SharedState(self.name)
+        with Commander(self.name) as commander:
+            status = commander.send("status").data
+        self._seen = {t: self.state.simulation[t].snapshot()[0] for t in ("sent", "reception", "notice")}
+        self.sensors = [t["name"] for t in self.state.vehicles.layout if t["writer"].startswith("emulator ")]
+        self.trouble = ""
+        self._identity: Any = self.state.snapshot().identity
+        self.warning = ""
+        loaded: Loaded | None = None
+        try:
+            loaded = load(self.config or status["configuration"])
+            if loaded.digest != status["digest"]:
+                self.warning = (
+                    f"{loaded.path} is not what the server runs (it changed since): bed and missions may differ"
+                )
+        except (ConfigError, OSError) as error:
+            self.warning = f"the configuration cannot be read: {error}"
+        self._scene = scene.describe(loaded) if loaded is not None else scene.empty(self.name)
+        self._scene["warning"] = self.warning
+        self._version += 1
+
+    def scene(self) -> tuple[int, dict[str, Any]]:
+        return self._version, self._scene
+
+    def _alive(self) -> bool:
+        now = time.monotonic()
+        if now < self._retry:
+            return not self.trouble
+        self._retry = now + RETRY_S
+        if self.trouble:
+            with contextlib.suppress(WaveSimError):
+                self._attach()
+        elif not self.state.alive():
+            self.trouble = f"the server '{self.name}' has ended; waiting for it to come back"
+        return not self.trouble
+
+    def frame(self) -> Frame | None:
+        if not self._alive():
+            return None
+        s = self.state.snapshot()
+        self._identity = s.identity
+        clock, rows = self.state.clock(), s.rows
+        state = s.state[rows]
+        return Frame(
+            s.time_ns * 1e-9, s.tick, int(clock["state"]),
+            bodies(rows, state["p_WB_W"], state["q_WB"], state["v_WB_B"]), signals(self.state.signals()),
+            float(clock["speed"]), float(clock["realtime_factor"]), float(clock["lateness_ns"]) * 1e-6,
+            float(clock["lateness_max_ns"]) * 1e-6, int(clock["ticks_late"]), float(self.state.weather()["level"]),
+        )  # fmt: skip
+
+    def roster(self) -> list[list[Any]]:
+        i = self._identity
+        return [
+            [int(r), i["name"][r].decode(), i["model"][r].decode(), BodyType(int(i["type"][r])).name.lower(), int(i["generation"][r])]
+            for r in np.flatnonzero(i["present"])
+        ]  # fmt: skip
+
+    def sounds(self) -> dict[str, Any] | None:
+        new, missed = {}, 0
+        for table, seen in self._seen.items():
+            total, new[table] = self.state.history(table, seen)
+            missed += max(0, total - seen - len(new[table]))
+            self._seen[table] = total
+        return told(new["sent"], new["reception"], missed, [
+            {"time": int(r["time_ns"]) * 1e-9, "row": int(r["row"]), "name": r["name"].decode(), "text": r["text"].decode()}
+            for r in new["notice"]
+        ])  # fmt: skip
+
+    def beliefs(self) -> list[list[float]]:
+        e = self.state.estimates()
+        rows = np.flatnonzero(np.any(e["sigma"] != 0.0, axis=1) | np.any(e["p_WB_W"] != 0.0, axis=1))
+        return [[int(r), *plain(e["p_WB_W"][r]), *plain(e["sigma"][r])] for r in rows]
+
+    def weather(self) -> dict[str, Any]:
+        clients = self.state.clients()
+        on = np.flatnonzero(clients["status"] == 1)
+        return {
+            "weather": plain(self.state.weather()),
+            "clients": [
+                {
+                    "row": int(r),
+                    "address": f"{clients['address'][r].decode()}:{int(clients['port'][r])}",
+                    "rtt_ms": plain(clients["rtt_mean"][r] * 1e3),
+                    "silent": plain(clients["silent"][r]),
+                }
+                for r in on[:200]
+            ],
+            "connected": len(on),
+        }
+
+    def panel(self, row: int) -> dict[str, Any] | None:
+        vehicles = self.state.vehicles
+        if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
+            return None
+        tick, state = vehicles["state"].snapshot()
+        s, time_ns = state[row], tick * self.state._step_ns
+        geometry, client = vehicles["geometry"].snapshot()[1][row], self.state.clients()[row]
+        sensors = {}
+        for name in self.sensors:
+            value = vehicles[name].snapshot()[1][row]
+            if not value["sequence"]:
+                continue
+            fields = {f: plain(value[f]) for f in value.dtype.names[4:]}
+            sensors[name] = {"valid": bool(value["valid"]), "age": (time_ns - int(value["time_ns"])) * 1e-9, **fields}
+        return {
+            "row": row,
+            "time": time_ns * 1e-9,
+            "identity": plain(self._identity[row]),
+            "geometry": plain(geometry),
+            "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
+            "actuation": plain(vehicles["actuation"].snapshot()[1][row]),
+            "sensors": sensors,
+            "client": plain(client) if client["status"] else None,
+        }
+
+    def control(self, verb: str, value: float | None) -> tuple[bool, str]:
+        if verb not in VERBS or verb in ("status", "shutdown"):
+            return False, f"a viewer cannot '{verb}'"
+        try:
+            with Commander(self.name) as commander:
+                arguments: dict[str, Any] = {VERBS[verb][0]: value} if VERBS[verb][0] else {}
+                reply = commander.send(verb, **arguments)
+        except (CommanderError, WaveSimError) as error:
+            return False, str(error)
+        return reply.ok, reply.text
+
+    def close(self) -> None:
+        pass

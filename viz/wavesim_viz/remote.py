@@ -1,0 +1,154 @@
+"""A server on another machine, seen through an observer session."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config import load
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.observer import Frame as Seen
+from wavesim_sdk.observer import Observer
+from wavesim_viz import scene
+from wavesim_viz.frame import SIGNAL, Frame, bodies
+from wavesim_viz.live import MOST_TOLD, motion
+
+RETRY_S = 2.0
+LIFE_S = 20.0  #: a sphere is drawn for so long at most (simulated)
+
+
+class Remote:
+    """An observer session; joins again when it is lost."""
+
+    kind = "remote"
+
+    def __init__(self, server: tuple[str, int], rate: float, config: Path | None = None) -> None:
+        self.server, self.rate = server, rate
+        self.name = f"{server[0]}:{server[1]}"
+        self.trouble = ""
+        self._described = scene.describe(load(config)) if config is not None else scene.empty(self.name)
+        self._speed = float(self._described["sound"]["speed"])
+        self._lock = threading.Lock()
+        self._newest: Seen | None = None
+        self._signals: dict[int, Any] = {}
+        self._sent: list[dict[str, Any]] = []
+        self._receptions: list[dict[str, Any]] = []
+        self._missed = 0
+        self._pace: tuple[float, float, float] = (time.monotonic(), 0.0, 0.0)
+        self._closed = threading.Event()
+        self._observer = self._join()  # the first time a server must answer: raises
+        self._thread = threading.Thread(target=self._listen, name="observer", daemon=True)
+        self._thread.start()
+
+    def _join(self) -> Observer:
+        observer = Observer("viewer", self.server, rate=self.rate, sounds=True)
+        observer.connect()
+        return observer
+
+    def _listen(self) -> None:
+        while not self._closed.is_set():
+            try:
+                for seen in self._observer.poll(0.2):
+                    self._take(seen)
+            except (WaveSimError, OSError) as error:
+                self.trouble = f"{error}; trying again"
+                self._observer.link.close()
+                while not self._closed.wait(RETRY_S):
+                    try:
+                        self._observer = self._join()
+                    except (WaveSimError, OSError):
+                        continue
+                    self.trouble = ""
+                    break
+        self._observer.link.close()
+
+    def _take(self, seen: Seen) -> None:
+        with self._lock:
+            self._newest = seen
+            for s in seen.signals:
+                self._signals[s.id] = s
+                self._sent.append(
+                    {"id": s.id, "source": s.source, "query": 0, "kind": s.kind, "outcome": 0, "frequency": s.frequency,
+                     "source_level": s.level, "time": s.emission_ns * 1e-9, "at": list(s.origin)}
+                )  # fmt: skip
+            for f in seen.fates:
+                origin = self._signals.get(f.id)
+                self._receptions.append(
+                    {"id": f.id, "source": f.source, "receiver": f.receiver, "query": 0, "kind": 0, "outcome": f.outcome,
+                     "level": f.level, "range": f.range, "distance": None, "measured": None, "one_way": None,
+                     "time": f.arrival_ns * 1e-9, "emission": origin.emission_ns * 1e-9 if origin else None, "at": None,
+                     "bounces": 0}
+                )  # fmt: skip
+            for told in (self._sent, self._receptions):
+                self._missed += max(0, len(told) - MOST_TOLD)
+                del told[:-MOST_TOLD]
+            old = seen.time_ns - LIFE_S * 1e9
+            self._signals = {k: s for k, s in self._signals.items() if s.emission_ns > old}
+
+    def scene(self) -> tuple[int, dict[str, Any]]:
+        return 1, self._described
+
+    def roster(self) -> list[list[Any]]:
+        kinds = {n: m["type"] for n, m in self._described["models"].items()}
+        names, models = dict(self._observer.names), dict(self._observer.models)
+        return [
+            [r, n, models.get(r, ""), kinds.get(models.get(r, ""), "underwater"), 0] for r, n in sorted(names.items())
+        ]
+
+    def frame(self) -> Frame | None:
+        seen = self._newest
+        if seen is None or self.trouble:
+            return None
+        b, t = seen.bodies, seen.time_ns * 1e-9
+        at, then, factor = self._pace
+        if (now := time.monotonic()) > at + 1.0:
+            self._pace = (now, t, (t - then) / (now - at))
+        with self._lock:
+            live = list(self._signals.values())
+        table = np.zeros((len(live), SIGNAL), np.float32)
+        for k, s in enumerate(live):
+            radius = max(self._speed * (t - s.emission_ns * 1e-9), 1.0)
+            level = s.level - 20.0 * np.log10(radius)  # the look only: the server alone knows losses
+            table[k] = (s.id % (1 << 24), s.source, *s.origin, radius, level, s.level, s.frequency)
+        table = table[table[:, 6] > self._described["sound"]["noise"]]
+        packed = bodies(b["id"], b["p_WB_W"], b["q_WB"], b["v_WB_B"])
+        return Frame(t, seen.tick, seen.run_state, packed, table, factor=factor)
+
+    def sounds(self) -> dict[str, Any] | None:
+        with self._lock:
+            if not self._sent and not self._receptions:
+                return None
+            message = {"sent": self._sent, "receptions": self._receptions, "notices": [], "missed": self._missed}
+            self._sent, self._receptions, self._missed = [], [], 0
+        return message
+
+    def beliefs(self) -> list[list[float]]:
+        return []
+
+    def weather(self) -> dict[str, Any]:
+        return {"weather": None, "clients": [], "connected": None}
+
+    def panel(self, row: int) -> dict[str, Any] | None:
+        if (seen := self._newest) is None:
+            return None
+        found = np.flatnonzero(seen.bodies["id"] == row)
+        if not len(found):
+            return None
+        b = seen.bodies[found[0]]
+        return {
+            "row": row,
+            "time": seen.time_ns * 1e-9,
+            "identity": {"name": self._observer.names.get(row, ""), "model": self._observer.models.get(row, "")},
+            "motion": motion(b["p_WB_W"], b["q_WB"], b["v_WB_B"], b["w_WB_B"]),
+        }
+
+    def control(self, verb: str, value: float | None) -> tuple[bool, str]:
+        return False, "an observer session cannot control; run `wavesim viz --control` on the server's machine"
+
+    def close(self) -> None:
+        self._closed.set()
+        self._thread.join(2.0)

@@ -1,0 +1,263 @@
+"""A log, played again: any moment of it, at any speed."""
+
+from __future__ import annotations
+
+import bisect
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.log import Log, read
+from wavesim_sdk.sensors import known
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, BodyType, Outcome, RunState
+from wavesim_viz import scene
+from wavesim_viz.frame import SIGNAL, Frame, bodies, plain
+from wavesim_viz.live import motion, told
+
+TRACK_POINTS = 3000
+BELIEF_S = 5.0  #: an estimate is shown for so long
+VERBS = ("start", "resume", "pause", "stop", "step", "speed", "seek")
+
+
+class Replay:
+    """One log with a clock of its own, which all viewers share."""
+
+    kind = "replay"
+
+    def __init__(self, path: Path) -> None:
+        self.log: Log = read(path)
+        self.name, self.trouble = path.name, ""
+        self.step_s = float(self.log.metadata.get("step_ns", "4000000")) * 1e-9
+        self.end = self.log.end_ns * 1e-9
+        self._scene = scene.of_log(self.log)
+        self._scene["models"] |= {
+            b["model"]: self._guess(b) for b in self.log.bodies.values() if b["model"] not in self._scene["models"]
+        }
+        self._series = {
+            row: (b, s) for row, b in self.log.bodies.items() if len((s := self.log.get(f"/state/{b['name']}", STATE)).time_ns)
+        }  # fmt: skip
+        if not self._series:
+            raise LogError(f"{path} holds no states: there is nothing to play")
+        self.start = min(int(s.time_ns[0]) for _, s in self._series.values()) * 1e-9
+        sent, receptions = (
+            self.log.get("/acoustics/sent", SENT).records,
+            self.log.get("/acoustics/reception", RECEPTION).records,
+        )
+        self._sent = sent[np.argsort(sent["emission_ns"], kind="stable")]
+        self._receptions = receptions[np.argsort(receptions["arrival_ns"], kind="stable")]
+        self._speed_of_sound = float(self._scene["sound"]["speed"])
+        self._last_heard = self._ends()
+        presence: dict[int, list[tuple[int, bool]]] = {}
+        for t, b in self.log.json.get("/bodies", []):
+            presence.setdefault(int(b["row"]), []).append((t, bool(b["present"])))
+        self._presence = presence
+        self._roster: list[list[Any]] = []
+        self.playing, self.speed, self._at = True, 1.0, self.start
+        self._wall, self._told_until = time.monotonic(), self.start
+        self._jumped = True
+
+    @staticmethod
+    def _guess(body: dict[str, Any]) -> dict[str, Any]:
+        """A model that the log only names."""
+        kind = {"buoy": "sphere", "surface": "box"}.get(body["type"], "cylinder")
+        size = {"sphere": [1.0] * 3, "box": [2.0, 0.8, 0.6], "cylinder": [2.0, 0.2, 0.2]}[kind]
+        return {
+            "name": body["model"], "type": body["type"], "title": "", "source": "", "validated": "", "appearance": "",
+            "shape": {"kind": kind, "size": size}, "mass": None, "thrusters": [], "fins": [], "actuators": [], "slots": [],
+            "transducer": None,
+        }  # fmt: skip
+
+    def _ends(self) -> Any:
+        """Time (s) until which each signal is drawn: its last arrival that was more than a loss by distance."""
+        last: dict[int, int] = {}
+        for r in self._receptions:
+            if r["outcome"] != Outcome.FADED:
+                last[int(r["id"])] = max(last.get(int(r["id"]), 0), int(r["arrival_ns"]))
+        return np.array([last.get(int(s["id"]), int(s["emission_ns"]) + 300_000_000) for s in self._sent], float) * 1e-9
+
+    # -- the clock --------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Time in the log that is shown."""
+        wall = time.monotonic()
+        if self.playing:
+            self._at = min(self._at + (wall - self._wall) * self.speed, self.end)
+        self._wall = wall
+        return self._at
+
+    def control(self, verb: str, value: float | None) -> tuple[bool, str]:
+        if verb not in VERBS:
+            return False, f"a replay cannot '{verb}'"
+        at = self.now()
+        match verb:
+            case "start" | "resume":
+                if at >= self.end:
+                    self._seek(self.start)
+                self.playing = True
+            case "pause":
+                self.playing = False
+            case "stop":
+                self.playing = False
+                self._seek(self.start)
+            case "step":
+                self.playing = False
+                self._at = min(max(at + (value or 1.0) * self.step_s, self.start), self.end)
+            case "speed":
+                if value is None or not 0.0 < value <= 1000.0:
+                    return False, "a speed is above 0, at most 1000"
+                self.speed = value
+            case "seek":
+                if value is None:
+                    return False, "seek needs a time"
+                self._seek(value)
+        return True, f"{'playing' if self.playing else 'paused'} at {self._at:.2f} s"
+
+    def _seek(self, to: float) -> None:
+        self._at = min(max(to, self.start), self.end)
+        self._told_until, self._jumped = self._at, True
+
+    # -- the pictures -------------------------------------------------------------------------------
+
+    def scene(self) -> tuple[int, dict[str, Any]]:
+        return 1, self._scene
+
+    def _present(self, row: int, time_ns: float) -> bool:
+        changes = self._presence.get(row, [])
+        k = bisect.bisect_right(changes, (time_ns, True)) - 1
+        return changes[k][1] if k >= 0 else False
+
+    def frame(self) -> Frame | None:
+        t = self.now()
+        ns = t * 1e9
+        rows, p, q, v, roster = [], [], [], [], []
+        for row, (body, series) in self._series.items():
+            if not self._present(row, ns + 1.0):
+                continue
+            k = min(max(int(np.searchsorted(series.time_ns, ns, "right")) - 1, 0), len(series.time_ns) - 1)
+            state, after = series.records[k], series.records[min(k + 1, len(series.records) - 1)]
+            span = int(series.time_ns[min(k + 1, len(series.records) - 1)]) - int(series.time_ns[k])
+            f = min(max((ns - int(series.time_ns[k])) / span, 0.0), 1.0) if span > 0 else 0.0
+            rows.append(row)
+            p.append(state["p_WB_W"] + f * (after["p_WB_W"] - state["p_WB_W"]))
+            q.append(_between(state["q_WB"], after["q_WB"], f))
+            v.append(state["v_WB_B"] + f * (after["v_WB_B"] - state["v_WB_B"]))
+            roster.append([row, body["name"], body["model"], body["type"], 0])
+        self._roster = roster
+        packed = bodies(rows, np.array(p), np.array(q), np.array(v)) if rows else np.zeros((0, 9), np.float32)
+        jumped, self._jumped = self._jumped, False
+        state_now = RunState.RUNNING if self.playing and t < self.end else RunState.PAUSED
+        factor = self.speed if state_now is RunState.RUNNING else 0.0
+        return Frame(
+            t, round(t / self.step_s), int(state_now), packed, self._spheres(t), self.speed, factor, jumped=jumped
+        )
+
+    def _spheres(self, t: float) -> Any:
+        born = self._sent["emission_ns"] * 1e-9
+        alive = np.flatnonzero((born <= t) & (t <= self._last_heard) & (self._sent["outcome"] == 0))
+        table = np.zeros((len(alive), SIGNAL), np.float32)
+        for i, k in enumerate(alive):
+            s = self._sent[k]
+            radius = max(self._speed_of_sound * (t - born[k]), 1.0)
+            level = float(s["source_level"]) - 20.0 * np.log10(radius) - 0.005 * radius
+            table[i] = (
+                int(s["id"]) % (1 << 24),
+                s["source"],
+                *s["origin_W"],
+                radius,
+                level,
+                s["source_level"],
+                s["frequency"],
+            )
+        return table
+
+    def roster(self) -> list[list[Any]]:
+        return self._roster
+
+    def sounds(self) -> dict[str, Any] | None:
+        t, since = self._at, self._told_until
+        if t <= since:
+            self._told_until = t
+            return None
+        self._told_until = t
+        notices = [
+            {"time": ns * 1e-9, "row": -1, "name": n["body"], "text": n["text"]}
+            for ns, n in self.log.json.get("/notices", [])
+            if since < ns * 1e-9 <= t
+        ]
+        sent = _span(self._sent, "emission_ns", since, t)
+        return told(sent, _span(self._receptions, "arrival_ns", since, t), 0, notices)
+
+    def beliefs(self) -> list[list[float]]:
+        found, ns = [], self._at * 1e9
+        for row, (body, _) in self._series.items():
+            e = self.log.get(f"/estimate/{body['name']}", ESTIMATE)
+            k = int(np.searchsorted(e.time_ns, ns, "right")) - 1
+            if k >= 0 and ns - int(e.time_ns[k]) < BELIEF_S * 1e9:
+                found.append([row, *plain(e.records["p_WB_W"][k]), *plain(e.records["sigma"][k])])
+        return found
+
+    def weather(self) -> dict[str, Any]:
+        return {
+            "weather": None, "clients": [], "connected": None,
+            "replay": {"start": self.start, "end": self.end, "playing": self.playing, "speed": self.speed},
+        }  # fmt: skip
+
+    def panel(self, row: int) -> dict[str, Any] | None:
+        if row not in self._series:
+            return None
+        (body, series), ns = self._series[row], self._at * 1e9
+        if not self._present(row, ns + 1.0):
+            return None
+        s = series.records[max(int(np.searchsorted(series.time_ns, ns, "right")) - 1, 0)]
+        name, sensors = body["name"], {}
+        actuation = self.log.get(f"/actuation/{name}", ACTUATION)
+        k = int(np.searchsorted(actuation.time_ns, ns, "right")) - 1
+        for sensor, table in known().items():
+            values = self.log.get(f"/sensor/{sensor}/{name}", table)
+            i = int(np.searchsorted(values.time_ns, ns, "right")) - 1
+            if i >= 0:
+                value = values.records[i]
+                fields = {f: plain(value[f]) for f in table.dtype.names[4:]}  # type: ignore[index]
+                sensors[sensor] = {"valid": bool(value["valid"]), "age": (ns - int(value["time_ns"])) * 1e-9, **fields}
+        return {
+            "row": row,
+            "time": self._at,
+            "identity": {"name": name, "model": body["model"], "type": int(BodyType[body["type"].upper()])},
+            "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
+            "actuation": plain(actuation.records[k]) if k >= 0 else None,
+            "sensors": sensors,
+        }
+
+    def tracks(self) -> dict[str, Any]:
+        """The whole way of each body, thinned: row -> times and positions; and what its navigator believed."""
+        found = {}
+        for row, (body, series) in self._series.items():
+            thin = slice(None, None, max(1, len(series.time_ns) // TRACK_POINTS))
+            e = self.log.get(f"/estimate/{body['name']}", ESTIMATE)
+            thin_e = slice(None, None, max(1, len(e.time_ns) // TRACK_POINTS))
+            found[str(row)] = {
+                "name": body["name"],
+                "time": (series.time_ns[thin] * 1e-9).round(3).tolist(),
+                "position": plain(series.records["p_WB_W"][thin].round(3).ravel()),
+                "believed_time": (e.time_ns[thin_e] * 1e-9).round(3).tolist(),
+                "believed": plain(e.records["p_WB_W"][thin_e].round(3).ravel()),
+            }
+        return found
+
+    def close(self) -> None:
+        pass
+
+
+def _between(q: Any, r: Any, f: float) -> Any:
+    """Attitude between two that are close."""
+    mixed = (1.0 - f) * q + f * (r if float(q @ r) >= 0.0 else -r)
+    return mixed / np.linalg.norm(mixed)
+
+
+def _span(records: Any, column: str, since: float, until: float) -> Any:
+    """Records with since < time <= until."""
+    a, b = np.searchsorted(records[column], [since * 1e9, until * 1e9], "right")
+    return records[a:b]

@@ -1,0 +1,142 @@
+"""What stands still in a scene: sea bed, obstacles, models, missions; as plain data for the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config import Loaded, Model, library, load
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.log import Log
+from wavesim_sdk.ocean import mesh
+from wavesim_sdk.ocean.bed import around
+from wavesim_sdk.ocean.scene import boxes_of
+from wavesim_viz.frame import plain
+
+BED_POINTS, BED_SHARE = 97, 0.5
+
+
+def shape(model: Model) -> dict[str, Any]:
+    """Primitive and size (length, width, height) of a model."""
+    if model.box is not None:
+        return {"kind": "box", "size": [model.box.length, model.box.width, model.box.height]}
+    if model.cylinder is not None:
+        d = 2.0 * model.cylinder.radius
+        return {"kind": "cylinder", "size": [model.cylinder.length, d, d]}
+    assert model.sphere is not None  # plausible.py: a model has one of the three
+    return {"kind": "sphere", "size": [model.sphere.diameter] * 3}
+
+
+def look(model: Model) -> dict[str, Any]:
+    """What is drawn of a model."""
+    return {
+        "name": model.name,
+        "type": model.type,
+        "title": model.title,
+        "source": model.source,
+        "validated": model.validated,
+        "shape": shape(model),
+        "appearance": model.appearance,
+        "mass": model.mass.value,
+        "thrusters": [
+            {
+                "name": t.name,
+                "position": t.position,
+                "direction": t.direction,
+                "maximum": t.maximum,
+                "minimum": t.minimum,
+                "law": t.law,
+                "swivel": t.swivel is not None,
+            }
+            for t in (model.thruster if model.allocation is None else ())
+        ],
+        "fins": [
+            {"name": f.name, "position": f.position, "normal": f.normal, "chord": f.chord, "area": f.area, "limit": f.limit}
+            for f in model.fin
+        ],
+        "actuators": [
+            *(f"{t.name} ({'N' if t.law == 'force' else '1/s'})" for t in model.thruster),
+            *(f"{f.name} (deg)" for f in model.fin),
+            *(f"{b.name} (kg)" for b in model.ballast),
+        ],
+        "slots": [
+            *range(len(model.thruster)),
+            *range(8, 8 + len(model.fin)),
+            *range(20, 20 + len(model.ballast)),
+        ],
+        "transducer": model.transducer.position if model.transducer is not None else None,
+    }  # fmt: skip
+
+
+def describe(loaded: Loaded) -> dict[str, Any]:
+    """The scene of a configuration."""
+    world, fleet = loaded.config.world, loaded.config.fleet
+    triangles = mesh.triangles(loaded)
+    return {
+        "name": loaded.config.name,
+        "file": str(loaded.path),
+        "origin": [math.degrees(world.latitude), math.degrees(world.longitude)],
+        "sound": {"speed": loaded.config.acoustics.sound_speed, "noise": loaded.config.acoustics.ambient_noise},
+        "bed": around(loaded, BED_POINTS, BED_SHARE),
+        "boxes": boxes_of(world.obstacles).round(4).tolist(),
+        "piers": [[*p.position, p.radius, p.height] for p in world.obstacles.pier],
+        "triangles": np.asarray(triangles, np.float32).round(3).ravel().tolist(),
+        "waves": world.waves.height if world.waves.beaufort < 0 else None,
+        "fences": [
+            {"name": f.name, "keep": f.keep, "corners": [[c.north, c.east] for c in f.corner]} for f in fleet.fence
+        ],
+        "bodies": [
+            {
+                "name": b.name,
+                "model": b.model,
+                "position": b.position,
+                "attitude": b.attitude,
+                "client": b.client,
+                "buoy": b in fleet.buoy,
+                "waypoints": [[w.north, w.east, w.depth, w.speed] for w in b.waypoint],
+                "anchor": b.mooring.anchor if b.mooring is not None else None,
+                "transducer": b.transducer.position if b.transducer is not None else None,
+            }
+            for b in fleet.bodies
+        ],
+        "models": {name: look(m) for name, m in {**library(), **loaded.models}.items()},
+    }
+
+
+def empty(name: str) -> dict[str, Any]:
+    """The scene of a server whose configuration is not here: models of the library, no bed."""
+    return {
+        "name": name, "file": "", "origin": None, "sound": {"speed": 1500.0, "noise": 60.0}, "bed": None, "boxes": [],
+        "piers": [], "triangles": [], "waves": None, "fences": [], "bodies": [],
+        "models": {n: look(m) for n, m in library().items()},
+    }  # fmt: skip
+
+
+def of_log(log: Log) -> dict[str, Any]:
+    """The scene that a log tells: its configuration as far as it stands alone, and the sea bed that it carries."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "config.xml"
+            path.write_text(log.metadata.get("configuration", ""))
+            loaded = load(path)
+            world = dataclasses.replace(loaded.config.world, soundings=None)
+            obstacles = dataclasses.replace(world.obstacles, mesh=())
+            world = dataclasses.replace(world, obstacles=obstacles)
+            loaded = dataclasses.replace(loaded, config=dataclasses.replace(loaded.config, world=world))
+            scene = describe(loaded)
+    except (ConfigError, OSError):  # it names files that are not beside the log
+        scene = empty(log.metadata.get("server", "log"))
+    scene["file"] = str(log.path)
+    scene["bed"] = next((m for _, m in log.json.get("/world/bed", [])), scene["bed"])
+    return scene
+
+
+def text(scene: dict[str, Any]) -> dict[str, Any]:
+    """Ready for JSON."""
+    found: dict[str, Any] = plain(scene)
+    return found

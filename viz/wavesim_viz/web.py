@@ -1,0 +1,242 @@
+"""The web server: one page, one websocket, and the requests of the configurator.
+
+Safe by default: it listens on loopback and answers only to its own name (no rebinding of names by other pages), a
+websocket or a change must come from the page itself, the page may load nothing from elsewhere, and viewers look but do not
+touch unless the user said ``--control``. On another address every request needs a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import WSMsgType, web
+
+from wavesim_viz.configurator import Configurator, Trouble
+from wavesim_viz.frame import plain
+from wavesim_viz.hub import Hub, Viewer
+from wavesim_viz.live import Source
+from wavesim_viz.replay import Replay
+
+STATIC = Path(__file__).parent / "static"
+COOKIE = "wavesim_token"
+MOST_VIEWERS = 64
+MOST_BYTES = 1 << 20  #: of a request
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self' {ws} blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass
+class Access:
+    """Who may do what."""
+
+    address: str
+    port: int
+    control: bool
+    view_token: str = ""
+    control_token: str = ""
+    names: set[str] = field(default_factory=set)
+
+    @classmethod
+    def make(cls, address: str, port: int, control: bool) -> Access:
+        loopback = ipaddress.ip_address(address).is_loopback
+        a = cls(address, port, control)
+        if not loopback:
+            a.view_token = secrets.token_urlsafe(24)
+            a.control_token = secrets.token_urlsafe(24) if control else ""
+        else:
+            host = f"[{address}]" if ":" in address else address
+            a.names = {f"{host}:{port}", f"localhost:{port}"}
+        return a
+
+    def role(self, token: str) -> str:
+        """control, view or nothing."""
+        if not self.view_token:
+            return "control" if self.control else "view"
+        if self.control_token and hmac.compare_digest(token.encode(), self.control_token.encode()):
+            return "control"
+        return "view" if hmac.compare_digest(token.encode(), self.view_token.encode()) else ""
+
+    def url(self, token: str = "") -> str:
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"http://{host}:{self.port}/" + (f"?token={token}" if token else "")
+
+
+ACCESS, HUB, CONFIGURATOR = (
+    web.AppKey("access", Access),
+    web.AppKey("hub", Hub),
+    web.AppKey("configurator", Configurator),
+)
+
+
+@web.middleware
+async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every request passes here."""
+    access = request.app[ACCESS]
+    if access.names and request.headers.get("Host", "") not in access.names:
+        return web.Response(status=421, text=f"this viewer answers only as {' or '.join(sorted(access.names))}\n")
+    if request.method != "GET" or request.path == "/ws":
+        origin = urlsplit(request.headers.get("Origin", ""))
+        if origin.netloc != request.headers.get("Host"):
+            return web.Response(status=403, text="only the viewer's own page may do that\n")
+    token = request.query.get("token") or request.cookies.get(COOKIE, "")
+    role = access.role(token)
+    if not role:
+        return web.Response(status=403, text="this viewer wants the token of the address that `wavesim viz` printed\n")
+    request["role"] = role
+    if "token" in request.query:  # out of the address bar, into a cookie
+        moved: web.StreamResponse = web.HTTPSeeOther(request.path)
+        moved.set_cookie(COOKIE, token, httponly=True, samesite="Strict")
+        return moved
+    try:
+        response = await handler(request)
+    except web.HTTPException as error:
+        response = web.Response(status=error.status, text=f"{error.reason}\n")
+    except Trouble as error:
+        response = web.json_response({"error": str(error)}, status=400)
+    if not response.prepared:
+        host = request.headers.get("Host", "")
+        response.headers["Content-Security-Policy"] = POLICY.format(ws=f"ws://{host}")
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        response.headers["Cache-Control"] = "no-cache"
+    return response
+
+
+async def page(_request: web.Request) -> web.StreamResponse:
+    return web.FileResponse(STATIC / "index.html")
+
+
+async def static(request: web.Request) -> web.StreamResponse:
+    name = request.match_info["name"]
+    file = STATIC / name
+    if Path(name).name != name or not file.is_file():
+        raise web.HTTPNotFound
+    return web.FileResponse(file)
+
+
+async def appearance(request: web.Request) -> web.StreamResponse:
+    """The glTF file of a model of this scene."""
+    source = request.app[HUB].source
+    scene: dict[str, Any] = source.scene()[1] if source is not None else {"models": {}, "file": ""}
+    model = scene["models"].get(request.match_info["model"])
+    if model is None or not model["appearance"]:
+        raise web.HTTPNotFound
+    file = Path(scene["file"]).parent / model["appearance"]
+    if not file.is_file() or file.suffix != ".glb":
+        raise web.HTTPNotFound
+    return web.FileResponse(file)
+
+
+async def tracks(request: web.Request) -> web.StreamResponse:
+    source = request.app[HUB].source
+    return web.json_response(source.tracks() if isinstance(source, Replay) else {})
+
+
+async def websocket(request: web.Request) -> web.StreamResponse:
+    """A viewer's session."""
+    hub = request.app[HUB]
+    if len(hub.viewers) >= MOST_VIEWERS:
+        raise web.HTTPServiceUnavailable(reason=f"there are {MOST_VIEWERS} viewers already")
+    ws = web.WebSocketResponse(heartbeat=20.0, compress=False, max_msg_size=65536)
+    await ws.prepare(request)
+    viewer = Viewer(ws, request.transport)
+    hub.add(viewer)
+    may_control = request["role"] == "control" or isinstance(hub.source, Replay)
+    viewer.tell({"type": "hello", **hub.hello(), "control": may_control})
+    sender = asyncio.create_task(hub.serve(viewer))
+    try:
+        async for message in ws:
+            if message.type is not WSMsgType.TEXT:
+                break
+            await _asked(hub, viewer, message.data, may_control)
+    finally:
+        hub.remove(viewer)
+        sender.cancel()
+    return ws
+
+
+async def _asked(hub: Hub, viewer: Viewer, text: str, may_control: bool) -> None:
+    """One message of a viewer; what makes no sense is dropped."""
+    try:
+        asked = json.loads(text)
+    except ValueError:
+        return
+    match asked:
+        case {"do": "watch", "row": int() as row}:
+            viewer.watched = row
+        case {"do": "watch", "row": None}:
+            viewer.watched = None
+        case {"do": "control", "verb": str() as verb} if hub.source is not None:
+            value = asked.get("value")
+            if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
+                return
+            if not may_control:
+                viewer.tell(
+                    {
+                        "type": "reply",
+                        "ok": False,
+                        "text": "this viewer only looks; start it with: wavesim viz --control",
+                    }
+                )
+                return
+            ok, said = await hub.control(verb, value)
+            viewer.tell({"type": "reply", "ok": ok, "text": said})
+
+
+def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
+    """A request of the configurator; its work is done beside the loop."""
+
+    async def call(request: web.Request) -> web.StreamResponse:
+        if changes and request["role"] != "control":
+            raise Trouble("this viewer only looks; start it with --control to write files")
+        try:
+            body = await request.json() if request.method == "POST" else dict(request.query)
+        except ValueError:
+            raise Trouble("that is no JSON") from None
+        found = await asyncio.to_thread(method, request.app[CONFIGURATOR], body)
+        return web.json_response(plain(found))
+
+    return call
+
+
+def make_app(source: Source | None, rate: float, access: Access, folder: Path) -> web.Application:
+    """The application; ``source`` None = the configurator alone."""
+    app = web.Application(middlewares=[guard], client_max_size=MOST_BYTES)
+    hub = Hub(source, rate)
+    app[ACCESS], app[HUB] = access, hub
+    app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
+    app.router.add_get("/", page)
+    app.router.add_get("/static/{name}", static)
+    app.router.add_get("/appearance/{model}", appearance)
+    app.router.add_get("/tracks", tracks)
+    app.router.add_get("/ws", websocket)
+    app.router.add_get("/api/models", json_call(Configurator.models))
+    app.router.add_get("/api/model", json_call(Configurator.model))
+    app.router.add_get("/api/schema", json_call(Configurator.schema))
+    app.router.add_post("/api/import", json_call(Configurator.take))
+    app.router.add_post("/api/check", json_call(Configurator.check))
+    app.router.add_post("/api/test", json_call(Configurator.test))
+    app.router.add_post("/api/save", json_call(Configurator.save, changes=True))
+    app.router.add_post("/api/mission", json_call(Configurator.mission, changes=True))
+
+    async def running(_app: web.Application) -> Any:
+        task = asyncio.create_task(hub.run())
+        yield
+        task.cancel()
+        hub.close()
+
+    app.cleanup_ctx.append(running)
+    return app

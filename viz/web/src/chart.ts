@@ -1,0 +1,345 @@
+// The chart: north up, metres, grid and scale; the sea bed shaded with its contours, ways, beacons, signals. And the pen with
+// which missions are drawn.
+
+import { colour, css } from "./dom";
+import { SIGNAL } from "./link";
+import { QUIET } from "./sounds";
+import type { Store } from "./store";
+import { contours, depths, ramp } from "./terrain";
+
+export interface Draft {
+  waypoints: Map<string, [number, number, number, number][]>;
+  beacons: { name: string; position: [number, number, number] }[];
+  fences: { name: string; keep: string; corners: [number, number][] }[];
+}
+
+export class Chart {
+  readonly canvas = document.createElement("canvas");
+  private middle: [number, number] = [0, 0]; // north, east
+  private scale = 1; // pixels per metre
+  private shade: HTMLCanvasElement | null = null;
+  private lines: number[][] = [];
+  private dark = true;
+  draft: Draft | null = null;
+  onClick: ((north: number, east: number) => void) | null = null;
+  onMove: ((north: number, east: number) => void) | null = null;
+
+  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void) {
+    this.canvas.tabIndex = 0;
+    this.canvas.className = "chart";
+    let held: [number, number] | null = null, moved = 0;
+    this.canvas.addEventListener("pointerdown", (e) => { held = [e.clientX, e.clientY]; moved = 0; this.canvas.setPointerCapture(e.pointerId); });
+    this.canvas.addEventListener("pointermove", (e) => {
+      this.onMove?.(...this.at(e));
+      if (!held) return;
+      const dx = e.clientX - held[0], dy = e.clientY - held[1];
+      moved += Math.hypot(dx, dy);
+      held = [e.clientX, e.clientY];
+      this.middle = [this.middle[0] + dy / this.scale, this.middle[1] - dx / this.scale];
+    });
+    this.canvas.addEventListener("pointerup", (e) => { held = null; if (moved < 4) this.clicked(e); });
+    this.canvas.addEventListener("wheel", (e) => {
+      e.preventDefault();
+      const [n, east] = this.at(e), f = Math.exp(-e.deltaY * 0.0012);
+      const scale = Math.min(Math.max(this.scale * f, 0.002), 200), g = this.scale / scale;
+      this.middle = [n + (this.middle[0] - n) * g, east + (this.middle[1] - east) * g];
+      this.scale = scale;
+    }, { passive: false });
+  }
+
+  build(dark: boolean): void {
+    this.dark = dark;
+    const s = this.store.scene;
+    if (!s) return;
+    this.shade = null;
+    if (s.bed) {
+      this.shade = document.createElement("canvas");
+      const rows = s.bed.north.length, columns = s.bed.east.length, [low, high] = depths(s.bed);
+      this.shade.width = columns;
+      this.shade.height = rows;
+      const c = this.shade.getContext("2d")!, image = c.createImageData(columns, rows);
+      for (let i = 0; i < rows; i++)
+        for (let k = 0; k < columns; k++) {
+          const d = s.bed.depth[i]![k] ?? null, o = 4 * ((rows - 1 - i) * columns + k);
+          if (d === null) continue;
+          ramp((d - low) / (high - low), dark).forEach((v, j) => { image.data[o + j] = 255 * v; });
+          image.data[o + 3] = dark ? 165 : 220;
+        }
+      c.putImageData(image, 0, 0);
+      this.lines = contours(s.bed);
+    }
+  }
+
+  /** Fit the scene into the chart. */
+  home(): void {
+    const s = this.store.scene, n: number[] = [], e: number[] = [];
+    for (const b of s?.bodies ?? []) for (const p of [b.position, ...b.waypoints]) { n.push(p[0]!); e.push(p[1]!); }
+    for (let k = 0; k < this.store.rows.length; k++) { n.push(this.store.ned[3 * k]!); e.push(this.store.ned[3 * k + 1]!); }
+    if (!n.length) { n.push(-100, 100); e.push(-100, 100); }
+    const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)];
+    this.middle = [(n0 + n1) / 2, (e0 + e1) / 2];
+    this.scale = 0.8 * Math.min(this.canvas.clientHeight / Math.max(n1 - n0, 40), this.canvas.clientWidth / Math.max(e1 - e0, 40));
+  }
+
+  private at(e: MouseEvent): [number, number] {
+    const box = this.canvas.getBoundingClientRect();
+    return [this.middle[0] - (e.clientY - box.top - box.height / 2) / this.scale, this.middle[1] + (e.clientX - box.left - box.width / 2) / this.scale];
+  }
+  /** Place of a point on the canvas. */
+  px(north: number, east: number): [number, number] {
+    return [this.canvas.clientWidth / 2 + (east - this.middle[1]) * this.scale, this.canvas.clientHeight / 2 - (north - this.middle[0]) * this.scale];
+  }
+
+  private clicked(e: MouseEvent): void {
+    const [n, east] = this.at(e);
+    if (this.onClick) { this.onClick(n, east); return; }
+    let best: number | null = null, near = 16 / this.scale;
+    for (let k = 0; k < this.store.rows.length; k++) {
+      const far = Math.hypot(this.store.ned[3 * k]! - n, this.store.ned[3 * k + 1]! - east);
+      if (far < near) { near = far; best = this.store.rows[k]!; }
+    }
+    this.choose(best);
+  }
+
+  render(): void {
+    const ratio = Math.min(window.devicePixelRatio, 2), w = this.canvas.clientWidth, hh = this.canvas.clientHeight;
+    if (!w || !hh) return;
+    if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hh * ratio)) {
+      this.canvas.width = Math.round(w * ratio);
+      this.canvas.height = Math.round(hh * ratio);
+    }
+    const c = this.canvas.getContext("2d")!;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.fillStyle = css("--bg");
+    c.fillRect(0, 0, w, hh);
+    this.bed(c);
+    this.grid(c, w, hh);
+    this.missions(c);
+    this.ways(c);
+    this.signals(c);
+    this.bodies(c);
+    this.rose(c, w);
+  }
+
+  private bed(c: CanvasRenderingContext2D): void {
+    const bed = this.store.scene?.bed;
+    if (!bed || !this.shade) return;
+    const [x0, y0] = this.px(bed.north[bed.north.length - 1]!, bed.east[0]!), [x1, y1] = this.px(bed.north[0]!, bed.east[bed.east.length - 1]!);
+    c.imageSmoothingEnabled = true;
+    c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
+    c.strokeStyle = this.dark ? "#ffffff30" : "#12283a40";
+    c.lineWidth = 0.8;
+    c.beginPath();
+    for (const l of this.lines) {
+      c.moveTo(...this.px(l[0]!, l[1]!));
+      c.lineTo(...this.px(l[2]!, l[3]!));
+    }
+    c.stroke();
+    c.fillStyle = css("--soft");
+    c.font = "10px system-ui, sans-serif";
+    const told = new Set<number>();
+    for (const l of this.lines) {
+      const [x, y] = this.px(l[0]!, l[1]!);
+      if (told.has(l[4]!) || x < 40 || y < 40 || x > this.canvas.clientWidth - 60 || y > this.canvas.clientHeight - 40) continue;
+      told.add(l[4]!);
+      c.fillText(`${+l[4]!.toFixed(2)} m`, x + 2, y - 2);
+    }
+  }
+
+  private grid(c: CanvasRenderingContext2D, w: number, hh: number): void {
+    const raw = 110 / this.scale, ten = 10 ** Math.floor(Math.log10(raw)), cell = [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= raw)!;
+    c.strokeStyle = this.dark ? "#8fb7d11f" : "#12283a1c";
+    c.fillStyle = css("--soft");
+    c.font = "10px system-ui, sans-serif";
+    c.lineWidth = 1;
+    c.beginPath();
+    const [n1, n0] = [this.middle[0] + hh / 2 / this.scale, this.middle[0] - hh / 2 / this.scale];
+    const [e0, e1] = [this.middle[1] - w / 2 / this.scale, this.middle[1] + w / 2 / this.scale];
+    for (let n = Math.ceil(n0 / cell) * cell; n < n1; n += cell) {
+      const y = this.px(n, 0)[1];
+      c.moveTo(0, y);
+      c.lineTo(w, y);
+      if (y > 60) c.fillText(`${+n.toPrecision(6)} N`, 4, y - 3);
+    }
+    for (let e = Math.ceil(e0 / cell) * cell; e < e1; e += cell) {
+      const x = this.px(0, e)[0];
+      c.moveTo(x, 0);
+      c.lineTo(x, hh);
+      c.fillText(`${+e.toPrecision(6)} E`, x + 3, hh - 5);
+    }
+    c.stroke();
+    const bar = cell * this.scale, x = w - bar - 18, y = hh - 24;
+    c.strokeStyle = css("--ink");
+    c.lineWidth = 1.6;
+    c.beginPath();
+    c.moveTo(x, y - 5);
+    c.lineTo(x, y);
+    c.lineTo(x + bar, y);
+    c.lineTo(x + bar, y - 5);
+    c.stroke();
+    c.fillStyle = css("--ink");
+    c.fillText(cell >= 1000 ? `${cell / 1000} km` : `${cell} m`, x + 4, y - 6);
+  }
+
+  private missions(c: CanvasRenderingContext2D): void {
+    const s = this.store.scene;
+    if (!s) return;
+    for (const b of s.bodies) {
+      const drawn = this.draft?.waypoints.get(b.name) ?? b.waypoints;
+      if (!drawn.length) continue;
+      c.strokeStyle = this.draft?.waypoints.has(b.name) ? css("--warm") : this.dark ? "#cfe3f180" : "#33536b90";
+      c.setLineDash([6, 4]);
+      c.beginPath();
+      c.moveTo(...this.px(b.position[0]!, b.position[1]!));
+      for (const p of drawn) c.lineTo(...this.px(p[0], p[1]));
+      c.stroke();
+      c.setLineDash([]);
+      c.fillStyle = c.strokeStyle;
+      drawn.forEach((p, k) => {
+        const [x, y] = this.px(p[0], p[1]);
+        c.beginPath();
+        c.arc(x, y, 3.2, 0, 7);
+        c.fill();
+        if (this.draft) c.fillText(`${k + 1}`, x + 5, y - 5);
+      });
+    }
+    for (const f of this.draft?.fences ?? s.fences) {
+      c.strokeStyle = "#ff9f43";
+      c.lineWidth = 1.6;
+      c.beginPath();
+      f.corners.forEach((p, k) => (k ? c.lineTo(...this.px(p[0], p[1])) : c.moveTo(...this.px(p[0], p[1]))));
+      c.closePath();
+      c.stroke();
+      const first = f.corners[0];
+      c.fillStyle = "#ff9f43";
+      if (first) c.fillText(`${f.name} (keep ${f.keep})`, this.px(...first)[0] + 6, this.px(...first)[1] + 12);
+      for (const p of f.corners) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
+    }
+    for (const b of this.draft?.beacons ?? []) this.triangle(c, ...this.px(b.position[0], b.position[1]), css("--warm"), b.name);
+    c.strokeStyle = css("--soft");
+    for (const b of s.boxes) {
+      const [x, y] = this.px(b[0]!, b[1]!);
+      c.save();
+      c.translate(x, y);
+      c.rotate(b[6]! - Math.PI / 2);
+      c.strokeRect(-b[3]! * this.scale, -b[4]! * this.scale, 2 * b[3]! * this.scale, 2 * b[4]! * this.scale);
+      c.restore();
+    }
+    for (const p of s.piers) { c.beginPath(); c.arc(...this.px(p[0]!, p[1]!), Math.max(p[3]! * this.scale, 2), 0, 7); c.stroke(); }
+  }
+
+  private ways(c: CanvasRenderingContext2D): void {
+    let drawn = 0;
+    for (const [row, track] of this.store.tracks) {
+      if (drawn > 120 && row !== this.store.chosen) continue;
+      drawn++;
+      this.line(c, track.ned, track.whole ? track.until(this.store.time) : track.time.length, colour(row), 1.8);
+      this.line(c, track.believed, track.whole ? track.until(this.store.time, track.believedTime) : track.believedTime.length, this.dark ? "#ffffffb0" : "#12283ab0", 1);
+    }
+  }
+
+  private line(c: CanvasRenderingContext2D, ned: number[], n: number, style: string, width: number): void {
+    if (n < 2) return;
+    c.strokeStyle = style;
+    c.lineWidth = width;
+    c.beginPath();
+    const step = Math.max(1, Math.floor(n / 1500));
+    for (let k = 0; k < n; k += step) {
+      const p = this.px(ned[3 * k]!, ned[3 * k + 1]!);
+      if (k) c.lineTo(...p); else c.moveTo(...p);
+    }
+    c.stroke();
+  }
+
+  private signals(c: CanvasRenderingContext2D): void {
+    const noise = this.store.scene?.sound.noise ?? 60;
+    for (let k = 0; k < this.store.spheres.length / SIGNAL; k++) {
+      const s = this.store.spheres.subarray(k * SIGNAL, (k + 1) * SIGNAL);
+      const [x, y] = this.px(s[2]!, s[3]!);
+      c.globalAlpha = Math.min(Math.max((s[6]! - noise) / Math.max(s[7]! - noise, 1), 0.12), 0.9);
+      c.strokeStyle = colour(s[1]!);
+      c.lineWidth = 1.6;
+      c.beginPath();
+      c.arc(x, y, s[5]! * this.scale, 0, 7);
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+    const recent = this.store.events.slice(-30);
+    for (const e of recent) {
+      if (!("receiver" in e) || QUIET.has(e.outcome) || Math.abs(this.store.time - e.time) > 1.5) continue;
+      const from = this.store.sent.get(e.id)?.at;
+      if (!from || !e.at) continue;
+      c.strokeStyle = e.outcome === 0 ? "#5bd68a" : "#ff6b6b";
+      c.globalAlpha = 1 - Math.abs(this.store.time - e.time) / 1.6;
+      c.lineWidth = 1;
+      c.beginPath();
+      c.moveTo(...this.px(from[0], from[1]));
+      c.lineTo(...this.px(e.at[0], e.at[1]));
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+  }
+
+  private triangle(c: CanvasRenderingContext2D, x: number, y: number, fill: string, name: string): void {
+    c.fillStyle = fill;
+    c.beginPath();
+    c.moveTo(x, y - 8);
+    c.lineTo(x + 7, y + 5);
+    c.lineTo(x - 7, y + 5);
+    c.fill();
+    c.fillText(name, x + 9, y - 4);
+  }
+
+  private bodies(c: CanvasRenderingContext2D): void {
+    c.font = "600 11px system-ui, sans-serif";
+    const many = this.store.rows.length > 80;
+    for (const [row, e] of this.store.beliefs) {
+      if (!Number.isFinite(e[0])) continue;
+      c.strokeStyle = colour(row);
+      c.beginPath();
+      c.ellipse(...this.px(e[0]!, e[1]!), Math.max(2 * (e[4] ?? 0) * this.scale, 3), Math.max(2 * (e[3] ?? 0) * this.scale, 3), 0, 0, 7);
+      c.stroke();
+    }
+    for (let k = 0; k < this.store.rows.length; k++) {
+      const row = this.store.rows[k]!, body = this.store.bodies.get(row);
+      if (!body) continue;
+      const [x, y] = this.px(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!);
+      if (x < -30 || y < -30 || x > this.canvas.clientWidth + 30 || y > this.canvas.clientHeight + 30) continue;
+      if (body.type === "buoy") { this.triangle(c, x, y, "#ff9a4d", many ? "" : body.name); continue; }
+      const [w, i, j, l] = this.store.quaternion.subarray(4 * k, 4 * k + 4) as unknown as [number, number, number, number];
+      const heading = Math.atan2(2 * (w * l + i * j), 1 - 2 * (j * j + l * l));
+      c.save();
+      c.translate(x, y);
+      c.rotate(heading);
+      c.fillStyle = colour(row);
+      c.strokeStyle = this.dark ? "#04101a" : "#fff";
+      c.lineWidth = 1.2;
+      c.beginPath();
+      c.moveTo(0, -11);
+      c.quadraticCurveTo(5, -4, 4.5, 8);
+      c.lineTo(-4.5, 8);
+      c.quadraticCurveTo(-5, -4, 0, -11);
+      c.fill();
+      c.stroke();
+      c.restore();
+      if (row === this.store.chosen) { c.strokeStyle = colour(row); c.beginPath(); c.arc(x, y, 16, 0, 7); c.stroke(); }
+      if (!many || row === this.store.chosen) { c.fillStyle = css("--ink"); c.fillText(body.name, x + 12, y - 6); }
+    }
+  }
+
+  private rose(c: CanvasRenderingContext2D, w: number): void {
+    c.save();
+    c.translate(w - 36, 44);
+    c.fillStyle = css("--bad");
+    c.beginPath();
+    c.moveTo(0, -24);
+    c.lineTo(7, 4);
+    c.lineTo(-7, 4);
+    c.fill();
+    c.fillStyle = css("--ink");
+    c.font = "700 14px system-ui, sans-serif";
+    c.textAlign = "center";
+    c.fillText("N", 0, 20);
+    c.restore();
+  }
+}

@@ -1,0 +1,278 @@
+// The configurator: choose or import a model, change it by gizmos or numbers, try it, save it.
+
+import { css, fill, h, toast } from "./dom";
+import { get, post } from "./http";
+import type { ModelLook } from "./link";
+import { Plot } from "./plots";
+import { find, fresh, type ChildRule, type Key, type Rule, type Schema, type Tree } from "./tree";
+import { Workbench } from "./workbench";
+
+interface Listed { name: string; title: string; type: string; file: string }
+interface Tried { commands: Record<string, number>; columns: Record<string, number[]> }
+
+export class Configure {
+  private readonly root = h("div", { id: "configure" });
+  private readonly bench: Workbench;
+  private readonly form = h("div", { class: "form" });
+  private readonly side = h("div", { class: "side" });
+  private readonly verdict = h("div", { class: "verdict", id: "verdict", role: "status" });
+  private readonly chosenBox = h("div", { class: "section" });
+  private readonly tries = h("div", { class: "section", id: "tries" });
+  private readonly list = h("select", { id: "models", "aria-label": "Model" });
+  private schema: Schema = {};
+  private model: Tree | null = null;
+  private emulators: Tree = { tag: "emulators", attributes: {}, text: "", children: [] };
+  private chosen: Tree | null = null;
+  private readonly opened = new WeakSet<Tree>();
+  private timer = 0;
+  private checks = 0;
+  private visible = false;
+  private turning = false;
+  private commands: Record<string, number> | null = null;
+  private kind = "turn";
+  private seconds = 60;
+
+  constructor() {
+    this.bench = new Workbench((t) => this.choose(t), () => { this.build(); this.changed(); });
+    const open = h("input", { type: "file", accept: ".xml,.ini,.yaml,.yml", class: "hidden", id: "import", onchange: () => void this.take(open) });
+    const file = h("input", { id: "save-file", placeholder: "file.xml" }), replace = h("input", { type: "checkbox", id: "save-replace" });
+    const view = (side: string, text: string): HTMLElement => h("button", { onclick: () => this.bench.from(side) }, text);
+    const turn = h("button", { id: "turn", title: "Move or turn with the gizmo", onclick: () => { this.turning = !this.turning; this.bench.turn(this.turning); turn.classList.toggle("on", this.turning); } }, "turn");
+    this.root.append(
+      h("div", { id: "bar" },
+        h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")), this.list, h("button", { onclick: () => open.click() }, "import…"), open, h("span", { class: "grow" }),
+        h("label", { class: "row" }, "save as", file), h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"), h("button", { onclick: () => { location.hash = ""; } }, "to the sea")),
+      h("div", { class: "form-holder" }, this.verdict, this.form),
+      h("div", { class: "view" }, this.bench.canvas, this.bench.over, h("div", { class: "views" }, view("side", "side"), view("above", "above"), view("ahead", "ahead"), view("stern", "stern"), turn)),
+      this.side,
+    );
+    this.side.append(this.chosenBox, this.tries);
+    document.body.append(this.root);
+    this.list.addEventListener("change", () => void this.load(this.list.value, file));
+    void this.start(file);
+    const frame = (): void => { if (this.visible) this.bench.render(); requestAnimationFrame(frame); };
+    requestAnimationFrame(frame);
+    (window as unknown as Record<string, unknown>)["configure"] = this;
+  }
+
+  show(on: boolean): void { this.visible = on; this.root.classList.toggle("hidden", !on); }
+
+  private async start(file: HTMLInputElement): Promise<void> {
+    const [schema, models] = await Promise.all([get<Schema>("/api/schema"), get<Listed[]>("/api/models")]);
+    if (!schema || !models) return;
+    this.schema = schema;
+    fill(this.list, ...models.map((m) => h("option", { value: m.name, title: m.title }, `${m.name} — ${m.type}`)));
+    this.list.value = models.some((m) => m.name === "lauv") ? "lauv" : models[0]?.name ?? "";
+    await this.load(this.list.value, file);
+  }
+
+  private async load(name: string, file: HTMLInputElement): Promise<void> {
+    const found = await get<Tree>(`/api/model?name=${encodeURIComponent(name)}`);
+    if (found) { this.take1(found); file.value = `my-${name}.xml`; }
+  }
+
+  private take1(model: Tree): void {
+    this.model = model;
+    this.chosen = null;
+    this.commands = null;
+    this.build();
+    this.bench.set(model, this.emulators);
+    void this.check();
+  }
+
+  private async take(input: HTMLInputElement): Promise<void> {
+    const file = input.files?.[0];
+    input.value = "";
+    if (!file) return;
+    const section = file.name.endsWith(".ini") ? window.prompt("Section of the file (the model's name)") ?? "" : "";
+    const found = await post<Tree[]>("/api/import", { file: file.name, text: await file.text(), section });
+    if (found?.length) { this.take1(found[0]!); toast(`opened ${found[0]!.attributes["name"] ?? file.name}${found.length > 1 ? `, the first of ${found.length} models` : ""}`); }
+    else if (found) toast("the file holds no <model>", true);
+  }
+
+  // -- form ------------------------------------------------------------------------------------------
+
+  private rule(name: string): Rule { return this.schema[name] ?? { doc: "", keys: [], children: [] }; }
+
+  private build(): void {
+    if (!this.model) return;
+    const top = this.form.scrollTop;
+    fill(this.form, this.element(this.model, "Model", null, true), this.element(this.emulators, "Emulators", null, true));
+    this.form.scrollTop = top;
+    this.chosenForm();
+  }
+
+  private element(t: Tree, of: string, parent: Tree | null, open = false): HTMLElement {
+    const rule = this.rule(of), shown = open || this.opened.has(t) || t === this.chosen;
+    const toggle = (): void => { if (this.opened.has(t)) this.opened.delete(t); else this.opened.add(t); this.choose(t); this.build(); };
+    const remove = parent && h("button", { title: `Remove this <${t.tag}>`, onclick: (e: Event) => { e.stopPropagation(); parent.children.splice(parent.children.indexOf(t), 1); if (this.chosen === t) this.chosen = null; this.build(); this.refresh(); } }, "×");
+    const title = h("div", { class: "title", title: rule.doc, onclick: parent ? toggle : undefined }, h("b", {}, t.tag === "emulators" ? "sensors" : t.tag), h("span", { class: "soft grow" }, t.attributes["name"] ?? ""), remove);
+    const box = h("div", { class: `element${t === this.chosen ? " chosen" : ""}` }, title);
+    if (!shown) return box;
+    for (const key of rule.keys) box.append(this.field(t, key));
+    for (const child of t.children) {
+      const c = rule.children.find((r) => r.name === child.tag);
+      if (c) box.append(this.element(child, c.of, t));
+    }
+    const more = rule.children.filter((c) => c.many || !t.children.some((x) => x.tag === c.name));
+    if (more.length) {
+      const pick = h("select", { "aria-label": `Add to ${t.tag}`, onchange: () => this.grow(t, more[pick.selectedIndex - 1]!) }, h("option", {}, "+ add…"), ...more.map((c) => h("option", { title: c.doc }, c.name)));
+      box.append(h("div", { class: "key" }, h("label", {}), pick));
+    }
+    return box;
+  }
+
+  private grow(t: Tree, c: ChildRule): void {
+    const child = fresh(c.name, c.of, this.schema);
+    const same = t.children.filter((x) => x.tag === c.name).length;
+    if (child.attributes["name"]) child.attributes["name"] = `${c.name}${same + 1}`;
+    t.children.push(child);
+    this.chosen = child;
+    this.opened.add(child);
+    this.build();
+    this.refresh();
+  }
+
+  private field(t: Tree, key: Key): HTMLElement {
+    const numbers = key.kind === "numbers", value = numbers ? t.text : t.attributes[key.name];
+    const about = [key.doc, key.units.length ? `Unit: ${key.units.join(", ")}.` : "", key.low || key.high ? `Range: ${key.low ?? "…"} to ${key.high ?? "…"}.` : "", key.required ? "Required." : `Default: ${key.default || "none"}.`].filter(Boolean).join("\n");
+    const set = (v: string): void => {
+      if (numbers) t.text = v;
+      else if (v === "") delete t.attributes[key.name];
+      else t.attributes[key.name] = v;
+      this.refresh();
+    };
+    let input: HTMLElement;
+    if (key.choices.length) {
+      const s = h("select", { title: about, onchange: () => set(s.value) }, ...(key.required ? [] : [h("option", { value: "" }, `(${key.default})`)]), ...key.choices.map((c) => h("option", { value: c, selected: c === value }, c)));
+      input = s;
+    } else if (numbers) {
+      const area = h("textarea", { title: about, rows: 3, onchange: () => set(area.value) });
+      area.value = value ?? "";
+      input = area;
+    } else {
+      const i = h("input", { title: about, value: value ?? "", placeholder: key.default ?? "", onchange: () => set(i.value.trim()) });
+      input = i;
+    }
+    input.setAttribute("aria-label", `${t.tag} ${key.name}`);
+    input.dataset["key"] = `${t.tag}.${key.name}`;
+    return h("div", { class: `key${key.required ? " required" : ""}` }, h("label", { title: about }, numbers ? "numbers" : key.name), input, h("span", { class: "info", title: about }, "?"));
+  }
+
+  private ruleOf(t: Tree): string {
+    const search = (at: Tree, of: string): string | null => {
+      if (at === t) return of;
+      for (const child of at.children) {
+        const c = this.rule(of).children.find((r) => r.name === child.tag), found = c ? search(child, c.of) : null;
+        if (found) return found;
+      }
+      return null;
+    };
+    return (this.model && search(this.model, "Model")) ?? search(this.emulators, "Emulators") ?? "";
+  }
+
+  private chosenForm(): void {
+    const t = this.chosen;
+    if (!t) { fill(this.chosenBox, h("h3", {}, "Element"), h("div", { class: "soft" }, "Click a thruster, fin, sensor or centre, in the picture or on the left; drag its arrows, or write numbers.")); return; }
+    const of = this.ruleOf(t), rule = this.rule(of);
+    fill(this.chosenBox, h("h3", {}, `${t.tag} ${t.attributes["name"] ?? ""}`), h("div", { class: "soft" }, rule.doc), ...rule.keys.filter((k) => k.kind !== "numbers").map((k) => this.field(t, k)));
+  }
+
+  private choose(t: Tree | null): void {
+    const other = t !== this.chosen;
+    this.chosen = t;
+    this.bench.choose(t);
+    this.bench.turn(this.turning);
+    if (other) this.build(); else this.chosenForm();
+  }
+
+  private refresh(): void {
+    if (this.model) this.bench.set(this.model, this.emulators);
+    this.bench.choose(this.chosen);
+    this.changed();
+  }
+
+  private changed(): void {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.check(), 300);
+  }
+
+  private async check(): Promise<void> {
+    const number = ++this.checks;
+    const found = await post<{ ok: boolean; error?: string; look?: ModelLook }>("/api/check", { model: this.model });
+    if (!found || number !== this.checks) return;
+    this.verdict.className = `verdict ${found.ok ? "good" : "bad"}`;
+    this.verdict.textContent = found.ok ? "✓ the reader accepts this model" : found.error ?? "refused";
+    if (found.look) {
+      this.bench.look(found.look);
+      if (this.model) this.bench.set(this.model, this.emulators);
+      this.bench.choose(this.chosen);
+    }
+    if (!this.tries.childElementCount) this.tryForm();
+  }
+
+  // -- trying ------------------------------------------------------------------------------------------
+
+  private tryForm(result?: Tried): void {
+    const seconds = h("input", { type: "number", value: this.seconds, min: 5, max: 600, onchange: () => { this.seconds = Number(seconds.value); } });
+    seconds.style.width = "64px";
+    const run = (kind: string): void => { this.kind = kind; this.commands = null; void this.test(); };
+    fill(this.tries, h("h3", {}, "Try it"),
+      h("div", { class: "row" }, h("button", { id: "try-turn", onclick: () => run("turn") }, "turning circle"), h("button", { id: "try-step", onclick: () => run("step") }, "step ahead"), h("label", { class: "row" }, seconds, "s")));
+    if (!result) return;
+    const inputs = Object.entries(result.commands).map(([name, value]) => {
+      const input = h("input", { type: "number", value: +value.toFixed(4), step: "any", onchange: () => { (this.commands ??= { ...result.commands })[name] = Number(input.value); } });
+      return h("div", { class: "key" }, h("label", { title: name }, name), input);
+    });
+    this.tries.append(...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "again with these commands")), this.wayOf(result));
+    const c = result.columns, width = Math.max(this.side.clientWidth - 26, 160), deg = 180 / Math.PI;
+    const plot = (title: string, unit: string, ...y: number[][]): void => {
+      const p = new Plot(title, unit, [css("--accent"), css("--warm")], y.map((_, k) => `${k}`).slice(0, 1), width, 96);
+      p.set(c["time"]!, y[0]!);
+      this.tries.append(p.element);
+    };
+    plot("speed ahead", "m/s", c["u"]!);
+    plot("heading rate", "deg/s", c["r"]!.map((v) => v * deg));
+    plot("depth", "m", c["down"]!);
+    plot("roll", "deg", c["roll"]!.map((v) => v * deg));
+  }
+
+  /** The way from above, north up, both axes to one scale. */
+  private wayOf(result: Tried): HTMLElement {
+    const n = result.columns["north"]!, e = result.columns["east"]!, size = Math.max(this.side.clientWidth - 26, 160), canvas = h("canvas", { width: 2 * size, height: 2 * size, id: "way" });
+    Object.assign(canvas.style, { width: `${size}px`, height: `${size}px` });
+    const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)], span = Math.max(n1 - n0, e1 - e0, 1) * 1.15;
+    const x = (v: number): number => size + ((v - (e0 + e1) / 2) / span) * 2 * size, y = (v: number): number => size - ((v - (n0 + n1) / 2) / span) * 2 * size;
+    const c = canvas.getContext("2d")!;
+    c.fillStyle = css("--field");
+    c.fillRect(0, 0, 2 * size, 2 * size);
+    c.strokeStyle = css("--accent");
+    c.lineWidth = 3;
+    c.beginPath();
+    n.forEach((v, k) => (k ? c.lineTo(x(e[k]!), y(v)) : c.moveTo(x(e[k]!), y(v))));
+    c.stroke();
+    c.fillStyle = css("--warm");
+    c.beginPath();
+    c.arc(x(e[0]!), y(n[0]!), 7, 0, 7);
+    c.fill();
+    c.fillStyle = css("--soft");
+    c.font = "22px system-ui, sans-serif";
+    c.fillText(`${(e1 - e0).toFixed(1)} m wide, ${(n1 - n0).toFixed(1)} m high; north up`, 14, 2 * size - 16);
+    return canvas;
+  }
+
+  private async test(): Promise<void> {
+    toast("trying…");
+    const found = await post<Tried>("/api/test", { model: this.model, kind: this.kind, seconds: this.seconds, commands: this.commands });
+    if (found) { this.commands = found.commands; this.tryForm(found); }
+  }
+
+  private async save(file: string, replace: boolean): Promise<void> {
+    const found = await post<{ file: string; trial: string }>("/api/save", { file, replace, model: this.model, emulators: this.emulators.children.length ? this.emulators : null });
+    if (found) toast(`saved ${found.file}; fly it with: wavesim serve ${found.trial}`);
+  }
+
+  /** For tests: what would be saved. */
+  tree(): { model: Tree | null; emulators: Tree } { return { model: this.model, emulators: this.emulators }; }
+  mass(): string | undefined { return this.model ? find(this.model, "mass")?.attributes["value"] : undefined; }
+}

@@ -1,0 +1,62 @@
+// A few lines instead of a framework.
+
+type Child = Node | string | number | null | undefined | false;
+type Props = Record<string, unknown>;
+
+/** An element: properties starting with "on" are listeners, the others attributes or properties. */
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value as EventListener);
+    else if (key === "class") element.className = String(value);
+    else if (key in element && key !== "list" && key !== "style") (element as unknown as Props)[key] = value;
+    else element.setAttribute(key, String(value));
+  }
+  add(element, ...children);
+  return element;
+}
+
+export function add(element: Element, ...children: Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(typeof child === "number" ? String(child) : child);
+  }
+}
+
+export function fill(element: Element, ...children: Child[]): void {
+  element.replaceChildren();
+  add(element, ...children);
+}
+
+/** A number as people read it; a dash for nothing. */
+export function number(value: number | null | undefined, digits = 2): string {
+  return value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(digits);
+}
+
+/** Seconds as h:mm:ss.s */
+export function clock(seconds: number): string {
+  const sign = seconds < 0 ? "-" : "";
+  const s = Math.abs(seconds);
+  const hours = Math.floor(s / 3600), minutes = Math.floor((s % 3600) / 60);
+  const rest = (s % 60).toFixed(1).padStart(4, "0");
+  return `${sign}${hours ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${rest}`;
+}
+
+let toastTimer = 0;
+/** A word to the user, for a few seconds. */
+export function toast(text: string, bad = false): void {
+  document.querySelector(".toast")?.remove();
+  document.body.append(h("div", { class: `toast${bad ? " bad" : ""}`, role: "status" }, text));
+  clearTimeout(toastTimer);
+  toastTimer = window.setTimeout(() => document.querySelector(".toast")?.remove(), bad ? 6000 : 2500);
+}
+
+export function css(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+export const COLOURS = ["#ff6b6b", "#3fc1c9", "#ffd166", "#b388ff", "#5bd68a", "#ff9f68", "#7fb7ff", "#f78fb3"];
+export function colour(row: number): string {
+  return COLOURS[row % COLOURS.length] as string;
+}

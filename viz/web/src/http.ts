@@ -1,0 +1,30 @@
+// Requests to the viewer's server; trouble is told to the user.
+
+import { toast } from "./dom";
+
+async function read<T>(response: Response): Promise<T | null> {
+  if (response.headers.get("Content-Type")?.startsWith("application/json")) {
+    const body = (await response.json()) as T & { error?: string };
+    if (response.ok) return body;
+    toast(body.error ?? "refused", true);
+  } else toast((await response.text()).slice(0, 200), true);
+  return null;
+}
+
+export async function get<T>(url: string): Promise<T | null> {
+  try {
+    return await read<T>(await fetch(url));
+  } catch {
+    toast("the viewer's server does not answer", true);
+    return null;
+  }
+}
+
+export async function post<T>(url: string, body: unknown): Promise<T | null> {
+  try {
+    return await read<T>(await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+  } catch {
+    toast("the viewer's server does not answer", true);
+    return null;
+  }
+}

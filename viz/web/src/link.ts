@@ -1,0 +1,109 @@
+// The websocket: frames are binary (see wavesim_viz/frame.py), everything else is JSON.
+
+export interface Frame {
+  state: number; time: number; tick: number; speed: number; factor: number; lateness: number; latenessMax: number;
+  late: number; roster: number; level: number; jumped: boolean; bodies: Float32Array; signals: Float32Array;
+}
+export const BODY = 9, SIGNAL = 9;
+const HEAD = 64, MAGIC = 0x31465657;
+
+export interface Shape { kind: "box" | "cylinder" | "sphere"; size: [number, number, number] }
+export interface ThrusterLook { name: string; position: number[]; direction: number[]; maximum: number; minimum: number; law: string; swivel: boolean }
+export interface FinLook { name: string; position: number[]; normal: number[]; chord: number[]; area: number; limit: number }
+export interface ModelLook {
+  name: string; type: string; title: string; source: string; validated: string; shape: Shape; appearance: string; mass: number | null;
+  thrusters: ThrusterLook[]; fins: FinLook[]; actuators: string[]; slots: number[]; transducer: number[] | null;
+}
+export interface Bed { north: number[]; east: number[]; depth: (number | null)[][] }
+export interface FenceShape { name: string; keep: string; corners: [number, number][] }
+export interface PlannedBody {
+  name: string; model: string; position: number[]; attitude: number[]; client: string; buoy: boolean;
+  waypoints: [number, number, number, number][]; anchor: number[] | null; transducer: number[] | null;
+}
+export interface SceneText {
+  name: string; file: string; origin: [number, number] | null; sound: { speed: number; noise: number }; bed: Bed | null;
+  boxes: number[][]; piers: number[][]; triangles: number[]; waves: number | null; fences: FenceShape[];
+  bodies: PlannedBody[]; models: Record<string, ModelLook>; warning?: string;
+}
+export type RosterEntry = [row: number, name: string, model: string, type: string, generation: number];
+export interface Sent { id: number; source: number; query: number; kind: number; outcome: number; frequency: number; source_level: number; time: number; at: [number, number, number] | null }
+export interface Reception {
+  id: number; source: number; receiver: number; query: number; kind: number; outcome: number; level: number | null; range: number | null;
+  distance: number | null; measured: number | null; one_way: number | null; time: number; emission: number | null; at: [number, number, number] | null; bounces: number;
+}
+export interface NoticeText { time: number; row: number; name: string; text: string }
+export interface Motion3 { position: number[]; euler: number[]; velocity: number[]; rates: number[]; water: number[] | null }
+export type SensorValue = { valid: boolean; age: number } & Record<string, number | boolean | null | (number | null)[]>;
+export interface Panel {
+  row: number; time: number; identity: Record<string, unknown>; geometry?: Record<string, unknown>; motion: Motion3;
+  actuation?: { command: number[]; actual: number[]; feedback: (number | null)[] } | null; sensors?: Record<string, SensorValue>; client?: Record<string, unknown> | null;
+}
+export interface Hello { kind: string; name: string; period: number; version: string; control: boolean }
+export interface Weather {
+  weather: { current_W: number[]; wind_speed: number; wind_direction: number; level: number } | null;
+  clients: { row: number; address: string; rtt_ms: number | null; silent: number }[]; connected: number | null;
+  replay?: { start: number; end: number; playing: boolean; speed: number };
+}
+export type Message =
+  | ({ type: "hello" } & Hello)
+  | { type: "scene"; scene: SceneText }
+  | { type: "roster"; bodies: RosterEntry[] }
+  | { type: "sounds"; sent: Sent[]; receptions: Reception[]; notices: NoticeText[]; missed: number }
+  | { type: "beliefs"; bodies: number[][] }
+  | ({ type: "weather" } & Weather)
+  | { type: "panel"; row: number; panel: Panel | null }
+  | { type: "trouble"; text: string }
+  | { type: "reply"; ok: boolean; text: string };
+
+export function decode(data: ArrayBuffer): Frame | null {
+  if (data.byteLength < HEAD) return null;
+  const v = new DataView(data);
+  if (v.getUint32(0, true) !== MAGIC) return null;
+  const n = v.getUint32(48, true), m = v.getUint32(52, true);
+  if (data.byteLength !== HEAD + 4 * (BODY * n + SIGNAL * m)) return null;
+  return {
+    state: v.getUint32(4, true), time: v.getFloat64(8, true), tick: v.getFloat64(16, true), speed: v.getFloat32(24, true),
+    factor: v.getFloat32(28, true), lateness: v.getFloat32(32, true), latenessMax: v.getFloat32(36, true), late: v.getUint32(40, true),
+    roster: v.getUint32(44, true), level: v.getFloat32(56, true), jumped: v.getUint32(60, true) !== 0,
+    bodies: new Float32Array(data, HEAD, BODY * n), signals: new Float32Array(data, HEAD + 4 * BODY * n, SIGNAL * m),
+  };
+}
+
+/** A connection that comes back by itself. */
+export class Link {
+  private socket: WebSocket | null = null;
+  private tries = 0;
+  frames = 0;
+
+  constructor(
+    private readonly onFrame: (frame: Frame) => void,
+    private readonly onMessage: (message: Message) => void,
+    private readonly onState: (connected: boolean) => void,
+  ) {
+    this.open();
+  }
+
+  private open(): void {
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => { this.tries = 0; this.onState(true); };
+    socket.onmessage = (event: MessageEvent<ArrayBuffer | string>) => {
+      if (typeof event.data === "string") this.onMessage(JSON.parse(event.data) as Message);
+      else {
+        const frame = decode(event.data);
+        if (frame) { this.frames++; this.onFrame(frame); }
+      }
+    };
+    socket.onclose = () => {
+      this.onState(false);
+      window.setTimeout(() => this.open(), Math.min(500 * 2 ** this.tries++, 5000));
+    };
+    this.socket = socket;
+  }
+
+  send(message: unknown): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+  }
+  watch(row: number | null): void { this.send({ do: "watch", row }); }
+  control(verb: string, value?: number): void { this.send({ do: "control", verb, value: value ?? null }); }
+}

@@ -1,0 +1,121 @@
+// Missions drawn on the chart: waypoints, beacons and fences by clicks; saved as a configuration of their own.
+
+import type { Chart } from "./chart";
+import { fill, h, toast } from "./dom";
+import { post } from "./http";
+import type { Store } from "./store";
+
+type Tool = "waypoint" | "beacon" | "fence";
+
+export class Mission {
+  open = false;
+  private readonly box = h("div", { class: "mission hidden", id: "mission" });
+  private tool: Tool = "waypoint";
+  private vehicle = "";
+  private depth = 5;
+  private speed = 1;
+  private keep = "inside";
+  private drawing: [number, number][] = [];
+  private readonly where = h("span", { class: "soft num" });
+  private readonly info = h("div", { class: "soft" });
+  private file = "mission.xml";
+  private replace = false;
+
+  constructor(private readonly store: Store, private readonly chart: Chart, stage: HTMLElement, private readonly toChart: () => void) {
+    stage.append(this.box);
+    chart.onMove = (n, e) => { this.where.textContent = this.open ? `${n.toFixed(1)} N  ${e.toFixed(1)} E` : ""; };
+  }
+
+  toggle(): void {
+    this.open = !this.open;
+    this.box.classList.toggle("hidden", !this.open);
+    if (!this.open) { this.chart.draft = null; this.chart.onClick = null; return; }
+    this.toChart();
+    this.chart.draft = { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []) };
+    this.vehicle = this.vehicles()[0] ?? "";
+    this.chart.onClick = (n, e) => this.clicked(n, e);
+    this.build();
+  }
+
+  private vehicles(): string[] { return (this.store.scene?.bodies ?? []).filter((b) => !b.buoy).map((b) => b.name); }
+
+  private build(): void {
+    const choice = (t: Tool, text: string): HTMLElement => h("button", { class: this.tool === t ? "on" : "", onclick: () => { this.tool = t; this.drawing = []; this.build(); } }, text);
+    const field = (label: string, value: number, set: (v: number) => void): HTMLElement => {
+      const input = h("input", { type: "number", value, step: 0.5, onchange: () => set(Number(input.value)) });
+      input.style.width = "64px";
+      return h("label", { class: "row" }, label, input);
+    };
+    const select = (value: string, values: string[], set: (v: string) => void): HTMLElement => {
+      const s = h("select", { onchange: () => { set(s.value); this.build(); } }, ...values.map((v) => h("option", { value: v, selected: v === value }, v)));
+      return s;
+    };
+    const name = h("input", { value: this.file, id: "mission-file", class: "grow", onchange: () => { this.file = name.value; } });
+    const replace = h("input", { type: "checkbox", checked: this.replace, onchange: () => { this.replace = replace.checked; } });
+    fill(
+      this.box,
+      h("div", { class: "row" }, h("h3", { class: "grow" }, "Mission"), this.where),
+      h("div", { class: "row" }, choice("waypoint", "waypoints"), choice("beacon", "beacons"), choice("fence", "fences")),
+      this.tool === "waypoint" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
+      this.tool === "beacon" ? h("div", { class: "row" }, field("depth m", this.depth, (v) => { this.depth = v; })) : null,
+      this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
+      this.info,
+      h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { onclick: () => { this.toggle(); this.toggle(); } }, "start over")),
+      h("div", { class: "row" }, name, h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save")),
+    );
+    this.update();
+  }
+
+  update(): void {
+    const d = this.chart.draft;
+    if (!this.open || !d) return;
+    const n = d.waypoints.get(this.vehicle)?.length ?? 0;
+    this.info.textContent = this.tool === "waypoint" ? `${n} new waypoints of ${this.vehicle || "nobody"}` : this.tool === "beacon" ? `${d.beacons.length} new beacons` : `${d.fences.length} fences; ${this.drawing.length} corners of the next`;
+  }
+
+  private clicked(n: number, e: number): void {
+    const d = this.chart.draft!, p: [number, number] = [Math.round(n * 10) / 10, Math.round(e * 10) / 10];
+    if (this.tool === "waypoint" && this.vehicle) d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.depth, this.speed]]);
+    if (this.tool === "beacon") {
+      const taken = new Set([...(this.store.scene?.bodies ?? []).map((b) => b.name), ...d.beacons.map((b) => b.name)]);
+      let k = 1;
+      while (taken.has(`beacon${k}`)) k++;
+      d.beacons.push({ name: `beacon${k}`, position: [...p, this.depth] });
+    }
+    if (this.tool === "fence") {
+      if (this.drawing.length) d.fences.pop();
+      this.drawing.push(p);
+      d.fences.push({ name: this.fenceName(), keep: this.keep, corners: [...this.drawing] });
+    }
+    this.build();
+  }
+
+  private fenceName(): string {
+    const d = this.chart.draft!, taken = new Set(d.fences.map((f) => f.name));
+    let k = 1;
+    while (taken.has(`fence${k}`)) k++;
+    return `fence${k}`;
+  }
+
+  private closeFence(): void { this.drawing = []; this.build(); }
+
+  private back(): void {
+    const d = this.chart.draft!;
+    if (this.tool === "waypoint") d.waypoints.get(this.vehicle)?.pop();
+    if (this.tool === "beacon") d.beacons.pop();
+    if (this.tool === "fence") {
+      const last = d.fences.at(-1);
+      if (this.drawing.length > 1 && last) { this.drawing.pop(); last.corners = [...this.drawing]; }
+      else { d.fences.pop(); this.drawing = []; }
+    }
+    this.build();
+  }
+
+  private async save(): Promise<void> {
+    const d = this.chart.draft!;
+    const waypoints = Object.fromEntries([...d.waypoints].filter(([, w]) => w.length));
+    const fences = d.fences.filter((f) => f.corners.length > 2);
+    const found = await post<{ file: string }>("/api/mission", { file: this.file, replace: this.replace, waypoints, beacons: d.beacons, fences });
+    if (found) toast(`saved ${found.file}; run it with: wavesim trial ${found.file.split("/").pop()}`);
+  }
+}

@@ -1,0 +1,185 @@
+// What the page knows: the newest frames, drawn with motion between them; who is there; ways travelled; signals.
+
+import { BODY, SIGNAL, type Frame, type Hello, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type Weather } from "./link";
+
+export interface Body { row: number; name: string; model: string; type: string; generation: number }
+
+/** The way of one body, thinned when it grows long. */
+export class Track {
+  time: number[] = [];
+  ned: number[] = []; // three numbers a point
+  believedTime: number[] = [];
+  believed: number[] = [];
+  whole = false; // of a log: all of it is known
+
+  append(t: number, n: number, e: number, d: number): boolean {
+    const k = this.time.length;
+    if (k) {
+      const far = Math.hypot(n - this.ned[3 * k - 3]!, e - this.ned[3 * k - 2]!, d - this.ned[3 * k - 1]!);
+      if (t <= this.time[k - 1]! || (far < 0.5 && t - this.time[k - 1]! < 2) || far < 0.02) return false;
+    }
+    this.time.push(t);
+    this.ned.push(n, e, d);
+    if (this.time.length > 4000) thin(this.time, this.ned);
+    return true;
+  }
+  believe(t: number, n: number, e: number, d: number): void {
+    const k = this.believedTime.length;
+    if (k && t - this.believedTime[k - 1]! < 0.4) return;
+    this.believedTime.push(t);
+    this.believed.push(n, e, d);
+    if (k > 4000) thin(this.believedTime, this.believed);
+  }
+  /** Number of points up to a time. */
+  until(t: number, times = this.time): number {
+    let a = 0, b = times.length;
+    while (a < b) {
+      const m = (a + b) >> 1;
+      if (times[m]! <= t) a = m + 1; else b = m;
+    }
+    return a;
+  }
+}
+
+function thin(times: number[], points: number[]): void {
+  const keep = times.length >> 1;
+  for (let k = 0; k < keep; k++) {
+    times[k] = times[2 * k]!;
+    for (let i = 0; i < 3; i++) points[3 * k + i] = points[6 * k + i]!;
+  }
+  times.length = keep;
+  points.length = 3 * keep;
+}
+
+export class Store {
+  hello: Hello | null = null;
+  scene: SceneText | null = null;
+  bodies = new Map<number, Body>();
+  weather: Weather | null = null;
+  panel: Panel | null = null;
+  beliefs = new Map<number, number[]>();
+  tracks = new Map<number, Track>();
+  sent = new Map<number, Sent>();
+  distances = new Map<string, number>(); // signal:receiver -> true distance of what was heard
+  events: (Sent | Reception)[] = [];
+  notices: NoticeText[] = [];
+  last: Frame | null = null;
+  chosen: number | null = null;
+
+  // the moment that is drawn
+  time = 0;
+  rows = new Int32Array(0);
+  ned = new Float32Array(0);
+  quaternion = new Float32Array(0); // scalar first
+  speed = new Float32Array(0);
+  spheres = new Float32Array(0); // as in a frame, with the radius of this moment
+  index = new Map<number, number>(); // row -> place in these arrays
+
+  private before: Frame | null = null;
+  private places = new Map<number, number>();
+  private arrived = 0;
+  private span = 50;
+
+  frame(f: Frame): void {
+    const now = performance.now();
+    const jumped = f.jumped || (this.last !== null && f.time < this.last.time);
+    if (jumped && this.hello?.kind !== "replay") this.tracks.clear();
+    this.before = jumped ? null : this.last;
+    this.span = Math.min(Math.max(now - this.arrived, 8), 500);
+    this.arrived = now;
+    this.last = f;
+    this.places.clear();
+    const b = this.before?.bodies;
+    if (b) for (let k = 0; k < b.length / BODY; k++) this.places.set(b[k * BODY]!, k);
+    for (let k = 0; k < f.bodies.length / BODY; k++) {
+      const o = k * BODY, row = f.bodies[o]!;
+      this.track(row).append(f.time, f.bodies[o + 1]!, f.bodies[o + 2]!, f.bodies[o + 3]!);
+    }
+  }
+
+  track(row: number): Track {
+    let track = this.tracks.get(row);
+    if (!track) this.tracks.set(row, (track = new Track()));
+    return track;
+  }
+
+  roster(entries: RosterEntry[]): { joined: string[]; left: string[] } {
+    const old = this.bodies;
+    this.bodies = new Map(entries.map(([row, name, model, type, generation]) => [row, { row, name, model, type, generation }]));
+    const joined: string[] = [], left: string[] = [];
+    for (const [row, b] of this.bodies) {
+      const was = old.get(row);
+      if (!was || was.generation !== b.generation || was.name !== b.name) {
+        joined.push(b.name);
+        if (this.hello?.kind !== "replay") this.tracks.delete(row);
+      }
+    }
+    for (const [row, b] of old) if (!this.bodies.has(row)) { left.push(b.name); this.beliefs.delete(row); }
+    return { joined, left };
+  }
+
+  /** Where everything is now: between the last two frames. */
+  now(): void {
+    const f = this.last;
+    if (!f) return;
+    const a = this.before ? Math.min((performance.now() - this.arrived) / this.span, 1) : 1;
+    const n = f.bodies.length / BODY, b = this.before?.bodies;
+    if (this.rows.length !== n) {
+      this.rows = new Int32Array(n);
+      this.ned = new Float32Array(3 * n);
+      this.quaternion = new Float32Array(4 * n);
+      this.speed = new Float32Array(n);
+    }
+    this.index.clear();
+    this.time = this.before ? this.before.time + a * (f.time - this.before.time) : f.time;
+    for (let k = 0; k < n; k++) {
+      const o = k * BODY, row = f.bodies[o]!;
+      this.rows[k] = row;
+      this.index.set(row, k);
+      this.speed[k] = f.bodies[o + 8]!;
+      const was = b ? this.places.get(row) : undefined;
+      if (was === undefined || a >= 1) {
+        for (let i = 0; i < 3; i++) this.ned[3 * k + i] = f.bodies[o + 1 + i]!;
+        for (let i = 0; i < 4; i++) this.quaternion[4 * k + i] = f.bodies[o + 4 + i]!;
+        continue;
+      }
+      const p = was * BODY;
+      for (let i = 0; i < 3; i++) this.ned[3 * k + i] = b![p + 1 + i]! + a * (f.bodies[o + 1 + i]! - b![p + 1 + i]!);
+      let dot = 0;
+      for (let i = 0; i < 4; i++) dot += b![p + 4 + i]! * f.bodies[o + 4 + i]!;
+      const sign = dot < 0 ? -1 : 1;
+      let size = 0;
+      for (let i = 0; i < 4; i++) {
+        const q = b![p + 4 + i]! * (1 - a) + sign * a * f.bodies[o + 4 + i]!;
+        this.quaternion[4 * k + i] = q;
+        size += q * q;
+      }
+      size = Math.sqrt(size) || 1;
+      for (let i = 0; i < 4; i++) this.quaternion[4 * k + i]! /= size;
+    }
+    this.spheres = f.signals.slice();
+    const back = (f.time - this.time) * (this.scene?.sound.speed ?? 1500);
+    for (let k = 0; k < this.spheres.length / SIGNAL; k++) this.spheres[k * SIGNAL + 5] = Math.max(0, this.spheres[k * SIGNAL + 5]! - back);
+  }
+
+  sounds(sent: Sent[], receptions: Reception[]): void {
+    for (const s of sent) this.sent.set(s.id, s);
+    if (this.sent.size > 4000) for (const id of [...this.sent.keys()].slice(0, 2000)) this.sent.delete(id);
+    for (const r of receptions) if (r.outcome === 0 && r.distance !== null) this.distances.set(`${r.id}:${r.receiver}`, r.distance);
+    if (this.distances.size > 8000) for (const key of [...this.distances.keys()].slice(0, 4000)) this.distances.delete(key);
+    this.events.push(...sent, ...receptions);
+    if (this.events.length > 600) this.events.splice(0, this.events.length - 600);
+  }
+
+  believe(entries: number[][]): void {
+    this.beliefs = new Map(entries.map((e) => [e[0]!, e.slice(1)]));
+    if (this.hello?.kind === "replay") return;
+    for (const e of entries) if (Number.isFinite(e[1])) this.track(e[0]!).believe(this.last?.time ?? 0, e[1]!, e[2]!, e[3]!);
+  }
+
+  name(row: number): string { return this.bodies.get(row)?.name ?? `row ${row}`; }
+}
+
+export const OUTCOMES = ["heard", "below threshold", "faded", "out of band", "transmitting", "recharging", "receiver left", "not sent", "collision", "blocked", "shadow", "echo", "dropped", "corrupt"];
+export const KINDS = ["pulse", "data", "range request", "range reply"];
+export const STATES = ["stopped", "running", "paused", "ended"];

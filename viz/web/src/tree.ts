@@ -1,0 +1,52 @@
+// A model as a tree of XML elements, and the declaration that says what may stand where.
+
+export interface Tree { tag: string; attributes: Record<string, string>; text: string; children: Tree[] }
+export interface Key { name: string; kind: string; doc: string; units: string[]; count: number; required: boolean; default: string | null; low: string | null; high: string | null; choices: string[] }
+export interface ChildRule { name: string; of: string; many: boolean; required: boolean; doc: string }
+export interface Rule { doc: string; keys: Key[]; children: ChildRule[] }
+export type Schema = Record<string, Rule>;
+
+const METRES: Record<string, number> = { m: 1, km: 1e3, cm: 1e-2, mm: 1e-3 };
+
+/** Numbers and unit of a value as it is written. */
+export function parse(text: string | undefined): { numbers: number[]; unit: string } {
+  const parts = (text ?? "").trim().split(/[\s,]+/).filter(Boolean), numbers: number[] = [];
+  while (parts.length && Number.isFinite(Number(parts[0]))) numbers.push(Number(parts.shift()));
+  return { numbers, unit: parts.join(" ") };
+}
+
+/** A place in metres, from an attribute with a unit of length. */
+export function metres(text: string | undefined): [number, number, number] {
+  const { numbers, unit } = parse(text), f = METRES[unit] ?? 1;
+  return [0, 1, 2].map((k) => (numbers[k] ?? 0) * f) as [number, number, number];
+}
+
+function tidy(value: number): string { return String(+value.toFixed(4)); }
+
+/** The same attribute with other numbers, in the unit it had. */
+export function withMetres(text: string | undefined, place: number[]): string {
+  const unit = parse(text).unit || "m", f = METRES[unit] ?? 1;
+  return `${place.map((v) => tidy(v / f)).join(" ")} ${unit}`;
+}
+
+export function vector(text: string | undefined, otherwise: [number, number, number]): [number, number, number] {
+  const { numbers } = parse(text);
+  return numbers.length === 3 ? (numbers as [number, number, number]) : otherwise;
+}
+
+export function written(numbers: number[], unit = ""): string { return `${numbers.map(tidy).join(" ")}${unit ? ` ${unit}` : ""}`; }
+
+/** A new element with what it must have. */
+export function fresh(tag: string, of: string, schema: Schema): Tree {
+  const rule = schema[of]!, attributes: Record<string, string> = {};
+  for (const k of rule.keys) {
+    if (!k.required || k.kind === "numbers") continue;
+    attributes[k.name] = k.kind === "text" ? `${tag}1` : k.choices[0] ?? `${Array(k.count).fill(k.name === "direction" ? "1" : k.low && Number.parseFloat(k.low) > 0 ? "0.1" : "0").join(" ")} ${k.units[0] ?? ""}`.trim();
+    if (k.name === "direction") attributes[k.name] = "1 0 0";
+    if (k.name === "maximum") attributes[k.name] = `10${k.units[0] ? ` ${k.units[0]}` : ""}`;
+    if (k.name === "limit" && k.units[0] === "deg") attributes[k.name] = "20 deg";
+  }
+  return { tag, attributes, text: "", children: rule.children.filter((c) => c.required).map((c) => fresh(c.name, c.of, schema)) };
+}
+
+export function find(tree: Tree, tag: string): Tree | undefined { return tree.children.find((c) => c.tag === tag); }
