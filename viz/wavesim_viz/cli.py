@@ -141,7 +141,7 @@ def _serve(
             asyncio.get_running_loop().add_signal_handler(s, stop.set)
         click.echo(
             f"viewer of '{name}' at {access.url(access.view_token)}{place}"
-            + ("" if control or place else " (looks only; --control lets it control)"),
+            + ("" if control or place or source.kind == "replay" else " (looks only; --control lets it control)"),
             err=True,
         )
         if access.control_token:

@@ -48,6 +48,7 @@ class Hub:
         self._frame: tuple[int, bytes] = (0, b"")
         self._scene: tuple[int, str] = (0, "")
         self._roster: tuple[int, str] = (0, "")
+        self._listed: list[list[Any]] | None = None
         self._due = {"panel": 0.0, "beliefs": 0.0, "weather": 0.0}
         self._trouble = ""
         self._controlling = asyncio.Lock()
@@ -97,9 +98,12 @@ class Hub:
             self._tell_all({"type": "trouble", "text": source.trouble})
         if frame is None:
             return
-        roster = json.dumps({"type": "roster", "bodies": source.roster()}, separators=(",", ":"))
-        if roster != self._roster[1]:
-            self._roster = (self._roster[0] + 1, roster)
+        if (roster := source.roster()) != self._listed:
+            self._listed = roster
+            self._roster = (
+                self._roster[0] + 1,
+                json.dumps({"type": "roster", "bodies": roster}, separators=(",", ":")),
+            )
         frame.roster = self._roster[0]
         self._frame = (self._frame[0] + 1, frame.pack())
         self._tell(source, now)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.area import DONE
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import VERBS, Commander
 from wavesim_sdk.config import Loaded, load
@@ -102,6 +103,7 @@ class Live:
         self.sensors = [t["name"] for t in self.state.vehicles.layout if t["writer"].startswith("emulator ")]
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
+        self._roster, self._written = self._list(self._identity), -1
         self.warning = ""
         loaded: Loaded | None = None
         try:
@@ -135,7 +137,9 @@ class Live:
         if not self._alive():
             return None
         s = self.state.snapshot()
-        self._identity = s.identity
+        written = int(self.state.vehicles["identity"].header[DONE])
+        if written != self._written:
+            self._written, self._identity, self._roster = written, s.identity, self._list(s.identity)
         clock, rows = self.state.clock(), s.rows
         state = s.state[rows]
         return Frame(
@@ -146,7 +150,10 @@ class Live:
         )  # fmt: skip
 
     def roster(self) -> list[list[Any]]:
-        i = self._identity
+        return self._roster
+
+    @staticmethod
+    def _list(i: Any) -> list[list[Any]]:
         return [
             [int(r), i["name"][r].decode(), i["model"][r].decode(), BodyType(int(i["type"][r])).name.lower(), int(i["generation"][r])]
             for r in np.flatnonzero(i["present"])

@@ -80,6 +80,11 @@ ACCESS, HUB, CONFIGURATOR = (
 )
 
 
+def role_of(request: web.Request) -> str:
+    """What the sender of a request may do: control, view or nothing."""
+    return request.app[ACCESS].role(request.query.get("token") or request.cookies.get(COOKIE, ""))
+
+
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request passes here."""
@@ -90,14 +95,11 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         origin = urlsplit(request.headers.get("Origin", ""))
         if origin.netloc != request.headers.get("Host"):
             return web.Response(status=403, text="only the viewer's own page may do that\n")
-    token = request.query.get("token") or request.cookies.get(COOKIE, "")
-    role = access.role(token)
-    if not role:
+    if not role_of(request):
         return web.Response(status=403, text="this viewer wants the token of the address that `wavesim viz` printed\n")
-    request["role"] = role
     if "token" in request.query:  # out of the address bar, into a cookie
-        moved: web.StreamResponse = web.HTTPSeeOther(request.path)
-        moved.set_cookie(COOKIE, token, httponly=True, samesite="Strict")
+        moved = web.Response(status=303, headers={"Location": request.path})
+        moved.set_cookie(COOKIE, request.query["token"], httponly=True, samesite="Strict")
         return moved
     try:
         response = await handler(request)
@@ -154,7 +156,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     await ws.prepare(request)
     viewer = Viewer(ws, request.transport)
     hub.add(viewer)
-    may_control = request["role"] == "control" or isinstance(hub.source, Replay)
+    may_control = role_of(request) == "control" or isinstance(hub.source, Replay)
     viewer.tell({"type": "hello", **hub.hello(), "control": may_control})
     sender = asyncio.create_task(hub.serve(viewer))
     try:
@@ -200,7 +202,7 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
     """A request of the configurator; its work is done beside the loop."""
 
     async def call(request: web.Request) -> web.StreamResponse:
-        if changes and request["role"] != "control":
+        if changes and role_of(request) != "control":
             raise Trouble("this viewer only looks; start it with --control to write files")
         try:
             body = await request.json() if request.method == "POST" else dict(request.query)

@@ -56,6 +56,8 @@ def _fences(config: Config) -> None:
         if fence.name in seen:
             at(fence.place, f"there are two fences '{fence.name}'")
         seen.add(fence.name)
+        if len(fence.corner) < 3:
+            at(fence.place, f"fence '{fence.name}' needs at least 3 corners")
         n, e = np.array([[c.north, c.east] for c in fence.corner]).T
         if abs(float(n @ np.roll(e, -1) - e @ np.roll(n, -1))) < 2e-2:
             at(fence.place, f"fence '{fence.name}' encloses no area")

@@ -26,20 +26,21 @@ function placed(g: THREE.BufferGeometry, position: number[], direction: number[]
   return g;
 }
 
-function torpedo(length: number, radius: number): THREE.BufferGeometry[] {
+function torpedo(length: number, radius: number, around: number): THREE.BufferGeometry[] {
   const nose = Math.min(radius * 2.2, length * 0.2), tail = Math.min(radius * 4.5, length * 0.28);
   const profile: THREE.Vector2[] = [];
-  for (let k = 0; k <= 12; k++) { // tail, from behind
-    const x = k / 12;
+  const along = around / 3;
+  for (let k = 0; k <= along; k++) { // tail, from behind
+    const x = k / along;
     profile.push(new THREE.Vector2(radius * (0.12 + 0.88 * Math.sin((x * Math.PI) / 2) ** 0.8), -length / 2 + tail * x));
   }
-  for (let k = 0; k <= 12; k++) {
-    const a = (k / 12) * (Math.PI / 2);
+  for (let k = 0; k <= along; k++) {
+    const a = (k / along) * (Math.PI / 2);
     profile.push(new THREE.Vector2(Math.max(radius * Math.cos(a), 1e-4), length / 2 - nose + nose * Math.sin(a)));
   }
-  const parts = [painted(new THREE.LatheGeometry(profile, 36), HULL["underwater"]!)];
+  const parts = [painted(new THREE.LatheGeometry(profile, around), HULL["underwater"]!)];
   for (const at of [0.16, -0.12]) {
-    const band = new THREE.CylinderGeometry(radius * 1.006, radius * 1.006, length * 0.025, 36, 1, true);
+    const band = new THREE.CylinderGeometry(radius * 1.006, radius * 1.006, length * 0.025, around, 1, true);
     band.translate(0, length * at, 0);
     parts.push(painted(band, "#1c2b38"));
   }
@@ -101,14 +102,14 @@ function float(diameter: number): THREE.BufferGeometry[] {
   return [painted(ball, HULL["buoy"]!), painted(band, "#ffffff"), painted(mast, "#33475a"), painted(lamp, "#ffe66d")];
 }
 
-/** The drawing of a model, in three's axes with its front to -z. */
-export function geometry(model: ModelLook): THREE.BufferGeometry {
+/** The drawing of a model, in three's axes with its front to -z; coarse where there are many of it. */
+export function geometry(model: ModelLook, coarse = false): THREE.BufferGeometry {
   const [l, w, d] = model.shape.size;
-  const parts = model.shape.kind === "cylinder" ? torpedo(l, w / 2) : model.shape.kind === "sphere" ? float(l) : model.type === "surface" ? boat(l, w, d) : frame(l, w, d);
+  const parts = model.shape.kind === "cylinder" ? torpedo(l, w / 2, coarse ? 9 : 36) : model.shape.kind === "sphere" ? float(l) : model.type === "surface" ? boat(l, w, d) : frame(l, w, d);
   const small = Math.min(w, d);
   for (const t of model.thrusters) {
     const size = Math.min(small * 0.32, Math.max(l * 0.045, small * 0.2));
-    parts.push(painted(placed(new THREE.CylinderGeometry(size, size * 0.92, size * 0.9, 20, 1, true), t.position, t.direction), "#14202b"));
+    parts.push(painted(placed(new THREE.CylinderGeometry(size, size * 0.92, size * 0.9, coarse ? 8 : 20, 1, true), t.position, t.direction), "#14202b"));
     parts.push(painted(placed(new THREE.BoxGeometry(size * 1.75, size * 0.16, size * 0.28), t.position, t.direction), "#c9a227"));
   }
   for (const f of model.fins) {
@@ -132,9 +133,11 @@ export function geometry(model: ModelLook): THREE.BufferGeometry {
 }
 
 export const bodyMaterial = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.55, metalness: 0.08, side: THREE.DoubleSide });
+/** From so many bodies of a model on, each is drawn coarsely. */
+const MANY = 128;
 const GENERIC: ModelLook = { name: "", type: "underwater", title: "", source: "", validated: "", shape: { kind: "cylinder", size: [2, 0.2, 0.2] }, appearance: "", mass: null, thrusters: [], fins: [], actuators: [], slots: [], transducer: null };
 
-interface Kind { model: ModelLook; meshes: THREE.InstancedMesh[]; rows: number[]; capacity: number; size: number }
+interface Kind { model: ModelLook; meshes: THREE.InstancedMesh[]; rows: number[]; capacity: number; size: number; own: boolean }
 
 /** All bodies. */
 export class Bodies {
@@ -159,11 +162,12 @@ export class Bodies {
     if (kind && kind.capacity >= count) return kind;
     const capacity = Math.max(16, 2 ** Math.ceil(Math.log2(count)));
     const model = kind?.model ?? this.model(store, name);
-    const parts = kind?.meshes.map((m) => [m.geometry, m.material] as const) ?? [[geometry(model), bodyMaterial] as const];
+    const old = kind && (kind.own || kind.capacity < MANY === capacity < MANY) ? kind.meshes.map((m) => [m.geometry, m.material] as const) : null;
+    const parts = old ?? [[geometry(model, capacity >= MANY), bodyMaterial] as const];
     for (const m of kind?.meshes ?? []) { this.group.remove(m); m.dispose(); }
     const meshes = parts.map(([g, material]) => this.instanced(g, material, capacity, name));
     if (!kind && model.appearance) this.load(name);
-    kind = { model, meshes, rows: [], capacity, size: model.shape.size[0] };
+    kind = { model, meshes, rows: [], capacity, size: model.shape.size[0], own: kind?.own ?? false };
     this.kinds.set(name, kind);
     return kind;
   }
@@ -191,6 +195,7 @@ export class Bodies {
       });
       for (const m of kind.meshes) { this.group.remove(m); m.geometry.dispose(); m.dispose(); }
       kind.meshes = meshes;
+      kind.own = true;
     }, undefined, () => undefined); // a file that cannot be read leaves the primitive
   }
 

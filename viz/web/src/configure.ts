@@ -26,6 +26,7 @@ export class Configure {
   private readonly opened = new WeakSet<Tree>();
   private timer = 0;
   private checks = 0;
+  private shown: { t: Tree; key: string; input: { value: string } }[] = []; // fields on the page: one value may stand twice
   private visible = false;
   private turning = false;
   private commands: Record<string, number> | null = null;
@@ -97,6 +98,7 @@ export class Configure {
   private build(): void {
     if (!this.model) return;
     const top = this.form.scrollTop;
+    this.shown = [];
     fill(this.form, this.element(this.model, "Model", null, true), this.element(this.emulators, "Emulators", null, true));
     this.form.scrollTop = top;
     this.chosenForm();
@@ -140,9 +142,10 @@ export class Configure {
       if (numbers) t.text = v;
       else if (v === "") delete t.attributes[key.name];
       else t.attributes[key.name] = v;
+      for (const s of this.shown) if (s.t === t && s.key === key.name) s.input.value = v;
       this.refresh();
     };
-    let input: HTMLElement;
+    let input: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
     if (key.choices.length) {
       const s = h("select", { title: about, onchange: () => set(s.value) }, ...(key.required ? [] : [h("option", { value: "" }, `(${key.default})`)]), ...key.choices.map((c) => h("option", { value: c, selected: c === value }, c)));
       input = s;
@@ -155,6 +158,7 @@ export class Configure {
       input = i;
     }
     input.setAttribute("aria-label", `${t.tag} ${key.name}`);
+    this.shown.push({ t, key: key.name, input });
     input.dataset["key"] = `${t.tag}.${key.name}`;
     return h("div", { class: `key${key.required ? " required" : ""}` }, h("label", { title: about }, numbers ? "numbers" : key.name), input, h("span", { class: "info", title: about }, "?"));
   }
@@ -224,7 +228,7 @@ export class Configure {
       const input = h("input", { type: "number", value: +value.toFixed(4), step: "any", onchange: () => { (this.commands ??= { ...result.commands })[name] = Number(input.value); } });
       return h("div", { class: "key" }, h("label", { title: name }, name), input);
     });
-    this.tries.append(...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "again with these commands")), this.wayOf(result));
+    this.tries.append(h("div", { class: "soft" }, "Commands from 1 s on, in SI: N or 1/s, rad, kg"), ...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "again with these commands")), this.wayOf(result));
     const c = result.columns, width = Math.max(this.side.clientWidth - 26, 160), deg = 180 / Math.PI;
     const plot = (title: string, unit: string, ...y: number[][]): void => {
       const p = new Plot(title, unit, [css("--accent"), css("--warm")], y.map((_, k) => `${k}`).slice(0, 1), width, 96);

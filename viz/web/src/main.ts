@@ -196,6 +196,11 @@ class App {
     this.stats["time"]!.textContent = clock(this.store.time);
     this.stats["factor"]!.textContent = `${number(f.factor, f.factor >= 10 ? 0 : 2)} ×`;
     this.stats["late"]!.textContent = this.store.hello?.kind === "live" ? `${number(f.lateness, 2)}, ${number(f.latenessMax, 1)} ms (${f.late})` : "–";
+    const speed = this.stats["speed"] as HTMLSelectElement, wanted = String(+f.speed.toFixed(3));
+    if (document.activeElement !== speed && speed.value !== wanted) {
+      if (![...speed.options].some((o) => o.value === wanted)) speed.append(h("option", { value: wanted }, `${wanted} ×`));
+      speed.value = wanted;
+    }
     let buoys = 0;
     for (const b of this.store.bodies.values()) if (b.type === "buoy") buoys++;
     this.stats["vehicles"]!.textContent = String(this.store.bodies.size - buoys);

@@ -82,6 +82,9 @@ export class Sounds {
     this.draw();
   }
 
+  /** Pixels of the picture per pixel of the page. */
+  scale(pixels: number): void { this.flashes.material.uniforms["scale"]!.value = pixels; }
+
   private draw(): void {
     const now = performance.now() * 1e-3;
     this.rays = this.rays.filter((r) => now - r.born < LINE_S);
@@ -124,7 +127,8 @@ function flashMaterial(): THREE.ShaderMaterial {
     transparent: true,
     depthWrite: false,
     depthTest: false,
-    vertexShader: `attribute vec4 color; varying vec4 c; void main() { c = color; vec4 v = modelViewMatrix * vec4(position, 1.0); gl_Position = projectionMatrix * v; gl_PointSize = 14.0 + 46.0 * (1.0 - color.a); }`,
+    uniforms: { scale: { value: 1 } },
+    vertexShader: `attribute vec4 color; uniform float scale; varying vec4 c; void main() { c = color; vec4 v = modelViewMatrix * vec4(position, 1.0); gl_Position = projectionMatrix * v; gl_PointSize = scale * (9.0 + 30.0 * (1.0 - color.a)); }`,
     fragmentShader: `varying vec4 c; void main() { float r = length(gl_PointCoord - 0.5) * 2.0; float ring = smoothstep(0.14, 0.0, abs(r - 0.82)) + 0.8 * smoothstep(0.22, 0.0, r) * c.a; gl_FragColor = vec4(c.rgb, ring * c.a); if (r > 1.0) discard; }`,
   });
 }

@@ -169,6 +169,7 @@ export class View3D {
     if (!w || !hh) return false;
     if (this.over.width !== Math.round(w * ratio) || this.over.height !== Math.round(hh * ratio) || this.judge()) {
       this.renderer.setPixelRatio(ratio * this.quality);
+      this.sounds.scale(ratio * this.quality);
       this.renderer.setSize(w, hh, false);
       this.over.width = Math.round(w * ratio);
       this.over.height = Math.round(hh * ratio);

@@ -1,0 +1,102 @@
+"""A real headless Chromium, and the viewer as a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import CLI, ROOT
+
+SCREENS = ROOT / "runs" / "screens"
+FLAGS = [
+    "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
+]  # fmt: skip
+
+
+def need(what: str) -> None:
+    """Skip with a loud reason; in CI nothing may be missing."""
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+def chromium() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    need("NO BROWSER: install Chromium (apt-get install chromium) to test the viewer's page")
+    raise AssertionError
+
+
+class Viewer:
+    """`wavesim viz` in a process."""
+
+    def __init__(self, *arguments: str | Path, command: str = "viz") -> None:
+        if not (ROOT / "viz/wavesim_viz/static/main.js").is_file():
+            need("NO PAGE: `make web` builds it (it needs Node.js)")
+        self.process = subprocess.Popen(
+            [*CLI, command, *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        assert "http://" in line, line + self.process.stderr.read()
+        self.url = "http://" + line.split("http://")[1].split()[0]
+
+    def end(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
+        if self.process.poll() is None:
+            self.process.kill()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return self.process.wait()
+
+
+class Page:
+    """A page that must stay free of errors and of requests to anybody else."""
+
+    def __init__(self, context: Any, url: str) -> None:
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page = context.new_page()
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.goto(url)
+        self.origin = url.split("//")[1].split("/")[0]
+
+    def wait(self, condition: str, timeout: float = 60.0) -> Any:
+        """Until a JavaScript expression is true."""
+        return self.page.wait_for_function(f"() => ({condition})", timeout=timeout * 1e3)
+
+    def see(self, expression: str) -> Any:
+        return self.page.evaluate(expression)
+
+    def shot(self, name: str) -> Path:
+        SCREENS.mkdir(parents=True, exist_ok=True)
+        path = SCREENS / f"{name}.png"
+        self.page.screenshot(path=path)
+        return path
+
+    def clean(self) -> None:
+        """No error was told, no request left for another place."""
+        ours = ("blob:", "data:")
+        foreign = [u for u in self.requests if not u.startswith(ours) and u.split("//")[1].split("/")[0] != self.origin]
+        # Chromium tells of what its software renderer cannot do fast: that is not ours
+        errors = [
+            e
+            for e in self.errors
+            if "GPU stall" not in e and "GL Driver Message" not in e and "swiftshader" not in e.lower()
+        ]
+        assert foreign == []
+        assert errors == []

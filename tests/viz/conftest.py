@@ -1,0 +1,37 @@
+"""Fixtures: a browser, viewers as processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser import FLAGS, Viewer, chromium
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[Any]:
+    """A browser with an empty profile."""
+    from playwright.sync_api import sync_playwright
+
+    path = chromium()
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser.new_context(viewport={"width": 1440, "height": 860}, accept_downloads=True)
+        browser.close()
+
+
+@pytest.fixture
+def view() -> Iterator[Any]:
+    """Start viewers; they are ended after the test."""
+    started: list[Viewer] = []
+
+    def start(*arguments: str | Path, command: str = "viz") -> Viewer:
+        started.append(Viewer(*arguments, command=command))
+        return started[-1]
+
+    yield start
+    for v in started:
+        v.end()

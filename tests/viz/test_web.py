@@ -1,0 +1,298 @@
+"""The viewer's server without a browser: frames, guards, slow viewers, the configurator's requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import struct
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import numpy as np
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from lxml import etree
+
+from wavesim_sdk.config import Loaded, library, load
+from wavesim_sdk.config.load import models_of
+from wavesim_sdk.tables import SIGNALS
+from wavesim_viz import hub as hubs
+from wavesim_viz.configurator import Configurator, Trouble, preset, to_element, to_text, to_tree
+from wavesim_viz.frame import Frame, bodies, plain, signals
+from wavesim_viz.web import Access, make_app
+
+SEA = (
+    '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/><buoy name="b" model="buoy" position="9 0 5 m"/></fleet>'
+)
+
+
+class Stage:
+    """A source that moves one body."""
+
+    kind, name, trouble = "live", "stage", ""
+
+    def __init__(self, file: str = "") -> None:
+        self.tick, self.verbs, self.file = 0, [], file
+
+    def scene(self) -> tuple[int, dict[str, Any]]:
+        return 1, {"models": {}, "file": self.file, "bed": None}
+
+    def roster(self) -> list[list[Any]]:
+        return [[0, "a", "lauv", "underwater", 1]]
+
+    def frame(self) -> Frame:
+        self.tick += 1
+        p = np.array([[self.tick, 2.0, 3.0]])
+        return Frame(self.tick * 0.1, self.tick, 1, bodies([0], p, [[1, 0, 0, 0]], np.array([[3.0, 4.0, 0.0]])))
+
+    def sounds(self) -> None:
+        return None
+
+    def beliefs(self) -> list[list[float]]:
+        return []
+
+    def weather(self) -> dict[str, Any]:
+        return {"weather": None, "clients": [], "connected": 0}
+
+    def panel(self, row: int) -> dict[str, Any]:
+        return {"row": row, "time": self.tick}
+
+    def control(self, verb: str, value: float | None) -> tuple[bool, str]:
+        self.verbs.append((verb, value))
+        return True, "done"
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+async def client(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[TestClient[Any, Any]]:
+    """A viewer's server in this process; ``parametrize`` gives (address, control)."""
+    address, control = getattr(request, "param", ("127.0.0.1", False))
+    access = Access.make(address, 1, control)
+    app = make_app(Stage(), 50.0, access, tmp_path)
+    server = TestServer(app)
+    await server.start_server()
+    access.port = server.port or 0
+    if access.names:
+        access.names = {f"127.0.0.1:{server.port}"}
+    async with TestClient(server) as found:
+        found.access = access  # type: ignore[attr-defined]
+        yield found
+
+
+def origin(client: TestClient[Any, Any]) -> str:
+    return f"http://127.0.0.1:{client.port}"
+
+
+def test_bytes_of_a_frame() -> None:
+    """Read as docs say, by struct alone."""
+    table = np.zeros(1, SIGNALS.dtype)
+    table["id"], table["source"], table["radius"], table["level"] = (1 << 24) + 5, 3, 75.0, 120.0
+    table["origin_W"] = (7, 8, 9)
+    f = Frame(12.5, 3125, 1, bodies([4], np.array([[1.0, 2.0, 3.0]]), [[0.5, 0.5, 0.5, 0.5]], np.array([[3.0, 4.0, 0.0]])), signals(table), 2.0, 1.9, 0.25, 7.0, 3, 0.5, 6, True)  # fmt: skip
+    data = f.pack()
+    head = struct.unpack("<4sIddffffIIIIfI", data[:64])
+    assert head == (b"WVF1", 1, 12.5, 3125.0, 2.0, pytest.approx(1.9), 0.25, 7.0, 3, 6, 1, 1, 0.5, 1)
+    assert struct.unpack("<9f", data[64:100]) == (4, 1, 2, 3, 0.5, 0.5, 0.5, 0.5, 5)
+    assert struct.unpack("<9f", data[100:]) == (5, 3, 7, 8, 9, 75, 120, 0, 0)
+
+
+def test_json_has_no_nan() -> None:
+    text = json.dumps(plain({"a": np.float64("nan"), "b": np.array([1.0, np.inf]), "c": table_row()}), allow_nan=False)
+    assert json.loads(text)["b"] == [1.0, None]
+
+
+def table_row() -> Any:
+    row = np.zeros(1, SIGNALS.dtype)[0]
+    row["level"] = np.nan
+    return row
+
+
+# ---------------------------------------------------------------------------------- guards
+
+
+async def test_strangers_are_refused(client: TestClient[Any, Any]) -> None:
+    """Another name for this machine (rebinding), another page's websocket, another page's change, a path outside."""
+    assert (await client.get("/", headers={"Host": "evil.example"})).status == 421
+    for bad in ("http://evil.example", "null", ""):
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await client.ws_connect("/ws", headers={"Origin": bad})
+        assert refused.value.status == 403
+        assert (await client.post("/api/check", json={}, headers={"Origin": bad})).status == 403
+    for path in ("/static/..%2fweb.py", "/static/%2e%2e/web.py", "/appearance/..%2f..", "/nothing"):
+        assert (await client.get(path)).status == 404
+    page = await client.get("/api/schema")
+    policy = page.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_a_viewer_looks_and_does_not_touch(client: TestClient[Any, Any]) -> None:
+    source = client.server.app[hub_key(client)].source
+    async with client.ws_connect("/ws", headers={"Origin": origin(client)}) as ws:
+        await ws.send_json({"do": "control", "verb": "shutdown"})
+        await ws.send_str("no json")
+        await ws.send_json({"do": "watch", "row": "x"})
+        replies = [m async for m in some(ws, "reply")]
+    assert not replies[0]["ok"] and "--control" in replies[0]["text"]
+    assert source.verbs == []
+    saved = await client.post("/api/save", json={"file": "x.xml"}, headers={"Origin": origin(client)})
+    assert saved.status == 400 and "--control" in (await saved.json())["error"]
+
+
+@pytest.mark.parametrize("client", [("0.0.0.0", True)], indirect=True)
+async def test_elsewhere_a_token_is_needed(client: TestClient[Any, Any]) -> None:
+    """None, a wrong one: refused. The viewer's: it looks. The other: it controls. It goes from the address to a cookie."""
+    access = client.access  # type: ignore[attr-defined]
+    assert (await client.get("/api/schema")).status == 403
+    assert (await client.get("/api/schema?token=guess")).status == 403
+    assert access.view_token != access.control_token
+    for token, may in ((access.view_token, False), (access.control_token, True)):
+        first = await client.get(f"/?token={token}", allow_redirects=False)
+        assert first.status == 303 and first.headers["Location"] == "/"
+        assert "HttpOnly" in first.headers["Set-Cookie"] and "SameSite=Strict" in first.headers["Set-Cookie"]
+        async with client.ws_connect(
+            "/ws", headers={"Origin": origin(client), "Cookie": f"wavesim_token={token}"}
+        ) as ws:
+            hello = await anext(some(ws, "hello"))
+            assert hello["control"] is may
+
+
+async def some(ws: Any, kind: str) -> AsyncIterator[dict[str, Any]]:
+    """The first message of a kind."""
+    async for message in ws:
+        if message.type is aiohttp.WSMsgType.TEXT and (found := json.loads(message.data))["type"] == kind:
+            yield found
+            return
+
+
+def hub_key(_client: Any) -> Any:
+    from wavesim_viz.web import HUB
+
+    return HUB
+
+
+async def test_a_frozen_viewer_costs_the_others_nothing(
+    client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is dropped when it took nothing for so long; meanwhile another gets every frame."""
+    monkeypatch.setattr(hubs, "FROZEN_S", 1.0)
+    hub = client.server.app[hub_key(client)]
+    big = np.zeros((20_000, 9), np.float32)  # 720 kB a frame: soon the frozen one's buffers are full
+    source = hub.source
+    make = source.frame
+    source.frame = lambda: Frame(make().time_s, source.tick, 1, big)
+    _, writer = await asyncio.open_connection("127.0.0.1", client.port, limit=1024)
+    writer.write(
+        f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nOrigin: {origin(client)}\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+    )
+    ticks: list[float] = []
+    async with client.ws_connect("/ws", headers={"Origin": origin(client)}, max_msg_size=0) as ws:
+        async for message in ws:
+            if message.type is aiohttp.WSMsgType.BINARY:
+                ticks.append(struct.unpack_from("<d", message.data, 16)[0])
+            if hub.dropped and len(ticks) > 20:
+                break
+    assert hub.dropped == 1
+    assert len(hub.viewers) <= 1
+    assert np.mean(np.diff(ticks) == 1.0) > 0.7, "the other got its frames in turn"
+    writer.close()
+
+
+# ---------------------------------------------------------------------------------- configurator
+
+
+def test_trees_are_the_models_again(tmp_path: Path) -> None:
+    """Every model of the library, through its tree and back, is what the reader reads."""
+    c = Configurator(tmp_path, lambda: "")
+    names = [m["name"] for m in c.models({})]
+    assert set(library()) <= set(names)
+    for name in library():
+        root = etree.Element("models")
+        root.append(to_element(c.model({"name": name})))
+        path = tmp_path / "again.xml"
+        path.write_text(to_text(root))
+        assert models_of(path)[name] == library()[name]
+        path.unlink()
+
+
+def test_the_schema_knows_every_key() -> None:
+    schema = Configurator(Path(), lambda: "").schema({})
+    thruster = {k["name"]: k for k in schema["Thruster"]["keys"]}
+    assert (
+        thruster["position"]["count"] == 3
+        and thruster["position"]["units"][0] == "m"
+        and thruster["position"]["required"]
+    )
+    assert thruster["lag"]["low"] == "0 s"
+    assert {c["name"] for c in schema["Model"]["children"]} >= {"thruster", "fin", "mass", "added-mass", "transducer"}
+    assert schema["Dvl"]["keys"]
+
+
+def test_what_cannot_be_simulated_is_told(tmp_path: Path) -> None:
+    c = Configurator(tmp_path, lambda: "")
+    tree = c.model({"name": "lauv"})
+    assert c.check({"model": tree})["ok"]
+    tree["attributes"]["type"] = "flying"
+    assert "'flying' is not allowed" in c.check({"model": tree})["error"]
+    for bad in (None, {}, {"tag": "model", "attributes": {"name": 3}}, {"tag": "<x>"}, []):
+        with pytest.raises(Trouble):
+            c.check({"model": bad})
+            raise Trouble("an element, but no model")
+    with pytest.raises(Trouble, match="document types"):
+        c.take({"file": "m.xml", "text": '<!DOCTYPE m [<!ENTITY e "x">]><models/>'})
+    assert to_tree(etree.fromstring("<a b='1'><c/></a>")) == {
+        "tag": "a", "attributes": {"b": "1"}, "text": "", "children": [{"tag": "c", "attributes": {}, "text": "", "children": []}],
+    }  # fmt: skip
+
+
+def test_files_stay_in_the_folder(tmp_path: Path) -> None:
+    c = Configurator(tmp_path, lambda: "")
+    tree = c.model({"name": "lauv"})
+    for name in ("../x.xml", "/tmp/x.xml", "x.txt", ".x.xml", "", None, "a/b.xml"):
+        with pytest.raises(Trouble, match="file name"):
+            c.save({"file": name, "model": tree})
+    c.save({"file": "mine.xml", "model": tree})
+    with pytest.raises(Trouble, match="exists already"):
+        c.save({"file": "mine.xml", "model": tree})
+    c.save({"file": "mine.xml", "model": tree, "replace": True})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine-trial.xml", "mine.xml"]
+
+
+def test_presets_turn_and_step() -> None:
+    """A turning circle goes to starboard... of every model that can be steered."""
+    for name in ("lauv", "remus100", "jolner"):
+        model = library()[name]
+        turn, step = preset(model, "turn"), preset(model, "step")
+        assert set(step) <= set(turn) and turn != step
+        assert all(math.isfinite(v) for v in turn.values())
+
+
+def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loaded], tmp_path: Path) -> None:
+    loaded = config(SEA)
+    c = Configurator(tmp_path, lambda: str(loaded.path))
+    body = {
+        "file": "m.xml",
+        "waypoints": {"a": [[1, 2, 3, 1.5]]},
+        "beacons": [{"name": "x", "position": [4, 5, 6]}],
+        "fences": [{"name": "f", "keep": "outside", "corners": [[0, 0], [10, 0], [0, 10]]}],
+    }
+    found = load(c.mission(body)["file"]).config.fleet
+    assert [(w.north, w.east, w.depth, w.speed) for w in found.vehicle[0].waypoint] == [(1, 2, 3, 1.5)]
+    assert found.buoy[-1].name == "x" and found.fence[0].keep == "outside"
+    with pytest.raises(Trouble, match="exists already"):
+        c.mission(body)
+    for bad in (
+        {"waypoints": {"nobody": []}},
+        {"waypoints": {"a": [[1, 2]]}},
+        {"waypoints": {"a": [[1, 2, 3, float("nan")]]}},
+    ):
+        with pytest.raises(Trouble):
+            c.mission({"file": "n.xml", **bad})
+    assert not (tmp_path / "n.xml").exists()
+    assert not list(tmp_path.glob(".*"))
