@@ -104,10 +104,11 @@ bench: $(VENV)/.tools
 	@$(BIN)/python -m benchmarks.trial
 	@$(BIN)/python benchmarks/sensors.py
 	@$(BIN)/python -m benchmarks.network
+	@$(BIN)/python -m benchmarks.viewer
 
-pictures: $(VENV)/.installed
+pictures: $(VENV)/.tools $(PAGE)
 	@$(BIN)/wavesim trial config.xml --quiet > /dev/null
-	@cp runs/demo/tracks.png runs/demo/navigation.png docs/images/
+	@$(BIN)/python docs/pictures.py
 
 clean:
 	rm -rf $(VENV) $(ORACLES) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

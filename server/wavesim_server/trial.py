@@ -221,4 +221,5 @@ class Trial:
                     f"no pictures: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'the plot command failed'}"
                 )
             pictures = done.stdout.split()
-        return "\n".join([text, "", f"log       {self.log}", *(f"picture   {p}" for p in pictures)])
+        again = f"again     wavesim viz {self.log}"
+        return "\n".join([text, "", f"log       {self.log}", *(f"picture   {p}" for p in pictures), again])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import trimesh
 
 from tests.conftest import CLI, Server, wavesim
 from tests.viz.browser import Page
@@ -172,6 +173,32 @@ def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, conte
     )
     assert look[:3] == pytest.approx(nose, abs=1e-5)
     assert look[3:] == pytest.approx(starboard, abs=1e-5)
+    page.clean()
+
+
+def test_a_model_with_an_appearance(
+    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, context: Any, name: str, tmp_path: Path
+) -> None:
+    """A glTF file (front +Z, up +Y) takes the place of the primitive, its front at the body's."""
+    cone = trimesh.creation.cone(radius=0.2, height=1.5)  # along +z
+    cone.export(tmp_path / "cone.glb")
+    model = (
+        '<model name="dart" type="underwater" appearance="cone.glb"><cylinder length="1.5 m" radius="0.2 m"/><mass value="190 kg"/>'
+        '<inertia xx="1" yy="9" zz="9"/><added-mass diagonal="5 150 150 0 20 20"/><linear-drag diagonal="1 5 5 1 5 5"/></model>'
+    )
+    path = config(f'<models>{model}</models><fleet><vehicle name="a" model="dart" position="0 0 5 m"/></fleet>').path
+    serve(path)
+    page = Page(context, view("--server", name).url)
+    page.wait(
+        "window.wavesim && wavesim.view.bodies.group.children.some(o => o.name === 'dart' && o.geometry.getAttribute('position').count < 400)"
+    )
+    box = page.see(
+        "(() => { const g = wavesim.view.bodies.group.children.find(o => o.name === 'dart').geometry; g.computeBoundingBox();"
+        " return [g.boundingBox.min.toArray(), g.boundingBox.max.toArray()] })()"
+    )
+    assert box[0][2] == pytest.approx(-1.5, abs=1e-3) and box[1][2] == pytest.approx(0.0, abs=1e-3), (
+        "its tip is ahead: -z"
+    )
     page.clean()
 
 

@@ -23,7 +23,7 @@ PORT = 9780
 class NoPage(WaveSimError):
     """The page was not built."""
 
-    exit_code = 7
+    exit_code = 11
 
 
 class PortTaken(WaveSimError):
@@ -151,8 +151,13 @@ def _serve(
                 "others on this network can read what the browser is sent: no TLS here (docs/viewer.md)", err=True
             )
         if open_:
+            opened = False
             with contextlib.suppress(webbrowser.Error):
-                webbrowser.open(access.url(access.control_token or access.view_token) + place)
+                opened = webbrowser.open(access.url(access.control_token or access.view_token) + place)
+            if not opened:
+                click.echo(
+                    "no browser can be opened from here (no display?); open the address above in yours", err=True
+                )
         await stop.wait()
         await runner.cleanup()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lxml import etree
 
 from wavesim_sdk.config import Loaded, Model, library, load
 from wavesim_sdk.errors import ConfigError
@@ -118,22 +118,40 @@ def empty(name: str) -> dict[str, Any]:
 
 
 def of_log(log: Log) -> dict[str, Any]:
-    """The scene that a log tells: its configuration as far as it stands alone, and the sea bed that it carries."""
+    """The scene that a log tells: its configuration without the files that it names, and the sea bed that they gave."""
     try:
+        root = etree.fromstring(log.metadata.get("configuration", "").encode())
+        surveyed = _stand_alone(root)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "config.xml"
-            path.write_text(log.metadata.get("configuration", ""))
-            loaded = load(path)
-            world = dataclasses.replace(loaded.config.world, soundings=None)
-            obstacles = dataclasses.replace(world.obstacles, mesh=())
-            world = dataclasses.replace(world, obstacles=obstacles)
-            loaded = dataclasses.replace(loaded, config=dataclasses.replace(loaded.config, world=world))
-            scene = describe(loaded)
-    except (ConfigError, OSError):  # it names files that are not beside the log
-        scene = empty(log.metadata.get("server", "log"))
+            path.write_bytes(etree.tostring(root))
+            scene = describe(load(path))
+    except (ConfigError, OSError, etree.XMLSyntaxError):
+        scene, surveyed = empty(log.metadata.get("server", "log")), True
     scene["file"] = str(log.path)
-    scene["bed"] = next((m for _, m in log.json.get("/world/bed", [])), scene["bed"])
+    if surveyed:
+        scene["bed"] = next((m for _, m in log.json.get("/world/bed", [])), None)
     return scene
+
+
+def _stand_alone(root: etree._Element) -> bool:
+    """Take out of a configuration what needs other files; whether the sea bed was among that."""
+    surveyed = root.find(".//soundings") is not None
+    for tag in ("program", "soundings", "volume", "samples", "mesh", "scalar", "include"):
+        for element in root.findall(f".//{tag}"):
+            parent = element.getparent()
+            if parent is not None:
+                parent.remove(element)
+    for tag, names in (("acoustics", ("profile", "file")), ("network", ("keys", "address"))):
+        for element in root.findall(tag):
+            for name in names:
+                if name in element.attrib:
+                    del element.attrib[name]
+    known = {*library(), *(str(m.get("name")) for m in root.findall("models/model"))}
+    for body in root.findall("fleet/*"):
+        if body.tag in ("vehicle", "buoy") and body.get("model") not in known:
+            body.getparent().remove(body)  # type: ignore[union-attr]  # it has one: the fleet
+    return surveyed
 
 
 def text(scene: dict[str, Any]) -> dict[str, Any]:

@@ -238,6 +238,7 @@ class App {
     if (row === this.store.chosen) return;
     this.store.chosen = row;
     this.store.panel = null;
+    this.panelAt = -1;
     this.link.watch(row);
     if (row === null) this.details.clear();
   }

@@ -34,6 +34,7 @@ export class View3D {
   onboard: Onboard | null = null;
   frames = 0;
   quality = 1; // share of the screen's resolution that this machine can draw in time
+  private steady = false; // keep it, however slow
   private drawn = 0;
   private judgedAt = performance.now();
   private readonly trail: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial>;
@@ -89,6 +90,13 @@ export class View3D {
     if (this.store.scene) this.terrain.build(this.store.scene, dark);
   }
 
+  /** Full sharpness, however long a picture takes. */
+  sharp(): void {
+    this.steady = true;
+    this.quality = 1;
+    this.over.width = 0; // sizes are set anew
+  }
+
   rebuild(): void {
     if (!this.store.scene) return;
     this.terrain.build(this.store.scene, this.dark);
@@ -129,7 +137,7 @@ export class View3D {
     if (k === undefined) return;
     const p = new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!));
     const size = this.bodies.model(this.store, this.store.bodies.get(row)?.model ?? "").shape.size[0];
-    const away = this.camera.position.clone().sub(this.controls.target).setLength(Math.max(9 * size, 6));
+    const away = this.camera.position.clone().sub(this.controls.target).setLength(Math.max(4.5 * size, 3));
     this.controls.target.copy(p);
     this.camera.position.copy(p).add(away);
     this.controls.update();
@@ -182,7 +190,7 @@ export class View3D {
   /** Coarser pictures where the machine is too slow for smooth motion, finer ones where it has time. True = changed. */
   private judge(): boolean {
     const now = performance.now(), seconds = (now - this.judgedAt) / 1000;
-    if (seconds < 1.5) return false;
+    if (seconds < 1.5 || this.steady) return false;
     const rate = (this.frames - this.drawn) / seconds, before = this.quality;
     this.drawn = this.frames;
     this.judgedAt = now;
@@ -434,6 +442,7 @@ export class View3D {
       c.fillText(t, x, y);
     };
     const many = this.store.rows.length > LABELS;
+    const perPixel = (2 * Math.tan(THREE.MathUtils.degToRad(this.camera.fov / 2))) / this.canvas.clientHeight;
     let drawn = 0;
     const taken: [number, number, number, number][] = [];
     const free = (x: number, y: number, w: number, hgt: number): boolean => {
@@ -452,11 +461,15 @@ export class View3D {
       const p = this.project(k);
       if (!p) continue;
       drawn++;
-      c.fillStyle = colour(row);
-      c.beginPath();
-      c.arc(p[0], p[1], chosen ? 4.5 : 3, 0, 7);
-      c.fill();
-      if (chosen) {
+      const far = this.camera.position.distanceTo(new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!)));
+      const near = far * perPixel * 60 < this.bodies.model(this.store, body.model).shape.size[0]; // it is seen well enough
+      if (!near) {
+        c.fillStyle = colour(row);
+        c.beginPath();
+        c.arc(p[0], p[1], chosen ? 4.5 : 3, 0, 7);
+        c.fill();
+      }
+      if (chosen && !near) {
         c.strokeStyle = colour(row);
         c.lineWidth = 1.5;
         c.beginPath();

@@ -1,0 +1,110 @@
+"""Mistakes with the viewer: one clear message, the right exit code."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CLI, Server, wavesim
+from tests.faults.test_mistakes import clear
+from wavesim_sdk.config import Loaded
+
+pytestmark = pytest.mark.system
+EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
+
+
+def test_no_server(name: str) -> None:
+    clear(wavesim("viz", "--server", name), 3, "no server owns the shared memory")
+    clear(wavesim("viz", "--remote", "127.0.0.1:1"), 5, "no server answers at 127.0.0.1:1; is one running there?")
+
+
+def test_no_log(tmp_path: Path) -> None:
+    clear(wavesim("viz", tmp_path / "absent.mcap"), 6, "cannot read")
+    (tmp_path / "foreign.mcap").write_bytes(b"\x89MCAP0\r\n" + bytes(100))
+    clear(wavesim("viz", tmp_path / "foreign.mcap"), 6, "is no WaVeSim log")
+    (tmp_path / "text.mcap").write_text("hello")
+    clear(wavesim("viz", tmp_path / "text.mcap"), 6, "is no MCAP file")
+
+
+def test_wrong_words(tmp_path: Path) -> None:
+    for arguments, message in (
+        (("viz", "--remote", "somewhere"), "--remote is ADDRESS:PORT"),
+        (("viz", "x.mcap", "--remote", "1.2.3.4:5"), "a log or --remote"),
+        (("configure", "--address", "here"), "--address here: that is no IP address"),
+        (("configure", "--folder", tmp_path / "absent"), "does not exist"),
+    ):
+        done = wavesim(*arguments)
+        assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+def test_port_taken() -> None:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        clear(wavesim("configure", "--port", s.getsockname()[1]), 8, "choose another with --port")
+
+
+def test_page_not_built(tmp_path: Path) -> None:
+    """A copy of the package without its page."""
+    import shutil
+
+    import wavesim_viz
+
+    shutil.copytree(
+        Path(wavesim_viz.__file__).parent,
+        tmp_path / "wavesim_viz",
+        ignore=shutil.ignore_patterns("static", "__pycache__"),
+    )
+    done = wavesim("configure", env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    clear(done, 11, "the viewer's page is not built; run `make web`")
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_ends_when_told(end: signal.Signals) -> None:
+    """Ctrl-C, kill, a closed terminal: no traceback, code 0."""
+    process = subprocess.Popen([*CLI, "configure", "--port", "0"], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "viewer of 'configurator' at http://127.0.0.1:" in process.stderr.readline()
+    process.send_signal(end)
+    assert process.wait(10) == 0
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+def test_no_display(tmp_path: Path) -> None:
+    done = subprocess.Popen(
+        [*CLI, "configure", "--port", "0", "--open"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PATH": str(tmp_path), "BROWSER": "absent-browser"},
+    )
+    assert done.stderr is not None
+    done.stderr.readline()
+    assert "no browser can be opened from here" in done.stderr.readline()
+    done.terminate()
+    done.wait(10)
+    done.stderr.close()
+
+
+def test_a_configuration_that_changed_is_told(
+    config: Callable[..., Loaded], serve: Callable[..., Server], name: str
+) -> None:
+    """The viewer reads the server's file: if that is another by now, it says so and draws what it can."""
+    from wavesim_viz.live import Live
+
+    path = config(EMPTY).path
+    serve(path)
+    assert Live(name).scene()[1]["warning"] == ""
+    path.write_text(path.read_text() + " ")
+    assert "is not what the server runs" in Live(name).scene()[1]["warning"]
+    path.unlink()
+    live = Live(name)
+    assert "cannot be read" in live.scene()[1]["warning"]
+    frame = live.frame()
+    assert frame is not None and len(frame.bodies) == 1
+    assert [b[1] for b in live.roster()] == ["b"]
