@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -156,6 +157,44 @@ READER = (
 )
 
 
+LOOK = """
+import asyncio, sys
+import aiohttp
+async def look(url):
+    async with aiohttp.ClientSession() as session:
+        while True:
+            try:
+                async with session.ws_connect(f"{url}/ws", origin=url, max_msg_size=0) as ws:
+                    async for m in ws:
+                        if m.type is aiohttp.WSMsgType.BINARY:
+                            assert m.data[:4] == b"WVF1" and len(m.data) >= 64
+            except (aiohttp.ClientError, OSError):
+                await asyncio.sleep(0.1)
+asyncio.run(look(sys.argv[1]))
+"""
+
+
+def frames_seen(port: int, wanted: int) -> bool:
+    """Whether the viewer's server sends frames again."""
+    import asyncio
+
+    import aiohttp
+
+    async def look() -> bool:
+        url, seen = f"http://127.0.0.1:{port}", 0
+        async with aiohttp.ClientSession() as session, session.ws_connect(f"{url}/ws", origin=url) as ws:
+            async for m in ws:
+                seen += m.type is aiohttp.WSMsgType.BINARY
+                if seen >= wanted:
+                    return True
+        return False
+
+    try:
+        return asyncio.run(asyncio.wait_for(look(), 10.0))
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        return False
+
+
 def chaos(seconds: float) -> None:
     rng = random.Random(7)
     names = [f"v{k}" for k in range(4)]
@@ -174,6 +213,11 @@ def chaos(seconds: float) -> None:
     programs: dict[str, subprocess.Popen[bytes]] = {}
     commands = {n: [sys.executable, "-c", PROGRAM, n, str(server.port)] for n in names}
     commands |= {f"reader{k}": [sys.executable, "-c", READER, server.name] for k in range(2)}
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        viewer_port = s.getsockname()[1]
+    commands["viz"] = [*CLI, "viz", "-s", server.name, "--port", str(viewer_port)]
+    commands["look"] = [sys.executable, "-c", LOOK, f"http://127.0.0.1:{viewer_port}"]
     commands["log"] = [*CLI, "status", "-s", server.name]
     torn, errors = 0, Path(server.folder.name) / "readers.txt"
     server.send("start")
@@ -232,11 +276,15 @@ def chaos(seconds: float) -> None:
             time.sleep(0.5)
             now_ns = int(state.clock()["time_ns"])
             fresh = [now_ns - state.sensor(s)["time_ns"][list(state.snapshot().rows)] for s in SENSORS]
-            back = len(state.snapshot().rows) == len(names) and all(len(f) and (f < 1_000_000_000).all() for f in fresh)
+            back = (
+                frames_seen(viewer_port, 20)
+                and len(state.snapshot().rows) == len(names)
+                and all(len(f) and (f < 1_000_000_000).all() for f in fresh)
+            )
         clock = state.clock()
         late = np.array(ticks) * 1e-3
         print(
-            f"chaos: {seconds:.0f} s, {counts['killed']} SIGKILL, {counts['stopped']} SIGSTOP of 4 brokers, {len(SENSORS)} emulators, 2 readers; "
+            f"chaos: {seconds:.0f} s, {counts['killed']} SIGKILL, {counts['stopped']} SIGSTOP of 4 brokers, {len(SENSORS)} emulators, 2 readers, the viewer and one who looks; "
             f"{counts['restarted']} started again; torn snapshots {torn}; tick lateness sampled: p50 {np.percentile(late, 50):.0f} us, p99 "
             f"{np.percentile(late, 99):.0f} us, greatest {int(clock['lateness_max_ns']) / 1e6:.1f} ms; ticks late {int(clock['ticks_late'])} of "
             f"{int(clock['tick'])}, slipped {int(clock['slipped_ns']) / 1e6:.1f} ms; all back at the end: {'yes' if back else 'NO'}"

@@ -51,6 +51,16 @@ class Log:
         """Row -> the body that was (last) there."""
         return {int(b["row"]): b for _, b in self.json.get("/bodies", [])}
 
+    def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
+        """(times s, horizontal error m of what a vehicle's navigator believed, that of dead reckoning) where both are known."""
+        estimate, state = self.get(f"/estimate/{name}", ESTIMATE), self.get(f"/state/{name}", STATE)
+        both, i, k = np.intersect1d(estimate.time_ns, state.time_ns, return_indices=True)
+        believed, true = estimate.records[i], state.records["p_WB_W"][k][:, :2]
+        good = np.isfinite(believed["p_WB_W"][:, 0])
+        nav = np.linalg.norm((believed["p_WB_W"][:, :2] - true)[good], axis=1)
+        dead = np.linalg.norm((believed["dead_reckoning_W"][:, :2] - true)[good], axis=1)
+        return both[good] * 1e-9, nav, dead
+
     def get(self, topic: str, table: Table) -> Series:
         """A topic's series; empty if there was none."""
         return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.dtype))

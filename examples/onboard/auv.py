@@ -28,11 +28,11 @@ class Auv:
         assert body.program is not None
         self.loaded, self.body, self.program = loaded, body, body.program
         model = loaded.model(body.model)
-        self.transducer = body.transducer or model.transducer
+        self.transducer = loaded.transducer(body)
         assert self.transducer is not None
         self.beacons: dict[float, Beacon] = {}
         for b in config.fleet.bodies:
-            t = b.transducer or loaded.model(b.model).transducer
+            t = loaded.transducer(b)
             if t is not None and t.query:
                 place = (b.position[0] + t.position[0], b.position[1] + t.position[1], b.position[2] + t.position[2])
                 self.beacons[t.reply] = Beacon(place, t.reply, t.turn_around)

@@ -24,7 +24,7 @@ class Listener(Auv):
         super().__init__(loaded, body)
         self.schedule: list[tuple[Beacon, float, float]] = []  # with period and offset
         for b in loaded.config.fleet.bodies:
-            t = b.transducer or loaded.model(b.model).transducer
+            t = loaded.transducer(b)
             if t is not None and t.pinger is not None:
                 place = (b.position[0] + t.position[0], b.position[1] + t.position[1], b.position[2] + t.position[2])
                 self.schedule.append((Beacon(place, t.pinger.frequency, 0.0), t.pinger.period, t.pinger.offset))

@@ -25,7 +25,7 @@ class Talker(Auv):
         super().__init__(loaded, body)
         addresses = []
         for b in loaded.config.fleet.bodies:
-            t = b.transducer or loaded.model(b.model).transducer
+            t = loaded.transducer(b)
             if t is not None and t.modem is not None:
                 addresses.append(t.modem.address)
         assert self.transducer is not None and self.transducer.modem is not None

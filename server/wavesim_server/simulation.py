@@ -143,7 +143,7 @@ class Simulation:
             body: Body = self._reserved[name][1]
             kind = self.loaded.model(body.model)
             position, attitude, mooring = body.position, body.attitude, body.mooring
-            transducer = body.transducer or kind.transducer
+            transducer = self.loaded.transducer(body)
         else:
             kind = variant or self.loaded.model(model)
             transducer = kind.transducer

@@ -18,7 +18,6 @@ from wavesim_sdk.ocean import bed, seawater
 from wavesim_sdk.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_volume
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
-from wavesim_server.logbook.report import errors
 
 pytestmark = [pytest.mark.data, pytest.mark.timeout(300)]
 
@@ -149,7 +148,7 @@ def test_the_ctd_and_the_drift_follow_the_volume(trial: Log, data_dir: Path) -> 
 @pytest.mark.xdist_group("real")
 def test_navigation_works_there_too(trial: Log) -> None:
     for name in ("lauv", "remus"):
-        _, nav, _ = errors(trial, name)
+        _, nav, _ = trial.navigation_errors(name)
         assert nav.max() < 3.0
         p = trial.get(f"/state/{name}", STATE).records["p_WB_W"]
         assert p[-1, 2] > 2.0

@@ -18,7 +18,6 @@ from wavesim_sdk.config import load
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, STATE, Outcome
-from wavesim_server.logbook.report import errors
 from wavesim_server.resources import wipe
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("trial"), pytest.mark.timeout(300)]
@@ -50,7 +49,7 @@ def test_lbl_navigation_holds_while_dead_reckoning_drifts(trial: tuple[Log, dict
         assert vehicle["navigation_max_m"] < 3.0
         assert vehicle["dead_reckoning_end_m"] > 20.0
         assert vehicle["name"] in text
-        _, nav, dead = errors(log, vehicle["name"])
+        _, nav, dead = log.navigation_errors(vehicle["name"])
         assert len(nav) > 3900 and nav.max() < 3.0 and dead[-1] > 20.0
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benchmarks.processes import children
 
 from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.broker import Broker
@@ -48,20 +49,6 @@ def test_the_system_gives_no_memory_or_queue(
     done = limited(config(FLEET.format(more="")).path, name, what, limit)
     assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
     assert wipe(name) == []
-
-
-def children(pid: int) -> dict[str, int]:
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                line = (entry / "cmdline").read_bytes().decode()
-            except OSError:
-                continue
-            if parent == pid:
-                found["engine" if ".engine" in line else "front"] = int(entry.name)
-    return found
 
 
 def test_a_full_disk_ends_the_log_and_not_the_run(

@@ -281,6 +281,14 @@ def test_configurator_makes_a_model_that_flies(
     field.fill("18.5 kg")
     page.page.keyboard.press("Tab")
     page.page.wait_for_selector("#verdict.good")
+    page.page.click("#undo")
+    page.wait("configure.mass() === '18 lb'")
+    page.page.click("#undo")
+    page.wait("configure.mass() === '18 kg'")
+    page.page.locator(".element .title", has_text="mass").first.click()
+    page.page.locator(".form input[data-key='mass.value']").fill("18.5 kg")
+    page.page.keyboard.press("Tab")
+    page.page.wait_for_selector("#verdict.good")
     # drag the transducer along the gizmo's forward axis
     page.see(
         "(() => { const m = configure.tree().model.children.find(c => c.tag === 'transducer'); configure.choose(m) })()"

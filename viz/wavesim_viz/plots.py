@@ -200,16 +200,11 @@ def navigation(run: Run) -> Figure | None:
     error, spread, residual, histogram = axes[0, 0], axes[0, 1], axes[1, 0], axes[1, 1]
     for name in run.navigators:
         colour = run.colour[name]
-        estimate, state = run.log.get(f"/estimate/{name}", ESTIMATE), run.state(name)
-        both, i, k = np.intersect1d(estimate.time_ns, state.time_ns, return_indices=True)
-        true = state.records["p_WB_W"][k][:, :2]
-        nav = np.linalg.norm(estimate.records["p_WB_W"][i][:, :2] - true, axis=1)
-        dead = np.linalg.norm(estimate.records["dead_reckoning_W"][i][:, :2] - true, axis=1)
-        t = both * 1e-9
+        estimate = run.log.get(f"/estimate/{name}", ESTIMATE)
+        t, nav, dead = run.log.navigation_errors(name)
         error.semilogy(_thin(t), np.maximum(_thin(dead), 1e-2), color=colour, ls=":", label=f"{name}: dead reckoning")
         error.semilogy(t, np.maximum(nav, 1e-2), color=colour, lw=0.9, label=f"{name}: acoustic")
-        good = np.isfinite(nav)
-        spread.plot(np.sort(nav[good]), np.linspace(0, 100, int(good.sum())), color=colour)
+        spread.plot(np.sort(nav), np.linspace(0, 100, len(nav)), color=colour)
         inn = estimate.records["innovation"]
         has = np.isfinite(inn)
         residual.plot(estimate.time_ns[has] * 1e-9, inn[has], ".", ms=2.5, color=colour, alpha=0.7, label=name)

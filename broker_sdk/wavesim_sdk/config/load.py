@@ -20,7 +20,8 @@ from lxml import etree
 
 from wavesim_sdk import units
 from wavesim_sdk.config import meaning
-from wavesim_sdk.config.model import Config, Models
+from wavesim_sdk.config.acoustics import Transducer
+from wavesim_sdk.config.model import Body, Config, Models
 from wavesim_sdk.config.schema import Key, child_elements, keys
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
@@ -50,6 +51,10 @@ class Loaded:
             known = sorted({*self.models, *library()})
             raise ConfigError(f"there is no model '{name}'{nearest(name, known)}")
         return found
+
+    def transducer(self, body: Body) -> Transducer | None:
+        """The acoustic transducer of a body: its own, or its model's."""
+        return body.transducer or self.model(body.model).transducer
 
     def data_file(self, name: str) -> Path:
         """A data file named in the configuration."""

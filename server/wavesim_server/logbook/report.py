@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.log import Log, read
-from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, Outcome, SignalKind
+from wavesim_sdk.log import read
+from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
 
 def ranges(receptions: Any) -> tuple[Any, Any]:
@@ -38,18 +38,6 @@ def packets(sent: Any, receptions: Any) -> dict[str, Any] | None:
         "lost": dict(sorted(causes.items())),
         "bits": int(8 * data["payload_bytes"].sum()),
     }
-
-
-def errors(log: Log, name: str) -> tuple[Any, Any, Any]:
-    """(times s, navigation error m, dead-reckoning error m) of a vehicle that published estimates."""
-    estimate, state = log.get(f"/estimate/{name}", ESTIMATE), log.get(f"/state/{name}", STATE)
-    both, i, k = np.intersect1d(estimate.time_ns, state.time_ns, return_indices=True)
-    believed, true = estimate.records[i], state.records["p_WB_W"][k]
-    good = np.isfinite(believed["p_WB_W"][:, 0])
-    horizontal = slice(0, 2)
-    nav = np.linalg.norm((believed["p_WB_W"] - true)[good, horizontal], axis=1)
-    dead = np.linalg.norm((believed["dead_reckoning_W"] - true)[good, horizontal], axis=1)
-    return both[good] * 1e-9, nav, dead
 
 
 def make(path: Path) -> dict[str, Any]:
@@ -93,7 +81,7 @@ def make(path: Path) -> dict[str, Any]:
                 "one_way_per_minute": round(len(single) / minutes, 2),
                 **_spread(single["one_way"] - single["distance"], "one_way"),
             }
-        _, nav, dead = errors(log, name)
+        _, nav, dead = log.navigation_errors(name)
         if len(nav):
             entry |= {
                 "navigation_rms_m": round(float(np.sqrt(np.mean(nav**2))), 2),

@@ -27,6 +27,7 @@ export class Configure {
   private timer = 0;
   private checks = 0;
   private shown: { t: Tree; key: string; input: { value: string } }[] = []; // fields on the page: one value may stand twice
+  private readonly past: string[] = []; // states to go back to, the newest last
   private visible = false;
   private turning = false;
   private commands: Record<string, number> | null = null;
@@ -41,7 +42,7 @@ export class Configure {
     const turn = h("button", { id: "turn", title: "Move or turn with the gizmo", onclick: () => { this.turning = !this.turning; this.bench.turn(this.turning); turn.classList.toggle("on", this.turning); } }, "turn");
     this.root.append(
       h("div", { id: "bar" },
-        h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")), this.list, h("button", { onclick: () => open.click() }, "import…"), open, h("span", { class: "grow" }),
+        h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")), this.list, h("button", { onclick: () => open.click() }, "import…"), open, h("button", { id: "undo", title: "Take the last change back (Ctrl+Z)", onclick: () => this.undo() }, "undo"), h("span", { class: "grow" }),
         h("label", { class: "row" }, "save as", file), h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"), h("button", { onclick: () => { location.hash = ""; } }, "to the sea")),
       h("div", { class: "form-holder" }, this.verdict, this.form),
       h("div", { class: "view" }, this.bench.canvas, this.bench.over, h("div", { class: "views" }, view("side", "side"), view("above", "above"), view("ahead", "ahead"), view("stern", "stern"), turn)),
@@ -50,6 +51,10 @@ export class Configure {
     this.side.append(this.chosenBox, this.tries);
     document.body.append(this.root);
     this.list.addEventListener("change", () => void this.load(this.list.value, file));
+    window.addEventListener("keydown", (e) => {
+      const writing = ["INPUT", "TEXTAREA"].includes((e.target as HTMLElement).tagName);
+      if (this.visible && e.ctrlKey && e.key === "z" && !writing) { e.preventDefault(); this.undo(); }
+    });
     void this.start(file);
     const frame = (): void => { if (this.visible) this.bench.render(); requestAnimationFrame(frame); };
     requestAnimationFrame(frame);
@@ -76,6 +81,8 @@ export class Configure {
     this.model = model;
     this.chosen = null;
     this.commands = null;
+    this.past.length = 0;
+    this.remember();
     this.build();
     this.bench.set(model, this.emulators);
     void this.check();
@@ -196,7 +203,24 @@ export class Configure {
     this.changed();
   }
 
+  private remember(): void {
+    const now = JSON.stringify([this.model, this.emulators]);
+    if (now !== this.past.at(-1)) this.past.push(now);
+    if (this.past.length > 200) this.past.shift();
+  }
+
+  private undo(): void {
+    if (this.past.length < 2) { toast("nothing to take back"); return; }
+    this.past.pop();
+    [this.model, this.emulators] = JSON.parse(this.past.at(-1)!) as [Tree, Tree];
+    this.chosen = null;
+    this.build();
+    this.bench.set(this.model, this.emulators);
+    void this.check();
+  }
+
   private changed(): void {
+    this.remember();
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.check(), 300);
   }

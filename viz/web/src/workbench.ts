@@ -44,6 +44,7 @@ export class Workbench {
     this.orbit.addEventListener("change", () => { this.dirty = true; });
     this.gizmo = new TransformControls(this.camera, this.canvas);
     this.gizmo.setSize(0.8);
+    this.gizmo.setColors("#5bd68a", "#5aa9ff", "#ff6b6b", "#ffe66d"); // as the axes: three's x is starboard, y up, z astern
     this.gizmo.addEventListener("dragging-changed", (e) => { this.orbit.enabled = !e.value; if (!e.value) this.onMove(); });
     this.gizmo.addEventListener("objectChange", () => this.moved());
     this.gizmo.addEventListener("change", () => { this.dirty = true; });
