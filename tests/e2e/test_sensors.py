@@ -28,7 +28,7 @@ from wavesim_sdk.devices import ping1d
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sensors"), pytest.mark.timeout(200)]
 
-FLEET = """<time step="4 ms"/><world latitude="41.18 deg" longitude="-8.70 deg"><bed depth="35 m"/><wind speed="5 m/s" direction="10 deg"/></world>
+FLEET = """<time step="4 ms"/><world latitude="41.18 deg" longitude="-8.70 deg"><bed depth="35 m"/><wind speed="5 m/s" direction="10 deg"/></world><network keepalive_timeout="20 s"/>
 <fleet><vehicle name="boat" model="jolner" position="100 -50 -0.1 m" attitude="0 0 30 deg" client="optional"/></fleet>
 <emulators><gps rate="5 Hz" noise="0" position="0 0 -1.5 m"/><ahrs rate="10 Hz" noise="0"/><echosounder rate="5 Hz" noise="0"/><speedlog rate="5 Hz" noise="0"/>
 <ctd rate="2 Hz" noise="0" position="0 0 0.6 m"/><anemometer rate="2 Hz" noise="0" position="0 0 -2 m"/>{more}</emulators>"""

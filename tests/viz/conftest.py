@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.viz.browser import FLAGS, Viewer, chromium
+from tests.viz.browser import FLAGS, Page, Viewer, chromium
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,22 @@ def context() -> Iterator[Any]:
     path = chromium()
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser.new_context(viewport={"width": 1440, "height": 860}, accept_downloads=True)
+        yield browser.new_context(viewport={"width": 1280, "height": 720})
         browser.close()
+
+
+@pytest.fixture
+def open_page(context: Any) -> Iterator[Callable[[str], Page]]:
+    """Open pages; they are closed after the test, or they would go on drawing."""
+    pages: list[Page] = []
+
+    def start(url: str) -> Page:
+        pages.append(Page(context, url))
+        return pages[-1]
+
+    yield start
+    for p in pages:
+        p.page.close()
 
 
 @pytest.fixture

@@ -39,6 +39,7 @@ SEA = """
 </fleet>
 <emulators><ctd rate="5 Hz"/><echosounder rate="5 Hz"/></emulators>
 """
+Opener = Callable[[str], Page]
 READY = "window.wavesim && wavesim.store.scene && wavesim.store.rows.length"
 
 
@@ -48,12 +49,12 @@ def sea(config: Callable[..., Loaded], serve: Callable[..., Server], name: str) 
     return serve(path), path
 
 
-def test_mission_control(sea: tuple[Server, Path], view: Any, context: Any, name: str) -> None:
+def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
     """Scene, joins and leaves, a click, numbers as in shared memory, keys, signals, notices, no stranger, no error."""
     server, _ = sea
     emulator = subprocess.Popen([*CLI, "emulate", "ctd", str(sea[1]), "--server", name], stderr=subprocess.DEVNULL)
     try:
-        page = Page(context, view("--server", name, "--control").url)
+        page = open_page(view("--server", name, "--control").url)
         page.wait(f"{READY} === 3")  # the guest is not here yet
         shared = SharedState(name)
         assert shared.run_state() is RunState.STOPPED
@@ -141,9 +142,9 @@ def colours(page: Page, selector: str) -> int:
     return len(np.unique((picture[:, :, :3] * 255).astype(np.uint8).reshape(-1, 3), axis=0))
 
 
-def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, context: Any, name: str) -> None:
+def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
     """A vehicle that heads east, pitched up and rolled to starboard: nose east and up, starboard side down."""
-    page = Page(context, view("--server", name).url)
+    page = open_page(view("--server", name).url)
     page.wait(f"{READY} === 3 && wavesim.view.frames > 2")
     matrix = page.see(
         "(() => { const m = wavesim.view.bodies.group.children.find(o => o.name === 'lauv'), a = m.instanceMatrix.array;"
@@ -177,7 +178,7 @@ def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, conte
 
 
 def test_a_model_with_an_appearance(
-    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, context: Any, name: str, tmp_path: Path
+    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str, tmp_path: Path
 ) -> None:
     """A glTF file (front +Z, up +Y) takes the place of the primitive, its front at the body's."""
     cone = trimesh.creation.cone(radius=0.2, height=1.5)  # along +z
@@ -188,7 +189,7 @@ def test_a_model_with_an_appearance(
     )
     path = config(f'<models>{model}</models><fleet><vehicle name="a" model="dart" position="0 0 5 m"/></fleet>').path
     serve(path)
-    page = Page(context, view("--server", name).url)
+    page = open_page(view("--server", name).url)
     page.wait(
         "window.wavesim && wavesim.view.bodies.group.children.some(o => o.name === 'dart' && o.geometry.getAttribute('position').count < 400)"
     )
@@ -202,9 +203,11 @@ def test_a_model_with_an_appearance(
     page.clean()
 
 
-def test_a_viewer_that_only_looks_cannot_control(sea: tuple[Server, Path], view: Any, context: Any, name: str) -> None:
+def test_a_viewer_that_only_looks_cannot_control(
+    sea: tuple[Server, Path], view: Any, open_page: Opener, name: str
+) -> None:
     server, _ = sea
-    page = Page(context, view("--server", name).url)
+    page = open_page(view("--server", name).url)
     page.wait(f"{READY} === 3")
     assert page.see("document.querySelector('#do-start').disabled")
     page.see("wavesim.link.control('start')")
@@ -215,11 +218,11 @@ def test_a_viewer_that_only_looks_cannot_control(sea: tuple[Server, Path], view:
 
 
 def test_server_ends_and_comes_back(
-    sea: tuple[Server, Path], serve: Callable[..., Server], view: Any, context: Any, name: str
+    sea: tuple[Server, Path], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
 ) -> None:
     """The viewer says so, waits, and shows the new one."""
     server, path = sea
-    page = Page(context, view("--server", name).url)
+    page = open_page(view("--server", name).url)
     page.wait(f"{READY} === 3")
     assert server.end() == 0
     page.page.wait_for_selector(".banner:not(.hidden)")
@@ -230,7 +233,7 @@ def test_server_ends_and_comes_back(
 
 
 def test_replay(
-    view: Any, context: Any, config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+    view: Any, open_page: Opener, config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
     """A slider that seeks: bodies stand where the log says; foreign logs are refused."""
     log = tmp_path / "run.mcap"
@@ -238,7 +241,7 @@ def test_replay(
     server = serve(loaded.path, "--log", str(log), "--start")
     server.wait(lambda s: s["state"] == "ended")
     server.end()
-    page = Page(context, view(log).url)
+    page = open_page(view(log).url)
     page.wait(READY)
     page.page.keyboard.press("Space")
     page.wait("wavesim.store.last.state === 2")
@@ -261,13 +264,15 @@ def test_replay(
 
 
 def test_configurator_makes_a_model_that_flies(
-    view: Any, context: Any, serve: Callable[..., Server], tmp_path: Path, name: str
+    view: Any, open_page: Opener, serve: Callable[..., Server], tmp_path: Path, name: str
 ) -> None:
     """Choose, move by gizmo and by number, add a sensor, try, save; the reader accepts it and the server flies it."""
-    page = Page(context, view("--folder", tmp_path, command="configure").url)
+    page = open_page(view("--folder", tmp_path, command="configure").url)
     page.page.wait_for_selector("#verdict.good")
-    page.page.select_option("#models", "lauv")
-    page.page.wait_for_selector("#verdict.good")
+    for model in ("remus100", "lauv"):
+        page.page.select_option("#models", model)
+        page.wait(f"configure.tree().model.attributes.name === '{model}'")
+        page.page.wait_for_selector("#verdict.good")
     page.page.locator("input[data-key='model.name']").first.fill("mylauv")
     page.page.keyboard.press("Tab")
     # a wrong value is told as the reader tells it, then mended
@@ -338,11 +343,12 @@ def test_configurator_makes_a_model_that_flies(
         assert step.time > 0.5
 
 
-def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, context: Any, name: str) -> None:
+def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
     """Waypoints, a beacon and a fence clicked on the chart are in the saved configuration, where they were clicked."""
     _, path = sea
-    page = Page(context, view("--server", name, "--control", "--folder", path.parent).url)
+    page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
     page.wait(f"{READY} === 3")
+    page.page.keyboard.press("]")  # room for the chart
     page.page.keyboard.press("m")
     page.page.wait_for_selector("#mission:not(.hidden)")
     box = page.page.locator("canvas.chart").bounding_box()
@@ -372,10 +378,10 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, context: Any, n
     page.clean()
 
 
-def test_remote_viewer(sea: tuple[Server, Path], view: Any, context: Any) -> None:
+def test_remote_viewer(sea: tuple[Server, Path], view: Any, open_page: Opener) -> None:
     """An observer session instead of shared memory: the same bodies; it cannot control."""
     server, path = sea
-    page = Page(context, view("--remote", f"127.0.0.1:{server.port}", "--config", path, "--control").url)
+    page = open_page(view("--remote", f"127.0.0.1:{server.port}", "--config", path, "--control").url)
     page.wait(f"{READY} === 3")
     server.send("start")
     page.wait("wavesim.store.last.state === 1 && wavesim.view.sounds.shown > 0")
@@ -387,7 +393,7 @@ def test_remote_viewer(sea: tuple[Server, Path], view: Any, context: Any) -> Non
 
 
 def test_a_thousand(
-    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, context: Any, name: str
+    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
 ) -> None:
     """The page holds a thousand vehicles: all are drawn, found and moved."""
     fleet = "".join(
@@ -398,7 +404,7 @@ def test_a_thousand(
         f'<time step="20 ms"/><shared vehicles="1000"/><world><current north="0.5 m/s"/></world><fleet>{fleet}</fleet>'
     ).path
     serve(path, "--start")
-    page = Page(context, view("--server", name).url)
+    page = open_page(view("--server", name).url)
     page.wait(f"{READY} === 1000")
     page.wait("wavesim.view.bodies.group.children.find(o => o.name === 'lauv')?.count === 1000")
     page.page.fill("#fleet input", "v777")
