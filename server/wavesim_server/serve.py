@@ -36,6 +36,7 @@ class PortTaken(WaveSimError):
 
 
 ENGINE_NICE = -10
+RESTART_WINDOW_S = 60.0
 
 
 class Crashed(WaveSimError):
@@ -108,7 +109,9 @@ class Supervisor:
     """A running server as seen by the process that started it."""
 
     def __init__(self, loaded: Loaded, options: Options, sock: socket.socket) -> None:
-        self.options = options
+        self.options, self.restarts = options, loaded.config.network.restarts
+        self._crashes: list[float] = []
+        self._started = 1  # fronts
         self.stopping: Callable[[], bool] = lambda: False
         self.port = int(sock.getsockname()[1])
         commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
@@ -120,11 +123,37 @@ class Supervisor:
         self.engine = self._start("wavesim_server.engine", [*common, *extra], (commands, events))
         with contextlib.suppress(OSError):  # where the user may: the tick goes before everything else
             os.setpriority(os.PRIO_PROCESS, self.engine.pid, ENGINE_NICE)
-        front = [*common, "--socket-fd", str(sock.fileno()), "--log", options.log]
-        self.front = self._start("wavesim_server.network.front", front, (commands, events, sock.fileno()))
-        os.close(commands)
-        os.close(events)
-        sock.close()
+        self._front = [*common, "--socket-fd", str(sock.fileno())]
+        self._fds: tuple[int, ...] = (commands, events, sock.fileno())
+        self._socket = sock
+        self.front = self._start("wavesim_server.network.front", [*self._front, "--log", options.log], self._fds)
+        if not self.restarts:
+            self._close()
+
+    def _close(self) -> None:
+        """Let go of what the processes were given."""
+        for fd in self._fds[:2]:
+            os.close(fd)
+        self._fds = ()
+        self._socket.close()
+
+    def _front_again(self, cause: str) -> bool:
+        """Start the front anew, with a log of its own; False if it crashed too often."""
+        now = time.monotonic()
+        self._crashes = [t for t in self._crashes if now - t < RESTART_WINDOW_S] + [now]
+        if len(self._crashes) > self.restarts:
+            return False
+        self._started += 1
+        log = Path(self.options.log)
+        again = str(log.with_stem(f"{log.stem}-{self._started}")) if self.options.log else ""
+        print(
+            f"wavesim: the front process {cause}; it is started again, its clients have to join again"
+            + (f"; the log goes on in {again}" if again else ""),
+            file=sys.stderr,
+            flush=True,
+        )
+        self.front = self._start("wavesim_server.network.front", [*self._front, "--log", again, "--again"], self._fds)
+        return True
 
     @staticmethod  # a session of its own: Ctrl-C goes to the supervisor, which ends it in order
     def _start(module: str, arguments: list[str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
@@ -158,6 +187,8 @@ class Supervisor:
             if code in (ConfigError.exit_code, CommanderError.exit_code, LogError.exit_code, NO_RESOURCE):
                 raise Crashed(f"the {name} could not start (see above)")
             cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+            if name == "front" and self._fds and self.engine.poll() is None and self._front_again(cause):
+                continue
             raise Crashed(f"the {name} process {cause}; the server stops")
         return None
 
@@ -171,6 +202,8 @@ class Supervisor:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+        if self._fds:
+            self._close()
 
 
 def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], None] | None = None) -> None:

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.processes import children
 
 from tests.conftest import CLI, Server
 from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
+from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
+from wavesim_sdk.tables import STATE
 from wavesim_server.resources import wipe
 
 pytestmark = pytest.mark.system
@@ -169,3 +172,49 @@ def test_orphans_end_when_the_supervisor_is_killed(
     server.process.wait()
     until(lambda: not any(Path(f"/proc/{p}").exists() for p in pids), 10)
     assert wipe(name), "what a killed supervisor leaves is found and removed"
+
+
+def test_a_front_that_crashes_is_started_again(
+    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    """With `restarts`: time goes on, bodies wait for their clients and go with those that do not come, a log each; then enough is enough."""
+    text = (
+        CONFIG.replace("<network ", '<network restarts="1" ')
+        .replace("<emulators>", "<!--")
+        .replace("</emulators>", "-->")
+    )
+    log = tmp_path / "run.mcap"
+    server = serve(config(text).path, "--log", str(log), "--start")
+    state = SharedState(server.name)
+    at = ("127.0.0.1", server.port)
+    with (
+        Broker("guest", at, model="lauv", position=(9.0, 9.0, 9.0)) as guest,
+        Broker("a", at) as a,
+        Broker("b", at) as b,
+    ):
+        for broker in (guest, a, b):
+            next(broker.steps())
+        generations = state.vehicles["identity"].snapshot()[1]["generation"][:3].tolist()
+        while int(state.clock()["tick"]) < 500:  # some chunks of the log
+            for broker in (guest, a, b):
+                broker.poll(0.01)
+        before = int(state.clock()["tick"])
+        os.kill(children(server.process.pid)["front"], signal.SIGKILL)
+        begun = time.monotonic()
+        assert server.process.stderr is not None
+        assert "the front process was killed by signal 9; it is started again" in server.process.stderr.readline()
+        assert time.monotonic() - begun < 1.0, "told within a second"
+        with Broker("a", at) as again, Broker("guest", at, model="lauv") as guest_again:
+            assert next(again.steps()).state.tick > before
+            assert next(guest_again.steps()).state.motion[0] == pytest.approx(9.0, abs=3.0), "where it was"
+            while len(state.snapshot().rows) > 2 or int(state.clock()["tick"]) < before + 1000:  # b did not come
+                again.poll(0.01)
+                guest_again.poll(0.01)
+            identity = state.vehicles["identity"].snapshot()[1]
+            assert [int(identity["generation"][k]) for k in (0, 2)] == [generations[0], generations[2]]
+            assert bytes(identity["name"][2]) == b"guest"
+            os.kill(children(server.process.pid)["front"], signal.SIGKILL)
+            assert server.process.wait(15) == 9
+    for path in (log, tmp_path / "run-2.mcap"):
+        found = read(path)
+        assert len(found.get("/state/a", STATE).records)

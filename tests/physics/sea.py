@@ -61,3 +61,8 @@ def run(sim: Simulation, seconds: float) -> tuple[Any, Any]:
 
 def heard(receptions: Any, row: int) -> Any:
     return receptions[(receptions["receiver"] == row) & (receptions["outcome"] == Outcome.HEARD)]
+
+
+def outcomes(receptions: Any, row: int) -> list[Outcome]:
+    """What became of everything that could have been heard at a node."""
+    return [Outcome(int(o)) for o in receptions[receptions["receiver"] == row]["outcome"]]

@@ -140,6 +140,11 @@ class Network:
     )
     insecure: bool = flag("Serve an address that is not loopback without keys.", False)
     takeover: bool = flag("Whether a second client of a name takes the body over; no: it is refused.", False)
+    restarts: int = key(
+        "How often within a minute a front that crashed is started again; its clients have to join again, their bodies stay "
+        "meanwhile. 0: the server ends. (The engine is never: its state is gone.)",
+        default=0, low=0, high=100, integer=True,
+    )  # fmt: skip
     observers: int = key(
         "Greatest number of observer sessions; 0 = none may observe.", default=8, low=0, high=256, integer=True
     )

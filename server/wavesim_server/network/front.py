@@ -98,6 +98,28 @@ class Front:
         self._told: dict[int, Session] = {}  # sessions with new events
         self._backlog: list[tuple[Command, bytes]] = []
         self._ended = asyncio.Event()
+        self.orphans: dict[int, str] = {}  # bodies of clients that a front before this one had
+        self._orphans_until = math.inf
+
+    def inherit(self) -> None:
+        """Take over from a front that crashed: its clients' bodies wait for them, as long as a silent client has."""
+        identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self._clock()
+        for row in map(int, np.flatnonzero(identity["present"])):
+            name = bytes(identity["name"][row]).decode()
+            if row >= len(self.config.fleet.bodies) or self.config.fleet.bodies[row].client != "none":
+                self.orphans[row] = name
+            if self.log is not None:
+                kind = BodyType(int(identity["type"][row])).name.lower()
+                self.log.body(int(clock["time_ns"]), row, name, bytes(identity["model"][row]).decode(), kind, True)
+        self._orphans_until = time.monotonic() + self.config.network.keepalive_timeout
+        self._tell(Command.RELEASE, int(clock["tick"]), [])  # the engine may wait for an answer that died
+
+    def _let_orphans_go(self) -> None:
+        self._orphans_until = math.inf
+        for row in self.orphans:
+            self._tell(Command.LEAVE, row)
+            self.tables.left(row, 2)
+        self.orphans.clear()
 
     # -- processes -------------------------------------------------------------------------------
 
@@ -151,6 +173,8 @@ class Front:
                 for happening in self.sessions.tick(now):
                     self._handle(happening)
             self._send_states(now)
+            if now >= self._orphans_until:
+                self._let_orphans_go()
             if self.step is not None and now > self.step.deadline:
                 self._dismiss(self.step)
             self.tables.turn(now, int(self._clock()["tick"]), self.by_row)
@@ -207,8 +231,10 @@ class Front:
                 raise server.Refused(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
             if max(map(abs, (*join.position, *join.attitude))) > 1e6:
                 raise server.Refused(Refusal.BAD_VALUE, "position or attitude is out of range")
-            taken = {*self.reserved.values(), *self.by_row}
-            row = next((r for r in range(self.config.shared.vehicles) if r not in taken), None)
+            taken = {*self.reserved.values(), *self.by_row, *self.orphans}
+            mine = [r for r, name in self.orphans.items() if name == join.name]
+            free = (r for r in range(self.config.shared.vehicles) if r not in taken)
+            row = next(iter(mine), next(free, None))
             if row is None:
                 raise server.Refused(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
         if join.lockstep_ns < 0 or join.lockstep_ns % self.step_ns:
@@ -240,6 +266,7 @@ class Front:
                     self.observers.join(session, self.areas["vehicles"]["identity"].snapshot()[1])
                     return
                 self.by_row[row] = session
+                self.orphans.pop(row, None)
                 session.kind = self._type(j)
                 self._list_free()
                 self._tell(Command.ENTER, row, j.name, j.model, j.position, j.attitude, j.lockstep_ns // self.step_ns)
@@ -501,11 +528,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--socket-fd", "--log"):
         parser.add_argument(name)
+    parser.add_argument("--again", action="store_true")
     a = parser.parse_args()
     try:
         loaded = load(Path(a.config))
         log = LogWriter(Path(a.log), loaded, int(a.seed)) if a.log else None
         front = Front(loaded, a.name, int(a.seed), int(a.commands_fd), int(a.events_fd), log)
+        if a.again:
+            front.inherit()
     except WaveSimError as error:
         print(f"wavesim: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

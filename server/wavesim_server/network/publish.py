@@ -18,9 +18,9 @@ class Newest:
     """The newest records of a table; its tick counts all that there ever were, so that a reader sees what it missed."""
 
     def __init__(self, table: TableView) -> None:
-        self.table, self.total = table, 0
-        self.rows = np.zeros(table.capacity, table.dtype)
-        self._published = 0
+        self.table = table
+        self.total, self.rows = table.snapshot()  # of a front before this one
+        self._published = self.total
 
     def add(self, records: Record) -> None:
         first = max(0, len(records) - self.table.capacity)
