@@ -168,7 +168,8 @@ def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_
     assert screen[1][0] > screen[0][0] and screen[1][1] > screen[0][1]
     # the eye on board looks along the nose
     page.see("wavesim.app.openOnboard(0)")
-    page.wait("wavesim.view.frames > 6")
+    drawn = page.see("wavesim.view.frames")
+    page.wait(f"wavesim.view.frames > {drawn + 1}")
     look = page.see(
         "(() => { const e = wavesim.view.eye; e.updateMatrixWorld(); const m = e.matrixWorld.elements; return [-m[8], -m[9], -m[10], m[0], m[1], m[2]] })()"
     )
