@@ -31,6 +31,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         cache.warm(lambda text: print(f"\n{text}", flush=True))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Tests of a group share a server, a trial or a browser: a worker that does not know groups would start them twice."""
+    if hasattr(session.config, "workerinput") and session.config.getvalue("loadgroup"):
+        lost = [i for i in session.items if i.get_closest_marker("xdist_group") and "@" not in i.nodeid]
+        if lost:
+            pytest.exit(f"pytest-xdist does not keep groups with pytest {pytest.__version__}", returncode=3)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""

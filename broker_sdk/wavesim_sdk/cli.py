@@ -352,14 +352,19 @@ def dvl(form: str, beam_angle: int) -> Any:
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--sensor", help="COMMAND starts an emulator of this sensor, not a broker.")
+@click.option(
+    "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="Tick for an emulator, s."
+)
 @json_option
-def conformance(command: tuple[str, ...], as_json: bool) -> None:
-    """Check a broker of yours, in any language, against docs/PROTOCOL.md.
+def conformance(command: tuple[str, ...], sensor: str | None, step: float, as_json: bool) -> None:
+    """Check a broker of yours, in any language, against docs/PROTOCOL.md, or an emulator against docs/SHARED_MEMORY.md.
 
-    COMMAND starts it; {port} and {name} in it are filled in. It shall join at 127.0.0.1 under that name with a lockstep
-    period of 100 ms. Exit code 5 if it breaks a rule.
+    COMMAND starts it; {port} and {name} in it are filled in. A broker shall join at 127.0.0.1 under that name with a lockstep
+    period of 100 ms; an emulator shall serve the server of that name, synchronously. Exit code 5 if it breaks a rule.
     """
     from wavesim_sdk.conformance import Checker, Finding
+    from wavesim_sdk.conformance_emulator import EmulatorChecker
     from wavesim_sdk.errors import BrokerError
 
     def say(finding: Finding) -> None:
@@ -368,7 +373,7 @@ def conformance(command: tuple[str, ...], as_json: bool) -> None:
                 f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
             )
 
-    findings = Checker(command, say).run()
+    findings = EmulatorChecker(command, sensor, step, say).run() if sensor else Checker(command, say).run()
     if as_json:
         click.echo(json.dumps([vars(f) for f in findings], indent=2))
     broken = sum(not f.ok for f in findings)

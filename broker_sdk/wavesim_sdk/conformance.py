@@ -34,12 +34,38 @@ class Finding:
     text: str = ""
 
 
-class Checker:
+class Checks:
+    """Findings, told as they come."""
+
+    def __init__(self, say: Callable[[Finding], None]) -> None:
+        self.say = say
+        self.findings: list[Finding] = []
+
+    def note(self, rule: str, ok: bool, text: str = "") -> bool:
+        """Whether a rule is kept; what was seen if not."""
+        ok = bool(ok)
+        finding = Finding(rule, ok, "" if ok else text)
+        self.findings.append(finding)
+        self.say(finding)
+        return ok
+
+    @staticmethod
+    def until(condition: Callable[[], bool], seconds: float = WAIT_S) -> bool:
+        """Wait for something."""
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit:
+            if condition():
+                return True
+            time.sleep(0.01)
+        return condition()
+
+
+class Checker(Checks):
     """One run of a broker against the scripted server."""
 
     def __init__(self, command: Sequence[str], say: Callable[[Finding], None] = lambda f: None) -> None:
-        self.command, self.say = command, say
-        self.findings: list[Finding] = []
+        super().__init__(say)
+        self.command = command
 
     def run(self) -> list[Finding]:
         """All findings, in order; stops at the first that the others need."""
@@ -68,12 +94,6 @@ class Checker:
 
     # -- helpers -------------------------------------------------------------------------------------------
 
-    def _note(self, rule: str, ok: bool, text: str = "") -> bool:
-        finding = Finding(rule, ok, "" if ok else text)
-        self.findings.append(finding)
-        self.say(finding)
-        return ok
-
     def _lose_first(self, data: bytes) -> bool:
         """The first two HELLOs and the first JOIN are lost."""
         if len(data) > 5 and data[5] in (Type.HELLO, Type.JOIN):
@@ -94,41 +114,33 @@ class Checker:
                 continue
         return found
 
-    def _until(self, condition: Callable[[], bool], seconds: float = WAIT_S) -> bool:
-        limit = time.monotonic() + seconds
-        while time.monotonic() < limit:
-            if condition():
-                return True
-            time.sleep(0.01)
-        return condition()
-
     # -- the rules -----------------------------------------------------------------------------------------
 
     def _joining(self) -> bool:
-        joined = self._until(lambda: any(s.name == NAME for s in list(self.server.sessions.by_token.values())))
+        joined = self.until(lambda: any(s.name == NAME for s in list(self.server.sessions.by_token.values())))
         hellos, joins = self._datagrams(Type.HELLO), self._datagrams(Type.JOIN)
         sizes = [len(d) for _, d in list(self.server.raw) if len(d) > 5 and d[5] == Type.HELLO]
-        self._note(
+        self.note(
             "HELLO has at least 64 bytes", bool(sizes) and min(sizes) >= MIN_HELLO, f"it has {min(sizes, default=0)}"
         )
-        self._note(
+        self.note(
             "HELLO is repeated until it is answered", len(hellos) >= 3, f"{len(hellos)} came; the first two were lost"
         )
-        self._note("JOIN is repeated until it is answered", len(joins) >= 2, f"{len(joins)} came; the first was lost")
+        self.note("JOIN is repeated until it is answered", len(joins) >= 2, f"{len(joins)} came; the first was lost")
         nonces = {body[1] for _, _, body in joins}
-        self._note("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
-        if not self._note("it joins under the name that it was given", joined, f"no session of '{NAME}'"):
+        self.note("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
+        if not self.note("it joins under the name that it was given", joined, f"no session of '{NAME}'"):
             return False
         lockstep = self.server.session(NAME).join.lockstep_ns
-        return self._note(
+        return self.note(
             "it asks for a lockstep period of 100 ms", lockstep == 100_000_000, f"it asks for {lockstep} ns"
         )
 
     def _keepalive(self) -> None:
         session = self.server.session(NAME)
-        ok = self._until(lambda: session.rtt.replies >= 3, 3.0)
-        self._note("KEEPALIVE is answered with its number", ok, f"{session.rtt.replies} right answers in 3 s")
-        self._note("it is answered within 0.2 s", 0.0 < session.rtt.greatest < 0.2, f"{session.rtt.greatest:.3f} s")
+        ok = self.until(lambda: session.rtt.replies >= 3, 3.0)
+        self.note("KEEPALIVE is answered with its number", ok, f"{session.rtt.replies} right answers in 3 s")
+        self.note("it is answered within 0.2 s", 0.0 < session.rtt.greatest < 0.2, f"{session.rtt.greatest:.3f} s")
 
     def _events(self) -> None:
         session = self.server.session(NAME)
@@ -137,17 +149,17 @@ class Checker:
             self.server.event(NAME, codec.event(Event.RUN_STATE, 1, k))
         self.server.event(NAME, [99, "an event of the future", [1, 2, 3]])
         self.server.event(NAME, codec.event(Event.RUN_STATE, 1, 3))
-        ok = self._until(lambda: session.outbox.next_timer() is None, 2.0)
-        self._note("events are acknowledged, those of an unknown kind too", ok, "not all within 2 s")
+        ok = self.until(lambda: session.outbox.next_timer() is None, 2.0)
+        self.note("events are acknowledged, those of an unknown kind too", ok, "not all within 2 s")
         first = [when for when, h, _ in self._datagrams(*Type, since=since) if h.ack >= 1]
         late = first[0] - since if first else float("inf")
-        self._note("within 0.2 s", late < 0.2, f"{late:.3f} s")
+        self.note("within 0.2 s", late < 0.2, f"{late:.3f} s")
 
     def _steps(self) -> None:
         for tick in (25, 50, 75):
             since = time.monotonic()
             self.server.step(NAME, tick, {"ctd": [tick * 4_000_000, 11.5, None, 4.25, 35.5]})
-            if not self._note(
+            if not self.note(
                 f"STEP {tick} is answered by DONE with its tick", self._done(tick, since), "no answer within 2 s"
             ):
                 return
@@ -155,13 +167,13 @@ class Checker:
         since = time.monotonic()
         body: list[object] = [75, 75 * 4_000_000, 1, None, [0.0] * 24, {}, self.server.session(NAME).outbox.last]
         self.server.send(NAME, Type.STEP, body)
-        ok = self._until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
+        ok = self.until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
         same = ok and self._datagrams(Type.DONE, since=since)[0][2] == done[2]
-        self._note("a repeated STEP gets the same DONE", same, "another one" if ok else "no answer within 2 s")
+        self.note("a repeated STEP gets the same DONE", same, "another one" if ok else "no answer within 2 s")
 
     def _done(self, tick: int, since: float) -> bool:
         """Whether a DONE of a tick comes within two seconds."""
-        return self._until(lambda: any(b[0] == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
+        return self.until(lambda: any(b[0] == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
 
     def _tolerance(self) -> None:
         session, since = self.server.session(NAME), time.monotonic()
@@ -176,26 +188,26 @@ class Checker:
             self.server.send_bytes(NAME, bad)
         self.server.step(NAME, 125)
         ok = self._done(125, since)
-        self._note("trailing elements and foreign bytes are ignored", ok, "it answers no STEP after them")
+        self.note("trailing elements and foreign bytes are ignored", ok, "it answers no STEP after them")
 
     def _numbers(self) -> None:
         session = self.server.session(NAME)
         mine = [(h.sequence, h.ack) for _, h, _ in self._datagrams(*Type) if h.token == session.token]
         sequences = [s for s, _ in mine]
         grows = all(b == a + 1 for a, b in itertools.pairwise(sequences))
-        self._note("the sequence grows by one with each datagram", grows, f"{sequences[:12]} ...")
+        self.note("the sequence grows by one with each datagram", grows, f"{sequences[:12]} ...")
         acks = [a for _, a in mine]
-        self._note("acknowledgements never go back", acks == sorted(acks), f"{acks}")
+        self.note("acknowledgements never go back", acks == sorted(acks), f"{acks}")
         drops = {k: v for k, v in self.server.sessions.drops.items() if k != "token"}
-        self._note("no datagram of it breaks a rule", not drops, f"dropped: {drops}")
+        self.note("no datagram of it breaks a rule", not drops, f"dropped: {drops}")
 
     def _ending(self, process: subprocess.Popen[bytes]) -> None:
         self.server.bye(NAME)
         since = time.monotonic() + 0.5
-        self._until(lambda: process.poll() is not None, 3.0)
+        self.until(lambda: process.poll() is not None, 3.0)
         after = [
             d
             for when, d in list(self.server.raw)
             if when > since and len(d) > 5 and d[5] not in (Type.HELLO, Type.JOIN)
         ]
-        self._note("after BYE it is silent", not after, f"{len(after)} datagrams came")
+        self.note("after BYE it is silent", not after, f"{len(after)} datagrams came")

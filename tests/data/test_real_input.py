@@ -19,7 +19,7 @@ from wavesim_sdk.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_volume
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
 
-pytestmark = [pytest.mark.data, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.data, pytest.mark.xdist_group("real"), pytest.mark.timeout(300)]
 
 SOUNDINGS = Path("dune/bathymetry-apdl.ini")
 VOLUME = Path("lrauv/monterey-bay-temperature-salinity-current.csv")

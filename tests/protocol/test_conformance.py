@@ -58,3 +58,59 @@ def test_a_broken_rule_is_found(rule: str, tmp_path: Path) -> None:
 def test_a_command_that_does_not_exist() -> None:
     done = wavesim("conformance", "--", "/no/such/broker")
     assert done.returncode == 5 and "cannot start '/no/such/broker'" in done.stderr
+
+
+# ---------------------------------------------------------------------------------- emulators
+
+SENSORS = """<wavesim><time step="4 ms"/><world><bed depth="30 m"/></world>
+<fleet><vehicle name="alpha" model="jolner" position="0 0 0 m"/></fleet>
+<emulators><ctd rate="10 Hz" position="0 0 0.6 m"/><imu rate="50 Hz"/><echosounder rate="5 Hz"/><gps rate="2 Hz" position="0 0 -1.5 m"/></emulators></wavesim>"""
+FAULTY = """
+import sys
+from wavesim_emulators.base import Emulator
+{patch}
+from wavesim_sdk.cli import main
+sys.argv = ["wavesim", "emulate", "ctd", sys.argv[1], "--server", sys.argv[2]]
+main()
+"""
+WRONG = {
+    "its number grows by one with each value": "old = Emulator.compute\ndef twice(self, view, faults, seed, out):\n    new = old(self, view, faults, seed, out)\n"
+    "    out['sequence'][view.rows] += 1\n    return new\nEmulator.compute = twice",
+    "a value carries the tick and the time of its bodies": "old = Emulator.compute\ndef late(self, view, faults, seed, out):\n    new = old(self, view, faults, seed, out)\n"
+    "    out['tick'][view.rows] -= 1\n    return new\nEmulator.compute = late",
+    "the fault 'lost' makes values invalid": "Emulator._break = lambda *a: None",
+    "the same seed and the same motion give the same values": "import time\nEmulator.key = lambda self, seed, name: time.time_ns()",
+}  # fmt: skip
+
+
+def emulator_findings(sensor: str, *command: str) -> dict[str, bool]:
+    done = wavesim("conformance", "--json", "--sensor", sensor, "--", *command)
+    assert "Traceback" not in done.stderr, done.stderr
+    found = {f["rule"]: f["ok"] for f in json.loads(done.stdout)}
+    assert done.returncode == (0 if all(found.values()) else 5), done.stderr
+    return found
+
+
+@pytest.mark.parametrize("sensor", ["ctd", "imu", "echosounder", "gps"])
+def test_our_own_emulators_keep_every_rule(sensor: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.xml"
+    path.write_text(SENSORS)
+    found = emulator_findings(
+        sensor, sys.executable, "-m", "wavesim_sdk.cli", "emulate", sensor, str(path), "-s", "{name}"
+    )
+    assert len(found) == 18 and all(found.values()), [r for r, ok in found.items() if not ok]
+
+
+@pytest.mark.parametrize("rule", WRONG, ids=lambda r: r.replace(" ", "-"))
+def test_a_broken_rule_of_an_emulator_is_found(rule: str, tmp_path: Path) -> None:
+    path, script = tmp_path / "c.xml", tmp_path / "emulator.py"
+    path.write_text(SENSORS)
+    script.write_text(FAULTY.format(patch=WRONG[rule]))
+    assert not emulator_findings("ctd", sys.executable, str(script), str(path), "{name}")[rule]
+
+
+def test_a_sensor_that_does_not_exist() -> None:
+    done = wavesim("conformance", "--sensor", "sonar", "--", "true")
+    assert done.returncode == 2 and "no sensor 'sonar'" in done.stderr
+    idle = wavesim("conformance", "--sensor", "ctd", "--", "true")
+    assert idle.returncode == 5 and "claims its sensor" in idle.stdout
