@@ -324,14 +324,10 @@ def _speed(f: Bodies, row: int) -> float:
 
 @_njit
 def _bottom(f: Bodies, t: Touch, n: int, row: int, h: float, bed: Any, net: Any, cursor: Any) -> int:
-    """Contacts of a body with the sea bed. It is looked at only when it may have used up its last clearance."""
+    """Contacts of a body with the sea bed, and its clearance from now on."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     way = _speed(f, row) * h * (1.0 + bed.slope)
-    clearance = b[CLEARANCE * LANES + l] - way
-    if clearance > 0.0:
-        b[CLEARANCE * LANES + l] = clearance
-        return n
     x, y, z, reach = _ball(f, row)
     gap = bed_depth(bed, net, cursor, row, x, y) - z - reach * (1.0 + bed.slope) - way
     if not gap <= 0.0:  # far above, or no bed is known here
@@ -366,8 +362,15 @@ def resolve(
     n = 0
     for i in range(t.counters[N_PAIRS]):
         n = _meet(f, t, n, t.pairs[i, 0], t.pairs[i, 1], h)
+    # A body is looked at only when it may have used up its last clearance, were it as fast as the fastest: the test stands
+    # here because a call costs more than all the rest of it (NamedTuples are counted in and out).
+    way = fastest * h * (1.0 + bed.slope)
     for i in range(count):
-        n = _bottom(f, t, n, order[i], h, bed, net, cursor)
+        slot = f.slots[order[i]]
+        b, l = f.blocks[slot // LANES], slot % LANES
+        b[CLEARANCE * LANES + l] -= way
+        if not b[CLEARANCE * LANES + l] > 0.0:
+            n = _bottom(f, t, n, order[i], h, bed, net, cursor)
     if n == 0:
         return 0
     for _ in range(SWEEPS):

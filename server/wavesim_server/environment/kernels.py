@@ -108,11 +108,17 @@ def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> 
 
 
 @_njit
-def flow_at(flow: Flow, time: float, x: float, y: float, z: float) -> tuple[float, float]:
-    """Flow (north, east) at a point."""
+def stream(flow: Flow, time: float) -> tuple[float, float]:
+    """The part of the flow (north, east) that is the same everywhere: mean and tide."""
     s = flow.stream
     speed = s[2] * math.cos(2.0 * math.pi * time / s[4] + s[5])
-    north, east = s[0] + speed * math.cos(s[3]), s[1] + speed * math.sin(s[3])
+    return s[0] + speed * math.cos(s[3]), s[1] + speed * math.sin(s[3])
+
+
+@_njit
+def flow_at(flow: Flow, time: float, x: float, y: float, z: float) -> tuple[float, float]:
+    """Flow (north, east) at a point."""
+    north, east = stream(flow, time)
     if flow.layers.shape[0]:
         k, n = 0, flow.layers.shape[0]
         while k < n - 1 and z >= flow.layers[k + 1, 0]:

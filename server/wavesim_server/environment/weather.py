@@ -17,7 +17,7 @@ from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.world import Waves, World
 from wavesim_server.draws import normal
 from wavesim_server.dynamics.rows import CURRENT, ENV, LANES, LEVEL, PX, PY, PZ, QW, QX, QY, QZ, SLOPE, U
-from wavesim_server.environment.kernels import Flow, flow_at
+from wavesim_server.environment.kernels import Flow, flow_at, stream
 
 _njit = nb.njit(cache=True, error_model="numpy")
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -97,11 +97,14 @@ def act(
 ) -> None:
     """Current, water plane and held forces of every body in this tick."""
     s = w.state
+    n, e = stream(flow, time)
+    uniform = flow.layers.shape[0] == 0 and flow.values.shape[2] == 0
     for i in range(count):
         row = order[i]
         b, l = blocks[slots[row] // LANES], slots[row] % LANES
         x, y, z = b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l]
-        n, e = flow_at(flow, time, x, y, z)
+        if not uniform:
+            n, e = flow_at(flow, time, x, y, z)
         b[CURRENT * LANES + l], b[(CURRENT + 1) * LANES + l] = n + s[W_NORTH], e + s[W_EAST]
         exposure = w.exposure[row]
         flags = int(exposure[E_FLAGS])
