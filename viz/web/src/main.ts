@@ -251,7 +251,8 @@ class App {
     const close = (): void => { box.remove(); this.view.onboard = null; };
     const head = h("div", { class: "head" }, h("b", { class: "grow" }, `on board ${this.store.name(row)}`), h("button", { title: "Close (O)", onclick: close }, "×"));
     const box = h("div", { class: "window", id: "onboard" }, head, picture, overlay, compass);
-    Object.assign(box.style, { left: "14px", bottom: "34px" });
+    const width = Math.min(380, 0.42 * this.stage.clientWidth);
+    Object.assign(box.style, { left: "14px", bottom: "34px", width: `${width}px`, height: `${0.7 * width}px` });
     let held: [number, number] | null = null;
     head.addEventListener("pointerdown", (e) => { held = [e.clientX - box.offsetLeft, e.clientY - box.offsetTop]; head.setPointerCapture(e.pointerId); });
     head.addEventListener("pointermove", (e) => {

@@ -209,6 +209,7 @@ export class Details {
     for (const p of this.charts.values()) p.destroy();
     this.charts.clear();
     this.chartsAt = 0;
+    this.drawCharts();
   }
 
   // -- charts ------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ export class Store {
   spheres = new Float32Array(0); // as in a frame, with the radius of this moment
   index = new Map<number, number>(); // row -> place in these arrays
 
+  private readonly past = new Map<number, string>(); // names of those that left
   private before: Frame | null = null;
   private places = new Map<number, number>();
   private arrived = 0;
@@ -114,7 +115,7 @@ export class Store {
         if (this.hello?.kind !== "replay") this.tracks.delete(row);
       }
     }
-    for (const [row, b] of old) if (!this.bodies.has(row)) { left.push(b.name); this.beliefs.delete(row); }
+    for (const [row, b] of old) if (!this.bodies.has(row)) { left.push(b.name); this.past.set(row, b.name); this.beliefs.delete(row); }
     return { joined, left };
   }
 
@@ -177,7 +178,7 @@ export class Store {
     for (const e of entries) if (Number.isFinite(e[1])) this.track(e[0]!).believe(this.last?.time ?? 0, e[1]!, e[2]!, e[3]!);
   }
 
-  name(row: number): string { return this.bodies.get(row)?.name ?? `row ${row}`; }
+  name(row: number): string { return this.bodies.get(row)?.name ?? this.past.get(row) ?? `row ${row}`; }
 }
 
 export const OUTCOMES = ["heard", "below threshold", "faded", "out of band", "transmitting", "recharging", "receiver left", "not sent", "collision", "blocked", "shadow", "echo", "dropped", "corrupt"];
