@@ -416,9 +416,9 @@ class Engine:
 
     def _publish_weather(self) -> None:
         table = self.areas["simulation"]["weather"]
-        w, now = table.begin()[0], self.sim.weather
-        w["current_W"] = self.sim.current()
-        w["wind_speed"], w["wind_direction"], w["level"] = now.state[W_WIND], now.wind[1], -now.state[W_LEVEL]
+        now = self.sim.weather
+        # whole records: each field by itself costs a view of its own
+        table.begin()[0] = (tuple(self.sim.current()), now.state[W_WIND], now.wind[1], -now.state[W_LEVEL])
         table.end(self.sim.tick)
 
     def _publish_clock(self) -> None:
@@ -431,18 +431,11 @@ class Engine:
         identity = self.sim.identity
         buoys = int(((identity["type"] == 2) & (identity["present"] == 1)).sum())
         table = self.areas["simulation"]["clock"]
-        c = table.begin()[0]
-        c["tick"], c["time_ns"], c["timestamp"] = self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000
-        c["state"], c["speed"], c["realtime_factor"] = int(self.state), self.speed, self._factor
-        c["ticks_late"], c["lateness_ns"], c["lateness_max_ns"], c["slipped_ns"] = (
-            self._late,
-            self._lateness,
-            self._lateness_max,
-            self._slipped,
-        )
-        c["vehicles"], c["buoys"] = len(self.sim.occupants) - buoys, buoys
-        c["signals_live"], c["signals_sent"], c["receptions"] = live, sent, heard
-        c["events_dropped"], c["sensors_late"] = self.events.dropped, self._sensors_late
+        table.begin()[0] = (
+            self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000, int(self.state), self.speed, self._factor,
+            self._late, self._lateness, self._lateness_max, self._slipped, len(self.sim.occupants) - buoys, buoys,
+            live, sent, heard, self.events.dropped, self._sensors_late,
+        )  # fmt: skip
         table.end(self.sim.tick)
 
     def _publish_world(self) -> None:

@@ -470,7 +470,7 @@ class Simulation:
     @property
     def faults(self) -> list[str]:
         """Names of bodies that were frozen because their state was no longer finite."""
-        return [self.occupants[row].name for row in self.rows if self._work.faults[row]]
+        return [self.occupants[row].name for row in np.flatnonzero(self._work.faults).tolist() if row in self.occupants]
 
     @property
     def contacts(self) -> int:
