@@ -52,7 +52,8 @@ def test_a_server_with_keys(
     server.send("start")
     with Broker("a", at) as broker, Observer("monitor", at) as monitor:
         assert broker.poll(5.0)[0].state.motion is not None
-        assert next(monitor.frames()).bodies["id"].tolist() == [0, 1, 2]
+        seen = (frame.bodies["id"].tolist() for frame in monitor.frames())
+        assert next(ids for ids in seen if 0 in ids) == [0, 1, 2], "its first frames may be older than the body"
         with pytest.raises(Refused, match="this key is that of 'a'"):
             Broker("b", at, key=seal.key_for(keys, "a")).connect()
     drops = server.status()["drops"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import socket
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,10 @@ if struct.calcsize("P") != 8:
     _call = None
 
 
+@functools.lru_cache(4096)
 def pack_address(address: tuple[str, int]) -> bytes:
     """A socket address as the system has it, padded to ADDRESS_BYTES."""
-    host, port = address
+    host, port = address[:2]
     if ":" in host:
         head = struct.pack("=H", socket.AF_INET6) + struct.pack("!HI", port, 0)
         return head + socket.inet_pton(socket.AF_INET6, host) + bytes(4)
@@ -38,10 +41,27 @@ def send(sock: socket.socket, rows: Any, addresses: bytes) -> int:
     n, size = rows.shape
     if _call is None:
         return _singly(sock, rows, addresses)
+    parts = np.zeros(n, _PART)
+    parts["base"], parts["size"] = rows.ctypes.data + size * np.arange(n, dtype=np.uint64), size
+    return _send(sock, parts, addresses)
+
+
+def send_each(sock: socket.socket, datagrams: Sequence[bytes], addresses: bytes) -> int:
+    """The same for datagrams of any sizes."""
+    if _call is None:
+        return _singly(sock, [np.frombuffer(d, np.uint8) for d in datagrams], addresses)
+    whole = np.frombuffer(b"".join(datagrams), np.uint8)
+    parts = np.zeros(len(datagrams), _PART)
+    parts["size"] = [len(d) for d in datagrams]
+    parts["base"] = whole.ctypes.data + np.cumsum(parts["size"]) - parts["size"]
+    return _send(sock, parts, addresses)
+
+
+def _send(sock: socket.socket, parts: Any, addresses: bytes) -> int:
+    n = len(parts)
     places = np.frombuffer(addresses, np.uint8)
     name_size = 28 if sock.family == socket.AF_INET6 else 16
-    parts, heads = np.zeros(n, _PART), np.zeros(n, _HEADER)
-    parts["base"], parts["size"] = rows.ctypes.data + size * np.arange(n, dtype=np.uint64), size
+    heads = np.zeros(n, _HEADER)
     heads["name"] = places.ctypes.data + ADDRESS_BYTES * np.arange(n, dtype=np.uint64)
     heads["name_size"], heads["count"] = name_size, 1
     heads["parts"] = parts.ctypes.data + _PART.itemsize * np.arange(n, dtype=np.uint64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import asyncio_dgram
@@ -19,6 +20,7 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM
 
 Address = tuple[str, int]
 QUEUE = 4096
+FEW = 4  #: from so many datagrams on, one system call for all
 SOCKET_BUFFER = 4 * 1024 * 1024
 
 
@@ -116,6 +118,15 @@ class Udp:
     def send_rows(self, rows: Any, addresses: bytes) -> None:
         """Rows (n, size) of bytes, a datagram each, to addresses of :func:`wavesim_sdk.wire.batch.pack_address`."""
         self.errors += len(rows) - batch.send(self._socket, rows, addresses)
+
+    def send_each(self, datagrams: Sequence[tuple[bytes, Address]]) -> None:
+        """Several datagrams at once."""
+        if len(datagrams) < FEW:
+            for data, address in datagrams:
+                self.send_now(data, address)
+            return
+        addresses = b"".join([batch.pack_address(address) for _, address in datagrams])
+        self.errors += len(datagrams) - batch.send_each(self._socket, [data for data, _ in datagrams], addresses)
 
     def close(self) -> None:
         self._stream.close()

@@ -271,6 +271,8 @@ class Fleet:
         self.change(row, {r.T_H + i: float(v) for i, v in enumerate(flat)})
 
     def _is_held(self, row: int, slot: int) -> bool:
+        if not self.held[0]:
+            return False
         held = self.holds[: self.held[0]]
         return bool(((held[:, 0] == row) & (held[:, 1] == slot)).any())
 

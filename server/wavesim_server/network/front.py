@@ -160,8 +160,7 @@ class Front:
 
     def _flush(self) -> None:
         assert self.udp is not None
-        for data, address in self.sessions.outgoing:
-            self.udp.send_now(data, address)
+        self.udp.send_each(self.sessions.outgoing)
         self.sessions.outgoing.clear()
 
     async def _housekeeping(self) -> None:
