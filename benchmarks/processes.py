@@ -31,5 +31,5 @@ def children(pid: int) -> dict[str, int]:
             except OSError:
                 continue
             if parent == pid:
-                found["engine" if "engine" in line else "front"] = int(entry.name)
+                found["engine" if "wavesim_server.engine" in line else "front"] = int(entry.name)
     return found

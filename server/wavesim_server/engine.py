@@ -29,6 +29,7 @@ from wavesim_sdk.wire.messages import Request
 from wavesim_server.environment.weather import W_LEVEL, W_WIND
 from wavesim_server.fences import Fences
 from wavesim_server.messages import Command, Event
+from wavesim_server.priority import Priority
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
@@ -63,6 +64,7 @@ class Engine:
         self._waiting = False  # for RELEASE
         self.watchdog = Watchdog(simulation.config.fleet.bodies, simulation.step_ns)
         self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
+        self.priority = Priority()
         self._started = False
         self._shutdown = False
         self._faults = np.zeros(simulation.capacity, SENSOR_FAULTS.dtype)
@@ -82,6 +84,7 @@ class Engine:
         self._publish()
         while not self._shutdown and os.getppid() == self._parent:
             self._take_commands()
+            self.priority.set(self.state is RunState.RUNNING and 0.0 < self.speed <= 1.0)
             if self.state is not RunState.RUNNING or self._waiting:
                 self._wait(0.1)
             elif self._serve():
@@ -139,6 +142,7 @@ class Engine:
         if late > step:
             self._late += ticks
         if late > CATCH_UP_S:
+            self.priority.slipped()
             self._slipped += int(late * 1e9)
             self._deadline += late
         self._advance(ticks)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from benchmarks.processes import children
 
 from tests.conftest import Server, wavesim
 from wavesim_sdk.attach import SharedState
@@ -225,3 +229,33 @@ def test_a_lockstep_client_that_is_too_slow_is_no_longer_waited_for(server: Serv
         while server.status()["tick"] == 0 and time.monotonic() < limit:
             broker.poll(0.05)
         assert server.status()["tick"] > 0
+
+
+def test_the_engine_goes_first_only_while_it_keeps_wall_time(server: Server) -> None:
+    """Real-time scheduling at real time, the ordinary one when paused, faster, or as fast as possible."""
+    engine = children(server.process.pid)["engine"]
+
+    def policy(wanted: int) -> None:
+        limit = time.monotonic() + 5.0
+        while os.sched_getscheduler(engine) != wanted:
+            assert time.monotonic() < limit, os.sched_getscheduler(engine)
+            time.sleep(0.01)
+
+    first = os.SCHED_FIFO if may_be_first() else os.SCHED_OTHER
+    policy(os.SCHED_OTHER)
+    server.send("start")
+    policy(first)
+    server.send("speed", factor=0)
+    policy(os.SCHED_OTHER)
+    server.send("speed", factor=1)
+    policy(first)
+    server.send("pause")
+    policy(os.SCHED_OTHER)
+
+
+def may_be_first() -> bool:
+    """Whether this user may have it: tried in a process of its own."""
+    trial = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
+    return (os.cpu_count() or 1) > 1 and subprocess.run(
+        [sys.executable, "-c", trial], capture_output=True
+    ).returncode == 0
