@@ -55,11 +55,12 @@ class FakeEngine:
 
     def __init__(self, name: str, sensor: str, step: float = 0.004, seed: int = 7) -> None:
         self.name, self.sensor, self.step_ns, self.tick = name, sensor, round(step * 1e9), 0
+        table = table_of(sensor)  # before anything is made that would have to be removed
         rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)} | {CLIENTS.name: CAPACITY, "signals": 16}
         self.simulation = Area.create(
             segment_name(name, "simulation"), [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
         )
-        tables = [(t, CAPACITY) for t in (*VEHICLE_TABLES, table_of(sensor))]
+        tables = [(t, CAPACITY) for t in (*VEHICLE_TABLES, table)]
         self.vehicles = Area.create(segment_name(name, "vehicles"), tables)
         self.table = self.vehicles[sensor]
         self._due = semaphore(name, sensor, "due", create=True)

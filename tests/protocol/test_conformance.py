@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import wavesim
+from tests.conftest import CLI, wavesim
 
 pytestmark = [pytest.mark.timeout(90)]
 
@@ -109,8 +110,17 @@ def test_a_broken_rule_of_an_emulator_is_found(rule: str, tmp_path: Path) -> Non
     assert not emulator_findings("ctd", sys.executable, str(script), str(path), "{name}")[rule]
 
 
-def test_a_sensor_that_does_not_exist() -> None:
-    done = wavesim("conformance", "--sensor", "sonar", "--", "true")
-    assert done.returncode == 2 and "no sensor 'sonar'" in done.stderr
-    idle = wavesim("conformance", "--sensor", "ctd", "--", "true")
-    assert idle.returncode == 5 and "claims its sensor" in idle.stdout
+@pytest.mark.parametrize(
+    ("sensor", "code", "text"), [("sonar", 2, "no sensor 'sonar'"), ("ctd", 5, "claims its sensor")]
+)
+def test_an_emulator_that_cannot_be_checked(sensor: str, code: int, text: str) -> None:
+    """Told, and nothing is left in shared memory."""
+    process = subprocess.Popen(
+        [*CLI, "conformance", "--sensor", sensor, "--", "true"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == code and text in said and "Traceback" not in said
+    assert not list(Path("/dev/shm").glob(f"*wavesim.conformance-{process.pid}.*"))
