@@ -14,7 +14,7 @@ import posix_ipc
 
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, Record, alive, process_start, segment_name
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.tables import RunState
+from wavesim_sdk.tables import CLIENTS, HISTORY, NOTICE, RECEPTION, SENT, SIGNALS, SIMULATION_TABLES, RunState, Table
 
 START_LIMIT_S = 180.0
 
@@ -176,6 +176,12 @@ class SensorColumn:
             self.table.header[PERIOD] = 0
             self.table.header[OWNER] = 0
             self._done.release()
+
+
+def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
+    """The tables of the area *simulation* with their rows."""
+    rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)} | {CLIENTS.name: vehicles, SIGNALS.name: signals}
+    return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 
 def semaphore(server: str, sensor: str, what: str, create: bool = False) -> posix_ipc.Semaphore:

@@ -21,20 +21,14 @@ import posix_ipc
 
 from wavesim_sdk import frames
 from wavesim_sdk.area import BEGUN, DONE, DUE, OWNER, PERIOD, Area, Record, segment_name
-from wavesim_sdk.attach import semaphore
+from wavesim_sdk.attach import semaphore, simulation_tables
 from wavesim_sdk.conformance import Checks, Finding
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.sensors import table_of
+from wavesim_sdk.sensors import HEAD, table_of
 from wavesim_sdk.tables import (
-    CLIENTS,
     CLOCK,
-    HISTORY,
     IDENTITY,
-    NOTICE,
-    RECEPTION,
     SENSOR_FAULTS,
-    SENT,
-    SIMULATION_TABLES,
     STATE,
     VEHICLE_TABLES,
     WEATHER,
@@ -47,7 +41,6 @@ NAMES = ("alpha", "beta", "gamma")
 CAPACITY = 8
 ANSWER_S = 1.0
 JOIN_S = 20.0
-HEAD = 4  #: columns before the values
 
 
 class FakeEngine:
@@ -56,10 +49,7 @@ class FakeEngine:
     def __init__(self, name: str, sensor: str, step: float = 0.004, seed: int = 7) -> None:
         self.name, self.sensor, self.step_ns, self.tick = name, sensor, round(step * 1e9), 0
         table = table_of(sensor)  # before anything is made that would have to be removed
-        rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)} | {CLIENTS.name: CAPACITY, "signals": 16}
-        self.simulation = Area.create(
-            segment_name(name, "simulation"), [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
-        )
+        self.simulation = Area.create(segment_name(name, "simulation"), simulation_tables(CAPACITY, 16))
         tables = [(t, CAPACITY) for t in (*VEHICLE_TABLES, table)]
         self.vehicles = Area.create(segment_name(name, "vehicles"), tables)
         self.table = self.vehicles[sensor]

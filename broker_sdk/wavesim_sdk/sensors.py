@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
+HEAD = 4  #: columns of a sensor's table before its values
 BEAMS = 256  #: of a multibeam
 SCALARS = 4  #: quantities of the water that a sensor can tell
 COMPARTMENTS = 4  #: of a leak detector
@@ -170,4 +171,4 @@ def table_of(name: str) -> Table:
 
 def numbers(table: Table) -> int:
     """Numbers of one value, without the head."""
-    return table.dtype.itemsize // 8 - 4
+    return table.dtype.itemsize // 8 - HEAD

@@ -28,12 +28,12 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.world import World
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.ocean.water import tide
+from wavesim_sdk.sensors import HEAD
 from wavesim_sdk.tables import SENSOR_FAULTS, WEATHER, SensorFault
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 DROP, SPIKE, SIGN = 1000, 1001, 1002  #: indices of draws that no sensor uses
-HEAD = 4  #: columns before the values
 
 
 class Noise:

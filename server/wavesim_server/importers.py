@@ -141,7 +141,7 @@ def _dune(path: Path, section: str | None, settings: dict[str, str], angles: str
     M_RB is it less the added mass. The fins take the angle as a share of 0.4363 rad (25 deg).
     """
     parser = configparser.ConfigParser(inline_comment_prefixes=("#",), strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case: the documented way
     parser.read_string(path.read_text())
     names = [s.rpartition("/")[2] for s in parser.sections() if "Model/" in s and "Mass" in parser[s]]
     if section not in names:

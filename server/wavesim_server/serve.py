@@ -17,12 +17,12 @@ from types import FrameType
 import posix_ipc
 
 from wavesim_sdk.area import DONE, Area, segment_name
-from wavesim_sdk.attach import semaphore
+from wavesim_sdk.attach import semaphore, simulation_tables
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.sensors import table_of
-from wavesim_sdk.tables import CLIENTS, HISTORY, NOTICE, RECEPTION, SENT, SIGNALS, SIMULATION_TABLES, VEHICLE_TABLES
+from wavesim_sdk.tables import VEHICLE_TABLES
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, NO_RESOURCE
 from wavesim_server.resources import NameLock, ring_names, wipe
@@ -66,9 +66,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
         n, group = config.shared.vehicles, config.shared.group
         sensors = [table_of(s) for s in config.emulators.names]
         try:
-            rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)}
-            rows |= {CLIENTS.name: n, SIGNALS.name: config.shared.signals}
-            Area.create(segment_name(name, "simulation"), [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES], group)
+            Area.create(segment_name(name, "simulation"), simulation_tables(n, config.shared.signals), group)
             Area.create(segment_name(name, "vehicles"), [(t, n) for t in (*VEHICLE_TABLES, *sensors)], group)
             commands, events = ring_names(name)
             Ring(commands, COMMANDS_BYTES)

@@ -22,6 +22,11 @@ FROZEN_S = 20.0  #: a viewer that takes nothing for so long is dropped
 MOST_WAITING = 200  #: messages (not frames) for one viewer
 
 
+def text_of(message: dict[str, Any]) -> str:
+    """A message as it goes out."""
+    return json.dumps(message, separators=(",", ":"), default=list)
+
+
 class Viewer:
     """One page that looks."""
 
@@ -34,7 +39,7 @@ class Viewer:
 
     def tell(self, message: dict[str, Any]) -> None:
         """A message of its own."""
-        self.texts.append(json.dumps(message, separators=(",", ":")))
+        self.texts.append(text_of(message))
         self.fresh.set()
 
 
@@ -92,7 +97,7 @@ class Hub:
         frame = source.frame()
         version, scene = source.scene()
         if version != self._scene[0]:
-            self._scene = (version, json.dumps({"type": "scene", "scene": scene}, separators=(",", ":"), default=list))
+            self._scene = (version, text_of({"type": "scene", "scene": scene}))
         if source.trouble != self._trouble:
             self._trouble = source.trouble
             self._tell_all({"type": "trouble", "text": source.trouble})
@@ -100,10 +105,7 @@ class Hub:
             return
         if (roster := source.roster()) != self._listed:
             self._listed = roster
-            self._roster = (
-                self._roster[0] + 1,
-                json.dumps({"type": "roster", "bodies": roster}, separators=(",", ":")),
-            )
+            self._roster = (self._roster[0] + 1, text_of({"type": "roster", "bodies": roster}))
         frame.roster = self._roster[0]
         self._frame = (self._frame[0] + 1, frame.pack())
         self._tell(source, now)
@@ -130,7 +132,7 @@ class Hub:
                         viewer.tell(message)
 
     def _tell_all(self, message: dict[str, Any]) -> None:
-        text = json.dumps(message, separators=(",", ":"))
+        text = text_of(message)
         for viewer in self.viewers:
             viewer.texts.append(text)
             viewer.fresh.set()

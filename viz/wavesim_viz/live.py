@@ -14,7 +14,8 @@ from wavesim_sdk.area import DONE
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import VERBS, Commander
 from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.errors import CommanderError, ConfigError, WaveSimError
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.sensors import HEAD
 from wavesim_sdk.tables import BodyType
 from wavesim_viz import scene
 from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals
@@ -92,7 +93,6 @@ class Live:
         self.trouble = ""
         self._scene, self._version = scene.empty(name), 0
         self._retry = 0.0
-        self._numbers: dict[str, int] = {}  # sensor -> last sequence, to tell which are alive
         self._attach()  # the first time a server must be there: raises
 
     def _attach(self) -> None:
@@ -104,18 +104,16 @@ class Live:
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
         self._roster, self._written = self._list(self._identity), -1
-        self.warning = ""
+        warning = ""
         loaded: Loaded | None = None
         try:
             loaded = load(self.config or status["configuration"])
             if loaded.digest != status["digest"]:
-                self.warning = (
-                    f"{loaded.path} is not what the server runs (it changed since): bed and missions may differ"
-                )
+                warning = f"{loaded.path} is not what the server runs (it changed since): bed and missions may differ"
         except (ConfigError, OSError) as error:
-            self.warning = f"the configuration cannot be read: {error}"
+            warning = f"the configuration cannot be read: {error}"
         self._scene = scene.describe(loaded) if loaded is not None else scene.empty(self.name)
-        self._scene["warning"] = self.warning
+        self._scene["warning"] = warning
         self._version += 1
 
     def scene(self) -> tuple[int, dict[str, Any]]:
@@ -204,7 +202,7 @@ class Live:
             value = vehicles[name].snapshot()[1][row]
             if not value["sequence"]:
                 continue
-            fields = {f: plain(value[f]) for f in value.dtype.names[4:]}
+            fields = {f: plain(value[f]) for f in value.dtype.names[HEAD:]}
             sensors[name] = {"valid": bool(value["valid"]), "age": (time_ns - int(value["time_ns"])) * 1e-9, **fields}
         return {
             "row": row,
@@ -224,7 +222,7 @@ class Live:
             with Commander(self.name) as commander:
                 arguments: dict[str, Any] = {VERBS[verb][0]: value} if VERBS[verb][0] else {}
                 reply = commander.send(verb, **arguments)
-        except (CommanderError, WaveSimError) as error:
+        except WaveSimError as error:
             return False, str(error)
         return reply.ok, reply.text
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.sensors import known
+from wavesim_sdk.sensors import HEAD, known
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, BodyType, Outcome, RunState
 from wavesim_viz import scene
 from wavesim_viz.frame import SIGNAL, Frame, bodies, plain
@@ -220,7 +220,7 @@ class Replay:
             i = int(np.searchsorted(values.time_ns, ns, "right")) - 1
             if i >= 0:
                 value = values.records[i]
-                fields = {f: plain(value[f]) for f in table.dtype.names[4:]}  # type: ignore[index]
+                fields = {f: plain(value[f]) for f in table.dtype.names[HEAD:]}  # type: ignore[index]
                 sensors[sensor] = {"valid": bool(value["valid"]), "age": (ns - int(value["time_ns"])) * 1e-9, **fields}
         return {
             "row": row,

@@ -151,7 +151,7 @@ class LogWriter:
         """Write the index and close."""
         try:
             if not self._failed:
-                self._writer.finish()  # type: ignore[no-untyped-call]
+                self._writer.finish()  # type: ignore[no-untyped-call]  # mcap gives it no types
         except OSError as error:
             self._failed = f"the log stopped: {error.strerror}"
         with contextlib.suppress(OSError):

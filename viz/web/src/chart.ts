@@ -1,7 +1,7 @@
 // The chart: north up, metres, grid and scale; the sea bed shaded with its contours, ways, beacons, signals. And the pen with
 // which missions are drawn.
 
-import { colour, css } from "./dom";
+import { colour, css, scaleBar } from "./dom";
 import { SIGNAL } from "./link";
 import { QUIET } from "./sounds";
 import type { Store } from "./store";
@@ -171,14 +171,8 @@ export class Chart {
     const bar = cell * this.scale, x = w - bar - 18, y = hh - 24;
     c.strokeStyle = css("--ink");
     c.lineWidth = 1.6;
-    c.beginPath();
-    c.moveTo(x, y - 5);
-    c.lineTo(x, y);
-    c.lineTo(x + bar, y);
-    c.lineTo(x + bar, y - 5);
-    c.stroke();
     c.fillStyle = css("--ink");
-    c.fillText(cell >= 1000 ? `${cell / 1000} km` : `${cell} m`, x + 4, y - 6);
+    c.fillText(scaleBar(c, x, y, bar, cell), x + 4, y - 6);
   }
 
   private missions(c: CanvasRenderingContext2D): void {

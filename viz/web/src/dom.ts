@@ -43,6 +43,17 @@ export function clock(seconds: number): string {
   return `${sign}${hours ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${rest}`;
 }
 
+/** The bar of a length on a picture, from x to the right; gives its name. */
+export function scaleBar(c: CanvasRenderingContext2D, x: number, y: number, width: number, metres: number): string {
+  c.beginPath();
+  c.moveTo(x, y - 5);
+  c.lineTo(x, y);
+  c.lineTo(x + width, y);
+  c.lineTo(x + width, y - 5);
+  c.stroke();
+  return metres >= 1000 ? `${metres / 1000} km` : `${metres} m`;
+}
+
 let toastTimer = 0;
 /** A word to the user, for a few seconds. */
 export function toast(text: string, bad = false): void {

@@ -5,7 +5,7 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { Arrows } from "./arrows";
 import { Bodies } from "./bodies";
 import { compassCard, hud } from "./compass";
-import { colour, css, number } from "./dom";
+import { colour, css, number, scaleBar } from "./dom";
 import { bearing, euler, quaternionToThree, toThree } from "./frames";
 import { Sounds } from "./sounds";
 import type { Store } from "./store";
@@ -454,14 +454,11 @@ export class View3D {
       const row = this.store.rows[k]!, chosen = row === this.store.chosen;
       const body = this.store.bodies.get(row);
       if (!body) continue;
-      if (many && !chosen) {
-        const far = this.camera.position.distanceTo(new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!)));
-        if (far > 120) continue;
-      }
+      const far = this.camera.position.distanceTo(new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!)));
+      if (many && !chosen && far > 120) continue;
       const p = this.project(k);
       if (!p) continue;
       drawn++;
-      const far = this.camera.position.distanceTo(new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!)));
       const near = far * perPixel * 60 < this.bodies.model(this.store, body.model).shape.size[0]; // it is seen well enough
       if (!near) {
         c.fillStyle = colour(row);
@@ -502,13 +499,7 @@ export class View3D {
     const w = length / perPixel, x = this.canvas.clientWidth - w - 16, y = this.canvas.clientHeight - 18;
     c.strokeStyle = ink;
     c.lineWidth = 1.5;
-    c.beginPath();
-    c.moveTo(x, y - 5);
-    c.lineTo(x, y);
-    c.lineTo(x + w, y);
-    c.lineTo(x + w, y - 5);
-    c.stroke();
-    text(length >= 1000 ? `${length / 1000} km` : `${length} m`, x + 4, y - 11, ink);
+    text(scaleBar(c, x, y, w, length), x + 4, y - 11, ink);
   }
 }
 
