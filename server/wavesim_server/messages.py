@@ -232,10 +232,10 @@ _EVENTS: dict[int, type[Any]] = {
 
 
 class Queue(Protocol):
-    """A bounded queue of records in one direction; :class:`~wavesim_server.ring.Ring` is one between processes."""
+    """A bounded queue of records in one direction: see :class:`~wavesim_server.ring.Ring`."""
 
-    def push(self, kind: int, payload: bytes) -> bool:
-        """Append a record; False when there is no room now."""
+    def push(self, kind: int, payload: bytes) -> int:
+        """Append a record; 0 when there is no room now."""
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
         """(kind, payload) of every record there is."""

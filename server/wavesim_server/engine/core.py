@@ -91,11 +91,11 @@ class Engine:
             self._ring()
 
     def _go_on(self, now: float) -> float:
-        if self._halted:
+        if self._halted():
             return math.inf
         if not self._serve(now):
             return now + AWAIT_S
-        if self._halted:
+        if self._halted():
             return math.inf
         if self.pace.speed > 0.0:
             due = self.pace.due(now, self._next_stop() - self.sim.tick)
@@ -106,9 +106,8 @@ class Engine:
             self._advance(self._next_stop() - self.sim.tick)
         if not self._serve(now):
             return now + AWAIT_S
-        return math.inf if self._halted else now
+        return math.inf if self._halted() else now
 
-    @property
     def _halted(self) -> bool:
         """Whether nothing moves before a command comes."""
         return self.state is not RunState.RUNNING or self.waiting

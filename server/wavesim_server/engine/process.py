@@ -34,7 +34,13 @@ def attached(simulation: Simulation, name: str, events_fd: int, log: bool) -> En
     }
     emulators = Emulators(areas["vehicles"], bells, simulation.config.network.lockstep_timeout)
     return Engine(
-        simulation, areas, Ring(commands), Ring(events), emulators, log=log, wake=lambda: os.eventfd_write(events_fd, 1)
+        simulation,
+        areas,
+        Ring.attach(commands),
+        Ring.attach(events),
+        emulators,
+        log=log,
+        wake=lambda: os.eventfd_write(events_fd, 1),
     )
 
 
