@@ -26,6 +26,9 @@ A table at its offset::
 The writer fills the buffer that readers do not look at, ``(begun + 1) & 1``, between raising
 ``begun`` and ``done``.  A reader copies buffer ``done & 1`` and keeps the copy if ``begun`` did not
 pass ``done + 1`` meanwhile: nobody waits, and nobody sees half a tick.
+
+That holds where a processor shows its stores to the others in the order in which they were made, as
+x86-64 does.  Python has no fences to enforce it elsewhere, so other machines are refused.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ import contextlib
 import json
 import mmap
 import os
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +51,7 @@ from wavesim_sdk.tables import LAYOUT_VERSION, Table, layout_hash
 MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
+ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that keep the order of stores and of loads
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, PERIOD = range(8)
 Record = np.ndarray[Any, np.dtype[np.void]]
 
@@ -72,6 +77,15 @@ def process_start(pid: int) -> int:
 def alive(pid: int, start: int) -> bool:
     """Whether that very process still runs."""
     return pid > 0 and process_start(pid) == start
+
+
+def require_order() -> None:
+    """Refuse a machine on which a reader could see half a tick."""
+    if platform.machine() not in ORDERED_MACHINES:
+        raise AttachError(
+            f"shared memory needs an x86-64 processor, which keeps the order of stores; this one is '{platform.machine()}', "
+            "where a reader could see half a tick. Brokers run here, over the network; the server and its emulators do not"
+        )
 
 
 class TableView:
@@ -121,12 +135,15 @@ class TableView:
         self.end(tick)
 
 
-def make_memory(name: str, size: int, mode: int) -> mmap.mmap:
+def make_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
     """A new shared memory, all of it there: a page that cannot be had later would kill whoever touches it. OSError."""
+    require_order()
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_shared_memory(name)
-    shared = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=mode)
+    shared = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600)
     try:
+        if group:
+            os.fchmod(shared.fd, 0o660)  # the mode above is cut by the umask
         os.ftruncate(shared.fd, size)
         os.posix_fallocate(shared.fd, 0, size)
         return mmap.mmap(shared.fd, size)
@@ -137,11 +154,48 @@ def make_memory(name: str, size: int, mode: int) -> mmap.mmap:
         shared.close_fd()
 
 
+def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:
+    """Where each table lies and what its columns are, as the header says it, and the size of the whole."""
+    layout: list[dict[str, Any]] = []
+    for table, capacity in tables:
+        fields = [
+            {
+                "name": f.name,
+                "type": f"<{f.type}" if f.type[0] in "if" else f"|{f.type}",
+                "shape": list(f.shape),
+                "unit": f.unit,
+                "doc": f.doc,
+            }
+            for f in table.fields
+        ]
+        layout.append(
+            {"name": table.name, "offset": 2**53, "capacity": capacity, "writer": table.writer, "fields": fields}
+        )
+    # With the widest offset in each place the text is at least as long as with the true ones.
+    offset = (HEADER_BYTES + len(json.dumps(layout).encode()) + 4095) & ~4095
+    for entry, (table, capacity) in zip(layout, tables, strict=True):
+        entry["offset"] = offset
+        offset += TABLE_HEADER_BYTES + 2 * capacity * table.dtype.itemsize
+        offset = (offset + 63) & ~63
+    return layout, offset
+
+
+def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], size: int) -> None:
+    """Fill the header of a new area; the magic comes last, so that nobody attaches to half a header."""
+    text = json.dumps(layout).encode()
+    header = np.frombuffer(memory, np.int64, 8, 0)
+    memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text
+    header[1], header[4] = LAYOUT_VERSION, size
+    header[5], header[6], header[7] = os.getpid(), process_start(os.getpid()), len(text)
+    memory[16:32] = layout_hash().encode()
+    memory[0:8] = MAGIC
+
+
 class Area:
     """A mapped segment with its tables."""
 
-    def __init__(self, name: str, memory: mmap.mmap, owned: bool) -> None:
-        self.name, self._memory, self._owned = name, memory, owned
+    def __init__(self, name: str, memory: mmap.mmap | bytearray) -> None:
+        self.name, self._memory = name, memory
         self._view = memoryview(memory)
         self.header = np.frombuffer(self._view, np.int64, 8, 0)
         text = bytes(self._view[HEADER_BYTES : HEADER_BYTES + int(self.header[7])])
@@ -164,45 +218,23 @@ class Area:
     @classmethod
     def create(cls, name: str, tables: Sequence[tuple[Table, int]], group: bool = False) -> Area:
         """Create a segment; the caller has made sure that no other server owns the name."""
-        layout: list[dict[str, Any]] = []
-        for table, capacity in tables:
-            fields = [
-                {
-                    "name": f.name,
-                    "type": f"<{f.type}" if f.type[0] in "if" else f"|{f.type}",
-                    "shape": list(f.shape),
-                    "unit": f.unit,
-                    "doc": f.doc,
-                }
-                for f in table.fields
-            ]
-            layout.append(
-                {"name": table.name, "offset": 2**53, "capacity": capacity, "writer": table.writer, "fields": fields}
-            )
-        offset = HEADER_BYTES + len(json.dumps(layout)) + 64
-        offset = (offset + 4095) & ~4095
-        for entry, (table, capacity) in zip(layout, tables, strict=True):
-            entry["offset"] = offset
-            offset += TABLE_HEADER_BYTES + 2 * capacity * table.dtype.itemsize
-            offset = (offset + 63) & ~63
-        memory = make_memory(name, offset, 0o660 if group else 0o600)
-        text = json.dumps(layout).encode()
-        header = np.frombuffer(memory, np.int64, 8, 0)
-        memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text
-        header[1], header[4], header[5], header[6], header[7] = (
-            LAYOUT_VERSION,
-            offset,
-            os.getpid(),
-            process_start(os.getpid()),
-            len(text),
-        )
-        memory[16:32] = layout_hash().encode()
-        memory[0:8] = MAGIC
-        return cls(name, memory, owned=True)
+        layout, size = _layout(tables)
+        memory = make_memory(name, size, group)
+        _write_header(memory, layout, size)
+        return cls(name, memory)
+
+    @classmethod
+    def private(cls, tables: Sequence[tuple[Table, int]]) -> Area:
+        """The same in this process's own memory: for a server whose parts all run in one process."""
+        layout, size = _layout(tables)
+        memory = bytearray(size)
+        _write_header(memory, layout, size)
+        return cls("", memory)
 
     @classmethod
     def attach(cls, name: str, writable: bool = False) -> Area:
         """Attach to a server's segment, or say why that cannot be done."""
+        require_order()
         try:
             shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
         except posix_ipc.ExistentialError:
@@ -225,7 +257,7 @@ class Area:
                 f"{name} has layout version {version} ({found}), this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
             )
         try:
-            area = cls(name, memory, owned=False)
+            area = cls(name, memory)
         except (ValueError, KeyError, TypeError) as error:
             raise AttachError(f"{name} is damaged: {error}") from None
         if not alive(*area.server):
@@ -233,6 +265,7 @@ class Area:
         return area
 
     def unlink(self) -> None:
-        """Remove the name; mappings live on until they are dropped."""
-        with contextlib.suppress(posix_ipc.ExistentialError):
-            posix_ipc.unlink_shared_memory(self.name)
+        """Remove the name, if it has one; mappings live on until they are dropped."""
+        if self.name:
+            with contextlib.suppress(posix_ipc.ExistentialError):
+                posix_ipc.unlink_shared_memory(self.name)

@@ -48,7 +48,7 @@ class Engine:
         config = simulation.config
         self.areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
         commands, events = ring_names(name)
-        self.commands, self.events = Ring(commands), Ring(events)
+        self.commands, self.events = Ring.attach(commands), Ring.attach(events)
         self.commands_fd, self.events_fd = commands_fd, events_fd
         self.sensors = config.emulators.names
         self._due = {s: semaphore(name, s, "due") for s in self.sensors}

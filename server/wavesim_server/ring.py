@@ -3,6 +3,10 @@
 Header: eight int64 (written, read, capacity, dropped, then free); data behind it.  A record is an
 int32 length, an int32 kind, the payload, padding to 8 bytes.  One writer, one reader: each moves
 its own counter only, after the bytes are in place (x86-64 and Python keep that order).
+
+A record larger than a quarter of the ring goes in pieces, as the reader makes room; the upper half of
+the kind says which piece it is.  Whoever finds a piece without the ones before it (a reader that came
+after one that died, a record that its writer gave up) leaves it out.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import mmap
 import os
 import struct
 from collections.abc import Iterator
+from enum import IntEnum
 
 import numpy as np
 import posix_ipc
@@ -20,46 +25,88 @@ from wavesim_sdk.area import make_memory
 _HEAD = struct.Struct("<ii")
 _BASE = 64
 WRITTEN, READ, CAPACITY, DROPPED = range(4)
+_WHOLE, _FIRST, _MIDDLE, _LAST = (piece << 16 for piece in range(4))
+_KIND = (1 << 16) - 1
+
+RECORD_BYTES = 256 * 1024 * 1024  #: a larger record is refused, so that its reader's memory has a bound
+
+
+class Pushed(IntEnum):
+    """What became of a record; only FULL is false."""
+
+    FULL = 0  #: there is no room now, for it or for the rest of it: push the same record again, or drop it
+    DONE = 1
+    REFUSED = 2  #: too large for ever; counted as dropped
 
 
 class Ring:
     """One direction of the hand-over between engine and front."""
 
-    def __init__(self, name: str, capacity: int = 0) -> None:
-        """Create with a capacity in bytes, or attach without."""
-        self.name = name
-        if capacity:
-            self._memory = make_memory(name, _BASE + capacity, 0o600)
-        else:
-            shared = posix_ipc.SharedMemory(name, 0)
-            self._memory = mmap.mmap(shared.fd, os.fstat(shared.fd).st_size)
-            shared.close_fd()
-        self._header = np.frombuffer(self._memory, np.int64, 8)
-        if capacity:
-            self._header[CAPACITY] = capacity
+    def __init__(self, memory: mmap.mmap | bytearray) -> None:
+        self._memory = memory
+        self._header = np.frombuffer(memory, np.int64, 8)
         self.capacity = int(self._header[CAPACITY])
+        self._piece = max(self.capacity // 4, 16) - _HEAD.size
+        self._begun: tuple[int, bytes] | None = None  # the record of which the first _sent bytes are in the ring
+        self._sent = 0
+        self._joined: list[bytes] = []  # pieces that were read of a record
+
+    @classmethod
+    def create(cls, name: str, capacity: int) -> Ring:
+        """A new one in shared memory, of so many bytes."""
+        return cls(_sized(make_memory(name, _BASE + capacity), capacity))
+
+    @classmethod
+    def attach(cls, name: str) -> Ring:
+        """One that another process created."""
+        shared = posix_ipc.SharedMemory(name, 0)
+        try:
+            return cls(mmap.mmap(shared.fd, os.fstat(shared.fd).st_size))
+        finally:
+            shared.close_fd()
+
+    @classmethod
+    def private(cls, capacity: int) -> Ring:
+        """One in this process's own memory: for an engine and a front in one process, which share the object."""
+        return cls(_sized(bytearray(_BASE + capacity), capacity))
 
     @property
     def dropped(self) -> int:
-        """Records that did not fit."""
+        """Records that were given up."""
         return int(self._header[DROPPED])
 
-    def push(self, kind: int, payload: bytes) -> bool:
-        """Append a record; False when there is no room now."""
+    def push(self, kind: int, payload: bytes) -> Pushed:
+        """Append a record."""
+        if self._begun is not None and self._begun != (kind, payload):
+            self.drop()
+        if len(payload) <= self._piece:
+            return Pushed.DONE if self._put(kind | _WHOLE, payload) else Pushed.FULL
+        if len(payload) > RECORD_BYTES:
+            self.drop()
+            return Pushed.REFUSED
+        while self._sent < len(payload):
+            until = self._sent + self._piece
+            place = _LAST if until >= len(payload) else _MIDDLE if self._sent else _FIRST
+            if not self._put(kind | place, payload[self._sent : until]):
+                return Pushed.FULL
+            self._begun, self._sent = (kind, payload), until
+        self._begun, self._sent = None, 0
+        return Pushed.DONE
+
+    def drop(self) -> None:
+        """Give up, and count, the record that found no room."""
+        self._begun, self._sent = None, 0
+        self._header[DROPPED] += 1
+
+    def _put(self, kind: int, payload: bytes) -> bool:
         record = _HEAD.pack(len(payload), kind) + payload
         size = (len(record) + 7) & ~7
         written, read = int(self._header[WRITTEN]), int(self._header[READ])
-        if size > self.capacity:
-            raise ValueError(f"a record of {size} bytes cannot fit into a ring of {self.capacity}")
         if written + size - read > self.capacity:
             return False
         self._write(written, record)
         self._header[WRITTEN] = written + size
         return True
-
-    def drop(self) -> None:
-        """Count a record that was given up."""
-        self._header[DROPPED] += 1
 
     def _write(self, at: int, data: bytes) -> None:
         start = at % self.capacity
@@ -71,14 +118,30 @@ class Ring:
     def _read(self, at: int, size: int) -> bytes:
         start = at % self.capacity
         first = min(size, self.capacity - start)
-        data = self._memory[_BASE + start : _BASE + start + first]
+        data = bytes(self._memory[_BASE + start : _BASE + start + first])
         return data if first == size else data + self._memory[_BASE : _BASE + size - first]
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
-        """(kind, payload) of every record there is."""
+        """(kind, payload) of every record that is there as a whole."""
         while int(self._header[WRITTEN]) > int(self._header[READ]):
             read = int(self._header[READ])
-            length, kind = _HEAD.unpack(self._read(read, 8))
-            payload = self._read(read + 8, length)
-            self._header[READ] = read + ((8 + length + 7) & ~7)
+            length, kind = _HEAD.unpack(self._read(read, _HEAD.size))
+            payload = self._read(read + _HEAD.size, length)
+            self._header[READ] = read + ((_HEAD.size + length + 7) & ~7)
+            place, kind = kind & ~_KIND, kind & _KIND
+            if place in (_WHOLE, _FIRST):
+                self._joined.clear()
+            elif not self._joined:
+                continue
+            if place != _WHOLE:
+                self._joined.append(payload)
+                if place != _LAST:
+                    continue
+                payload = b"".join(self._joined)
+                self._joined.clear()
             yield kind, payload
+
+
+def _sized(memory: mmap.mmap | bytearray, capacity: int) -> mmap.mmap | bytearray:
+    np.frombuffer(memory, np.int64, 8)[CAPACITY] = capacity
+    return memory

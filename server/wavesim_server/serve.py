@@ -69,8 +69,8 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
             Area.create(segment_name(name, "simulation"), simulation_tables(n, config.shared.signals), group)
             Area.create(segment_name(name, "vehicles"), [(t, n) for t in (*VEHICLE_TABLES, *sensors)], group)
             commands, events = ring_names(name)
-            Ring(commands, COMMANDS_BYTES)
-            Ring(events, EVENTS_BYTES)
+            Ring.create(commands, COMMANDS_BYTES)
+            Ring.create(events, EVENTS_BYTES)
             for t in sensors:
                 for what in ("due", "done"):
                     semaphore(name, t.name, what, create=True)

@@ -6,6 +6,7 @@ import multiprocessing as mp
 import os
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import posix_ipc
@@ -82,6 +83,54 @@ def test_a_reader_cannot_write(area: Area) -> None:
     reader = Area.attach(NAME)
     with pytest.raises(ValueError, match="read-only"):
         reader["state"].buffers[0]["p_WB_W"][0] = 1.0
+
+
+@pytest.mark.parametrize("machine", ["aarch64", "riscv64", "ppc64le", "i686", ""])
+def test_a_machine_that_reorders_stores_is_refused_by_name(
+    area: Area, monkeypatch: pytest.MonkeyPatch, machine: str
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    with pytest.raises(AttachError, match=f"x86-64 processor.* this one is '{machine}'"):
+        Area.attach(NAME)
+    with pytest.raises(AttachError, match=f"x86-64 processor.* this one is '{machine}'"):
+        Area.create(NAME + "y", [(tables.CLOCK, 1)])
+    with pytest.raises(posix_ipc.ExistentialError):
+        posix_ipc.SharedMemory(NAME + "y")
+    assert Area.private([(tables.CLOCK, 1)]).layout, "one process alone needs no such order"
+
+
+@pytest.mark.parametrize(("group", "mode"), [(False, 0o600), (True, 0o660)])
+def test_the_umask_takes_nothing_from_the_group(group: bool, mode: int) -> None:
+    before = os.umask(0o077)
+    try:
+        made = Area.create(NAME + "g", [(tables.CLOCK, 1)], group)
+    finally:
+        os.umask(before)
+    try:
+        assert (Path("/dev/shm") / (NAME + "g")[1:]).stat().st_mode & 0o777 == mode
+    finally:
+        made.unlink()
+
+
+def test_a_private_area_has_the_same_face() -> None:
+    made = Area.private([(tables.STATE, 3), (tables.CLOCK, 1)])
+    shared = Area.create(NAME + "p", [(tables.STATE, 3), (tables.CLOCK, 1)])
+    try:
+        assert made.layout == shared.layout and made.server == shared.server
+        assert bytes(made.header) == bytes(shared.header)
+        assert {n: t.dtype for n, t in made.tables.items()} == {n: t.dtype for n, t in shared.tables.items()}
+    finally:
+        shared.unlink()
+    table = made["state"]
+    for tick in (1, 2, 3):
+        table.begin()["p_WB_W"][:] = tick
+        table.end(tick)
+        seen, rows = table.snapshot()
+        assert seen == tick and (rows["p_WB_W"] == tick).all() and (table.latest["p_WB_W"] == tick).all()
+    assert made["clock"].snapshot()[1]["tick"] == 0
+    other = Area.private([(tables.STATE, 3), (tables.CLOCK, 1)])
+    assert (other["state"].snapshot()[1]["p_WB_W"] == 0).all(), "each has memory of its own"
+    made.unlink()
 
 
 def test_process_identity() -> None:

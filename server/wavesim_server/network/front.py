@@ -66,7 +66,7 @@ class Front:
         self.areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
         self.tables = Publisher(self.areas["simulation"], self.areas["vehicles"])
         commands, events = ring_names(name)
-        self.commands, self.events = Ring(commands), Ring(events)
+        self.commands, self.events = Ring.attach(commands), Ring.attach(events)
         self.commands_fd, self.events_fd = commands_fd, events_fd
         network = self.config.network
         self.sessions = server.ServerSessions(
