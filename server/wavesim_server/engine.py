@@ -62,7 +62,7 @@ class Engine:
         self.budget: int | None = None  # ticks left of a `step` command
         self._served = -1  # last tick whose participants were served
         self._waiting = False  # for RELEASE
-        self.watchdog = Watchdog(simulation.config.fleet.bodies, simulation.step_ns)
+        self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
         self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
         self.priority = Priority()
         self._started = False
