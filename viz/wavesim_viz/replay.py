@@ -104,7 +104,7 @@ class Replay:
                 self._seek(self.start)
             case "step":
                 self.playing = False
-                self._at = min(max(at + (value or 1.0) * self.step_s, self.start), self.end)
+                self._at = min(max(at + (1.0 if value is None else value) * self.step_s, self.start), self.end)
             case "speed":
                 if value is None or not 0.0 < value <= 1000.0:
                     return False, "a speed is above 0, at most 1000"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import json
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 
+from wavesim_viz.asked import Control, Nonsense, Watch, asked
 from wavesim_viz.configurator import Configurator, Trouble
 from wavesim_viz.frame import plain
 from wavesim_viz.hub import Hub, Viewer
@@ -107,6 +107,9 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = web.Response(status=error.status, text=f"{error.reason}\n")
     except Trouble as error:
         response = web.json_response({"error": str(error)}, status=400)
+    except Exception as error:  # of this request alone
+        text = request.app[HUB].mishaps.add(f"the request {request.method} {request.path}", error)
+        response = web.json_response({"error": f"the viewer failed: {text}"}, status=500)
     if not response.prepared:
         host = request.headers.get("Host", "")
         response.headers["Content-Security-Policy"] = POLICY.format(ws=f"ws://{host}")
@@ -162,39 +165,27 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     try:
         async for message in ws:
             if message.type is not WSMsgType.TEXT:
-                break
-            await _asked(hub, viewer, message.data, may_control)
+                raise Nonsense("bytes", "a page of this viewer sends text only")
+            await _act(hub, viewer, asked(message.data), may_control)
+    except Nonsense as error:  # no page of ours: its socket ends, and nobody else's
+        hub.refuse(error.kind, str(error))
+        await ws.close(code=WSCloseCode.POLICY_VIOLATION, message=str(error).encode()[:120])
     finally:
         hub.remove(viewer)
         sender.cancel()
     return ws
 
 
-async def _asked(hub: Hub, viewer: Viewer, text: str, may_control: bool) -> None:
-    """One message of a viewer; what makes no sense is dropped."""
-    try:
-        asked = json.loads(text)
-    except ValueError:
-        return
-    match asked:
-        case {"do": "watch", "row": int() as row}:
-            viewer.watched = row
-        case {"do": "watch", "row": None}:
-            viewer.watched = None
-        case {"do": "control", "verb": str() as verb} if hub.source is not None:
-            value = asked.get("value")
-            if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
-                return
-            if not may_control:
-                viewer.tell(
-                    {
-                        "type": "reply",
-                        "ok": False,
-                        "text": "this viewer only looks; start it with: wavesim viz --control",
-                    }
-                )
-                return
-            ok, said = await hub.control(verb, value)
+async def _act(hub: Hub, viewer: Viewer, wanted: Watch | Control, may_control: bool) -> None:
+    """Do what a page asked for."""
+    match wanted:
+        case Watch():
+            viewer.watched = wanted.row
+        case Control() if not may_control:
+            text = "this viewer only looks; start it with: wavesim viz --control"
+            viewer.tell({"type": "reply", "ok": False, "text": text})
+        case Control():
+            ok, said = await hub.control(wanted.verb, wanted.value)
             viewer.tell({"type": "reply", "ok": ok, "text": said})
 
 

@@ -53,6 +53,7 @@ export type Message =
   | ({ type: "weather" } & Weather)
   | { type: "panel"; row: number; panel: Panel | null }
   | { type: "trouble"; text: string }
+  | { type: "mishaps"; total: number; parts: Record<string, string> }
   | { type: "reply"; ok: boolean; text: string };
 
 export function decode(data: ArrayBuffer): Frame | null {
@@ -79,6 +80,7 @@ export class Link {
     private readonly onFrame: (frame: Frame) => void,
     private readonly onMessage: (message: Message) => void,
     private readonly onState: (connected: boolean) => void,
+    private readonly onError: (part: string, error: unknown) => void,
   ) {
     this.open();
   }
@@ -88,11 +90,13 @@ export class Link {
     socket.binaryType = "arraybuffer";
     socket.onopen = () => { this.tries = 0; this.onState(true); };
     socket.onmessage = (event: MessageEvent<ArrayBuffer | string>) => {
-      if (typeof event.data === "string") this.onMessage(JSON.parse(event.data) as Message);
-      else {
-        const frame = decode(event.data);
-        if (frame) { this.frames++; this.onFrame(frame); }
-      }
+      try { // one message that cannot be shown must not cost the next
+        if (typeof event.data === "string") this.onMessage(JSON.parse(event.data) as Message);
+        else {
+          const frame = decode(event.data);
+          if (frame) { this.frames++; this.onFrame(frame); }
+        }
+      } catch (error) { this.onError("a message of the viewer's server", error); }
     };
     socket.onclose = () => {
       this.onState(false);

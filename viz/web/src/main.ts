@@ -32,6 +32,7 @@ class App {
   private readonly replay = h("div", { id: "replay", class: "hidden" });
   private readonly banner = h("div", { class: "banner hidden", role: "alert" });
   private readonly note = h("div", { class: "banner note hidden" });
+  private readonly mishap = h("div", { class: "banner hidden", id: "mishap", role: "alert" });
   private readonly stats: Record<string, HTMLElement> = {};
   private readonly buttons: Record<string, HTMLButtonElement> = {};
   private charting = false;
@@ -41,6 +42,8 @@ class App {
   private tableAt = 0;
   private homed = false;
   private panelAt = -1;
+  private missing: Record<string, string> = {}; // what the viewer's server fails at
+  private readonly failed = new Map<string, { text: string; count: number; until: number }>(); // what this page failed at
   private readonly times: number[] = [];
 
   constructor() {
@@ -52,16 +55,19 @@ class App {
     this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); } });
     this.events = new Events(this.store, choose);
     this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"));
-    this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.tools(), this.banner, this.note);
+    this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishap));
     this.chart.canvas.classList.add("hidden");
     this.root.append(this.bar, h("div", { id: "left" }, this.fleet.element), this.stage, h("div", { id: "bottom" }, this.replay, this.events.element), h("div", { id: "right" }, this.details.element));
     document.body.append(this.root);
     this.buildBar();
     this.view.theme(this.dark);
-    this.link = new Link((f) => this.store.frame(f), (m) => this.message(m), (on) => this.connection(on));
+    this.link = new Link((f) => this.store.frame(f), (m) => this.message(m), (on) => this.connection(on), (part, error) => this.fail(part, error));
     window.addEventListener("keydown", (e) => this.key(e));
     window.addEventListener("resize", () => undefined);
-    const turn = (): void => { this.draw(); requestAnimationFrame(turn); };
+    const turn = (): void => {
+      requestAnimationFrame(turn); // first: a picture that fails is not the last one
+      this.part("the page", () => this.draw());
+    };
     requestAnimationFrame(turn);
     (window as unknown as Record<string, unknown>)["wavesim"] = { store: this.store, view: this.view, chart: this.chart, link: this.link, app: this };
   }
@@ -111,6 +117,7 @@ class App {
         this.banner.textContent = m.text;
         this.banner.classList.toggle("hidden", !m.text);
         break;
+      case "mishaps": this.missing = m.parts; this.tellMishaps(); break;
       case "reply": toast(m.text || (m.ok ? "done" : "refused"), !m.ok); break;
     }
   }
@@ -118,6 +125,28 @@ class App {
   private connection(on: boolean): void {
     this.banner.textContent = on ? "" : "the viewer's server does not answer (was `wavesim viz` ended?); trying again";
     this.banner.classList.toggle("hidden", on);
+  }
+
+  /** Do a part of a picture; if it fails, the others are drawn. */
+  private part(name: string, act: () => void): void {
+    try { act(); } catch (error) { this.fail(name, error); }
+  }
+
+  /** Something in this page failed: it is said for a while, and everything else goes on. */
+  private fail(part: string, error: unknown): void {
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error), old = this.failed.get(part);
+    if (old?.text !== text) console.error(part, error);
+    this.failed.set(part, { text, count: (old?.count ?? 0) + 1, until: performance.now() + 8000 });
+    this.tellMishaps();
+  }
+
+  private tellMishaps(): void {
+    const now = performance.now();
+    for (const [part, f] of this.failed) if (f.until < now) this.failed.delete(part);
+    const here = [...this.failed].map(([part, f]) => `${part} (${f.text}, ${f.count} times)`), there = Object.entries(this.missing).map(([part, text]) => `${part} (${text})`);
+    const text = [there.length ? `The viewer's server fails at ${there.join(", ")}; its console says more.` : "", here.length ? `This page fails at ${here.join(", ")}.` : ""].filter(Boolean).join(" ");
+    if (this.mishap.textContent !== text) this.mishap.textContent = text;
+    this.mishap.classList.toggle("hidden", !text);
   }
 
   private async loadTracks(): Promise<void> {
@@ -324,16 +353,18 @@ class App {
     const now = performance.now();
     this.times.push(now);
     while (this.times.length && this.times[0]! < now - 1000) this.times.shift();
-    this.store.now();
-    if (this.charting) this.chart.render();
-    if (!this.charting || this.view.onboard) this.view.render(!this.charting);
-    if (this.store.panel && this.store.panel.time !== this.panelAt) { this.panelAt = this.store.panel.time; this.details.update(this.store.panel); }
+    this.part("the moment", () => this.store.now());
+    if (this.charting) this.part("the chart", () => this.chart.render());
+    if (!this.charting || this.view.onboard) this.part("the picture", () => this.view.render(!this.charting));
+    const panel = this.store.panel;
+    if (panel && panel.time !== this.panelAt) { this.panelAt = panel.time; this.part("the data of the chosen body", () => this.details.update(panel)); }
     if (now < this.tableAt) return;
     this.tableAt = now + 200;
-    this.numbers();
-    this.fleet.update();
-    this.events.update();
-    this.mission.update();
+    if (this.failed.size) this.tellMishaps();
+    this.part("the bar", () => this.numbers());
+    this.part("the list of bodies", () => this.fleet.update());
+    this.part("the list of signals", () => this.events.update());
+    this.part("the mission", () => this.mission.update());
     const mode = this.charting ? "chart" : this.view.mode;
     for (const m of ["free", "follow", "top", "chart"]) this.buttons[`view-${m}`]!.classList.toggle("on", m === mode);
     for (const [name, on] of Object.entries(this.view.show)) this.buttons[`show-${name}`]!.classList.toggle("on", on);

@@ -1,0 +1,66 @@
+"""A source of pictures without a server: one body that moves, and parts that can be made to fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wavesim_viz.frame import Frame, bodies
+
+
+class Stage:
+    """A source that moves one body."""
+
+    kind, name, trouble = "live", "stage", ""
+
+    def __init__(self, file: str = "") -> None:
+        self.tick = 0
+        self.verbs: list[tuple[str, float | None]] = []
+        self.broken: set[str] = set()  #: names of methods that raise
+        self.described: dict[str, Any] = {
+            "name": "stage", "file": file, "origin": None, "sound": {"speed": 1500.0, "noise": 60.0}, "bed": None, "boxes": [],
+            "piers": [], "triangles": [], "waves": None, "fences": [], "bodies": [], "models": {},
+        }  # fmt: skip
+
+    def _work(self, part: str) -> None:
+        if part in self.broken:
+            raise RuntimeError(f"{part} is broken")
+
+    def scene(self) -> tuple[int, dict[str, Any]]:
+        self._work("scene")
+        return 1, self.described
+
+    def roster(self) -> list[list[Any]]:
+        self._work("roster")
+        return [[0, "a", "lauv", "underwater", 1]]
+
+    def frame(self) -> Frame:
+        self.tick += 1
+        self._work("frame")
+        p = np.array([[self.tick, 2.0, 3.0]])
+        return Frame(self.tick * 0.1, self.tick, 1, bodies([0], p, [[1, 0, 0, 0]], np.array([[3.0, 4.0, 0.0]])))
+
+    def sounds(self) -> None:
+        self._work("sounds")
+
+    def beliefs(self) -> list[list[float]]:
+        self._work("beliefs")
+        return []
+
+    def weather(self) -> dict[str, Any]:
+        self._work("weather")
+        return {"weather": None, "clients": [], "connected": 0}
+
+    def panel(self, row: int) -> dict[str, Any]:
+        self._work(f"panel {row}")
+        motion = {"position": [0, 0, 3], "euler": [0, 0, 0], "velocity": [0, 0, 0], "rates": [0, 0, 0], "water": None}
+        return {"row": row, "time": self.tick, "identity": {}, "motion": motion}
+
+    def control(self, verb: str, value: float | None) -> tuple[bool, str]:
+        self._work("control")
+        self.verbs.append((verb, value))
+        return True, "done"
+
+    def close(self) -> None:
+        pass

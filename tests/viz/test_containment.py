@@ -1,0 +1,321 @@
+"""Faults of the viewer, and nonsense of its pages: they end where they happened, and everybody is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from tests.viz.browser import Page
+from tests.viz.stage import Stage
+from wavesim_viz.asked import Control, Nonsense, Watch, asked
+from wavesim_viz.containment import Mishaps, Often
+from wavesim_viz.web import HUB, Access, make_app
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[TestClient[Any, Any]]:
+    """A viewer's server in this process, whose pages may control."""
+    access = Access.make("127.0.0.1", 1, True)
+    server = TestServer(make_app(Stage(), 50.0, access, tmp_path))
+    await server.start_server()
+    access.names = {f"127.0.0.1:{server.port}"}
+    async with TestClient(server) as found:
+        yield found
+
+
+async def connect(client: TestClient[Any, Any]) -> Any:
+    return await client.ws_connect("/ws", headers={"Origin": f"http://127.0.0.1:{client.port}"})
+
+
+async def message(ws: Any, kind: str, good: Callable[[dict[str, Any]], bool] = lambda _: True) -> dict[str, Any]:
+    """The next message of a kind that is as wanted."""
+    async with asyncio.timeout(10):
+        async for m in ws:
+            if m.type is aiohttp.WSMsgType.TEXT and (found := json.loads(m.data))["type"] == kind and good(found):
+                return dict(found)
+    raise AssertionError(f"the socket ended without '{kind}'")
+
+
+async def tick(ws: Any) -> float:
+    """The tick of the next frame."""
+    async with asyncio.timeout(10):
+        async for m in ws:
+            if m.type is aiohttp.WSMsgType.BINARY:
+                return float(struct.unpack_from("<d", m.data, 16)[0])
+    raise AssertionError("the socket ended without a frame")
+
+
+@pytest.mark.parametrize("part", ["scene", "roster", "sounds", "beliefs", "weather", "panel 0"])
+async def test_a_part_that_fails_leaves_the_others(
+    client: TestClient[Any, Any], part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Frames go on for all; the page is told what is missing, and told when it is there again; the console has the place."""
+    stage, hub = client.server.app[HUB].source, client.server.app[HUB]
+    ws, other = await connect(client), await connect(client)
+    await ws.send_json({"do": "watch", "row": 0})
+    await other.send_json({"do": "watch", "row": 5})
+    await tick(ws)
+    stage.broken = {part}
+    said = await message(ws, "mishaps", lambda m: bool(m["parts"]))
+    assert f"{part} is broken" in next(iter(said["parts"].values()))
+    before = await tick(other)
+    assert await tick(other) > before
+    await message(other, "panel")  # another row's data still come
+    stage.broken = set()
+    assert (await message(ws, "mishaps", lambda m: not m["parts"]))["total"] >= 1
+    await message(ws, "panel")
+    assert hub.mishaps.total >= 1
+    told = capsys.readouterr().err
+    assert "failed; the rest goes on" in told and "Traceback" in told and "_work" in told
+    assert told.count("Traceback") <= 2, "what repeats is counted, not printed again"
+
+
+async def test_a_picture_that_fails_once_is_not_the_last(client: TestClient[Any, Any]) -> None:
+    """Before, one exception in a frame ended the loop that serves all viewers."""
+    stage = client.server.app[HUB].source
+    ws = await connect(client)
+    stage.broken = {"frame"}
+    await message(ws, "mishaps", lambda m: bool(m["parts"]))
+    stage.broken = set()
+    assert await tick(ws) > 0
+    late = await connect(client)  # who comes later is served too
+    assert await tick(late) > 0
+
+
+async def test_what_json_does_not_hold_is_not_sent(client: TestClient[Any, Any]) -> None:
+    """A page cannot read NaN: the message is left out, the page told."""
+    stage = client.server.app[HUB].source
+    ws = await connect(client)
+    stage.weather = lambda: {"weather": float("nan")}
+    said = await message(ws, "mishaps", lambda m: bool(m["parts"]))
+    assert "weather" in next(iter(said["parts"]))
+    await tick(ws)
+
+
+async def test_one_viewer_that_cannot_be_served_goes_alone(client: TestClient[Any, Any]) -> None:
+    hub = client.server.app[HUB]
+    ws, other = await connect(client), await connect(client)
+    await tick(ws)
+    (victim, *_) = hub.viewers
+    victim.texts.append(b"no text")  # type: ignore[arg-type]  # on purpose: what the socket cannot send
+    for _ in range(200):
+        if victim not in hub.viewers:
+            break
+        await asyncio.sleep(0.02)
+    assert victim not in hub.viewers and hub.dropped == 1 and hub.mishaps.total == 1
+    assert len(hub.viewers) == 1
+    alive = [w for w in (ws, other) if not w.closed]
+    for w in alive:
+        m = await w.receive(5)
+        while m.type is aiohttp.WSMsgType.TEXT:
+            m = await w.receive(5)
+        if m.type is aiohttp.WSMsgType.BINARY:
+            break
+    else:
+        raise AssertionError("the other got nothing")
+
+
+async def test_a_command_that_fails_is_a_refusal(client: TestClient[Any, Any]) -> None:
+    client.server.app[HUB].source.broken = {"control"}
+    ws = await connect(client)
+    await ws.send_json({"do": "control", "verb": "start", "value": None})
+    reply = await message(ws, "reply")
+    assert not reply["ok"] and "control is broken" in reply["text"]
+    await tick(ws)
+
+
+async def test_a_request_that_fails_is_told(
+    client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from wavesim_viz import configurator
+
+    def broken() -> None:
+        raise RuntimeError("no library")
+
+    monkeypatch.setattr(configurator, "library", broken)
+    answer = await client.get("/api/models")
+    assert answer.status == 500 and "no library" in (await answer.json())["error"]
+    assert client.server.app[HUB].mishaps.total == 1
+    assert "the request GET /api/models failed" in capsys.readouterr().err
+
+
+NONSENSE = [
+    "", "no json", "[" * 30_000, "[]", "null", "3", '"x"', "{}", '{"do":"fly"}', '{"do":"watch"}',
+    '{"do":"watch","row":"x"}', '{"do":"watch","row":true}', '{"do":"watch","row":-1}', '{"do":"watch","row":1e3}',
+    f'{{"do":"watch","row":{10**30}}}', f'{{"do":"watch","row":{"9" * 5000}}}', '{"do":"control"}',
+    '{"do":"control","verb":["start"]}', '{"do":"control","verb":""}', '{"do":"control","verb":"' + "x" * 40 + '"}',
+    '{"do":"control","verb":"seek","value":NaN}', '{"do":"control","verb":"seek","value":1e999}',
+    '{"do":"control","verb":"seek","value":-Infinity}', '{"do":"control","verb":"speed","value":"2"}',
+    '{"do":"control","verb":"speed","value":true}', '{"do":"control","verb":"speed","value":[[[]]]}',
+    f'{{"do":"control","verb":"speed","value":{10**400}}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NONSENSE, ids=range(len(NONSENSE)))
+def test_nonsense_is_refused_by_one_exception(text: str) -> None:
+    with pytest.raises(Nonsense):
+        asked(text)
+
+
+def test_what_a_page_may_say() -> None:
+    assert asked('{"do":"watch","row":7}') == Watch(7)
+    assert asked('{"do":"watch","row":null}') == Watch(None)
+    assert asked('{"do":"control","verb":"step","value":25}') == Control("step", 25)
+    assert asked('{"do":"control","verb":"start","value":null}') == Control("start", None)
+    assert asked('{"do":"control","verb":"speed","value":0.5,"new":1}') == Control("speed", 0.5)
+
+
+async def test_nonsense_ends_that_socket_alone(
+    client: TestClient[Any, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bytes, bytes that are no text, numbers that are none, rows beyond any integer: closed with a reason; the other goes on."""
+    hub = client.server.app[HUB]
+    other = await connect(client)
+    for send in (
+        lambda ws: ws.send_bytes(b"\x00\xff"),
+        lambda ws: ws.send_str('{"do":"control","verb":"seek","value":NaN}'),
+        lambda ws: ws.send_str(f'{{"do":"watch","row":{10**30}}}'),
+        lambda ws: ws.send_str("[" * 30_000),
+        lambda ws: ws._writer.send_frame(b"\xff\xfe", aiohttp.WSMsgType.TEXT),
+        lambda ws: ws.send_str("x" * 70_000),
+    ):
+        ws = await connect(client)
+        await tick(ws)
+        await send(ws)
+        async with asyncio.timeout(10):
+            async for _ in ws:
+                pass
+        assert ws.closed and ws.close_code in (1007, 1008, 1009)
+        assert await tick(other) > 0
+    assert len(hub.viewers) == 1 and hub.mishaps.total == 0
+    assert sum(hub.refused.counts.values()) >= 4
+    told = capsys.readouterr().err
+    assert "ended the socket of a page" in told and "Traceback" not in told
+
+
+def test_an_observer_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the thread of an observer session fails at is told; before, it ended for good and the picture stood still."""
+    from wavesim_viz import remote
+
+    joined: list[Any] = []
+
+    class Fake:
+        """An observer whose first session cannot be understood."""
+
+        names: ClassVar[dict[int, str]] = {}
+        models: ClassVar[dict[int, str]] = {}
+
+        def __init__(self, *_: object, **__: object) -> None:
+            self.link = self
+
+        def connect(self) -> None:
+            joined.append(self)
+
+        def close(self) -> None:
+            pass
+
+        def poll(self, timeout: float) -> list[Any]:
+            time.sleep(0.01)
+            if len(joined) == 1:
+                raise KeyError("a row that nobody knows")
+            return []
+
+    monkeypatch.setattr(remote, "Observer", Fake)
+    monkeypatch.setattr(remote, "RETRY_S", 0.05)
+    source = remote.Remote(("127.0.0.1", 1), 20.0)
+    mishaps, troubles = Mishaps(lambda _: None), set()
+    limit = time.monotonic() + 10.0
+    while not (len(joined) == 2 and mishaps.total == 1 and not source.trouble) and time.monotonic() < limit:
+        with mishaps.part("the picture"):
+            source.frame()
+        troubles.add(source.trouble)
+        time.sleep(0.01)
+    source.close()
+    assert len(joined) == 2 and mishaps.total == 1 and not source.trouble
+    assert any("a row that nobody knows" in t and "trying again" in t for t in troubles)
+
+
+def test_what_repeats_is_told_less_often() -> None:
+    often = Often()
+    assert [n for _ in range(1000) if (n := often.again("a"))] == [1, 10, 100, 1000]
+    for k in range(1000):
+        often.again(f"kind {k}")
+    assert len(often.counts) <= 101
+    lines: list[str] = []
+    mishaps = Mishaps(lines.append)
+    for k in range(500):
+        with mishaps.part(f"part {k}"):
+            raise ValueError(k)
+    assert mishaps.total == 500 and len(mishaps.broken) <= 100
+
+
+# ---------------------------------------------------------------------------------- in the page
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[tuple[Stage, str]]:
+    """A viewer of a stage in a thread, and its address."""
+    source, ready, stop = Stage(), threading.Event(), asyncio.Event()
+    found: dict[str, Any] = {}
+
+    async def serve() -> None:
+        access = Access.make("127.0.0.1", 1, True)
+        runner = web.AppRunner(make_app(source, 20.0, access, tmp_path), shutdown_timeout=0.5)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        access.names = {f"127.0.0.1:{port}"}
+        found["url"], found["loop"] = f"http://127.0.0.1:{port}/", asyncio.get_running_loop()
+        ready.set()
+        await stop.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(10)
+    yield source, found["url"]
+    found["loop"].call_soon_threadsafe(stop.set)
+    thread.join(10)
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_the_page_says_what_is_missing(stage: tuple[Stage, str], open_page: Callable[[str], Page]) -> None:
+    """What the viewer's server fails at stands in the page while it lasts; what the page itself fails at likewise."""
+    source, url = stage
+    page = open_page(url)
+    page.wait("window.wavesim && wavesim.store.rows.length === 1")
+    page.page.locator("#fleet tr[data-row='0']").click()
+    page.wait("wavesim.store.panel && wavesim.store.panel.row === 0")
+    source.broken = {"panel 0"}
+    page.wait("!document.querySelector('#mishap').classList.contains('hidden')")
+    assert "the data of 'a' (RuntimeError: panel 0 is broken)" in page.see(
+        "document.querySelector('#mishap').textContent"
+    )
+    page.shot("mishap")
+    time = page.see("wavesim.store.last.time")
+    page.wait(f"wavesim.store.last.time > {time} + 0.5")
+    source.broken = set()
+    page.wait("document.querySelector('#mishap').classList.contains('hidden')")
+    page.clean()
+    # a part of the page that fails: the others are drawn, and it says so
+    page.see("(() => { wavesim.app.fleet.update = () => { throw new Error('no list') } })()")
+    page.wait(
+        "document.querySelector('#mishap').textContent.includes('This page fails at the list of bodies (Error: no list')"
+    )
+    frames = page.see("wavesim.view.frames")
+    page.wait(f"wavesim.view.frames > {frames} + 2")
+    page.see("wavesim.link.socket.onmessage({ data: '{' })")
+    page.wait("document.querySelector('#mishap').textContent.includes('a message of the viewer')")
