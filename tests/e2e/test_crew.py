@@ -3,6 +3,7 @@ serve clients of other people; each is killed and comes back, and nobody else no
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -106,10 +107,8 @@ class Lines:
 
     def next(self, pattern: str) -> re.Match[str] | None:
         """The next line that matches; earlier ones are let go."""
-        try:
+        with contextlib.suppress(BlockingIOError, ConnectionResetError):
             self._text += self.socket.recv(65536)
-        except (BlockingIOError, ConnectionResetError):
-            pass
         *lines, self._text = self._text.split(b"\n")
         return next((m for line in lines if (m := re.match(pattern, line.decode("ascii", "replace")))), None)
 
