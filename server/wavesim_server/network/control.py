@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.commander import BODY_VERBS, VERBS
-from wavesim_sdk.config.load import nearest
+from wavesim_sdk.names import nearest
 from wavesim_sdk.tables import RunState
 
 if TYPE_CHECKING:
