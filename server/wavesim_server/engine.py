@@ -25,7 +25,7 @@ from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.tables import SENSOR_FAULTS, RunState, SensorFault
-from wavesim_sdk.wire.messages import Request
+from wavesim_sdk.wire.items import Request
 from wavesim_server.environment.weather import W_LEVEL, W_WIND
 from wavesim_server.fences import Fences
 from wavesim_server.messages import Command, Event
