@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { TransformControls } from "three/addons/controls/TransformControls.js";
-import { bodyMaterial, geometry } from "./bodies";
+import { bodyMaterial, geometry } from "./shapes";
 import { css } from "./dom";
 import { fromThree, toThree } from "./frames";
 import type { ModelLook } from "./link";
