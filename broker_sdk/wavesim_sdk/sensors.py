@@ -8,7 +8,9 @@ S that of the sensor as it is mounted.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import entry_points
 
 from wavesim_sdk.errors import ConfigError
@@ -19,17 +21,26 @@ BEAMS = 256  #: of a multibeam
 SCALARS = 4  #: quantities of the water that a sensor can tell
 COMPARTMENTS = 4  #: of a leak detector
 RANGERS = 8  #: beams of a ranger
+DVL_BEAMS = 4  #: of a Doppler log
 
 
-def sensor_table(name: str, doc: str, fields: Sequence[Field]) -> Table:
-    """A sensor's table: its values, each row with tick, time, validity and sequence number."""
+def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
+    """A sensor's table: its values, each row with tick, time, validity and sequence number.
+
+    ``state`` is what an emulator has to know of the past (a bias that walks, the charge that is used up): hidden columns,
+    so that a process that takes over goes on where the other one ended.
+    """
     head = (
         TICK,
         TIME,
         integer("valid", "", "1 if the values may be used."),
         integer("sequence", "", "Grows with each new value; 0 = never written."),
     )
-    return Table(name, doc, f"emulator {name}", head + tuple(fields))
+    for f in fields:
+        if f.type != "f8":
+            raise ValueError(f"sensor '{name}': the value '{f.name}' is no floating-point number")
+    hidden = tuple(replace(f, hidden=True) for f in state)
+    return Table(name, doc, f"emulator {name}", head + tuple(fields) + hidden)
 
 
 _BUILT_IN = (
@@ -108,8 +119,8 @@ _BUILT_IN = (
         (
             value("bottom", "m/s", "Velocity over the bottom, frame S; NaN without lock.", 3),
             value("water", "m/s", "Velocity through the water, frame S.", 3),
-            value("beams", "m/s", "Velocity along each beam, away from it positive; NaN = dropped.", 4),
-            value("ranges", "m", "Range of each beam; NaN = none.", 4),
+            value("beams", "m/s", "Velocity along each beam, away from it positive; NaN = dropped.", DVL_BEAMS),
+            value("ranges", "m", "Range of each beam; NaN = none.", DVL_BEAMS),
             value("altitude", "m", "Mean height over the bottom; NaN without lock."),
             value("locked", "", "Beams with bottom lock."),
         ),
@@ -170,5 +181,30 @@ def table_of(name: str) -> Table:
 
 
 def numbers(table: Table) -> int:
-    """Numbers of one value, without the head."""
-    return table.dtype.itemsize // 8 - HEAD
+    """Numbers of one value, without the head and what is hidden."""
+    return table.told.dtype.itemsize // 8 - HEAD
+
+
+def value_fields(table: Table) -> tuple[Field, ...]:
+    """The fields of a value, without the head and what is hidden."""
+    return table.told.fields[HEAD:]
+
+
+def columns(table: Table, name: str) -> tuple[int, int, str]:
+    """(first number, count, unit) of a value's field: `heading`, or one number of several, `rates.2`.
+
+    ValueError names what there is.
+    """
+    field_name, dot, element = name.partition(".")
+    at = 0
+    for f in value_fields(table):
+        count = math.prod(f.shape)
+        if f.name == field_name and not dot:
+            return at, count, f.unit
+        if f.name == field_name and element.isdecimal() and int(element) < count:
+            return at + int(element), 1, f.unit
+        if f.name == field_name:
+            raise ValueError(f"'{name}': '{field_name}' has the numbers {field_name}.0 to {field_name}.{count - 1}")
+        at += count
+    own = ", ".join(f.name for f in value_fields(table))
+    raise ValueError(f"a value of type '{table.name}' has no '{name}'; it has {own}")

@@ -83,13 +83,17 @@ class SignalKind(IntEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """One column: numpy type, shape, unit, and meaning (with its frame)."""
+    """One column: numpy type, shape, unit, and meaning (with its frame).
+
+    A hidden one is kept for its writer's successor; logs and clients do not get it.
+    """
 
     name: str
     type: str
     unit: str
     doc: str
     shape: tuple[int, ...] = ()
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,11 @@ class Table:
     def message(self) -> str:
         """Name of the log's message type, as ROS 2 writes such names."""
         return "wavesim/" + "".join(part.capitalize() for part in self.name.split("_"))
+
+    @functools.cached_property
+    def told(self) -> Table:
+        """The table without its hidden columns, which stand last: a row's first bytes are a row of this one."""
+        return Table(self.name, self.doc, self.writer, tuple(f for f in self.fields if not f.hidden))
 
     @functools.cached_property
     def dtype(self) -> np.dtype[np.void]:
@@ -170,6 +179,7 @@ WORLD = Table(
         value("density", "kg/m3", "Density of the water."),
         value("gravity", "m/s2", "Acceleration of gravity."),
         value("origin", "rad", "Latitude and longitude of the origin of W.", 2),
+        _s("digest", "SHA-256 of the configuration, in hexadecimal; empty = not to be compared.", 64),
     ),
 )
 
@@ -276,6 +286,29 @@ ACTUATION = Table(
     ),
 )
 
+
+INSTRUMENTS = Table(
+    "instruments",
+    "Every instrument of every body: one row each. Its values stand in the table of its type, at the row `place`.",
+    "engine",
+    (
+        integer("body", "", "Row of the body that carries it; -1 = empty row."),
+        integer("number", "", "Its number among the instruments of the body, from 0."),
+        _s("type", "Its type: the name of the table with its values."),
+        _s("name", "Its name on the body."),
+        integer("place", "", "Row of its values in the table of its type."),
+        integer("period", "ticks", "It has a value at each multiple of this."),
+        integer("generation", "", "Grows each time an instrument enters the place; its values carry the same."),
+        integer("fault", "", "0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy, 6 wet, 7 unlocked."),
+        integer("fault_first", "", "First number of a value that the fault acts on; 0 = the first after the head."),
+        integer("fault_count", "", "How many numbers it acts on."),
+        value(
+            "fault_amount",
+            "",
+            "Size of a bias (unit of the numbers), chance of a spike, factor of the noise, bits of wet compartments.",
+        ),
+    ),
+)
 
 MAX_SENSORS = 32  #: sensors of a run
 
@@ -430,7 +463,7 @@ MAILBOX_RECEPTION = Table(
 RECORDS = (MAILBOX_STATE, MAILBOX_RECEPTION)
 
 SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS, SENT, RECEPTION, NOTICE)
-VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, SENSOR_FAULTS, ESTIMATE)
+VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, INSTRUMENTS, SENSOR_FAULTS, ESTIMATE)
 HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
 
 

@@ -23,6 +23,7 @@ from wavesim_sdk.config import meaning
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config, Models
 from wavesim_sdk.config.schema import Key, child_elements, keys
+from wavesim_sdk.config.sensors import Instrument, Sensors
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 
@@ -55,6 +56,30 @@ class Loaded:
     def transducer(self, body: Body) -> Transducer | None:
         """The acoustic transducer of a body: its own, or its model's."""
         return body.transducer or self.model(body.model).transducer
+
+    def suite(self, body: Body) -> tuple[Instrument, ...]:
+        """The instruments of a body: what the fleet gives every vehicle, its model's, its own; in this order."""
+        return self._suite(self.model(body.model), body.sensors)
+
+    def suite_of(self, model: Model | str) -> tuple[Instrument, ...]:
+        """The instruments of a body of a model that the configuration does not name."""
+        return self._suite(self.model(model) if isinstance(model, str) else model, None)
+
+    def suite_for(self, name: str, model: str) -> tuple[Instrument, ...]:
+        """The instruments of whoever is called so: a body of the configuration, or another one of that model."""
+        body = next((b for b in self.config.fleet.bodies if b.name == name), None)
+        return self.suite_of(model) if body is None else self.suite(body)
+
+    def _suite(self, model: Model, own: Sensors | None) -> tuple[Instrument, ...]:
+        everybody = None if model.type == "buoy" else self.config.fleet.sensors
+        found: dict[str, Instrument] = {}
+        for sensors in (everybody, model.sensors, own):
+            if sensors is None:
+                continue
+            if not sensors.inherit:
+                found.clear()
+            found |= {i.name: i for i in sensors.instruments}
+        return tuple(found.values())
 
     def data_file(self, name: str) -> Path:
         """A data file named in the configuration."""
@@ -190,6 +215,8 @@ def build(element: Any, of: type[T], file: str) -> T:
     _children(element, of, file, values)
     if any(f.metadata.get("place") for f in dataclasses.fields(of)):  # type: ignore[arg-type]  # T is one of our data classes
         values["place"] = f"{file}:{line}"
+    if any(f.metadata.get("order") for f in dataclasses.fields(of)):  # type: ignore[arg-type]  # T is one of our data classes
+        values["order"] = len(list(element.itersiblings(preceding=True)))
     return of(**values)
 
 

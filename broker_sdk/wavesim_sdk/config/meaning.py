@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from wavesim_sdk.config import suites
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config
 from wavesim_sdk.config.plausible import at, check_model
@@ -44,6 +45,7 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
             _transducer(model.transducer, model.place)
     _fleet(config, models)
     _fences(config)
+    suites.check(config, models)
     _sensors(config, path)
     _water(config, path)
     _files(config, path)

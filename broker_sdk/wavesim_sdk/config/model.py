@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from wavesim_sdk.config.acoustics import Acoustics, Transducer
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
-from wavesim_sdk.config.sensors import Emulators
+from wavesim_sdk.config.sensors import Emulators, Sensors
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.config.world import World
 
@@ -75,6 +75,7 @@ class Body:
     )
     safe: str = text('Commands for failsafe="safe": numbers with blanks between, in the order of the actuators.', "")
     transducer: Transducer | None = child(Transducer, "Replaces the model's transducer.")
+    sensors: Sensors | None = child(Sensors, "Its own instruments, beside those of its model and of the fleet.")
     mooring: Mooring | None = child(Mooring, "Line to an anchor.")
     program: Program | None = child(Program, "On-board program.")
     waypoint: tuple[Waypoint, ...] = children(Waypoint, "The mission, in order.")
@@ -211,6 +212,7 @@ class Fleet:
 
     vehicle: tuple[Body, ...] = children(Body, "A vehicle.")
     buoy: tuple[Body, ...] = children(Body, "A buoy.")
+    sensors: Sensors | None = child(Sensors, "Instruments that every vehicle (no buoy) carries besides its own.")
     fence: tuple[Fence, ...] = children(Fence, "An area to stay in, or out of.")
 
     @property

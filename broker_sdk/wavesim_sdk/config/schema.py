@@ -100,6 +100,11 @@ def place() -> Any:
     return dataclasses.field(default="", metadata={"place": True}, kw_only=True, compare=False)
 
 
+def order() -> Any:
+    """Number of the element among its siblings, from 0; filled in by the reader."""
+    return dataclasses.field(default=0, metadata={"order": True}, kw_only=True, compare=False)
+
+
 def _field(schema: Key, default: Any) -> Any:
     if default is REQUIRED:
         return dataclasses.field(metadata={"schema": schema}, kw_only=True)

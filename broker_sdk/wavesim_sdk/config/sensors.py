@@ -1,16 +1,21 @@
-"""The declaration of the sensors of a run: one emulator process each, for all bodies."""
+"""The declaration of instruments: what a model, a vehicle or a whole fleet carries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import functools
+import math
+from dataclasses import dataclass, fields, replace
 
-from wavesim_sdk.config.schema import Vector, child, children, flag, key, text
+from wavesim_sdk.config.schema import Vector, child, children, flag, key, order, place, text
+from wavesim_sdk.sensors import table_of
+from wavesim_sdk.tables import Table
 
 
 @dataclass(frozen=True)
-class Emulator:
+class Sensor:
     """What every sensor has. Frame S is that of the sensor as it is mounted."""
 
+    name: str = text("Its name on the body, 1 to 31 letters, digits, - and _; empty: that of its type.", "")
     rate: float = key("How often it computes its values.", "frequency", 10.0, low=0.01, high=1000.0)
     noise: float = key("Factor of the sensor's own noise; 0 = a perfect sensor.", default=1.0, low=0.0)
     position: Vector = key("Where it sits on the body.", "length", (0.0, 0.0, 0.0), count=3)
@@ -18,10 +23,12 @@ class Emulator:
     latency: float = key("Values come out this much after their time.", "time", 0.0, low=0.0, high=10.0)
     drop_out: float = key("Probability that a value does not come.", default=0.0, low=0.0, high=1.0)
     send: bool = flag("Whether brokers get it; no: only shared memory and the log.", True)
+    order: int = order()
+    place: str = place()
 
 
 @dataclass(frozen=True)
-class Echosounder(Emulator):
+class Echosounder(Sensor):
     """Distance to the bottom and to obstacles: the least within its cone."""
 
     level: bool = flag("yes: straight down whatever the attitude, as in the paper; no: along the z axis of S.", True)
@@ -32,14 +39,21 @@ class Echosounder(Emulator):
 
 @dataclass(frozen=True)
 class RangeBeam:
-    """A beam of a ranger."""
+    """A beam of an instrument that has several: its direction, and where it leaves."""
 
     azimuth: float = key("From the x axis of S to its y axis.", "angle", 0.0)
     elevation: float = key("Down from the x-y plane of S.", "angle", 0.0)
+    position: Vector = key("Where it starts, in S.", "length", (0.0, 0.0, 0.0), count=3)
+
+    @property
+    def direction(self) -> Vector:
+        """Unit vector in S."""
+        level = math.cos(self.elevation)
+        return level * math.cos(self.azimuth), level * math.sin(self.azimuth), math.sin(self.elevation)
 
 
 @dataclass(frozen=True)
-class Ranger(Emulator):
+class Ranger(Sensor):
     """Up to eight fixed beams; without any: one ahead. They see obstacles, the bottom and the surface."""
 
     maximum: float = key("Greatest range.", "length", 50.0, low=0.1)
@@ -48,7 +62,7 @@ class Ranger(Emulator):
 
 
 @dataclass(frozen=True)
-class Scanner(Emulator):
+class Scanner(Sensor):
     """One pencil beam that turns in the x-y plane of S, by a step with each value."""
 
     maximum: float = key("Greatest range.", "length", 50.0, low=0.1)
@@ -59,17 +73,18 @@ class Scanner(Emulator):
 
 
 @dataclass(frozen=True)
-class Multibeam(Emulator):
-    """A fan of beams in the y-z plane of S."""
+class Multibeam(Sensor):
+    """A fan of beams in the y-z plane of S, or up to 256 beams of any place and direction."""
 
     beams: int = key("Number of beams.", default=64, low=2, high=256, integer=True)
     width: float = key("Full angle of the fan.", "angle", 2.0943951023931953, low=0.01, high=3.1)
     maximum: float = key("Greatest range.", "length", 150.0, low=0.1)
     sigma: float = key("Standard deviation of a range.", "length", 0.05, low=0.0)
+    beam: tuple[RangeBeam, ...] = children(RangeBeam, "A beam; with one or more the fan is left out.")
 
 
 @dataclass(frozen=True)
-class Imu(Emulator):
+class Imu(Sensor):
     """White noise, random walk of the bias, and a turn-on bias for each axis; SI units per square root of Hz."""
 
     gyro_noise: float = key("rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
@@ -81,7 +96,7 @@ class Imu(Emulator):
 
 
 @dataclass(frozen=True)
-class Gps(Emulator):
+class Gps(Sensor):
     """Fix while the antenna is above the water."""
 
     hacc: float = key("Standard deviation of the horizontal position.", "length", 2.0, low=0.0)
@@ -93,35 +108,38 @@ class Gps(Emulator):
 
 
 @dataclass(frozen=True)
-class Uwb(Emulator):
+class Uwb(Sensor):
     """Position above water from a local network."""
 
     sigma: float = key("Standard deviation of each coordinate.", "length", 0.1, low=0.0)
 
 
 @dataclass(frozen=True)
-class Dvl(Emulator):
-    """Four Janus beams around the z axis of S, the first at `first` from x to y."""
+class Dvl(Sensor):
+    """Four Janus beams around the z axis of S, the first at `first` from x to y; or three or four beams of any place and
+    direction."""
 
     rate: float = key("How often it computes its values.", "frequency", 7.0, low=0.01, high=1000.0)
     angle: float = key("Of the beams from the z axis.", "angle", 0.5235987755982988, low=0.05, high=1.2)
     first: float = key("Azimuth of the first beam.", "angle", 0.7853981633974483)
+    radius: float = key("The beams start on a circle of this radius around the origin of S.", "length", 0.0, low=0.0)
     minimum: float = key("Least range of bottom lock.", "length", 0.7, low=0.0)
     maximum: float = key("Greatest range of bottom lock.", "length", 90.0, low=0.1)
     bottom_sigma: float = key("Noise of a beam over the bottom.", "speed", 0.005, low=0.0)
     water_sigma: float = key("Noise of a beam in the water.", "speed", 0.0075, low=0.0)
     beam_drop_out: float = key("Probability that a beam drops out.", default=0.0, low=0.0, high=1.0)
+    beam: tuple[RangeBeam, ...] = children(RangeBeam, "A beam, instead of the Janus beams.")
 
 
 @dataclass(frozen=True)
-class Rpm(Emulator):
+class Rpm(Sensor):
     """Propeller speeds from the pulses of the time since the last value."""
 
     pulses: int = key("Pulses per revolution; 0 = not counted, exact.", default=16, low=0, high=10000, integer=True)
 
 
 @dataclass(frozen=True)
-class Leak(Emulator):
+class Leak(Sensor):
     """Leak detectors: dry, until the fault `wet` names a compartment."""
 
     compartments: str = text("Up to four names, with blanks between.", "bow battery electronics stern")
@@ -133,7 +151,7 @@ class Leak(Emulator):
 
 
 @dataclass(frozen=True)
-class Anemometer(Emulator):
+class Anemometer(Sensor):
     """Apparent wind at its height."""
 
     speed_sigma: float = key("Standard deviation of the speed.", "speed", 0.2, low=0.0)
@@ -141,15 +159,17 @@ class Anemometer(Emulator):
 
 
 @dataclass(frozen=True)
-class Battery(Emulator):
-    """A battery that hotel load and thrusters drain."""
+class Battery(Sensor):
+    """A battery that hotel load and thrusters drain. A thruster whose command is a force takes power with the thrust to 1.5
+    (an ideal propeller at rest), one whose command is a shaft speed with its cube (2 pi rho D^5 KQ n^3)."""
 
     capacity: float = key("Capacity in W h.", default=500.0, low=0.001)
     voltage: float = key("Open-circuit voltage when full.", default=28.8, low=0.1)
     empty: float = key("Open-circuit voltage when empty.", default=22.0, low=0.1)
     resistance: float = key("Internal resistance in ohm.", default=0.05, low=0.0)
     hotel: float = key("Hotel load in W.", default=20.0, low=0.0)
-    per_thrust: float = key("W per N^1.5 of thrust (or per (1/s)^3 of a shaft).", default=0.6, low=0.0)
+    per_thrust: float = key('W per N^1.5 of thrust, of thrusters with law="force".', default=0.6, low=0.0)
+    per_shaft: float = key('W per (1/s)^3 of shaft speed, of thrusters with law="shaft".', default=0.015, low=0.0)
 
 
 @dataclass(frozen=True)
@@ -161,7 +181,84 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Sensor(Emulator):
+class OtherSensor(Sensor):
+    """A sensor that another package offers (entry points wavesim.sensors and wavesim.emulators)."""
+
+    type: str = text("Its type: the name under which its package offers it.")
+    parameter: tuple[Parameter, ...] = children(Parameter, "A parameter.")
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """One instrument of a body: its name there, its type, how it is declared, the table of its type's values."""
+
+    name: str
+    type: str
+    parameters: Sensor
+    table: Table
+
+    @functools.cached_property
+    def kind(self) -> tuple[str, Sensor]:
+        """Type and parameters without the name: what instruments have in common that are computed in one pass."""
+        return self.type, replace(self.parameters, name="")
+
+    def period(self, step: float) -> int:
+        """Ticks of this length in s from one value to the next."""
+        return max(1, round(1.0 / self.parameters.rate / step))
+
+
+@dataclass(frozen=True)
+class Sensors:
+    """Instruments: any number of each type. An entry of a vehicle takes the place of one of the same name that its model or the
+    fleet gives; an entry of the model that of the fleet's."""
+
+    inherit: bool = flag("no: those that the model and the fleet give are left out.", True)
+    ctd: tuple[Sensor, ...] = children(Sensor, "Pressure, temperature, conductivity, salinity.")
+    pressure: tuple[Sensor, ...] = children(Sensor, "Pressure and depth.")
+    temperature: tuple[Sensor, ...] = children(Sensor, "Temperature.")
+    conductivity: tuple[Sensor, ...] = children(Sensor, "Conductivity.")
+    salinity: tuple[Sensor, ...] = children(Sensor, "Practical salinity.")
+    scalar: tuple[Sensor, ...] = children(Sensor, "Other quantities of the water.")
+    sound_velocity: tuple[Sensor, ...] = children(Sensor, "Speed of sound.")
+    echosounder: tuple[Echosounder, ...] = children(Echosounder, "Distance to the bottom.")
+    ranger: tuple[Ranger, ...] = children(Ranger, "Fixed range beams.")
+    scanner: tuple[Scanner, ...] = children(Scanner, "Scanning pencil beam.")
+    multibeam: tuple[Multibeam, ...] = children(Multibeam, "Fan of beams.")
+    imu: tuple[Imu, ...] = children(Imu, "Specific force and angular rates.")
+    ahrs: tuple[Sensor, ...] = children(Sensor, "Roll, pitch, heading and angular rates.")
+    gps: tuple[Gps, ...] = children(Gps, "Satellite receiver.")
+    uwb: tuple[Uwb, ...] = children(Uwb, "Ultra-wideband position.")
+    dvl: tuple[Dvl, ...] = children(Dvl, "Doppler velocity log.")
+    speedlog: tuple[Sensor, ...] = children(Sensor, "Speed through water.")
+    anemometer: tuple[Anemometer, ...] = children(Anemometer, "Apparent wind.")
+    encoder: tuple[Sensor, ...] = children(Sensor, "Actuators.")
+    rpm: tuple[Rpm, ...] = children(Rpm, "Speed of the propellers.")
+    leak: tuple[Leak, ...] = children(Leak, "Leak detectors.")
+    battery: tuple[Battery, ...] = children(Battery, "Battery.")
+    navigation: tuple[Sensor, ...] = children(Sensor, "Pose, velocity, acceleration.")
+    sensor: tuple[OtherSensor, ...] = children(OtherSensor, "A sensor of another package.")
+    place: str = place()
+
+    @functools.cached_property
+    def declared(self) -> tuple[tuple[str, Sensor], ...]:
+        """(type, declaration) of each, as they stand in the document."""
+        found: list[tuple[str, Sensor]] = []
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name == "sensor":
+                found += [(s.type, s) for s in value]
+            elif isinstance(value, tuple):
+                found += [(f.name, s) for s in value]
+        return tuple(sorted(found, key=lambda entry: entry[1].order))
+
+    @functools.cached_property
+    def instruments(self) -> tuple[Instrument, ...]:
+        """Those declared here. ConfigError where a type is unknown."""
+        return tuple(Instrument(s.name or type_, type_, s, table_of(type_)) for type_, s in self.declared)
+
+
+@dataclass(frozen=True)
+class ForeignEmulator(Sensor):
     """A sensor that another package offers (entry points wavesim.sensors and wavesim.emulators)."""
 
     name: str = text("Name of the sensor, as its package offers it.")
@@ -172,30 +269,30 @@ class Sensor(Emulator):
 class Emulators:
     """Which sensors exist in this run; each is written by one emulator process, for all bodies."""
 
-    ctd: Emulator | None = child(Emulator, "Pressure, temperature, conductivity, salinity.")
-    pressure: Emulator | None = child(Emulator, "Pressure and depth.")
-    temperature: Emulator | None = child(Emulator, "Temperature.")
-    conductivity: Emulator | None = child(Emulator, "Conductivity.")
-    salinity: Emulator | None = child(Emulator, "Practical salinity.")
-    scalar: Emulator | None = child(Emulator, "Other quantities of the water.")
-    sound_velocity: Emulator | None = child(Emulator, "Speed of sound.")
+    ctd: Sensor | None = child(Sensor, "Pressure, temperature, conductivity, salinity.")
+    pressure: Sensor | None = child(Sensor, "Pressure and depth.")
+    temperature: Sensor | None = child(Sensor, "Temperature.")
+    conductivity: Sensor | None = child(Sensor, "Conductivity.")
+    salinity: Sensor | None = child(Sensor, "Practical salinity.")
+    scalar: Sensor | None = child(Sensor, "Other quantities of the water.")
+    sound_velocity: Sensor | None = child(Sensor, "Speed of sound.")
     echosounder: Echosounder | None = child(Echosounder, "Distance to the bottom.")
     ranger: Ranger | None = child(Ranger, "Fixed range beams.")
     scanner: Scanner | None = child(Scanner, "Scanning pencil beam.")
     multibeam: Multibeam | None = child(Multibeam, "Fan of beams.")
     imu: Imu | None = child(Imu, "Specific force and angular rates.")
-    ahrs: Emulator | None = child(Emulator, "Roll, pitch, heading and angular rates.")
+    ahrs: Sensor | None = child(Sensor, "Roll, pitch, heading and angular rates.")
     gps: Gps | None = child(Gps, "Satellite receiver.")
     uwb: Uwb | None = child(Uwb, "Ultra-wideband position.")
     dvl: Dvl | None = child(Dvl, "Doppler velocity log.")
-    speedlog: Emulator | None = child(Emulator, "Speed through water.")
+    speedlog: Sensor | None = child(Sensor, "Speed through water.")
     anemometer: Anemometer | None = child(Anemometer, "Apparent wind.")
-    encoder: Emulator | None = child(Emulator, "Actuators.")
+    encoder: Sensor | None = child(Sensor, "Actuators.")
     rpm: Rpm | None = child(Rpm, "Speed of the propellers.")
     leak: Leak | None = child(Leak, "Leak detectors.")
     battery: Battery | None = child(Battery, "Battery.")
-    navigation: Emulator | None = child(Emulator, "Pose, velocity, acceleration.")
-    sensor: tuple[Sensor, ...] = children(Sensor, "A sensor of another package.")
+    navigation: Sensor | None = child(Sensor, "Pose, velocity, acceleration.")
+    sensor: tuple[ForeignEmulator, ...] = children(ForeignEmulator, "A sensor of another package.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -203,10 +300,10 @@ class Emulators:
         own = tuple(f.name for f in fields(self) if f.name != "sensor" and getattr(self, f.name) is not None)
         return own + tuple(s.name for s in self.sensor)
 
-    def get(self, name: str) -> Emulator | None:
+    def get(self, name: str) -> Sensor | None:
         """The declaration of a sensor."""
         for s in self.sensor:
             if s.name == name:
                 return s
-        found: Emulator | None = getattr(self, name, None) if name != "sensor" else None
+        found: Sensor | None = getattr(self, name, None) if name != "sensor" else None
         return found

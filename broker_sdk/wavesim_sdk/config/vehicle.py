@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.schema import Vector, child, children, choice, content, flag, key, place, text
+from wavesim_sdk.config.sensors import Sensors
 
 
 @dataclass(frozen=True)
@@ -389,4 +390,5 @@ class Model:
     fin: tuple[Fin, ...] = children(Fin, "Up to four fins.")
     ballast: tuple[Ballast, ...] = children(Ballast, "Up to four ballast tanks.")
     transducer: Transducer | None = child(Transducer, "The acoustic transducer, if it has one.")
+    sensors: Sensors | None = child(Sensors, "Its instruments.")
     place: str = place()

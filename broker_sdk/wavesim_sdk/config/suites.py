@@ -1,0 +1,71 @@
+"""Checks of the instruments that a fleet carries, in the words of the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config.model import Config
+from wavesim_sdk.config.plausible import at
+from wavesim_sdk.config.sensors import Dvl, Leak, Multibeam, Ranger, Sensor, Sensors
+from wavesim_sdk.config.vehicle import Model
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.sensors import BEAMS, COMPARTMENTS, DVL_BEAMS, RANGERS, table_of
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
+
+
+def check(config: Config, models: Mapping[str, Model]) -> None:
+    """Raise ConfigError for the first instrument that cannot be."""
+    for owner, sensors in _declared(config, models):
+        seen: set[str] = set()
+        for type_, sensor in sensors.declared:
+            name = sensor.name or type_
+            try:
+                table_of(type_)
+            except ConfigError as error:
+                at(sensor.place, f"{owner}: {error.message}")
+            if not _NAME.fullmatch(name):
+                at(sensor.place, f"{owner}: the sensor's name '{name}' is not 1 to 31 letters, digits, - and _")
+            if name in seen:
+                at(sensor.place, f"{owner}: two sensors are called '{name}'; give each a name of its own")
+            seen.add(name)
+            if type_ == "scalar" and not config.world.scalar:
+                at(sensor.place, f"{owner} has a sensor <scalar>, but the world has no <scalar>")
+            _one(sensor, f"{owner}: '{name}'")
+    everybody = config.fleet.sensors
+    if everybody is not None and not everybody.inherit:
+        at(everybody.place, "<sensors> of the fleet: there is nothing that it could inherit")
+
+
+def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str, Sensors]]:
+    """Every <sensors> with the name of its owner."""
+    if config.fleet.sensors is not None:
+        yield "the fleet", config.fleet.sensors
+    for model in models.values():
+        if model.sensors is not None:
+            yield f"model '{model.name}'", model.sensors
+    for body in config.fleet.bodies:
+        if body.sensors is not None:
+            yield f"'{body.name}'", body.sensors
+
+
+def _one(sensor: Sensor, who: str) -> None:
+    """What one declaration must satisfy."""
+    declared: Any = sensor
+    low, high = getattr(sensor, "minimum", 0.0), getattr(sensor, "maximum", np.inf)
+    if high <= low:
+        at(sensor.place, f"{who}: its maximum range is not above its minimum")
+    limits = {Ranger: RANGERS, Multibeam: BEAMS, Dvl: DVL_BEAMS}
+    most = limits.get(type(sensor))
+    if most is not None and len(declared.beam) > most:
+        at(sensor.place, f"{who}: it has {len(declared.beam)} beams; at most {most} are possible")
+    if isinstance(sensor, Dvl) and sensor.beam:
+        along = np.array([b.direction for b in sensor.beam])
+        if np.linalg.matrix_rank(along, tol=1e-3) < 3:
+            at(sensor.place, f"{who}: three or four beams are needed that do not lie in one plane")
+    if isinstance(sensor, Leak) and not 1 <= len(set(sensor.names)) == len(sensor.names) <= COMPARTMENTS:
+        at(sensor.place, f"{who}: `compartments` are one to {COMPARTMENTS} different names")

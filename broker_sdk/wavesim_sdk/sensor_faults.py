@@ -1,0 +1,89 @@
+"""Faults of an instrument: of a whole value, or of one of its fields, with its unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from wavesim_sdk import units
+from wavesim_sdk.config.load import nearest
+from wavesim_sdk.config.sensors import Instrument, Leak
+from wavesim_sdk.sensors import columns, numbers, value_fields
+from wavesim_sdk.tables import SensorFault
+
+KINDS: dict[str, SensorFault] = {f.name.lower(): f for f in SensorFault}
+_ONLY = {SensorFault.WET: "leak", SensorFault.UNLOCKED: "dvl"}  #: faults of one type
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the table `instruments` holds of a fault: its kind, the numbers it acts on, its amount in their unit."""
+
+    kind: SensorFault
+    first: int
+    count: int
+    amount: float
+
+
+def fault_of(instrument: Instrument, kind: str, amount: float | str = 0.0, field: str = "") -> Fault:
+    """A fault by its words.
+
+    ``amount`` is a number in the unit of the field, or a text with a unit (`5 deg`); for `wet` the compartment.  ``field`` is a
+    field of the value, one number of it (`rates.2`), or empty for all.  ValueError says what is wrong.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"there is no fault '{kind}' of a sensor{nearest(kind, KINDS)}")
+    found = KINDS[kind]
+    if instrument.type != _ONLY.get(found, instrument.type):
+        raise ValueError(f"'{kind}' is a fault of the sensor type '{_ONLY[found]}'; '{instrument.name}' is of another")
+    if found in _ONLY and field:
+        raise ValueError(f"'{kind}' acts on the whole instrument, not on a field")
+    first, count, unit = columns(instrument.table, field) if field else (0, numbers(instrument.table), "")
+    value = 0.0
+    if found is SensorFault.BIAS:
+        value = _quantity(kind, amount, unit if field else _one_unit(instrument))
+    elif found is SensorFault.WET:
+        value = _compartment(instrument, str(amount))
+    elif found in (SensorFault.SPIKES, SensorFault.NOISY):
+        value = _quantity(kind, amount, "")
+        if value < 0.0 or (found is SensorFault.SPIKES and value > 1.0):
+            what = (
+                "chance of a spike is 0 to 1" if found is SensorFault.SPIKES else "factor of the noise is not negative"
+            )
+            raise ValueError(f"the {what}; {value:g} is not possible")
+    return Fault(found, first, count, value)
+
+
+def _one_unit(instrument: Instrument) -> str:
+    """The unit of all fields of a value; ValueError if they have several, because then one must be named."""
+    fields = value_fields(instrument.table)
+    if len({f.unit for f in fields}) > 1:
+        names = ", ".join(f.name for f in fields)
+        raise ValueError(f"the values of '{instrument.name}' have several units; name one of its fields: {names}")
+    return fields[0].unit
+
+
+def _quantity(kind: str, amount: float | str, unit: str) -> float:
+    """A number, or a text with a unit that can be brought to ``unit``."""
+    if isinstance(amount, str):
+        quantity = next((q for q, known in units.QUANTITIES.items() if known.get(unit) == 1.0), "")
+        try:
+            # a unit of a sensor that is no quantity of the configuration (V, 1/min) is written as it stands in the table
+            plain = "" if quantity else unit
+            if plain and not amount.rstrip().endswith(plain):
+                raise ValueError(f"'{amount}' has no unit; write it in {unit}")
+            return units.parse(amount.rstrip().removesuffix(plain), quantity)[0]
+        except ValueError as error:
+            raise ValueError(f"the amount of '{kind}': {error}") from None
+    if not math.isfinite(amount):
+        raise ValueError(f"the amount of '{kind}' is not finite")
+    return float(amount)
+
+
+def _compartment(instrument: Instrument, name: str) -> float:
+    """The bit of a compartment."""
+    parameters = instrument.parameters
+    assert isinstance(parameters, Leak)
+    if name not in parameters.names:
+        raise ValueError(f"there is no compartment '{name}'; there are {', '.join(parameters.names)}")
+    return float(1 << parameters.names.index(name))

@@ -1,0 +1,139 @@
+"""Which instrument stands where: rows of the table `instruments` and of the tables of values, periods, faults.
+
+Nothing here touches shared memory: the engine publishes :attr:`Instruments.rows` when :attr:`Instruments.changed` says so.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wavesim_sdk.area import Record
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.load import nearest
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.sensor_faults import fault_of
+from wavesim_sdk.tables import INSTRUMENTS, SensorFault
+
+
+def capacity_of(loaded: Loaded) -> dict[str, int]:
+    """Rows that the table of each type needs; types that cannot occur are left out.
+
+    Room for every body of the configuration, and in the rows that are left for newcomers with the most instruments that one
+    of its models has.
+    """
+    config = loaded.config
+    total: Counter[str] = Counter()
+    for body in config.fleet.bodies:
+        total.update(i.type for i in loaded.suite(body))
+    largest: Counter[str] = Counter()
+    declared = config.fleet.sensors
+    suites = [() if declared is None else declared.instruments]
+    suites += [loaded.suite_of(model) for model in loaded.models.values()]
+    for suite in suites:
+        largest |= Counter(i.type for i in suite)
+    newcomers = config.shared.vehicles - len(config.fleet.bodies)
+    for name, count in largest.items():
+        total[name] += newcomers * count
+    return {name: count for name, count in sorted(total.items()) if count}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An instrument that is on board of a body, and its row in the table `instruments`."""
+
+    instrument: Instrument
+    row: int
+    place: int
+    period: int
+
+
+class Instruments:
+    """The instruments of all bodies that are present."""
+
+    def __init__(self, capacity: Mapping[str, int], step_ns: int) -> None:
+        self.step_ns = step_ns
+        self.types = tuple(capacity)
+        total = max(1, sum(capacity.values()))
+        self.rows: Record = np.zeros(total, INSTRUMENTS.dtype)
+        self.rows["body"] = -1
+        self.changed = True
+        self._free = list(range(total))
+        self._places = {name: list(range(count)) for name, count in capacity.items()}
+        self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
+        self._suites: dict[int, dict[str, Entry]] = {}
+        self._periods: dict[str, Counter[int]] = {name: Counter() for name in capacity}
+
+    def suite(self, body: int) -> Sequence[Entry]:
+        """What the body in a row carries, in the order of its suite."""
+        return tuple(self._suites.get(body, {}).values())
+
+    def enter(self, body: int, suite: Iterable[Instrument]) -> None:
+        """A body comes with its instruments. ValueError, with nothing changed, if there is no room for them."""
+        suite = tuple(suite)
+        if body in self._suites:
+            raise ValueError(f"the body in row {body} has its instruments already")
+        for name, count in Counter(i.type for i in suite).items():
+            if count > len(self._places.get(name, ())):
+                raise ValueError(
+                    f"there is no room for {count} more of the sensor type '{name}': its table is counted from the suites of the "
+                    "configuration; name a model with these sensors there"
+                )
+        self._suites[body] = {}
+        for number, instrument in enumerate(suite):
+            self._add(body, number, instrument)
+        self.changed |= bool(suite)
+
+    def _add(self, body: int, number: int, instrument: Instrument) -> None:
+        row, place = heapq.heappop(self._free), heapq.heappop(self._places[instrument.type])
+        period = instrument.period(self.step_ns * 1e-9)
+        generations = self._generations[instrument.type]
+        generations[place] += 1
+        record = self.rows[row]
+        record["body"], record["number"], record["place"], record["period"] = body, number, place, period
+        record["type"], record["name"] = instrument.type.encode(), instrument.name.encode()
+        record["generation"] = generations[place]
+        self._periods[instrument.type][period] += 1
+        self._suites[body][instrument.name] = Entry(instrument, row, place, period)
+
+    def leave(self, body: int) -> None:
+        """A body goes with its instruments."""
+        for entry in self._suites.pop(body, {}).values():
+            type_ = entry.instrument.type
+            self.rows[entry.row] = np.zeros((), INSTRUMENTS.dtype)
+            self.rows["body"][entry.row] = -1
+            heapq.heappush(self._free, entry.row)
+            heapq.heappush(self._places[type_], entry.place)
+            self._periods[type_][entry.period] -= 1
+            self._periods[type_] += Counter()  # without those that are gone
+            self.changed = True
+
+    def fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
+        """Break an instrument, or mend it (`none`). ValueError says what is wrong."""
+        suite = self._suites.get(body, {})
+        if name not in suite:
+            raise ValueError(f"it has no sensor '{name}'{nearest(name, suite) or '; it has none at all'}")
+        entry = suite[name]
+        fault = fault_of(entry.instrument, kind, amount, field)
+        record = self.rows[entry.row]
+        bits = int(record["fault_amount"]) if record["fault"] == SensorFault.WET else 0
+        record["fault"], record["fault_first"], record["fault_count"] = fault.kind, fault.first, fault.count
+        wet = fault.kind is SensorFault.WET  # one compartment more
+        record["fault_amount"] = bits | int(fault.amount) if wet else fault.amount
+        self.changed = True
+
+    def periods(self, type_: str) -> tuple[int, ...]:
+        """The periods in ticks that instruments of a type have at present."""
+        return tuple(self._periods[type_])
+
+    def due(self, type_: str, tick: int) -> bool:
+        """Whether an instrument of a type has a value at a tick."""
+        return any(tick % period == 0 for period in self._periods[type_])
+
+    def next_due(self, type_: str, tick: int) -> int | None:
+        """The first tick after this one at which an instrument of a type has a value; None while there is none of it."""
+        return min(((tick // period + 1) * period for period in self._periods[type_]), default=None)

@@ -1,0 +1,150 @@
+"""Rows, periods and faults of the instruments of a fleet, without shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.tables import SensorFault
+from wavesim_server.instruments import Instruments, capacity_of
+
+Make = Callable[..., Loaded]
+STEP_NS = 4_000_000
+FLEET = """<shared vehicles="5"/>
+<fleet><sensors><gps rate="5 Hz"/><ahrs rate="10 Hz"/></sensors>
+<vehicle name="bare" model="otter" position="0 0 0 m"><sensors inherit="no"/></vehicle>
+<vehicle name="two" model="lauv" position="0 0 5 m"><sensors><dvl name="dvl-down"/><ctd rate="2 Hz"/><dvl name="dvl-up" attitude="180 0 0 deg" rate="2 Hz"/>
+<ahrs rate="50 Hz"/></sensors></vehicle>
+<buoy name="float" model="buoy" position="0 0 0 m"><sensors><leak compartments="bow stern"/></sensors></buoy></fleet>"""
+
+
+@pytest.fixture
+def loaded(config: Make) -> Loaded:
+    return config(FLEET)
+
+
+def made(loaded: Loaded) -> Instruments:
+    """With every body of the configuration in its row."""
+    found = Instruments(capacity_of(loaded), STEP_NS)
+    for row, body in enumerate(loaded.config.fleet.bodies):
+        found.enter(row, loaded.suite(body))
+    return found
+
+
+def test_room_for_everybody_and_for_newcomers(loaded: Loaded) -> None:
+    # two of the five rows are free; a newcomer carries what the fleet gives
+    assert capacity_of(loaded) == {"ahrs": 3, "ctd": 1, "dvl": 2, "gps": 3, "leak": 1}
+
+
+def test_a_row_for_each_instrument(loaded: Loaded) -> None:
+    rows = made(loaded).rows
+    mine = rows[rows["body"] == 1]
+    assert mine["name"].tolist() == [b"gps", b"ahrs", b"dvl-down", b"ctd", b"dvl-up"], (
+        "the fleet's first, replaced in place"
+    )
+    assert mine["number"].tolist() == [0, 1, 2, 3, 4] and mine["place"].tolist() == [0, 0, 0, 0, 1]
+    assert mine["period"].tolist() == [50, 5, 36, 125, 125]
+    assert (rows["body"] == 0).sum() == 0 and (rows["body"] == -1).sum() == len(rows) - 6
+    assert rows[rows["body"] == 2]["type"].tolist() == [b"leak"], "no GPS of the fleet on a buoy"
+
+
+def test_rows_are_used_again_under_another_generation(loaded: Loaded) -> None:
+    i = made(loaded)
+    before = i.rows[i.rows["body"] == 1].copy()
+    i.fault(1, "ctd", "lost")
+    i.leave(1)
+    assert (i.rows["body"] == 1).sum() == 0 and i.periods("dvl") == () and i.periods("leak") == (25,)
+    i.enter(3, loaded.suite_of("lauv"))
+    i.enter(1, loaded.suite(loaded.config.fleet.bodies[1]))
+    after = i.rows[i.rows["body"] == 1]
+    assert not after["fault"].any(), "a fault stays with the body that had it"
+    at = {(r["type"], r["place"]): r["generation"] for r in before}
+    again = [r["generation"] for r in (*after, *i.rows[i.rows["body"] == 3]) if (r["type"], r["place"]) in at]
+    assert again == [2] * 5
+    i.leave(1)
+    i.leave(1)
+    assert i.suite(1) == ()
+
+
+def test_no_room_changes_nothing(loaded: Loaded) -> None:
+    i = made(loaded)
+    before = i.rows.copy()
+    suite = loaded.suite(loaded.config.fleet.bodies[1])
+    with pytest.raises(
+        ValueError, match=r"no room for 1 more of the sensor type 'ctd'|no room for 2 more of the sensor type 'dvl'"
+    ):
+        i.enter(3, suite)
+    assert (i.rows == before).all() and i.suite(3) == ()
+    i.enter(3, ())
+    with pytest.raises(ValueError, match="has its instruments already"):
+        i.enter(3, ())
+
+
+def test_when_a_type_is_due(loaded: Loaded) -> None:
+    i = made(loaded)
+    assert sorted(i.periods("dvl")) == [36, 125]
+    due = [t for t in range(1, 253) if i.due("dvl", t)]
+    assert due == sorted({*range(36, 253, 36), *range(125, 253, 125)})
+    tick, found = 0, []
+    while (tick := i.next_due("dvl", tick) or 0) < 253:
+        found.append(tick)
+    assert found == due
+    i.leave(1)
+    assert i.next_due("dvl", 0) is None and not i.due("dvl", 36)
+
+
+def test_faults_of_fields(loaded: Loaded) -> None:
+    i = made(loaded)
+
+    def of(body: int, name: str) -> tuple[int, int, int, float]:
+        r = i.rows[(i.rows["body"] == body) & (i.rows["name"] == name.encode())][0]
+        return int(r["fault"]), int(r["fault_first"]), int(r["fault_count"]), float(r["fault_amount"])
+
+    i.changed = False
+    i.fault(1, "ahrs", "bias", "5 deg", "heading")
+    assert i.changed and of(1, "ahrs") == (SensorFault.BIAS, 2, 1, pytest.approx(np.radians(5.0)))
+    i.fault(1, "ahrs", "bias", 0.1, "rates")
+    assert of(1, "ahrs") == (SensorFault.BIAS, 3, 3, 0.1)
+    i.fault(1, "ahrs", "bias", "-2 deg/s", "rates.2")
+    assert of(1, "ahrs") == (SensorFault.BIAS, 5, 1, pytest.approx(np.radians(-2.0)))
+    i.fault(1, "ctd", "lost")
+    assert of(1, "ctd") == (SensorFault.LOST, 0, 4, 0.0)
+    i.fault(2, "leak", "wet", "bow")
+    i.fault(2, "leak", "wet", "stern")
+    assert of(2, "leak")[3] == 3.0, "one compartment more"
+    i.fault(2, "leak", "none")
+    i.fault(2, "leak", "wet", "bow")
+    assert of(2, "leak")[3] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (("ahrs", "bias", "5 deg"), "several units; name one of its fields: roll, pitch, heading, rates"),
+        (("ahrs", "bias", "5", "heading"), "'5' has no unit; write one of deg, rad"),
+        (("ahrs", "bias", "5 m", "heading"), "'m' is no unit of angle"),
+        (("ahrs", "bias", "5 deg", "yaw"), "has no 'yaw'; it has roll, pitch, heading, rates"),
+        (("ahrs", "bias", "5 deg/s", "rates.3"), r"rates\.0 to rates\.2"),
+        (("ahrs", "bias", float("nan"), "heading"), "not finite"),
+        (("gps", "spikes", 2.0), "chance of a spike is 0 to 1"),
+        (("gps", "noisy", -1.0), "factor of the noise is not negative"),
+        (("gps", "loss"), "no fault 'loss' of a sensor; did you mean 'lost'"),
+        (("gps", "unlocked"), "fault of the sensor type 'dvl'"),
+        (("dvl-up", "unlocked", 0.0, "bottom"), "whole instrument"),
+        (("gsp", "lost"), "no sensor 'gsp'; did you mean 'gps'"),
+    ],
+)
+def test_faults_that_cannot_be(loaded: Loaded, fault: tuple[str, ...], text: str) -> None:
+    i = made(loaded)
+    before = i.rows.copy()
+    with pytest.raises(ValueError, match=text):
+        i.fault(1, *fault)
+    assert (i.rows == before).all()
+
+
+def test_a_body_without_instruments(loaded: Loaded) -> None:
+    with pytest.raises(ValueError, match="no sensor 'gps'; it has none at all"):
+        made(loaded).fault(0, "gps", "lost")
