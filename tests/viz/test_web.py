@@ -21,9 +21,10 @@ from wavesim_sdk.config import Loaded, library, load
 from wavesim_sdk.config.load import models_of
 from wavesim_sdk.tables import SIGNALS
 from wavesim_viz import hub as hubs
-from wavesim_viz.configurator import Configurator, Trouble, preset, to_element, to_text, to_tree
+from wavesim_viz.configurator import Configurator, preset
 from wavesim_viz.frame import Frame, bodies, plain, signals
-from wavesim_viz.web import Access, make_app
+from wavesim_viz.trees import Trouble, to_element, to_text, to_tree
+from wavesim_viz.web import HUB, Access, make_app
 
 SEA = (
     '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/><buoy name="b" model="buoy" position="9 0 5 m"/></fleet>'
@@ -94,7 +95,7 @@ async def test_strangers_are_refused(client: TestClient[Any, Any]) -> None:
 
 
 async def test_a_viewer_looks_and_does_not_touch(client: TestClient[Any, Any]) -> None:
-    source = client.server.app[hub_key(client)].source
+    source = client.server.app[HUB].source
     async with client.ws_connect("/ws", headers={"Origin": origin(client)}) as ws:
         await ws.send_json({"do": "control", "verb": "shutdown"})
         replies = [m async for m in some(ws, "reply")]
@@ -130,18 +131,12 @@ async def some(ws: Any, kind: str) -> AsyncIterator[dict[str, Any]]:
             return
 
 
-def hub_key(_client: Any) -> Any:
-    from wavesim_viz.web import HUB
-
-    return HUB
-
-
 async def test_a_frozen_viewer_costs_the_others_nothing(
     client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is dropped when it took nothing for so long; meanwhile another gets every frame."""
     monkeypatch.setattr(hubs, "FROZEN_S", 1.0)
-    hub = client.server.app[hub_key(client)]
+    hub = client.server.app[HUB]
     big = np.zeros((20_000, 9), np.float32)  # 720 kB a frame: soon the frozen one's buffers are full
     source = hub.source
     make = source.frame

@@ -66,7 +66,7 @@ class Replay:
         size = {"sphere": [1.0] * 3, "box": [2.0, 0.8, 0.6], "cylinder": [2.0, 0.2, 0.2]}[kind]
         return {
             "name": body["model"], "type": body["type"], "title": "", "source": "", "validated": "", "appearance": "",
-            "shape": {"kind": kind, "size": size}, "mass": None, "thrusters": [], "fins": [], "actuators": [], "slots": [],
+            "shape": {"kind": kind, "size": size}, "mass": None, "thrusters": [], "fins": [], "tanks": [],
             "transducer": None,
         }  # fmt: skip
 

@@ -48,27 +48,16 @@ def look(model: Model) -> dict[str, Any]:
                 "name": t.name,
                 "position": t.position,
                 "direction": t.direction,
-                "maximum": t.maximum,
-                "minimum": t.minimum,
-                "law": t.law,
                 "swivel": t.swivel is not None,
+                "deflector": t.deflector is not None,
             }
             for t in (model.thruster if model.allocation is None else ())
         ],
         "fins": [
-            {"name": f.name, "position": f.position, "normal": f.normal, "chord": f.chord, "area": f.area, "limit": f.limit}
+            {"name": f.name, "position": f.position, "normal": f.normal, "chord": f.chord, "area": f.area}
             for f in model.fin
         ],
-        "actuators": [
-            *(f"{t.name} ({'N' if t.law == 'force' else '1/s'})" for t in model.thruster),
-            *(f"{f.name} (deg)" for f in model.fin),
-            *(f"{b.name} (kg)" for b in model.ballast),
-        ],
-        "slots": [
-            *range(len(model.thruster)),
-            *range(8, 8 + len(model.fin)),
-            *range(20, 20 + len(model.ballast)),
-        ],
+        "tanks": [{"name": b.name, "position": b.position} for b in model.ballast],
         "transducer": model.transducer.position if model.transducer is not None else None,
     }  # fmt: skip
 
