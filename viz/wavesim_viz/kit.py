@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind, actuators_of
-
 from wavesim_sdk.config import Loaded, Model
 from wavesim_sdk.config.sensors import Instrument, Leak, Sensor
-from wavesim_sdk.sensor_faults import KINDS, ONLY
+from wavesim_sdk.sensor_faults import kinds_of
 from wavesim_sdk.sensors import known, value_fields
 from wavesim_sdk.tables import Field
 from wavesim_viz.beams import beams
@@ -77,7 +76,7 @@ def instrument(told: Told, actuators: Sequence[Actuator] = (), loaded: Loaded | 
         "fields": [_field(f, *labels) for f in (value_fields(table) if table is not None else told.fields)],
         "position": list(sensor.position) if sensor is not None else None,
         "beams": beams(sensor) if sensor is not None else None,
-        "faults": [name for name, kind in KINDS.items() if ONLY.get(kind, told.type) == told.type],
+        "faults": kinds_of(told.type),
     }
 
 

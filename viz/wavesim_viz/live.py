@@ -220,7 +220,7 @@ class Live:
     def _aboard(self, row: int) -> list[Any]:
         """The records of the table `instruments` of a body, in the order of its suite."""
         table = self.state.vehicles["instruments"].snapshot()[1]
-        mine = table[table["body"] == row]
+        mine = table[(table["body"] == row) & (table["type"] != b"")]
         return list(mine[np.argsort(mine["number"])])
 
     def kit(self, row: int) -> dict[str, Any] | None:
@@ -259,7 +259,8 @@ class Live:
         known, entries = self.kit(row), self._aboard(row)
         if known is None:
             return None
-        view = self.state.snapshot("actuation", "geometry")
+        view = self.state.snapshot()
+        geometry, acting = (vehicles[t].snapshot()[1][row] for t in ("geometry", "actuation"))
         s, client = view.state[row], self.state.clients()[row]
         sensors = {}
         for look, entry in zip(known["sensors"], entries, strict=False):  # one may come between the two looks
@@ -269,9 +270,9 @@ class Live:
             "row": row,
             "time": view.time_ns * 1e-9,
             "identity": plain(view.identity[row]),
-            "geometry": plain(view.tables["geometry"][row]),
+            "geometry": plain(geometry),
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": actuation(view.tables["actuation"][row], len(known["actuators"])),
+            "actuation": actuation(acting, len(known["actuators"])),
             "sensors": sensors,
             "client": plain(client) if client["status"] else None,
         }
@@ -280,8 +281,16 @@ class Live:
         if not 0 <= wanted.row < len(self._identity) or not self._identity["present"][wanted.row]:
             return False, "that body is not there"
         who = self._identity[wanted.row]["name"].decode()
-        arguments = {"part": wanted.part, "kind": wanted.kind, "amount": wanted.amount, "field": wanted.field}
-        return self._command("fault", vehicle=who, **arguments)
+        known = self.kit(wanted.row)
+        amount: Any = wanted.amount
+        if known is not None and any(i["name"] == wanted.part for i in known["sensors"]):
+            arguments = {"sensor": wanted.part, "fault": wanted.kind, "amount": amount or 0.0, "field": wanted.field}
+            return self._command("sensor", vehicle=who, **arguments)
+        try:
+            amount = float(amount or 0.0)
+        except ValueError:
+            return False, f"the amount of a fault of an actuator is a number, not '{amount}'"
+        return self._command("fault", vehicle=who, actuator=wanted.part, fault=wanted.kind, amount=amount)
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         if verb not in VERBS or verb in ("status", "shutdown"):

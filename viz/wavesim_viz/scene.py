@@ -106,21 +106,23 @@ def empty(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_log(log: Log) -> dict[str, Any]:
+def of_log(log: Log) -> tuple[dict[str, Any], Loaded | None]:
     """The scene that a log tells: its configuration without the files that it names, and the sea bed that they gave."""
+    loaded: Loaded | None = None
     try:
         root = etree.fromstring(log.metadata.get("configuration", "").encode())
         surveyed = _stand_alone(root)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "config.xml"
             path.write_bytes(etree.tostring(root))
-            scene = describe(load(path))
+            loaded = load(path)
+            scene = describe(loaded)
     except (ConfigError, OSError, etree.XMLSyntaxError):
         scene, surveyed = empty(log.metadata.get("server", "log")), True
     scene["file"] = str(log.path)
     if surveyed:
         scene["bed"] = next((m for _, m in log.json.get("/world/bed", [])), None)
-    return scene
+    return scene, loaded
 
 
 def _stand_alone(root: etree._Element) -> bool:

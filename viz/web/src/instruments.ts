@@ -26,7 +26,7 @@ export function labelOf(kit: Kit | null, key: string): Label | null {
 function unitOf(f: FieldLook, k: number): string { return f.units?.[k] !== undefined ? shownActuator(f.units[k]!).unit : shown(f.unit).unit; }
 function list(value: Value | undefined): (number | null)[] { return Array.isArray(value) ? value : [value ?? null]; }
 
-interface Part { look: InstrumentLook; state: HTMLElement; fault: HTMLElement; cells: Map<string, HTMLElement[]>; profiles: Map<string, HTMLCanvasElement>; box: HTMLDetailsElement }
+interface Part { look: InstrumentLook; state: HTMLElement; fault: HTMLElement; cells: Map<string, HTMLElement[]>; profiles: Map<string, HTMLCanvasElement>; box: HTMLDetailsElement; place: HTMLElement }
 
 export class Instruments {
   readonly element = h("div", { class: "section", id: "instruments" });
@@ -37,9 +37,10 @@ export class Instruments {
 
   /** Another body, with other instruments. */
   fit(kit: Kit | null): void {
+    this.element.classList.toggle("hidden", !kit);
     this.parts = (kit?.sensors ?? []).map((s) => this.part(s));
     const none = kit && !kit.sensors.length ? h("div", { class: "soft" }, "it carries no instruments") : null;
-    fill(this.element, h("h3", {}, "Instruments"), ...this.parts.map((p) => p.box), none);
+    fill(this.element, h("h3", {}, "Instruments"), ...this.parts.flatMap((p) => [p.box, p.place]), none);
   }
 
   private part(s: InstrumentLook): Part {
@@ -48,9 +49,9 @@ export class Instruments {
     const numbers = s.fields.reduce((n, f) => n + f.count, 0), body = h("table", {}, h("tbody", {}, ...rows)), place = h("div", {});
     const button = this.fault(s.name, s.faults, s.fields, place);
     const box = h("details", { class: "sensor", open: this.open.has(s.name) || numbers <= 4, ontoggle: () => (box.open ? this.open.add(s.name) : this.open.delete(s.name)) },
-      h("summary", { title: s.doc }, h("b", {}, s.name), h("span", { class: "soft grow" }, s.type === s.name ? "" : s.type), fault, state, button), place, body);
+      h("summary", { title: s.doc }, h("b", {}, s.name), h("span", { class: "soft grow" }, s.type === s.name ? "" : s.type), fault, state, button), body);
     box.dataset["name"] = s.name;
-    return { ...(part as Part), box };
+    return { ...(part as Part), box, place };
   }
 
   private rows(s: InstrumentLook, f: FieldLook, part: Part): HTMLElement[] {

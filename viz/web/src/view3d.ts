@@ -421,6 +421,7 @@ export class View3D {
       }
     }
     c.font = "11px system-ui, sans-serif";
+    this.instruments(text, free, perPixel);
     for (const r of this.sounds.rays.slice(-14)) {
       if (!r.text) continue;
       const p = this.projected.set(...toThree(...r.to)).project(this.camera);
@@ -428,6 +429,16 @@ export class View3D {
       text(r.text, ((p.x + 1) / 2) * this.canvas.clientWidth - 20, ((1 - p.y) / 2) * this.canvas.clientHeight + 22, r.heard ? css("--good") : css("--bad"));
     }
     this.scale(c, text, ink);
+  }
+
+  /** Names of the chosen body's instruments, where it is drawn large enough to tell them apart. */
+  private instruments(text: (t: string, x: number, y: number, f: string) => void, free: (x: number, y: number, w: number, h: number) => boolean, perPixel: number): void {
+    const moving = this.bodies.moving, size = this.store.kit ? this.bodies.model(this.store, this.store.bodies.get(this.store.kit.row)?.model ?? "").shape.size[0] : 0;
+    if (!moving.group.visible || this.camera.position.distanceTo(moving.group.position) * perPixel * 220 > size * moving.group.scale.x) return;
+    for (const mark of moving.marks.children) {
+      const p = mark.getWorldPosition(this.projected).project(this.camera), x = ((p.x + 1) / 2) * this.canvas.clientWidth + 7, y = ((1 - p.y) / 2) * this.canvas.clientHeight;
+      if (p.z < 1 && free(x, y - 6, 6.5 * mark.name.length, 12)) text(mark.name, x, y, css("--good"));
+    }
   }
 
   /** A bar that tells lengths at the middle of the view. */
