@@ -251,3 +251,37 @@ def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loa
             c.mission({"file": "n.xml", **bad})
     assert not (tmp_path / "n.xml").exists()
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_vehicles_instruments_are_written_beside_its_configuration(
+    config: Callable[..., Loaded], tmp_path: Path
+) -> None:
+    loaded = config(SEA.replace("</fleet>", "<sensors><ctd/></sensors></fleet>"))
+    c = Configurator(tmp_path, lambda: str(loaded.path))
+    assert {"file": loaded.path.name, "name": "a", "model": "lauv"} in c.vehicles({})
+    asked = {"file": loaded.path.name, "name": "a"}
+    found = c.vehicle(asked)
+    assert found["sensors"] is None and found["given"] == ["ctd"] and found["look"]["name"] == "lauv"
+    gps = {"tag": "gps", "attributes": {"name": "mast"}, "text": "", "children": []}
+    sensors = {"tag": "sensors", "attributes": {"inherit": "no"}, "text": "", "children": [gps]}
+    body = {"file": loaded.path.name, "vehicle": "a", "sensors": sensors}
+    fitted = c.fit(body)
+    assert fitted["ok"] and [i["name"] for i in fitted["instruments"]] == ["mast"] and fitted["given"] == []
+    wrong = {**gps, "attributes": {"hacc": "1 kg"}}
+    assert "unit 'kg'" in c.fit({**body, "sensors": {**sensors, "children": [wrong]}})["error"]
+    assert list(tmp_path.glob("*.xml")) == [loaded.path], "checking leaves nothing"
+    saved = load(c.mount({**body, "file_out": "n.xml"})["file"])
+    assert [i.name for i in saved.suite(saved.config.fleet.vehicle[0])] == ["mast"]
+    with pytest.raises(Trouble, match="exists already"):
+        c.mount({**body, "file_out": "n.xml"})
+    for bad in ({**body, "vehicle": "nobody"}, {**body, "file": "../x.xml"}, {**body, "file_out": "../x.xml"}, {}):
+        with pytest.raises(Trouble):
+            c.mount({"file_out": "o.xml", **bad})
+    assert not list(tmp_path.glob(".*"))
+
+
+async def test_files_are_touched_with_control_only(client: TestClient[Any, Any]) -> None:
+    """Even the draft that a check writes beside a configuration."""
+    for path in ("/api/fit", "/api/mount", "/api/save", "/api/mission"):
+        answer = await client.post(path, json={}, headers={"Origin": origin(client)})
+        assert answer.status == 400 and "--control" in (await answer.json())["error"]

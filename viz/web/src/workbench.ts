@@ -207,14 +207,19 @@ export class Workbench {
     c.font = "11px system-ui, sans-serif";
     c.lineWidth = 3;
     c.strokeStyle = css("--bg");
+    const taken: [number, number, number][] = []; // x, y, width of what is written: names at one place stand under each other
     const text = (t: string, at: THREE.Vector3, fill: string): void => {
-      const p = at.clone().project(this.camera), x = ((p.x + 1) / 2) * w + 9, y = ((1 - p.y) / 2) * hh - 6;
+      const p = at.clone().project(this.camera), x = ((p.x + 1) / 2) * w + 9, wide = c.measureText(t).width;
+      let y = ((1 - p.y) / 2) * hh - 6;
+      while (taken.some(([tx, ty, tw]) => Math.abs(ty - y) < 12 && x < tx + tw && tx < x + wide)) y += 12;
+      taken.push([x, y, wide]);
       c.strokeText(t, x, y);
       c.fillStyle = fill;
       c.fillText(t, x, y);
     };
+    const named = [...this.places].map(([t, place]) => [this.sensors?.children.includes(t) ? nameOf(t) : KINDS[t.tag]?.label(t) ?? t.tag, place.position, t === this.chosen] as const);
+    for (const [name, at, chosen] of named.sort((a, b) => Number(b[2]) - Number(a[2]))) text(name, at, chosen ? css("--accent") : css("--soft"));
     for (const dot of this.rays.children) if (dot.name) text(dot.name, dot.position, css("--soft"));
-    for (const [t, place] of this.places) text(this.sensors?.children.includes(t) ? nameOf(t) : KINDS[t.tag]?.label(t) ?? t.tag, place.position, t === this.chosen ? css("--accent") : css("--soft"));
     const l = this.size * 0.44;
     text("x forward", new THREE.Vector3(...toThree(l, 0, 0)), "#ff6b6b");
     text("y starboard", new THREE.Vector3(...toThree(0, l, 0)), "#5bd68a");
