@@ -6,13 +6,18 @@ import math
 from dataclasses import dataclass
 
 from wavesim_sdk import units
-from wavesim_sdk.config.load import nearest
 from wavesim_sdk.config.sensors import Instrument, Leak
+from wavesim_sdk.names import nearest
 from wavesim_sdk.sensors import columns, numbers, value_fields
 from wavesim_sdk.tables import SensorFault
 
 KINDS: dict[str, SensorFault] = {f.name.lower(): f for f in SensorFault}
 _ONLY = {SensorFault.WET: "leak", SensorFault.UNLOCKED: "dvl"}  #: faults of one type
+
+
+def kinds_of(type_: str) -> list[str]:
+    """Words of the faults that a sensor of a type can have."""
+    return [name for name, kind in KINDS.items() if _ONLY.get(kind, type_) == type_]
 
 
 @dataclass(frozen=True)

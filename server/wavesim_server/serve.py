@@ -17,7 +17,7 @@ from types import FrameType
 import posix_ipc
 
 from wavesim_sdk.area import DONE, Area, segment_name
-from wavesim_sdk.attach import semaphore, simulation_tables
+from wavesim_sdk.attach import make_semaphores, simulation_tables
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
@@ -71,9 +71,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
-            for t in sensors:
-                for what in ("due", "done"):
-                    semaphore(name, t.name, what, create=True)
+            make_semaphores(name, (t.name for t in sensors), group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot make what the server's processes share: {error}") from None
         yield
@@ -118,7 +116,7 @@ class Supervisor:
         extra = ["--log", options.log] if options.log else []
         extra += [] if options.speed is None else ["--pace", str(options.speed)]
         extra += [] if options.duration is None else ["--duration", str(options.duration)]
-        self.engine = self._start("wavesim_server.engine", [*common, *extra], (commands, events))
+        self.engine = self._start("wavesim_server.engine.process", [*common, *extra], (commands, events))
         with contextlib.suppress(OSError):  # where the user may: the tick goes before everything else
             os.setpriority(os.PRIO_PROCESS, self.engine.pid, ENGINE_NICE)
         self._front = [*common, "--socket-fd", str(sock.fileno())]

@@ -188,7 +188,7 @@ def test_times_between_hydrophones_while_the_vehicle_turns(config: Make) -> None
         sim = sea(config, tick, PLAIN, (PLAIN, head(PHONES)), world='<bed depth="9000 m"/>')
         a = node(sim, "a", 0, 1000.0, 0.0, 0.0, 1200.0)
         b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0))
-        sim.set_state(b, velocity=(0.0, 0.0, 0.0, 0.0, 0.0, 0.5))
+        sim.set_pose(b, velocity=(0.0, 0.0, 0.0, 0.0, 0.0, 0.5))
         sim.ping(a, 25e3)
         (got,) = heard(run(sim, 2.0)[1], b)
         bearings.append((float(got["azimuth"]), float(got["elevation"])))
@@ -215,7 +215,7 @@ def test_an_offset_from_range_and_bearing(config: Make) -> None:
     b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0), (0.1, -0.1, 2.0))
     sim.ping(b, 25e3)
     (got,) = heard(run(sim, 2.0)[1], b)
-    from wavesim_sdk.wire.client import Reception
+    from wavesim_sdk.wire.items import Reception
 
     seen = Reception(
         0, 2, 1, 0, 0, 0, 0, 26e3, 100.0, 40.0, float(got["measured"]), float(got["azimuth"]), float(got["elevation"])
