@@ -116,7 +116,7 @@ export function readWelcome(r) {
     lockstep_ns: r.int(0, 4611686018427387904n),
     keepalive_period: r.number(0, MOST),
     keepalive_timeout: r.number(0, MOST),
-    actuators: r.int(0, 24),
+    actuators: r.int(0, 32),
     sensors: r.int(0, 4294967295),
     rights: r.int(0, 4294967295),
   };
@@ -138,7 +138,7 @@ export function writeWelcome(w, m) {
   w.int(m.lockstep_ns, 0, 4611686018427387904n, "Welcome.lockstep_ns");
   w.number(m.keepalive_period, 0, MOST, "Welcome.keepalive_period");
   w.number(m.keepalive_timeout, 0, MOST, "Welcome.keepalive_timeout");
-  w.int(m.actuators, 0, 24, "Welcome.actuators");
+  w.int(m.actuators, 0, 32, "Welcome.actuators");
   w.int(m.sensors, 0, 4294967295, "Welcome.sensors");
   w.int(m.rights, 0, 4294967295, "Welcome.rights");
 }
@@ -164,7 +164,7 @@ export function writeRefuse(w, m) {
 export function readActuate(r) {
   const n = r.list(1, 65535);
   const m = {
-    command: r.numbers(0, 24, -1000000000, 1000000000, true),
+    command: r.numbers(0, 32, -1000000000, 1000000000, true),
   };
   for (let k = 1; k < n; k++) r.skip(2);
   return m;
@@ -172,7 +172,7 @@ export function readActuate(r) {
 
 export function writeActuate(w, m) {
   w.list(1, 0, 65535, "Actuate");
-  w.numbers(m.command, 0, 24, -1000000000, 1000000000, true, "Actuate.command");
+  w.numbers(m.command, 0, 32, -1000000000, 1000000000, true, "Actuate.command");
 }
 
 export function readRequests(r) {
@@ -196,7 +196,7 @@ export function readDone(r) {
   const m = {
     tick: r.int(0, 4611686018427387904n),
     last_request: r.int(0, 4294967295),
-    command: r.nil() ? null : r.numbers(0, 24, -1000000000, 1000000000, true),
+    command: r.nil() ? null : r.numbers(0, 32, -1000000000, 1000000000, true),
     estimate: r.nil() ? null : r.numbers(10, 10, -MOST, MOST, true),
   };
   for (let k = 4; k < n; k++) r.skip(2);
@@ -207,7 +207,7 @@ export function writeDone(w, m) {
   w.list(4, 0, 65535, "Done");
   w.int(m.tick, 0, 4611686018427387904n, "Done.tick");
   w.int(m.last_request, 0, 4294967295, "Done.last_request");
-  m.command === null || m.command === undefined ? w.nil() : w.numbers(m.command, 0, 24, -1000000000, 1000000000, true, "Done.command");
+  m.command === null || m.command === undefined ? w.nil() : w.numbers(m.command, 0, 32, -1000000000, 1000000000, true, "Done.command");
   m.estimate === null || m.estimate === undefined ? w.nil() : w.numbers(m.estimate, 10, 10, -MOST, MOST, true, "Done.estimate");
 }
 
@@ -305,7 +305,7 @@ export function readStateMessage(r) {
     run_state: r.int(0, 255),
     parts: r.int(0, 4294967295),
     motion: r.nil() ? null : r.numbers(16, 16, -MOST, MOST, false),
-    actuation: r.numbers(0, 24, -MOST, MOST, false),
+    actuation: r.numbers(0, 32, -MOST, MOST, false),
     effort: r.nil() ? null : r.numbers(48, 48, -MOST, MOST, false),
     sensors: readList(r, 0, 1200, (r) => readReading(r)),
   };
@@ -320,7 +320,7 @@ export function writeStateMessage(w, m) {
   w.int(m.run_state, 0, 255, "StateMessage.run_state");
   w.int(m.parts, 0, 4294967295, "StateMessage.parts");
   m.motion === null || m.motion === undefined ? w.nil() : w.numbers(m.motion, 16, 16, -MOST, MOST, false, "StateMessage.motion");
-  w.numbers(m.actuation, 0, 24, -MOST, MOST, false, "StateMessage.actuation");
+  w.numbers(m.actuation, 0, 32, -MOST, MOST, false, "StateMessage.actuation");
   m.effort === null || m.effort === undefined ? w.nil() : w.numbers(m.effort, 48, 48, -MOST, MOST, false, "StateMessage.effort");
   writeList(w, m.sensors, 0, 1200, "StateMessage.sensors", (w, v) => writeReading(w, v));
 }
@@ -349,7 +349,7 @@ export function readStepMessage(r) {
     run_state: r.int(0, 255),
     parts: r.int(0, 4294967295),
     motion: r.nil() ? null : r.numbers(16, 16, -MOST, MOST, false),
-    actuation: r.numbers(0, 24, -MOST, MOST, false),
+    actuation: r.numbers(0, 32, -MOST, MOST, false),
     effort: r.nil() ? null : r.numbers(48, 48, -MOST, MOST, false),
     sensors: readList(r, 0, 1200, (r) => readReading(r)),
     last_event: r.int(0, 4294967295),
@@ -365,7 +365,7 @@ export function writeStepMessage(w, m) {
   w.int(m.run_state, 0, 255, "StepMessage.run_state");
   w.int(m.parts, 0, 4294967295, "StepMessage.parts");
   m.motion === null || m.motion === undefined ? w.nil() : w.numbers(m.motion, 16, 16, -MOST, MOST, false, "StepMessage.motion");
-  w.numbers(m.actuation, 0, 24, -MOST, MOST, false, "StepMessage.actuation");
+  w.numbers(m.actuation, 0, 32, -MOST, MOST, false, "StepMessage.actuation");
   m.effort === null || m.effort === undefined ? w.nil() : w.numbers(m.effort, 48, 48, -MOST, MOST, false, "StepMessage.effort");
   writeList(w, m.sensors, 0, 1200, "StepMessage.sensors", (w, v) => writeReading(w, v));
   w.int(m.last_event, 0, 4294967295, "StepMessage.last_event");
@@ -661,7 +661,7 @@ export function readActuatorDescription(r) {
   const n = r.list(7, 65535);
   r.int(9, 9);
   const m = {
-    number: r.int(0, 23),
+    number: r.int(0, 31),
     name: r.text(31),
     kind: r.int(0, 255),
     unit: r.text(31),
@@ -675,7 +675,7 @@ export function readActuatorDescription(r) {
 export function writeActuatorDescription(w, m) {
   w.list(7, 0, 65535, "ActuatorDescription");
   w.byte(9);
-  w.int(m.number, 0, 23, "ActuatorDescription.number");
+  w.int(m.number, 0, 31, "ActuatorDescription.number");
   w.text(m.name, 31, "ActuatorDescription.name");
   w.int(m.kind, 0, 255, "ActuatorDescription.kind");
   w.text(m.unit, 31, "ActuatorDescription.unit");

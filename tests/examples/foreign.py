@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import re
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
+from wavesim_sdk.testing import FakeServer, LossyProxy
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
+from wavesim_sdk.wire import seal
 from wavesim_sdk.wire.codec import encode
 from wavesim_sdk.wire.schema import schema_of
+from wavesim_sdk.wire.session import Gone, Requested, StepDone
 from wavesim_sdk.wire.state import Body, State
 from wavesim_sdk.wire.vectors import TOKEN
 
@@ -117,3 +123,87 @@ def broken(good: list[bytes], count: int, seed: int) -> list[bytes]:
                 data[at:at] = rng.randbytes(rng.randint(1, 40))
         bad.append(bytes(data[:1300]))
     return bad
+
+
+def parts() -> list[Any]:
+    """A state and a step of several datagrams."""
+    readings = [
+        m.Reading(s.number, 10**9, 0, tuple(float(k) for k in range(count)))
+        for s, count in zip(SENSORS, (4, 1, 12, 2), strict=True)
+    ]
+    made: list[Any] = [m.StateMessage(300, 10**9, 1, 2, None, (1.0, 2.0, 3.0), None, ())]
+    made.append(m.StepMessage(301, 10**9, 1, 2, None, (1.0, 2.0, 3.0), None, (), 7))
+    return [
+        *made,
+        *(m.SensorsMessage(t, k, (readings[2 * k], readings[2 * k + 1])) for t in (300, 301) for k in (0, 1)),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------- programs that fly
+
+KEY = bytes(range(32))
+STEPS = 40
+
+
+def key_file(path: Path, name: str, key: bytes, mode: int = 0o600) -> dict[str, str]:
+    """A client's keys, and the environment that names them."""
+    path.write_text(f"# of a test\n* {bytes(32).hex()}\n{name} {key.hex()}\n")
+    path.chmod(mode)
+    return {"WAVESIM_KEYS": str(path)}
+
+
+def keys_of(name: str, folder: Path) -> tuple[str, dict[str, str]]:
+    """The configuration of a server that wants keys, and the environment of a client."""
+    keys = folder / "server.keys"
+    keys.write_text(f"{name} {KEY.hex()}\n")
+    keys.chmod(0o600)
+    return f'<network keys="{keys}"/>', key_file(folder / "client.keys", name, KEY)
+
+
+def fly_over(loss: float, command: list[str], folder: Path, keys: bool) -> str:
+    """A program is asked for some steps by a scripted server over a bad network: what it sent arrived once and in order."""
+    ring = seal.Keyring([seal.Holder("candidate", KEY)]) if keys else None
+    environment = key_file(folder / "client.keys", "candidate", KEY) if keys else {"WAVESIM_KEYS": ""}
+    values = {"ctd": [11.5, None, 4.25, 35.5], "sonar": [float(k) for k in range(256)]}
+    with FakeServer(keys=ring) as server, LossyProxy(server.address, loss=loss, delay=(0.0, 0.02), seed=5) as proxy:
+        program = subprocess.Popen(
+            [*command, "127.0.0.1", str(proxy.address[1]), "candidate"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        try:
+            server.session("candidate")
+            for number in range(1, STEPS + 1):
+                server.event("candidate", i.Notice(number, f"notice {number}"))
+                server.step("candidate", 25 * number, values)
+                limit = time.monotonic() + 20.0
+                while len(server.of(StepDone, "candidate")) < number:
+                    assert time.monotonic() < limit, f"step {number} was not answered"
+                    time.sleep(0.002)
+            server.event("candidate", i.RunStateChanged(3, 0))
+            out, _ = program.communicate(timeout=30)
+        finally:
+            program.kill()
+        assert [d.tick for d in server.of(StepDone, "candidate")] == [25 * k for k in range(1, STEPS + 1)]
+        numbers = [r.number for r in server.of(Requested, "candidate")]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert [g.reason for g in server.of(Gone, "candidate")] == ["left"]
+    assert program.returncode == 0
+    return out
+
+
+def join_with_wrong_key(command: list[str], folder: Path, file: str) -> subprocess.CompletedProcess[str]:
+    """A program that has another key, one that others may read, or none."""
+    environment = {"WAVESIM_KEYS": ""}
+    if file:
+        mode = 0o644 if file == "readable" else 0o600
+        environment = key_file(folder / file, "candidate", bytes(range(1, 33)), mode)
+    with FakeServer(keys=seal.Keyring([seal.Holder("candidate", KEY)])) as server:
+        return subprocess.run(
+            [*command, "127.0.0.1", str(server.address[1]), "candidate"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env={**os.environ, **environment},
+        )
