@@ -314,7 +314,7 @@ def _acting(
     series = run.log.get(f"/actuation/{name}", ACTUATION)
     t, actual = series.time_ns * 1e-9, series.records["actual"]
     mine = [(i, a) for i, a in enumerate(run.actuators(name)) if a["kind"] in kinds]
-    tints = (run.colour[name], INK, FAINT, *COLOURS)
+    tints = list(dict.fromkeys((run.colour[name], INK, FAINT, *COLOURS)))
     for n, (i, a) in enumerate(mine):
         _, factor = labels[a["unit"]]
         ax.plot(t, factor * actual[:, i], lw=0.9, color=tints[n % len(tints)], label=a["name"])
