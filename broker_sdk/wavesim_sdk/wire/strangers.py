@@ -61,7 +61,7 @@ class Strangers:
                 self._hosts.clear()
             bucket = self._hosts[host] = Bucket(self._rate)
         if not bucket.take(now, min(cost, self._rate)):
-            raise Dropped("rate")
+            raise Dropped("strangers")
 
     def hello(self, now: float) -> None:
         """One more HELLO of anybody; Dropped if it is too many."""
