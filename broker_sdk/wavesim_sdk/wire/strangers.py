@@ -35,7 +35,7 @@ class Bucket:
         if self.rate == math.inf:
             return True
         self.left = min(self.left + self.rate * max(now - self.since, 0.0), self.rate)
-        self.since = now
+        self.since = max(self.since, now)
         if self.left < cost:
             return False
         self.left -= cost
