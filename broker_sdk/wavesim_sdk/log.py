@@ -62,8 +62,11 @@ class Log:
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Row -> the body that was (last) there."""
-        return {int(b["row"]): b for _, b in self.json.get("/bodies", [])}
+        """Row -> the body that was (last) there, with its actuators and instruments."""
+        found: dict[int, dict[str, Any]] = {}
+        for _, b in self.json.get("/bodies", []):
+            found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
+        return found
 
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
         """(times s, horizontal error m of what a vehicle's navigator believed, that of dead reckoning) where both are known."""
