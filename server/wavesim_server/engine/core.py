@@ -56,7 +56,7 @@ class Engine:
         self.budget: int | None = None  # ticks left of a `step` command
         self.waiting = False  # for RELEASE
         self.over = False
-        self.watchdog = Watchdog(config.fleet.bodies, simulation.step_ns)
+        self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
         self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
         self.publication = Publication(simulation, areas)
         self.orders = Orders(self, areas["vehicles"])

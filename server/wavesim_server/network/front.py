@@ -80,7 +80,7 @@ class Front:
         self.observers = Observers(self._push_event)
         self.step: Step | None = None
         self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
-        self.queue = CommanderQueue(name)
+        self.queue = CommanderQueue(name, self.config.shared.group)
         declared = {
             n: e for n in self.config.emulators.names if (e := self.config.emulators.get(n)) is not None and e.send
         }
@@ -178,6 +178,7 @@ class Front:
                 self._dismiss(self.step)
             self.tables.turn(now, int(self._clock()["tick"]), self.by_row)
             self._push_backlog()
+            self.queue.turn(now)
             self._flush()
             await asyncio.sleep(self._pause())
 
