@@ -189,6 +189,8 @@ class Roster:
     model: str = item(_NAME, "model")
     type: str = item(_NAME, "surface, underwater or buoy")
     present: int = item(_FLAG, "1 = it came")
+    new: int = item(_FLAG, "1 = just now; 0 = said again at the start, for the log")
+    logged: int = item(_FLAG, "1 = the log shall have it")
 
 
 @dataclass(frozen=True, slots=True)

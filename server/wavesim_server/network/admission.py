@@ -10,27 +10,33 @@ from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import Body, Loaded, Model
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.sensors import HEAD
+from wavesim_sdk.names import nearest
+from wavesim_sdk.sensors import value_fields
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, SensorDescription
 from wavesim_sdk.wire.messages import Join, Refusal, Right, Role
 from wavesim_sdk.wire.session import Admission, Refused
 from wavesim_server.network.crew import Berth
 
-FAR = 1e6  #: m and rad: greatest coordinate of a newcomer's start
 LEAST_PERIOD_NS = 1_000_000
+STALE_PERIODS = 5.0  #: a value that is older is stale: its emulator is dead, frozen or too slow
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 @dataclass(frozen=True)
-class Situation:
-    """Who is there."""
+class Seat(Admission):
+    """What a session is given: what its client is told, and what only the server knows."""
 
-    present: Mapping[str, int] = field(default_factory=dict)  #: name -> row of bodies that are in the simulation
-    models: Mapping[int, str] = field(default_factory=dict)  #: row -> model of those
-    taken: frozenset[int] = frozenset()  #: rows that a newcomer cannot have
+    berth: Berth = Berth(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Who is there: bodies that are in the simulation, or about to enter."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)  #: by name
+    models: Mapping[int, str] = field(default_factory=dict)  #: by row
     observers: int = 0
-    engaged: Mapping[str, int] = field(default_factory=dict)  #: name -> row of bodies whose pilot has joined
 
 
 class Gate:
@@ -39,12 +45,10 @@ class Gate:
     def __init__(self, loaded: Loaded, step_ns: int) -> None:
         self.loaded, self.config, self.step_ns = loaded, loaded.config, step_ns
         self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
-        self._told: dict[str, tuple[tuple[ActuatorDescription, ...], tuple[SensorDescription, ...]]] = {}
+        self._suites: dict[str, tuple[Instrument, ...]] = {}
 
-    def admit(self, join: Join, situation: Situation) -> tuple[Admission, Berth]:
+    def admit(self, join: Join, situation: Situation) -> Seat:
         """What a client gets; Refused with the reason."""
-        if join.role > Role.OBSERVER:
-            raise Refused(Refusal.ROLE, f"there is no role {join.role}")
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
             raise Refused(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
@@ -54,82 +58,73 @@ class Gate:
         if row is not None:
             body = self.config.fleet.bodies[row]
             return self._seat(join, role, row, body, self.loaded.model(body.model))
-        if role is Role.PILOT:
-            return self._newcomer(join, situation)
-        row = situation.engaged.get(join.name, situation.present.get(join.name))
-        if row is None:
-            raise Refused(Refusal.UNKNOWN_NAME, f"there is no body '{join.name}' that one could be on board of")
-        return self._seat(join, role, row, None, self._model(situation.models.get(row, join.model)))
+        row = situation.rows.get(join.name)
+        if row is not None:
+            here = situation.models[row]
+            if join.model not in ("", here):
+                raise Refused(Refusal.BAD_VALUE, f"model: '{join.name}' is here, and it is a '{here}'")
+            return self._seat(join, role, row, None, self.loaded.model(here))
+        if role is not Role.PILOT:
+            raise Refused(Refusal.UNKNOWN_NAME, f"there is no body '{join.name}' to be on board of")
+        return self._newcomer(join, situation)
 
-    def _model(self, name: str) -> Model:
-        try:
-            return self.loaded.model(name)
-        except ConfigError as error:
-            raise Refused(Refusal.UNKNOWN_MODEL, error.message) from None
+    def suite(self, name: str, model: str) -> tuple[Instrument, ...]:
+        """The sensors of a body."""
+        key = name if name in self.reserved else f" {model}"  # no name begins with a blank
+        if key not in self._suites:
+            self._suites[key] = self.loaded.suite_for(name, model)
+        return self._suites[key]
 
-    def _observer(self, join: Join, situation: Situation) -> tuple[Admission, Berth]:
+    def _observer(self, join: Join, situation: Situation) -> Seat:
         limit = self.config.network.observers
         if situation.observers >= limit:
             raise Refused(Refusal.FULL, f"there are {limit} observers already, as many as may be")
         rights, others = self._rights(join)
-        berth = Berth(-1, "", 0, True, False, rights, others, 0, ())
-        return Admission(-1, self.step_ns, self.config.acoustics.sound_speed, rights=int(rights)), berth
+        berth = Berth(-1, "", "", 0, True, False, rights, others, 0, (), ())
+        return Seat(-1, self.step_ns, self.config.acoustics.sound_speed, rights=int(rights), berth=berth)
 
-    def _newcomer(self, join: Join, situation: Situation) -> tuple[Admission, Berth]:
+    def _newcomer(self, join: Join, situation: Situation) -> Seat:
         if not join.model:
             raise Refused(
                 Refusal.UNKNOWN_NAME,
                 f"the configuration has no body '{join.name}', and no model was named for a new one",
             )
-        model = self._model(join.model)
-        row = situation.present.get(join.name, situation.engaged.get(join.name))
-        if row is None:
-            free = (r for r in range(len(self.reserved), self.config.shared.vehicles) if r not in situation.taken)
-            row = next(free, None)
+        try:
+            model = self.loaded.model(join.model)
+        except ConfigError as error:
+            raise Refused(Refusal.UNKNOWN_MODEL, error.message) from None
+        taken = set(situation.models)
+        free = (r for r in range(len(self.reserved), self.config.shared.vehicles) if r not in taken)
+        row = next(free, None)
         if row is None:
             raise Refused(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
         return self._seat(join, Role.PILOT, row, None, model)
 
-    def _seat(
-        self, join: Join, role: Role, row: int, body: Body | None, model: Model
-    ) -> tuple[Admission, Berth]:  # fmt: skip
+    def _seat(self, join: Join, role: Role, row: int, body: Body | None, model: Model) -> Seat:
         if role is Role.PILOT and body is not None and body.client == "none":
             raise Refused(
-                Refusal.NAME_IN_USE,
-                f"'{join.name}' is a body without a pilot (client=\"none\" in the configuration)",
+                Refusal.NAME_IN_USE, f"'{join.name}' is a body without a pilot (client=\"none\" in the configuration)"
             )
-        lockstep = self._lockstep(join, role)
+        lockstep = self._lockstep(join)
         rights, others = self._rights(join)
-        actuators, sensors = self._descriptions(join.name, body, model)
-        if (
-            unknown := next((n for n in join.sensors or () if n not in (s.name for s in sensors)), None)
-        ) is not None:  # fmt: skip
-            known = ", ".join(s.name for s in sensors) or "none"
-            raise Refused(Refusal.BAD_VALUE, f"'{join.name}' has no sensor '{unknown[:31]}'; it has {known}")
+        suite = self.suite(join.name, model.name)
+        told = self._sensors(join, suite)
+        actuators = _actuators(model)
         period = join.state_period_ns or round(1e9 / self.config.network.state_rate)
-        admission = Admission(
-            row,
-            self.step_ns,
-            self.config.acoustics.sound_speed,
-            state_period_ns=0 if lockstep else max(period, LEAST_PERIOD_NS),
-            truth=body is None or body.truth == "full",
-            rights=int(rights),
-            actuators=actuators,
-            sensors=sensors,
-        )
-        may_send = role is Role.PILOT or (
-            role is Role.INSTRUMENT and (body is None or body.instruments == "send")
-        )
+        truth = body is None or body.truth == "full"
+        may_send = role is Role.PILOT or (role is Role.INSTRUMENT and (body is None or body.instruments == "send"))
         berth = Berth(
-            row, join.name, int(BodyType[model.type.upper()]), admission.truth, may_send, rights, others, len(actuators),
-            tuple(s.name for s in sensors), lockstep,
+            row, join.name, model.name, int(BodyType[model.type.upper()]), truth, may_send, rights, others,
+            len(actuators), suite, tuple(map(_fresh_ns, suite)), lockstep, body is None,
         )  # fmt: skip
-        return admission, berth
+        return Seat(
+            row, self.step_ns, self.config.acoustics.sound_speed,
+            state_period_ns=0 if lockstep else max(period, LEAST_PERIOD_NS), truth=truth, rights=int(rights),
+            actuators=actuators, sensors=told, berth=berth,
+        )  # fmt: skip
 
-    def _lockstep(self, join: Join, role: Role) -> int:
+    def _lockstep(self, join: Join) -> int:
         """The lockstep period in ticks."""
-        if join.lockstep_ns and role is not Role.PILOT:
-            raise Refused(Refusal.BAD_VALUE, "only the pilot is asked in lockstep")
         if join.lockstep_ns % self.step_ns:
             raise Refused(
                 Refusal.BAD_VALUE, f"lockstep_ns {join.lockstep_ns} is no multiple of the time step, {self.step_ns} ns"
@@ -146,16 +141,24 @@ class Gate:
                 others = others or grant.others
         return rights, others
 
-    # -- what a body has ---------------------------------------------------------------------------
+    def _sensors(self, join: Join, suite: Sequence[Instrument]) -> tuple[SensorDescription, ...]:
+        """Those that a join asks for."""
+        told = self.describe(suite)
+        known = [s.name for s in told]
+        for name in join.sensors or ():
+            if name not in known:
+                what = nearest(name, known) or "; it has none"
+                raise Refused(Refusal.BAD_VALUE, f"sensors: '{join.name}' has no sensor '{name}'{what}")
+        return tuple(s for s in told if join.sensors is None or s.name in join.sensors)
 
-    def _descriptions(
-        self, name: str, body: Body | None, model: Model
-    ) -> tuple[tuple[ActuatorDescription, ...], tuple[SensorDescription, ...]]:
-        key = name if body is not None else f" {model.name}"  # no name begins with a blank
-        if key not in self._told:
-            suite = self.loaded.suite_of(model) if body is None else self.loaded.suite(body)
-            self._told[key] = _actuators(model), _sensors(suite, self.step_ns)
-        return self._told[key]
+    def describe(self, suite: Sequence[Instrument]) -> tuple[SensorDescription, ...]:
+        """The sensors of a suite that clients may get; their numbers are those of the suite."""
+        step = self.step_ns * 1e-9
+        return tuple(
+            SensorDescription(k, i.name, i.type, i.period(step) * self.step_ns, _fields(i))
+            for k, i in enumerate(suite)
+            if i.parameters.send
+        )
 
 
 def _actuators(model: Model) -> tuple[ActuatorDescription, ...]:
@@ -165,14 +168,10 @@ def _actuators(model: Model) -> tuple[ActuatorDescription, ...]:
     )
 
 
-def _sensors(suite: Sequence[Instrument], step_ns: int) -> tuple[SensorDescription, ...]:
-    """Those of a suite that are sent to clients."""
-    return tuple(
-        SensorDescription(k, i.name, i.type, i.period(step_ns * 1e-9) * step_ns, _fields(i))
-        for k, i in enumerate(i for i in suite if i.parameters.send)
-    )
-
-
 def _fields(instrument: Instrument) -> tuple[FieldDescription, ...]:
-    told = instrument.table.told.fields[HEAD:]
-    return tuple(FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in told)
+    found = value_fields(instrument.table)
+    return tuple(FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in found)
+
+
+def _fresh_ns(instrument: Instrument) -> int:
+    return round((STALE_PERIODS / instrument.parameters.rate + instrument.parameters.latency) * 1e9)

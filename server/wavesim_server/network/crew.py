@@ -6,9 +6,12 @@ A body has one pilot (ordinal 0) and any number of instruments and listeners (or
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.names import nearest
 from wavesim_sdk.wire.messages import Right, Role
 from wavesim_sdk.wire.session import Session
 
@@ -21,14 +24,17 @@ class Berth:
 
     row: int  #: -1 for an observer
     body: str  #: its name
+    model: str
     type: int  #: of the body
     truth: bool
     may_send: bool  #: acoustics
     rights: Right
     others: bool  #: the rights are for other bodies too
     actuators: int
-    sensors: tuple[str, ...]  #: names of all sensors of the body, by number
+    suite: tuple[Instrument, ...]  #: the sensors of the body, by number
+    fresh_ns: tuple[int, ...]  #: how old a value of each may be
     lockstep_ticks: int = 0
+    newcomer: bool = False  #: the configuration does not name it
 
 
 @dataclass
@@ -39,6 +45,7 @@ class Member:
     berth: Berth
     period: float  #: wall time between states; infinite = none
     chosen: tuple[int, ...] = ()
+    told: set[int] = field(default_factory=set)  #: sensors that its client knows
     acoustics: bool = True
     effort: bool = False
     others: bool = False
@@ -46,7 +53,7 @@ class Member:
     epoch: int = 0
     aboard: bool = False  #: its body is there, with a state
     next_state: float = 0.0
-    shape: object = field(default=None, repr=False)  #: of its states: a note of their writer
+    shape: Any = field(default=None, repr=False)  #: of its states: a note of their writer
 
     @property
     def row(self) -> int:
@@ -62,12 +69,11 @@ class Member:
 
     def choose(self, names: Sequence[str] | None) -> str:
         """The sensors to be told of (None = all); what is wrong with them, if anything."""
-        known = self.berth.sensors
+        known = {i.name: k for k, i in enumerate(self.berth.suite) if i.parameters.send}
         for name in names or ():
             if name not in known:
-                return f"'{self.berth.body}' has no sensor '{name}'; it has {', '.join(known) or 'none'}"
-        wanted = known if names is None else names
-        self.chosen = tuple(k for k, name in enumerate(known) if name in wanted)
+                return f"'{self.berth.body}' has no sensor '{name}'{nearest(name, known) or '; it has none'}"
+        self.chosen = tuple(k for name, k in known.items() if names is None or name in names)
         self.shape = None
         return ""
 
@@ -146,7 +152,3 @@ class Crews:
         member = self._rows.get(row, {}).get(ordinal)
         return (member if member is not None and member.epoch == epoch else None), number
 
-
-def names(members: Iterable[Member]) -> list[str]:
-    """Of their sessions."""
-    return [m.session.name for m in members]
