@@ -12,10 +12,11 @@ from typing import IO
 import posix_ipc
 
 from wavesim_sdk.area import segment_name
-from wavesim_sdk.attach import simulation_tables
+from wavesim_sdk.attach import remove_semaphores, simulation_tables
 from wavesim_sdk.commander import queue_name
-from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.replies import sweep
 from wavesim_sdk.sensors import known, table_of
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES, Table
 from wavesim_server.instruments import capacity_of
@@ -87,12 +88,8 @@ def wipe(server: str) -> list[str]:
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
-    semaphores = [f"/wavesim.{server}.{s}.{w}" for s in known() for w in ("due", "done")]
-    for name in (*semaphores, f"/wavesim.{server}.claim"):
-        with contextlib.suppress(posix_ipc.ExistentialError):
-            posix_ipc.unlink_semaphore(name)
-            found.append(name)
+    found += remove_semaphores(server, known())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))
         found.append(queue_name(server))
-    return found
+    return found + sweep(server)
