@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from wavesim_sdk import commands
@@ -32,7 +32,7 @@ def permitted(command: Command, berth: Berth) -> Command:
         raise ValueError(f"'{commands.verb_of(command)}' needs the name of a body")
     if body not in ("", own) and not berth.others:
         raise ValueError(f'this session may do that to its own body only (<grant others="yes">)')
-    return commands.sensible(replace(command, body=body or own))  # type: ignore[call-arg]  # those with a body
+    return commands.sensible(commands.on(command, body or own))
 
 
 def of_queue(message: dict[str, Any], suite_of: Callable[[str], tuple[Instrument, ...]]) -> Command:

@@ -22,7 +22,7 @@ from wavesim_sdk.commander import Reply
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.messages import Fleet, Join, Refusal, Role, Type
+from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Join, Refusal, Role, Type
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -196,7 +196,7 @@ class Front:
         """The server ends."""
         self.now = now
         for session in list(self.sessions.by_token.values()):
-            self.sessions.bye(session, "the server shuts down", now=now)
+            self.sessions.bye(session, "the server shuts down")
         self._take_outgoing()
         self.tables.flush(self.tick)
         if self.log is not None:
@@ -262,8 +262,8 @@ class Front:
         return Situation(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
 
     def _suite_of(self, body: str) -> Any:
-        row = next((r for r, (name, _) in self.bodies.items() if name == body), None)
-        return self.gate.suite(body, self.bodies[row][1]) if row is not None or body in self.gate.reserved else ()
+        models = {name: model for name, model in self.bodies.values()}
+        return self.gate.suite(body, models.get(body, "")) if body in models or body in self.gate.reserved else ()
 
     def _happened(self, happenings: list[Happening]) -> None:
         """What sessions did. More may come of it, such as the end of one."""
@@ -349,7 +349,7 @@ class Front:
         for other in self.crews.of(member.row):
             other.aboard = False
             if member.berth.newcomer:  # its row may be another's soon
-                self.sessions.bye(other.session, f"'{member.berth.body}' left the simulation", now=self.now)
+                self.sessions.bye(other.session, f"'{member.berth.body}' left the simulation")
 
     def _body_leaves(self, row: int, silent: bool) -> None:
         self.bodies.pop(row, None)
@@ -417,7 +417,7 @@ class Front:
             sessions = [m.session for m in some]
             if kind is Type.STEP:
                 for k, s in enumerate(sessions):
-                    self.sessions.asked(s, view.tick, [(t, matrix[k].tobytes()) for t, matrix in bodies], self.now)
+                    self.sessions.asked(s, view.tick, [(t, matrix[k, HEADER_BYTES:].tobytes()) for t, matrix in bodies], self.now)
             for type_, matrix in bodies:
                 done = finished(sessions, type_, matrix)
                 if len(done) == 1:
@@ -487,7 +487,7 @@ class Front:
                 if member is not None:
                     if internal:
                         self.sessions.drops["internal"] += 1
-                    self.sessions.bye(member.session, text, "internal" if internal else "ended", self.now)
+                    self.sessions.bye(member.session, text, "internal" if internal else "ended")
             case messages.Frozen(time_ns, names):
                 self.say(f"faulted and frozen: {', '.join(names)}")
                 if self.log is not None:
