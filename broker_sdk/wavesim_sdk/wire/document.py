@@ -1,0 +1,171 @@
+"""What follows from the declarations for readers: the tables of docs/PROTOCOL.md and the machine-readable schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from wavesim_sdk.sensors import HEAD, SENSORS
+from wavesim_sdk.tables import Outcome, RunState
+from wavesim_sdk.wire import items
+from wavesim_sdk.wire import messages2 as messages
+from wavesim_sdk.wire.messages2 import MESSAGES
+from wavesim_sdk.wire.schema import Family, schema_of
+
+FILE = Path(__file__).parent / "protocol.json"
+
+_REFUSALS = {
+    messages.Refusal.COOKIE: "the cookie is wrong or too old: begin again with HELLO",
+    messages.Refusal.NAME_IN_USE: "another pilot has this body, or it takes no client",
+    messages.Refusal.UNKNOWN_NAME: "there is no such body, and no model was named for a new one",
+    messages.Refusal.UNKNOWN_MODEL: "there is no such model",
+    messages.Refusal.FULL: "no room for another session or body",
+    messages.Refusal.BAD_VALUE: "an element is not as declared, or makes no sense here; the text names it",
+    messages.Refusal.KEY: "the key belongs to another name",
+    messages.Refusal.EXPIRED: "`previous` names no live session of this body and role: join anew with 0",
+    messages.Refusal.ROLE: "this body, or this server, does not let this name join in that role",
+}
+_RIGHTS = {
+    messages.Right.FAULT: "FAULT",
+    messages.Right.PUSH: "PUSH",
+    messages.Right.POSE: "POSE",
+    messages.Right.ALLOCATE: "ALLOCATE",
+    messages.Right.WEATHER: "WEATHER",
+    messages.Right.CONTROL: "CONTROL",
+}
+_OUTCOMES = {
+    Outcome.HEARD: "heard",
+    Outcome.BELOW_THRESHOLD: "too weak against the noise",
+    Outcome.FADED: "below the ambient noise before it arrived",
+    Outcome.OUT_OF_BAND: "outside of the receiver's band",
+    Outcome.TRANSMITTING: "the node was sending itself",
+    Outcome.RECHARGING: "the node was recharging",
+    Outcome.RECEIVER_LEFT: "the node was gone",
+    Outcome.NOT_SENT: "it never left: the sender was still recharging",
+    Outcome.COLLISION: "another signal overlapped it and was not weaker enough",
+    Outcome.BLOCKED: "an obstacle or the sea bed stood in the way",
+    Outcome.SHADOW: "no ray of the sound-speed profile leads there",
+    Outcome.ECHO: "a later path of a signal that had been detected",
+    Outcome.DROPPED: "the instrument lost it by chance",
+    Outcome.CORRUPT: "bit errors in the packet",
+}
+
+
+def _table(head: str, rows: list[str]) -> str:
+    columns = head.count("|") - 1
+    return "\n".join([head, "|" + "---|" * columns, *rows])
+
+
+def _codes(words: Mapping[Any, str]) -> str:
+    return _table("| code | name | meaning |", [f"| {int(c)} | {c.name} | {text} |" for c, text in words.items()])
+
+
+def _family(family: Family, names: type[IntEnum]) -> str:
+    rows = [f"| {n} | {names(n).name} | {schema_of(r).markdown()} |" for n, r in family.records.items()]
+    return _table("| kind | name | elements after the kind, in order |", rows)
+
+
+def _sensors() -> str:
+    rows = []
+    for name, table in SENSORS.items():
+        columns = [
+            f"`{f.name}`{f' x {_count(f.shape)}' if f.shape else ''}{f' [{f.unit}]' if f.unit else ''}: {f.doc}"
+            for f in table.fields[HEAD:]
+        ]
+        rows.append(f"| {name} | {'<br>'.join(columns)} |")
+    return _table("| type | fields, in order |", rows)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    return shape[0] if shape else 1
+
+
+def tables() -> dict[str, str]:
+    """The tables of docs/PROTOCOL.md, by the name of their place."""
+    rows = [
+        f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {schema_of(record).markdown()} |"
+        for kind, (client, session, record) in MESSAGES.items()
+    ]
+    fleet, offset = [], 0
+    for name, kind, count, doc in messages.FLEET_RECORD:
+        fleet.append(f"| {offset} | {name} | {kind}{f' x {count}' if count > 1 else ''} | {doc} |")
+        offset += int(kind[1]) * count
+    effort = [
+        f"| {6 * k}..{6 * k + 5} | {name} | {unit} | {doc} |" for k, (name, unit, doc) in enumerate(messages.EFFORT)
+    ]
+    return {
+        "messages": _table("| type | message | from | session | body, in order |", rows),
+        "fleet": _table("| offset | field | type | meaning |", fleet),
+        "effort": _table("| numbers | part | unit | meaning |", effort),
+        "events": _family(items.EVENTS, items.Event),
+        "requests": _family(items.REQUESTS, items.Request),
+        "refusals": _codes(_REFUSALS),
+        "rights": _table(
+            "| bit | right | request |",
+            [f"| {int(r)} | {r.name.lower() if r.name else ''} | {t} |" for r, t in _RIGHTS.items()],
+        ),
+        "outcomes": _codes(_OUTCOMES),
+        "sensors": _sensors(),
+    }
+
+
+def _describe(family: Family, names: type[IntEnum]) -> list[dict[str, Any]]:
+    return [
+        {"kind": n, "name": names(n).name, "record": r.__name__, "fields": schema_of(r).describe()}
+        for n, r in family.records.items()
+    ]
+
+
+def _enumeration(values: type[IntEnum]) -> dict[str, int]:
+    return {v.name: int(v) for v in values}
+
+
+def protocol() -> dict[str, Any]:
+    """The whole protocol as plain data: see docs/PROTOCOL.md for what it means."""
+    return {
+        "protocol": "wavesim",
+        "version": messages.VERSION,
+        "magic": messages.MAGIC.decode(),
+        "byte_order": "little",
+        "header": [
+            {"name": name, "offset": offset, "size": size}
+            for name, offset, size in (
+                ("magic", 0, 4), ("version", 4, 1), ("type", 5, 1), ("flags", 6, 2), ("token", 8, 8), ("sequence", 16, 4), ("ack", 20, 4)
+            )
+        ],
+        "limits": {
+            "datagram_bytes": messages.MAX_DATAGRAM,
+            "header_bytes": messages.HEADER_BYTES,
+            "seal_bytes": messages.SEAL_BYTES,
+            "least_hello_bytes": messages.MIN_HELLO,
+            "depth": messages.MAX_DEPTH,
+            "items": messages.MOST_ITEMS,
+        },
+        "messages": [
+            {"type": int(kind), "name": kind.name, "from": "client" if client else "server", "session": session,
+             "latest_wins": kind in messages.LATEST_WINS, "record": record.__name__, "fields": schema_of(record).describe()}
+            for kind, (client, session, record) in MESSAGES.items()
+        ],
+        "events": _describe(items.EVENTS, items.Event),
+        "requests": _describe(items.REQUESTS, items.Request),
+        "roles": _enumeration(messages.Role),
+        "resumed": _enumeration(messages.Resumption),
+        "refusals": _enumeration(messages.Refusal),
+        "rights": {r.name: int(r) for r in messages.Right},
+        "run_states": _enumeration(RunState),
+        "outcomes": _enumeration(Outcome),
+        "fleet_record": [{"name": n, "type": k, "count": c, "doc": d} for n, k, c, d in messages.FLEET_RECORD],
+        "effort": [{"name": n, "unit": u, "count": 6, "doc": d} for n, u, d in messages.EFFORT],
+        "sensors": {
+            name: [{"name": f.name, "unit": f.unit, "count": _count(f.shape), "doc": f.doc} for f in table.fields[HEAD:]]
+            for name, table in SENSORS.items()
+        },
+    }  # fmt: skip
+
+
+def protocol_json() -> str:
+    """The machine-readable schema, as it is shipped."""
+    return json.dumps(protocol(), indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,239 @@
+"""Typed records, declared once: datagrams, events, requests, and what the server's processes tell each other.
+
+    @dataclass(frozen=True, slots=True)
+    class Ping:
+        frequency: float = item(Number(0.0, 1e9), "carrier", "Hz")
+        level: float | None = item(Maybe(Number()), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
+
+A record travels as the array of its items, in order. From the declaration come its checks (:meth:`Schema.decode` raises
+nothing but :class:`Malformed`), its encoding, its line in the document and in the machine-readable schema. A record may
+grow at its end only: elements behind the known ones are ignored, and an ``optional`` item that is missing has its default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+import msgpack
+
+from wavesim_sdk.wire.kinds import (
+    LISTS,
+    Bin,
+    Checker,
+    Int,
+    Kind,
+    List,
+    Malformed,
+    Maybe,
+    Number,
+    Numbered,
+    Numbers,
+    Plain,
+    Text,
+    clean,
+    show,
+)
+
+__all__ = [
+    "Bin", "Family", "Int", "Item", "Kind", "List", "Malformed", "Maybe", "Number", "Numbered", "Numbers", "Plain",
+    "Schema", "Struct", "Text", "check", "clean", "item", "pack", "schema_of", "unpack",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One declared item of a record."""
+
+    name: str
+    kind: Kind
+    unit: str
+    doc: str
+    optional: bool
+
+
+def item(kind: Kind, doc: str, unit: str = "", optional: bool = False, **default: Any) -> Any:
+    """Declare a field of a record: ``item(Int(0, 9), "what it means", "s", default=0)``. The default is for those who write
+    programs; in a datagram only an ``optional`` item may be missing."""
+    return dataclasses.field(metadata={"item": (kind, doc, unit, optional)}, **default)
+
+
+class Schema(Generic[T]):
+    """What a declaration says, ready for use: no reflection from here on."""
+
+    def __init__(self, record: type[T]) -> None:
+        self.record = record
+        self.items = tuple(Item(f.name, *_declared(f)) for f in dataclasses.fields(record))  # type: ignore[arg-type]  # T is a dataclass
+        must = [k for k, i in enumerate(self.items) if not i.optional]
+        self.required = must[-1] + 1 if must else 0
+        if len(must) != self.required:
+            raise TypeError(f"{record.__name__}: optional items stand at the end")
+        self._checks = tuple(i.kind.checker() for i in self.items)
+        names = [i.name for i in self.items]
+        self._get: Callable[[T], tuple[Any, ...]]
+        if len(names) > 1:
+            self._get = operator.attrgetter(*names)
+        elif names:
+            only = operator.attrgetter(names[0])
+            self._get = lambda record: (only(record),)
+        else:
+            self._get = lambda record: ()
+        encoders = [(k, i.kind.encoder()) for k, i in enumerate(self.items)]
+        self._encoders = tuple((k, e) for k, e in encoders if e is not None)
+
+    def decode(self, values: Any) -> T:
+        """The record of some values, all of them checked; Malformed says which is wrong."""
+        if type(values) not in LISTS or len(values) < self.required:
+            raise Malformed(f"{show(values)} where {self.required} items belong")
+        try:
+            return self.record(*[check(v) for check, v in zip(self._checks, values, strict=False)])
+        except Malformed:
+            for i, check, v in zip(self.items, self._checks, values, strict=False):
+                try:
+                    check(v)
+                except Malformed as error:
+                    raise error.within(i.name) from None
+            raise
+
+    def encode(self, record: T) -> tuple[Any, ...]:
+        """The values of a record. They are trusted: see :meth:`check`."""
+        values = self._get(record)
+        if not self._encoders:
+            return values
+        changed = list(values)
+        for k, encoder in self._encoders:
+            changed[k] = encoder(changed[k])
+        return tuple(changed)
+
+    def check(self, record: T) -> T:
+        """The record as a receiver will have it; Malformed if it would not take it."""
+        return self.decode(self.encode(record))
+
+    def from_map(self, values: Mapping[str, Any]) -> T:
+        """The record of values by name, as JSON brings them; those with a default may be missing."""
+        known = {i.name: check for i, check in zip(self.items, self._checks, strict=True)}
+        for name in values:
+            if name not in known:
+                raise Malformed(f"there is no '{str(name)[:40]}'; known are {', '.join(known) or 'none'}")
+        kept = {}
+        for name, check in known.items():
+            if name in values:
+                try:
+                    kept[name] = check(values[name])
+                except Malformed as error:
+                    raise error.within(name) from None
+        try:
+            return self.record(**kept)
+        except TypeError:
+            missing = [f.name for f in dataclasses.fields(self.record) if f.name not in kept and _bare(f)]  # type: ignore[arg-type]  # T is a dataclass
+            raise Malformed(f"it needs {', '.join(missing)}") from None
+
+    def to_map(self, record: T) -> dict[str, Any]:
+        """Its values by name."""
+        return dict(zip((i.name for i in self.items), self.encode(record), strict=True))
+
+    def describe(self) -> list[dict[str, Any]]:
+        """For the machine-readable schema."""
+        return [
+            {"name": i.name, **i.kind.describe(), **({"unit": i.unit} if i.unit else {}), "doc": i.doc,
+             **({"optional": True} if i.optional else {})}
+            for i in self.items
+        ]  # fmt: skip
+
+    def markdown(self) -> str:
+        """One cell of a table."""
+        unit = {i.name: f" [{i.unit}]" if i.unit else "" for i in self.items}
+        return "<br>".join(f"`{i.name}` {i.kind.words()}{unit[i.name]}: {i.doc}" for i in self.items) or "(empty array)"
+
+
+@dataclass(frozen=True)
+class Struct(Kind):
+    """Another record, as the array of its items."""
+
+    of: type[Any]
+
+    def checker(self) -> Checker:
+        return schema_of(self.of).decode
+
+    def encoder(self) -> Checker | None:
+        return schema_of(self.of).encode
+
+    def words(self) -> str:
+        return "[" + ", ".join(f"`{i.name}` {i.kind.words()}" for i in schema_of(self.of).items) + "]"
+
+    def describe(self) -> dict[str, Any]:
+        return {"type": "struct", "name": self.of.__name__, "fields": schema_of(self.of).describe()}
+
+
+def _declared(field: dataclasses.Field[Any]) -> tuple[Kind, str, str, bool]:
+    kind, doc, unit, optional = field.metadata["item"]
+    return kind, unit, doc, optional
+
+
+def _bare(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+_known: dict[type[Any], Schema[Any]] = {}
+
+
+def schema_of(record: type[T]) -> Schema[T]:
+    """The schema of a declared record."""
+    known = _known.get(record)
+    if known is None:
+        known = _known[record] = Schema(record)
+    return cast("Schema[T]", known)
+
+
+def check(record: T) -> T:
+    """A record with all its values checked; Malformed says what is wrong with it."""
+    return schema_of(type(record)).check(record)
+
+
+def pack(record: Any) -> bytes:
+    """A record as bytes."""
+    data: bytes = msgpack.packb(schema_of(type(record)).encode(record))
+    return data
+
+
+def unpack(record: type[T], data: bytes) -> T:
+    """A record from bytes; Malformed if they are not that."""
+    try:
+        values = msgpack.unpackb(data, use_list=False, strict_map_key=False)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:  # what msgpack raises on foreign bytes
+        raise Malformed(f"no msgpack: {type(error).__name__}") from None
+    return schema_of(record).decode(values)
+
+
+class Family:
+    """Records that travel with their number first, such as events; numbers that are not known here are the future's."""
+
+    def __init__(self, name: str, records: Mapping[int, type[Any]]) -> None:
+        self.name, self.records = name, dict(records)
+        self.numbers = {record: int(number) for number, record in self.records.items()}
+        self._decode = {int(n): schema_of(r).decode for n, r in self.records.items()}
+        self._encode = {r: schema_of(r).encode for r in self.numbers}
+
+    def encode(self, record: Any) -> tuple[Any, ...]:
+        """Number and values."""
+        kind = type(record)
+        return (self.numbers[kind], *self._encode[kind](record))
+
+    def decode(self, values: Any) -> Any:
+        """The record; None if its number is not known; Malformed if it is not what its number promises."""
+        if type(values) not in LISTS or not values or type(values[0]) is not int:
+            raise Malformed("no list that begins with its number")
+        decode = self._decode.get(values[0])
+        return None if decode is None else decode(values[1:])
+
+
+if __name__ == "__main__":
+    from wavesim_sdk.wire.document import protocol_json
+
+    sys.stdout.write(protocol_json())
