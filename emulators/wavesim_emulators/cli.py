@@ -30,7 +30,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
         raise click.UsageError("name at least one sensor, or `all`")
     loaded = load(Path(config))
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
-    there = loaded.sensor_types
+    there = loaded.sensor_rows
     wanted = list(dict.fromkeys(there if names == ["all"] else (n.replace("-", "_") for n in names)))
     if not wanted:
         raise AttachError(f"{config} has no sensors; name them under <sensors>")

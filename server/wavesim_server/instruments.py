@@ -13,33 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.load import nearest
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.sensor_faults import fault_of
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
-
-
-def capacity_of(loaded: Loaded) -> dict[str, int]:
-    """Rows that the table of each type needs; types that cannot occur are left out.
-
-    Room for every body of the configuration, and in the rows that are left for newcomers with the most instruments that one
-    of its models has.
-    """
-    config = loaded.config
-    total: Counter[str] = Counter()
-    for body in config.fleet.bodies:
-        total.update(i.type for i in loaded.suite(body))
-    largest: Counter[str] = Counter()
-    declared = config.fleet.sensors
-    suites = [() if declared is None else declared.instruments]
-    suites += [loaded.suite_of(model) for model in loaded.models.values()]
-    for suite in suites:
-        largest |= Counter(i.type for i in suite)
-    newcomers = config.shared.vehicles - len(config.fleet.bodies)
-    for name, count in largest.items():
-        total[name] += newcomers * count
-    return {name: count for name, count in sorted(total.items()) if count}
 
 
 @dataclass(frozen=True)
@@ -53,7 +30,7 @@ class Entry:
 
 
 class Instruments:
-    """The instruments of all bodies that are present."""
+    """The instruments of all bodies that are present. ``capacity`` is what ``Loaded.sensor_rows`` says."""
 
     def __init__(self, capacity: Mapping[str, int], step_ns: int) -> None:
         self.step_ns = step_ns
