@@ -50,7 +50,7 @@ def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
         deep = sim.loaded.model(name).type == "underwater"
         place = (200.0 * (k % 100), 200.0 * (k // 100), 500.0 if deep else 0.0)
         row = sim.enter(f"v{k}", name, place, (0.0, 0.0, 0.1 * k))
-        sim.command(row, [0.5, 0.5, *[None] * 6, 0.05, 0.05, 0.02, 0.02])
+        sim.command(row, [{0: 0.5, 1: 0.05}.get(a.kind) for a in sim.actuators(row)])
     return sim
 
 
@@ -71,14 +71,15 @@ class NumpyTwin:
         self.M, self.Minv, self.DL, self.DQ, self.L = m(r.M), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
         self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_B, None]
         self.wg, self.rb = p[:, r.WG : r.WG + 3].copy(), p[:, r.RB : r.RB + 3].copy()
-        self.H = p[:, r.T_H : r.T_H + 48].reshape(n, 8, 6).copy()
+        self.H = p[:, r.T_H : r.T_H + 6].reshape(n, 1, 6).copy()
         self.FH = p[:, r.F_H : r.F_H + 24].reshape(n, 4, 6).copy()
         self.FK, self.FW = p[:, r.F_K : r.F_K + 4].copy(), p[:, r.F_W : r.F_W + 4].copy()
         self.FY, self.FZ = p[:, r.F_Y : r.F_Y + 4].copy(), p[:, r.F_Z : r.F_Z + 4].copy()
-        self.cmd, self.a = b[:, r.A_CMD : r.A_CMD + 12].copy(), b[:, r.A_NOW : r.A_NOW + 12].copy()
+        of = lambda a, row: a[:, [row, *range(row + r.SLOT_FIN, row + r.SLOT_FIN + 4)]]  # noqa: E731  # propeller and fins
+        self.cmd, self.a = of(b, r.A_CMD), of(b, r.A_NOW)
         # times 1 and 1/2 of the step
-        self.gain = [p[:, r.A_GAIN + r.SLOTS * k : r.A_GAIN + r.SLOTS * k + 12].copy() for k in (0, 1)]
-        self.rate = p[:, r.A_RATE : r.A_RATE + 12].copy()
+        self.gain = [of(p, r.A_GAIN + r.SLOTS * k) for k in (0, 1)]
+        self.rate = of(p, r.A_RATE)
         self.current = np.array([0.2, 0.0, 0.0])
 
     def derivative(self, x: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -92,10 +93,10 @@ class NumpyTwin:
         vc = turn(np.broadcast_to(self.current, v.shape), -1.0)
         nur = np.concatenate([v - vc, w], 1)
         mul = lambda M, y: np.einsum("nij,nj->ni", M, y)  # noqa: E731  # a formula of one line, named as in the book
-        tau = np.einsum("nki,nk->ni", self.H, a[:, :8])
+        tau = np.einsum("nki,nk->ni", self.H, a[:, :1])
         along = nur[:, :1] + w[:, 1:2] * self.FZ - w[:, 2:3] * self.FY
         wn = np.einsum("nki,ni->nk", self.FH, nur)
-        tau += np.einsum("nki,nk->ni", self.FH, self.FK * np.abs(along) * (along * a[:, 8:] - self.FW * wn))
+        tau += np.einsum("nki,nk->ni", self.FH, self.FK * np.abs(along) * (along * a[:, 1:] - self.FW * wn))
         tau -= mul(self.DL + np.abs(nur[:, 0, None, None]) * self.L, nur) + mul(self.DQ, np.abs(nur) * nur)
         h = mul(self.M, nur)
         tau[:, :3] -= np.cross(w, h[:, :3])

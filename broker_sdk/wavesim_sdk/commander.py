@@ -1,7 +1,8 @@
 """The commander: a POSIX message queue that takes commands for a running server.
 
-A command is one JSON object: ``{"verb": "start", "reply": "/queue", "id": 1, ...}``.  The reply, on the
-queue that the sender made, is ``{"id": 1, "ok": true, "text": "...", "data": {...}}``.
+A command is one JSON object: ``{"verb": "start", "reply": "/wavesim.SERVER.reply...", "id": 1, ...}``.
+The reply, on the queue that the sender made, is ``{"id": 1, "ok": true, "text": "...", "data": {...}}``,
+in pieces (:mod:`wavesim_sdk.replies`).
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from typing import Any
 
 import posix_ipc
 
+from wavesim_sdk import replies
 from wavesim_sdk.errors import CommanderError, NotRunning
 
-COMMAND_BYTES = 1024
-REPLY_BYTES = 8192
+COMMAND_BYTES = 4096  #: an allocation matrix of twelve thrusters has 72 numbers
 QUEUE_LENGTH = 8
+SWEEP_S = 10.0
 _ids = itertools.count(1)
 
 #: verb -> (argument name or "", meaning)
@@ -66,46 +68,45 @@ class Commander:
     def __init__(self, server: str = "wavesim") -> None:
         self.server = server
         try:
-            self._queue = posix_ipc.MessageQueue(queue_name(server))
+            self._queue = posix_ipc.MessageQueue(queue_name(server), read=False)
         except posix_ipc.ExistentialError:
             raise NotRunning(
                 f"no server named '{server}' is running (there is no queue {queue_name(server)}); start one with: wavesim serve CONFIG"
             ) from None
         except posix_ipc.PermissionsError:
             raise CommanderError(f"the server '{server}' belongs to another user") from None
-        self._reply_name = f"/wavesim.{server}.reply.{os.getpid()}.{next(_ids)}"
-        self._reply = posix_ipc.MessageQueue(
-            self._reply_name, posix_ipc.O_CREX, mode=0o600, max_messages=2, max_message_size=REPLY_BYTES
-        )
+        try:
+            self._reply = replies.ReplyQueue(server, self._queue.mqd)
+        except (OSError, posix_ipc.Error) as error:
+            self._queue.close()
+            raise CommanderError(f"cannot make a queue for replies (ulimit -q): {error}") from None
 
     def send(self, verb: str, timeout: float = 5.0, **arguments: Any) -> Reply:
         """Send a command and wait for its answer."""
         number = next(_ids)
-        message = json.dumps({"verb": verb, "reply": self._reply_name, "id": number, **arguments}).encode()
+        message = json.dumps({"verb": verb, "reply": self._reply.name, "id": number, **arguments}).encode()
         if len(message) > COMMAND_BYTES:
             raise CommanderError(f"a command holds at most {COMMAND_BYTES} bytes")
         try:
             self._queue.send(message, timeout)
         except posix_ipc.BusyError:
             raise CommanderError(f"the server '{self.server}' does not take commands (its queue is full)") from None
+        joiner = replies.Joiner(number)
         while True:
             try:
-                answer = json.loads(self._reply.receive(timeout)[0])
-            except posix_ipc.SignalError:  # the caller's own handler ran: go on waiting
-                continue
+                text = joiner.add(self._reply.receive(timeout))
             except posix_ipc.BusyError:
                 raise CommanderError(
                     f"the server '{self.server}' did not answer '{verb}' within {timeout:g} s"
                 ) from None
-            if answer["id"] == number:
+            if text is not None:
+                answer = json.loads(text)
                 return Reply(bool(answer["ok"]), str(answer["text"]), dict(answer.get("data") or {}))
 
     def close(self) -> None:
         """Remove the reply queue."""
         self._queue.close()
         self._reply.close()
-        with contextlib.suppress(posix_ipc.ExistentialError):
-            posix_ipc.unlink_message_queue(self._reply_name)
 
     def __enter__(self) -> Commander:
         return self
@@ -123,7 +124,8 @@ def parse(data: bytes) -> dict[str, Any] | None:
     if (
         not isinstance(command, dict)
         or not isinstance(command.get("verb"), str)
-        or not isinstance(command.get("id"), int)
+        or type(number := command.get("id")) is not int
+        or not 0 <= number < 2**63
     ):
         return None
     return command
@@ -132,14 +134,18 @@ def parse(data: bytes) -> dict[str, Any] | None:
 class CommanderQueue:
     """The server's end of the queue."""
 
-    def __init__(self, server: str) -> None:
-        self.name = queue_name(server)
+    def __init__(self, server: str, group: bool = False) -> None:
+        self.server, self.name = server, queue_name(server)
+        self._outbox = replies.Outbox()
+        self._sweep_at = 0.0
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_message_queue(self.name)
         try:
             self._queue = posix_ipc.MessageQueue(
                 self.name, posix_ipc.O_CREX, mode=0o600, max_messages=QUEUE_LENGTH, max_message_size=COMMAND_BYTES
             )
+            if group:
+                os.fchmod(self._queue.mqd, 0o620)
         except (OSError, posix_ipc.Error) as error:
             raise CommanderError(f"cannot make the commander's queue (ulimit -q, /dev/mqueue): {error}") from None
         self._queue.block = False
@@ -163,21 +169,34 @@ class CommanderQueue:
             else:
                 self.bad += 1
 
+    @property
+    def unread(self) -> int:
+        """Answers that their askers did not take, or that found no room to wait."""
+        return self._outbox.given_up
+
     def reply(self, command: dict[str, Any], reply: Reply) -> None:
-        """Answer, if the sender made a queue and still reads it."""
-        name = command.get("reply")
-        prefix = f"{self.name.removesuffix('commander')}reply."
-        if not isinstance(name, str) or not name.startswith(prefix):
+        """Answer, if the sender made a queue; it gets as much as it has room for, the rest in the next turns."""
+        name = str(command.get("reply"))
+        if not replies.is_name(self.server, name):
             return
-        message = json.dumps({"id": command["id"], "ok": reply.ok, "text": reply.text, "data": reply.data}).encode()
-        with contextlib.suppress(posix_ipc.Error, OSError, ValueError):
-            queue = posix_ipc.MessageQueue(name)
-            try:
-                queue.send(message[:REPLY_BYTES], 0)
-            finally:
-                queue.close()
+        number = int(command["id"])
+        full = Reply(False, "the server has no room for this answer now")
+        if not any(self._outbox.send(name, number, _text(number, r)) for r in (reply, full)):
+            self._outbox.given_up += 1
+
+    def turn(self, now: float) -> None:
+        """Go on with answers that found no room; now and then remove what dead askers left."""
+        self._outbox.turn(now)
+        if now >= self._sweep_at:
+            self._sweep_at = now + SWEEP_S
+            replies.sweep()
 
     def close(self) -> None:
+        self._outbox.close()
         self._queue.close()
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_message_queue(self.name)
+
+
+def _text(number: int, reply: Reply) -> bytes:
+    return json.dumps({"id": number, "ok": reply.ok, "text": reply.text, "data": reply.data}).encode()

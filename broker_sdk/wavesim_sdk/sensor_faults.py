@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from wavesim_sdk import units
-from wavesim_sdk.config.load import nearest
 from wavesim_sdk.config.sensors import Instrument, Leak
+from wavesim_sdk.names import nearest
 from wavesim_sdk.sensors import columns, numbers, value_fields
 from wavesim_sdk.tables import SensorFault
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 
+from wavesim_sdk.actuators import THRUSTERS
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
@@ -22,7 +23,6 @@ SCALARS = 4  #: quantities of the water that a sensor can tell
 COMPARTMENTS = 4  #: of a leak detector
 RANGERS = 8  #: beams of a ranger
 DVL_BEAMS = 4  #: of a Doppler log
-THRUSTERS = 8  #: of a body
 
 
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:

@@ -16,9 +16,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from wavesim_sdk.actuators import MAX_ACTUATORS as MAX_ACTUATORS
+
 LAYOUT_VERSION = 1
 
-MAX_ACTUATORS = 24  #: thrusters (8), fins (4), angles (4) and deflectors (4) of the first thrusters, ballast tanks (4)
 NAME_BYTES = 32
 MAX_PAYLOAD = 256  #: bytes of an acoustic packet
 
@@ -277,7 +278,7 @@ STATE = Table(
 
 ACTUATION = Table(
     "actuation",
-    "Actuators: thrusters 0..7, fins 8..11, angles 12..15, deflectors 16..19, ballast 20..23.",
+    "Actuators, in the order of the model: thrusters, fins, angles, deflectors, ballast; zero beyond the last.",
     "engine",
     (
         value("command", "N, 1/s, rad or kg", "Commanded value after saturation and motor law.", MAX_ACTUATORS),

@@ -11,8 +11,8 @@ from wavesim_emulators.manager import Manager
 from wavesim_emulators.process import Process
 from wavesim_sdk.cli import server_option
 from wavesim_sdk.config import load
-from wavesim_sdk.config.load import nearest
 from wavesim_sdk.errors import AttachError
+from wavesim_sdk.names import nearest
 
 
 @click.command()

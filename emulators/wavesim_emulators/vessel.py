@@ -10,10 +10,11 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_sdk import frames
+from wavesim_sdk.actuators import THRUSTERS
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.wind import profile
-from wavesim_sdk.sensors import COMPARTMENTS, THRUSTERS
+from wavesim_sdk.sensors import COMPARTMENTS
 from wavesim_sdk.tables import SensorFault
 
 VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
@@ -56,7 +57,7 @@ class WithActuators(Emulator):
 
     def _drive(self, model: bytes) -> Drive:
         thrusters = self.loaded.model(model.decode()).thruster
-        shaft = [float(t.law == "shaft" or t.open_water is not None) for t in thrusters]
+        shaft = [float(t.law == "shaft") for t in thrusters]
         rest = [0.0] * (THRUSTERS - len(thrusters))
         return Drive(np.array(shaft + rest), np.array([1.0 - s for s in shaft] + rest))
 

@@ -57,7 +57,7 @@ def errors(tick_ms: float, fixes: int) -> tuple[Any, Any]:
         simulation = Simulation(load(path))
     simulation.enter_residents()
     row = simulation.enter("auv", "vehicle", (0.0, 0.0, DEPTH))
-    simulation.set_state(row, velocity=(SPEED, 0.0, 0.0, 0.0, 0.0, SPEED / RADIUS))
+    simulation.set_pose(row, velocity=(SPEED, 0.0, 0.0, 0.0, 0.0, SPEED / RADIUS))
     simulation.fleet.change(row, dict.fromkeys(_inverse_mass(), 0.0))
     for k in range(fixes):
         simulation.ping(row, 25e3, at=1_000_000_000 + k * 4_000_000_000)

@@ -18,7 +18,7 @@ from typing import Any
 import numba
 from numba.core import config as numba_config
 
-from wavesim_sdk import tables
+from wavesim_sdk import actuators, tables
 
 config: Any = numba_config
 _KEPT = 4  #: folders that are kept
@@ -35,7 +35,9 @@ def choose() -> None:
     for part in KERNELS:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
-    state.update(Path(tables.__file__).read_bytes())  # its numbers are compiled in
+    # what the kernels have compiled in from elsewhere
+    state.update(repr((tables.SENT, tables.RECEPTION, *tables.Outcome, *tables.SignalKind)).encode())
+    state.update(repr((actuators.FIRST_SLOT, actuators.MAX_ACTUATORS)).encode())
     state.update(str(package).encode())  # Numba asks for the place of a file as well
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
     folder = base / state.hexdigest()[:16]

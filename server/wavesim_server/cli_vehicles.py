@@ -12,8 +12,8 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.config import Model, library
-from wavesim_sdk.config.load import nearest
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
 
 
 def known(name: str, models: Path | None = None) -> Model:
@@ -140,7 +140,7 @@ def import_(file: Path, section: str | None, settings: tuple[str, ...], angles: 
 @models_option
 @click.option(
     "--map", "maps", multiple=True, required=True, metavar="ACTUATOR=COLUMN[*FACTOR]",
-    help="Which column commands an actuator (its name, NAME.angle, NAME.deflector or number); COLUMN is a name of the "
+    help="Which column commands an actuator (its name, NAME-angle, NAME-deflector or number); COLUMN is a name of the "
     "header or a number from 1; FACTOR a number, deg or rpm.",
 )  # fmt: skip
 @click.option("--rate", type=click.FloatRange(1e-3), help="Lines per second, of a file without a time column.")

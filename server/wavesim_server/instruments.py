@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_sdk.area import Record
-from wavesim_sdk.config.load import nearest
 from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.names import nearest
 from wavesim_sdk.sensor_faults import fault_of
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
 

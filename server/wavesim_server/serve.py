@@ -118,7 +118,7 @@ class Supervisor:
         extra = ["--log", options.log] if options.log else []
         extra += [] if options.speed is None else ["--pace", str(options.speed)]
         extra += [] if options.duration is None else ["--duration", str(options.duration)]
-        self.engine = self._start("wavesim_server.engine", [*common, *extra], (commands, events))
+        self.engine = self._start("wavesim_server.engine.process", [*common, *extra], (commands, events))
         with contextlib.suppress(OSError):  # where the user may: the tick goes before everything else
             os.setpriority(os.PRIO_PROCESS, self.engine.pid, ENGINE_NICE)
         self._front = [*common, "--socket-fd", str(sock.fileno())]

@@ -10,7 +10,7 @@ print(sim.state()["p_WB_W"][row])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames, randomness
+from wavesim_sdk.actuators import Actuator, arranged, position_of
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
 from wavesim_sdk.config.acoustics import Modem
 from wavesim_sdk.config.model import Mooring
@@ -43,6 +44,7 @@ class Occupant:
     name: str
     model: Model
     transducer: Transducer | None
+    actuators: tuple[Actuator, ...]
     clock: tuple[float, float] = (0.0, 0.0)  # offset and drift of the transducer's
 
 
@@ -148,7 +150,7 @@ class Simulation:
             kind = variant or self.loaded.model(model)
             transducer = kind.transducer
         self.fleet.add(row, kind, tuple(position), tuple(attitude), mooring, variant is not None)
-        self.occupants[row] = occupant = Occupant(name, kind, transducer)
+        self.occupants[row] = occupant = Occupant(name, kind, transducer, self.fleet.actuators(row))
         self._expose(row, name, kind)
         self._reindex()
         self._feel()
@@ -242,16 +244,31 @@ class Simulation:
 
     # -- what clients do ---------------------------------------------------------------------
 
-    def command(self, row: int, values: list[float | None]) -> None:
-        """Actuator commands; None keeps the earlier one. ValueError for what is no number."""
-        self.fleet.command(row, values)
+    def actuators(self, row: int) -> tuple[Actuator, ...]:
+        """The actuators of a body, in the order of its model: that of commands and tables."""
+        return self._occupant(row).actuators
 
-    def fail(self, row: int, actuator: int, fault: str, amount: float = 0.0) -> None:
-        """A fault of an actuator: ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the share
-        ``amount``, ``reversed``, or ``none`` to repair it."""
-        if not 0 <= actuator < r.SLOTS:
-            raise ValueError(f"there is no actuator {actuator}; they are 0 .. {r.SLOTS - 1}")
-        self.fleet.fail(row, actuator, fault, self.time_ns * 1e-9 + amount if fault == "frozen" else amount)
+    def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
+        """Actuator commands by position or by name; None keeps the earlier one. ValueError for anything else, and then
+        none of them is taken."""
+        occupant = self._occupant(row)
+        self.fleet.command(row, arranged(occupant.actuators, values))
+
+    def fail(self, row: int, actuator: int | str, fault: str, amount: float = 0.0) -> None:
+        """A fault of an actuator (name or position): ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the
+        share ``amount``, ``reversed``, or ``none`` to repair it."""
+        occupant = self._occupant(row)
+        try:
+            position = position_of(occupant.actuators, actuator)
+        except ValueError as error:
+            raise ValueError(f"'{occupant.name}': {error}") from None
+        self.fleet.fail(row, position, fault, self.time_ns * 1e-9 + amount if fault == "frozen" else amount)
+
+    def _occupant(self, row: int) -> Occupant:
+        try:
+            return self.occupants[row]
+        except (KeyError, TypeError):
+            raise ValueError(f"there is no body in row {str(row)[:20]}") from None
 
     def allocate(self, row: int, matrix: Array) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body: force and torque per unit thrust."""
@@ -264,7 +281,7 @@ class Simulation:
             raise ValueError("a push needs three finite forces and three finite torques")
         self.fleet.body(row)[r.EXT : r.EXT + 6] = values
 
-    def set_state(
+    def set_pose(
         self,
         row: int,
         position: Sequence[float] | None = None,
@@ -432,6 +449,8 @@ class Simulation:
             self._work.order,
             int(self._work.counters[0]),
             self.fleet.feedback,
+            self.fleet.places,
+            self.fleet.counts,
             state.view(np.float64).reshape(self.capacity, -1),
             actuation.view(np.float64).reshape(self.capacity, -1),
         )

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.actuators import actuators_of, position_of
 from wavesim_sdk.config import Model, library, load
-from wavesim_sdk.config.load import nearest
 from wavesim_sdk.config.plausible import check_model, matrix
 from wavesim_sdk.config.vehicle import Matrix6
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.dynamics import rows as r
+from wavesim_sdk.names import nearest
 from wavesim_server.simulation import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -52,18 +52,12 @@ def varied(model: str | Model, **changes: Any) -> Model:
     return dataclasses.replace(base, **values)
 
 
-def slot_of(model: Model, name: str) -> int:
-    """Number of an actuator: its name, ``name.angle`` or ``name.deflector`` of a thruster, or the number itself."""
-    if name.isdigit() and int(name) < r.SLOTS:
-        return int(name)
-    slots = {t.name: k for k, t in enumerate(model.thruster)}
-    slots |= {f"{t.name}.angle": r.SLOT_ANGLE + k for k, t in enumerate(model.thruster) if t.swivel}
-    slots |= {f"{t.name}.deflector": r.SLOT_BUCKET + k for k, t in enumerate(model.thruster) if t.deflector}
-    slots |= {f.name: r.SLOT_FIN + k for k, f in enumerate(model.fin)}
-    slots |= {b.name: r.SLOT_BALLAST + k for k, b in enumerate(model.ballast)}
-    if name not in slots:
-        raise ConfigError(f"'{model.name}' has no actuator '{name}'{nearest(name, slots)}")
-    return slots[name]
+def position(model: Model, name: str) -> int:
+    """Position of an actuator in the model's order, by its name or number; ConfigError names the nearest."""
+    try:
+        return position_of(actuators_of(model), name)
+    except ValueError as error:
+        raise ConfigError(f"'{model.name}': {error}") from None
 
 
 def empty_sea(vehicles: int, step: float, world: str = "") -> Simulation:
@@ -103,11 +97,8 @@ def batch(
     for k, model in enumerate(models):
         check_model(model)
         row = sim.enter(f"v{k}", position=(1000.0 * k, 0.0, depth), variant=model)
-        values: list[float | None] = [None] * r.SLOTS
-        for name, value in commands.items():
-            values[slot_of(model, name)] = value
-        sim.set_state(row, velocity=velocity)
-        sim.command(row, values)
+        sim.set_pose(row, velocity=velocity)
+        sim.command(row, {position(model, name): value for name, value in commands.items()})
     ticks = max(1, round(every / step))
     rows = [[track_row(sim, s) for s in sim.state()]]
     while sim.time_ns < seconds * 1e9 - 1:
@@ -160,16 +151,16 @@ def _is_number(text: str) -> bool:
 
 
 def parse_map(model: Model, item: str, columns: Mapping[str, Array]) -> tuple[int, Array]:
-    """``actuator=column*factor`` as (slot, values in SI)."""
+    """``actuator=column*factor`` as (position, values in SI)."""
     match = re.fullmatch(r"([^=]+)=([^*]+?)(?:\*([-+0-9.eE]+|deg|rpm))?", item)
     if match is None:
         raise ConfigError(f"--map {item}: write actuator=column or actuator=column*factor")
-    slot = slot_of(model, match[1].strip())
+    which = position(model, match[1].strip())
     column = match[2].strip()
     if column not in columns:
         raise ConfigError(f"--map {item}: there is no column '{column}'{nearest(column, columns)}")
     factor = {"deg": math.pi / 180, "rpm": 1 / 60}.get(match[3] or "1")
-    return slot, columns[column] * (float(match[3] or 1.0) if factor is None else factor)
+    return which, columns[column] * (float(match[3] or 1.0) if factor is None else factor)
 
 
 def replay(
@@ -184,19 +175,16 @@ def replay(
     every: float = 0.1,
     world: str = "",
 ) -> Array:
-    """Drive a model with recorded commands (slot -> values at ``times``), each held until the next. Returns a track."""
+    """Drive a model with recorded commands (position -> values at ``times``), each held until the next. Returns a track."""
     sim = empty_sea(1, step, world)
     row = sim.enter("v", position=tuple(position), attitude=(0.0, 0.0, yaw), variant=model)
-    sim.set_state(row, velocity=velocity)
+    sim.set_pose(row, velocity=velocity)
     if push is not None:
         sim.push(row, push[:3], push[3:])
     track, next_row = [], 0.0
     order = np.argsort(times, kind="stable")
     for k, at in enumerate(order):
-        values: list[float | None] = [None] * r.SLOTS
-        for slot, series in commands.items():
-            values[slot] = float(series[at])
-        sim.command(row, values)
+        sim.command(row, {which: float(series[at]) for which, series in commands.items()})
         until = times[order[k + 1]] if k + 1 < len(order) else times[at]
         while sim.time_ns * 1e-9 < until - 0.5 * step:
             if sim.time_ns * 1e-9 >= next_row - 1e-9:

@@ -122,8 +122,13 @@ def ticks(
 
 
 @nb.njit(cache=True, error_model="numpy")
-def publish(f: Bodies, order: Any, count: int, feedback: Any, state: Any, actuation: Any) -> None:
-    """Fill the flat views (capacity, 16) and (capacity, 72) of the state and actuation tables."""
+def publish(
+    f: Bodies, order: Any, count: int, feedback: Any, places: Any, counts: Any, state: Any, actuation: Any
+) -> None:
+    """Fill the flat views (capacity, 16) and (capacity, 3 SLOTS) of the state and actuation tables.
+
+    Actuators come in the order of the model: the k-th of a row has the slot ``places[row, k]``, k < ``counts[row]``.
+    """
     for k in range(count):
         row = order[k]
         b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
@@ -140,7 +145,10 @@ def publish(f: Bodies, order: Any, count: int, feedback: Any, state: Any, actuat
         state[row, 15] = b[r.W * r.LANES + l] - (
             2.0 * (x * z + y * w) * cx + 2.0 * (y * z - x * w) * cy + (1.0 - 2.0 * (x * x + y * y)) * cz
         )
-        for i in range(r.SLOTS):
-            actuation[row, i] = b[(r.A_CMD + i) * r.LANES + l]
-            actuation[row, r.SLOTS + i] = b[(r.A_NOW + i) * r.LANES + l]
-            actuation[row, 2 * r.SLOTS + i] = feedback[row, i]
+        for i in range(counts[row]):
+            slot = places[row, i]
+            actuation[row, i] = b[(r.A_CMD + slot) * r.LANES + l]
+            actuation[row, r.SLOTS + i] = b[(r.A_NOW + slot) * r.LANES + l]
+            actuation[row, 2 * r.SLOTS + i] = feedback[row, slot]
+        for i in range(counts[row], r.SLOTS):  # of a body that was in the row before
+            actuation[row, i] = actuation[row, r.SLOTS + i] = actuation[row, 2 * r.SLOTS + i] = 0.0

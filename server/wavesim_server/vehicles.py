@@ -115,9 +115,7 @@ def _floating(model: Model) -> dict[str, Any]:
 
 def _driven(model: Model, forward: list[int]) -> dict[str, Any]:
     afloat = model.type == "surface"
-    commands: list[float | None] = [None] * r.SLOTS
-    for k in forward:
-        commands[k] = model.thruster[k].maximum
+    commands = {model.thruster[k].name: model.thruster[k].maximum for k in forward}
     straight = dataclasses.replace(model, active="u" if afloat else "u w q")
     found: dict[str, Any] = {}
     sim, row = _ready(straight, afloat)
@@ -149,25 +147,25 @@ def _ready(model: Model, afloat: bool) -> tuple[Simulation, int]:
     return sim, row
 
 
-def _turn(model: Model, forward: list[int], commands: list[float | None]) -> bool:
+def _turn(model: Model, forward: list[int], commands: dict[str, float]) -> bool:
     """Put everything that turns hard over to starboard; False if there is nothing."""
     turns = False
-    for k, f in enumerate(model.fin):
+    for f in model.fin:
         if abs(f.normal[1]) > 0.5:
             # the side to which positive force at its place turns the bow
             aft = f.position[0] < 0.0 or f.law != "linear"
-            commands[r.SLOT_FIN + k] = -math.copysign(f.limit, f.normal[1]) if aft else f.limit
+            commands[f.name] = -math.copysign(f.limit, f.normal[1]) if aft else f.limit
             turns = True
     for k in forward:
         swivel = model.thruster[k].swivel
         if swivel is not None:
-            commands[r.SLOT_ANGLE + k] = -min(abs(swivel.minimum), math.radians(35.0))
+            commands[f"{model.thruster[k].name}-angle"] = -min(abs(swivel.minimum), math.radians(35.0))
             turns = True
     if not turns:
         for k in forward:
             # twin screws; vectored thrusters turn on the spot
             if _along(model, k) > 0.99 and model.thruster[k].position[1] > 0.0:
-                commands[k] = 0.0
+                commands[model.thruster[k].name] = 0.0
                 turns = True
     return turns
 

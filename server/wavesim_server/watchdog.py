@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from wavesim_sdk.config.model import Body
-from wavesim_sdk.tables import MAX_ACTUATORS
+from wavesim_sdk.actuators import actuators_of, written
+from wavesim_sdk.config import Body, Loaded
 
 NEVER = sys.maxsize
 
@@ -14,8 +14,9 @@ NEVER = sys.maxsize
 class Watchdog:
     """All bodies that have one."""
 
-    def __init__(self, bodies: Sequence[Body], step_ns: int) -> None:
-        self._bodies = {b.name: b for b in bodies if b.watchdog > 0.0}
+    def __init__(self, loaded: Loaded, step_ns: int) -> None:
+        self._bodies = {b.name: b for b in loaded.config.fleet.bodies if b.watchdog > 0.0}
+        self._commands = {n: _command(b, loaded) for n, b in self._bodies.items()}
         self._ticks = {n: max(1, -(-round(b.watchdog * 1e9) // step_ns)) for n, b in self._bodies.items()}
         self._names: dict[int, str] = {}
         self._due: dict[int, int] = {}
@@ -46,12 +47,18 @@ class Watchdog:
             name = self._names[row]
             body = self._bodies[name]
             del self._due[row]
-            commands: dict[str, list[float | None] | None] = {
-                "zero": [0.0] * MAX_ACTUATORS,
-                "hold": None,
-                "safe": [float(v) for v in body.safe.split()],
-            }
             done = {"zero": "actuators at zero", "hold": "commands are held", "safe": f"actuators at {body.safe}"}[
                 body.failsafe
             ]
-            yield row, name, commands[body.failsafe], f"no command for {body.watchdog:g} s: {done}"
+            yield row, name, self._commands[name], f"no command for {body.watchdog:g} s: {done}"
+
+
+def _command(body: Body, loaded: Loaded) -> list[float | None] | None:
+    """What the actuators of a body are told then, by position; None to hold what they were told."""
+    actuators = actuators_of(loaded.model(body.model))
+    commands: dict[str, list[float | None] | None] = {
+        "zero": [0.0] * len(actuators),
+        "hold": None,
+        "safe": written(actuators, body.safe),
+    }
+    return commands[body.failsafe]

@@ -78,12 +78,12 @@ def fossen(config: Callable[..., Loaded], data_dir: Path, case: str, same: bool)
     if case in REMUS:
         rudder, stern, rpm = REMUS[case]
         sim, row = simulate(config, remus(same), 'density="1026 kg/m3"', 5.0, reference["eta0"][2])
-        sim.command(row, [rpm / 60.0, *[None] * 7, rudder, stern])
+        sim.command(row, [rpm / 60.0, rudder, stern])
     else:
         left, right = (n / (2 * math.pi) for n in OTTER[case])
         sim, row = simulate(config, otter(same), 'density="1026 kg/m3"', 5.0, reference["eta0"][2])
         sim.command(row, [left, right])
-    sim.set_state(row, reference["eta0"][:3], reference["eta0"][3:], reference["nu0"])
+    sim.set_pose(row, reference["eta0"][:3], reference["eta0"][3:], reference["nu0"])
     ours = run_to(sim, row, [s["t"] for s in samples])
     return ours, [np.array(s["eta"] + s["nu"]) for s in samples]
 
@@ -135,7 +135,7 @@ def test_dunes_lauv(config: Callable[..., Loaded], data_dir: Path) -> None:
         # Euler's error is linear in the step
         limit = [(10 * b - a) / 9 for a, b in zip(series["0.001"], series["0.0001"], strict=True)]
         sim, row = simulate(config, model, 'density="1000 kg/m3" gravity="9.80665 m/s2"', 5.0, 10.0)
-        sim.command(row, [0.5, *[None] * 7, rudder, 0.0, 0.0, rudder])
+        sim.command(row, [0.5, rudder, 0.0, 0.0, rudder])
         net = (24.0 - 24.2) * 9.80665
         for t, wanted in zip(times[:3], limit, strict=False):
             while sim.time_ns < t * 1e9 - 1:
@@ -167,19 +167,18 @@ def test_odin_against_its_authors_simulator(config: Callable[..., Loaded], data_
     for name, commands in (("const50_20_100", constant), ("sea-trial-actuators-1", trial)):
         reference = np.loadtxt(data_dir / f"reference/odin_{name}.csv", delimiter=",", skiprows=1)
         sim, row = simulate(config, model, 'density="1000 kg/m3"', 2.0, 0.0)
-        sim.fleet.body(row)[r.A_NOW + 16 : r.A_NOW + 18] = 0.0  # that code's deflectors start at 0
+        sim.fleet.body(row)[r.A_NOW + r.SLOT_BUCKET : r.A_NOW + r.SLOT_BUCKET + 2] = (
+            0.0  # that code's deflectors start at 0
+        )
         path = error = 0.0
         for wanted in reference[: int(reference[-1, 0])]:
             while sim.time_ns < wanted[0] * 1e9 - 1:
                 c = commands[min(round(sim.time_ns * 1e-7), len(commands) - 1)]
                 angles = [-math.radians(27.0) * c[1] / 100, -math.radians(27.0) * c[4] / 100]
-                values: list[float | None] = [None] * 24
-                values[0], values[1] = max(c[0] / 100, 1e-9), max(c[3] / 100, 1e-9)  # it idles at 400 rpm
-                values[12:14] = angles
-                values[16], values[17] = c[2] / 100, c[5] / 100
-                sim.command(row, values)
+                idling = max(c[0] / 100, 1e-9), max(c[3] / 100, 1e-9)  # at 400 rpm
+                sim.command(row, [*idling, *angles, c[2] / 100, c[5] / 100])
                 sim.advance(5)
-            n, a, d = (sim.actuation()["actual"][row][k : k + 2] for k in (0, 12, 16))
+            n, a, d = (sim.actuation()["actual"][row][k : k + 2] for k in (0, 2, 4))
             thrust = 9.0 * n * np.abs(n)
             assert float(thrust @ (d * np.cos(a))) == pytest.approx(wanted[13], rel=1e-3, abs=2.0)
             assert float(thrust @ np.sin(a)) == pytest.approx(wanted[14], rel=1e-3, abs=2.0)
@@ -207,7 +206,7 @@ def test_sookshma_driven_by_recorded_rudder_commands(data_dir: Path, run: str) -
     # 800 rpm hold about 0.5 m/s in the record: a push of that drag
     push = [0.5 * 1025.0 * 0.01 * 0.5**2, 0.0, 0.0, 0.0, 0.0, 0.0]
     track = replay(
-        library()["sookshma"], t - t[0], {8: rudder}, 0.01, velocity=[0.5, 0, 0, 0, 0, 0], push=push, every=0.02
+        library()["sookshma"], t - t[0], {0: rudder}, 0.01, velocity=[0.5, 0, 0, 0, 0, 0], push=push, every=0.02
     )
     inside = (at - t[0] > 2.0) & (at - t[0] < track[-1, 0])
     ours = np.interp(at[inside] - t[0], track[:, 0], track[:, 12])

@@ -259,3 +259,15 @@ def may_be_first() -> bool:
     return (os.cpu_count() or 1) > 1 and subprocess.run(
         [sys.executable, "-c", trial], capture_output=True
     ).returncode == 0
+
+
+def test_a_status_of_five_hundred_required_bodies_comes_whole(
+    config: Callable[..., Loaded], serve: Callable[..., Server]
+) -> None:
+    names = [f"vehicle-{k:03}" for k in range(500)]
+    fleet = "".join(
+        f'<vehicle name="{n}" model="lauv" position="{20 * (k // 25)} {20 * (k % 25)} 9 m" client="required"/>'
+        for k, n in enumerate(names)
+    )
+    server = serve(config(f'<shared vehicles="500"/><fleet>{fleet}</fleet>').path)
+    assert server.status()["missing"] == names

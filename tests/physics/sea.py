@@ -50,7 +50,7 @@ def sea(
 
 def node(sim: Simulation, name: str, kind: int, x: float, v: float = 0.0, y: float = 0.0, z: float = 1000.0) -> int:
     row = sim.enter(name, f"ghost{kind}", (x, y, z))
-    sim.set_state(row, velocity=(v, 0.0, 0.0, 0.0, 0.0, 0.0))
+    sim.set_pose(row, velocity=(v, 0.0, 0.0, 0.0, 0.0, 0.0))
     return row
 
 

@@ -124,7 +124,7 @@ def test_a_turning_receiver_with_a_lever_arm(config: Make) -> None:
     for tick, limit in (("4 ms", 2e-9), ("20 ms", 3e-9), ("100 ms", 6e-8)):
         sim = sea(config, tick, PLAIN, PLAIN + ' position="2 0 0 m"')
         a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 700.0)
-        sim.set_state(b, velocity=(0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+        sim.set_pose(b, velocity=(0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
         sim.ping(a, 25e3)
         _, receptions = run(sim, 1.0)
 

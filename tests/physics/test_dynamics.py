@@ -31,12 +31,12 @@ def set_velocity(sim: Simulation, row: int, nu: Any) -> None:
     sim.fleet.body(row)[r.U : r.U + 6] = nu
 
 
-def settle_actuators(sim: Simulation, row: int, values: dict[int, float]) -> Any:
+def settle_actuators(sim: Simulation, row: int, values: list[float]) -> Any:
     """Command actuators and skip their lag."""
-    sim.command(row, [values.get(k) for k in range(12)])
+    sim.command(row, values)
     b = sim.fleet.body(row)
-    b[r.A_NOW : r.A_NOW + 12] = b[r.A_CMD : r.A_CMD + 12]
-    return b[r.A_CMD : r.A_CMD + 12].copy()
+    b[r.A_NOW : r.A_NOW + r.SLOTS] = b[r.A_CMD : r.A_CMD + r.SLOTS]
+    return b[r.A_CMD : r.A_CMD + r.SLOTS].copy()
 
 
 @pytest.mark.parametrize("model", ["lauv", "remus100"])
@@ -48,7 +48,7 @@ def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., Loaded], mod
     sim.enter("other", "buoy", (500.0, 0.0, 50.0))
     nu = [1.3, 0.2, -0.1, 0.3, -0.2, 0.25]
     set_velocity(sim, row, nu)
-    commands = settle_actuators(sim, row, {0: 6.0, 8: 0.1, 9: 0.12, 10: -0.05, 11: -0.08})
+    commands = settle_actuators(sim, row, [6.0, 0.1, 0.12, -0.05, -0.08])
     world = sim.config.world
     twin = Twin(library()[model], world.density, world.gravity, np.array([0.3, -0.2, 0.0]), commands)
     x = sim.fleet.body(row)[: r.RIGID_ROWS].copy()
@@ -113,7 +113,7 @@ def test_no_direction_is_special(config: Callable[..., Loaded]) -> None:
             )
         )
         row = place(sim, "v", "lauv", attitude=(0.0, 0.0, turn))
-        sim.command(row, [8.0, *[None] * 7, 0.1, 0.1])
+        sim.command(row, [8.0, 0.1, 0.1])
         sim.advance(1000)
         p = sim.state()["p_WB_W"][row]
         ends.append((c * p[0] + s * p[1], -s * p[0] + c * p[1], p[2]))
@@ -127,7 +127,7 @@ def test_other_vehicles_change_nothing(config: Callable[..., Loaded]) -> None:
         row = place(sim, "v", "remus100")
         for k in range(others):
             sim.enter(f"o{k}", "lauv" if k % 2 else "jolner", (100.0 + 10 * k, 0.0, 50.0 if k % 2 else -0.1))
-        sim.command(row, [4.0, *[None] * 7, 0.1, 0.1, 0.05, 0.05])
+        sim.command(row, [4.0, 0.1, 0.1, 0.05, 0.05])
         sim.advance(1000)
         tracks.append(sim.state()[row].tobytes())
     assert tracks[0] == tracks[1]
@@ -193,18 +193,18 @@ def test_pitch_through_ninety_degrees(config: Callable[..., Loaded]) -> None:
 def test_saturation_lag_and_rate(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config('<time step="10 ms"/><world><bed depth="500 m"/></world>'))
     row = place(sim, "v", "lauv")
-    sim.command(row, [99.0, *[None] * 7, 1.0])
+    sim.command(row, [99.0, 1.0])
     sim.advance(20)
     actual = sim.actuation()["actual"][row]
     assert actual[0] == pytest.approx(12.0 * (1 - math.exp(-0.2 / 0.2)), rel=1e-12), (
         "saturated at 12 N, lag 0.2 s, exact"
     )
     sim.advance(500)
-    assert sim.actuation()["actual"][row][8] == pytest.approx(math.radians(25.0)), "the fin stops at its limit"
-    sim.command(row, [None] * 8 + [-1.0])
-    before = sim.actuation()["actual"][row][8]
+    assert sim.actuation()["actual"][row][1] == pytest.approx(math.radians(25.0)), "the fin stops at its limit"
+    sim.command(row, {"rudder-top": -1.0})
+    before = sim.actuation()["actual"][row][1]
     sim.advance(1)
-    assert before - sim.actuation()["actual"][row][8] <= math.radians(90.0) * 0.01 + 1e-12, "rate limit"
+    assert before - sim.actuation()["actual"][row][1] <= math.radians(90.0) * 0.01 + 1e-12, "rate limit"
 
 
 def test_a_broken_state_is_frozen_and_the_others_go_on(config: Callable[..., Loaded]) -> None:

@@ -188,7 +188,7 @@ def test_times_between_hydrophones_while_the_vehicle_turns(config: Make) -> None
         sim = sea(config, tick, PLAIN, (PLAIN, head(PHONES)), world='<bed depth="9000 m"/>')
         a = node(sim, "a", 0, 1000.0, 0.0, 0.0, 1200.0)
         b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0))
-        sim.set_state(b, velocity=(0.0, 0.0, 0.0, 0.0, 0.0, 0.5))
+        sim.set_pose(b, velocity=(0.0, 0.0, 0.0, 0.0, 0.0, 0.5))
         sim.ping(a, 25e3)
         (got,) = heard(run(sim, 2.0)[1], b)
         bearings.append((float(got["azimuth"]), float(got["elevation"])))

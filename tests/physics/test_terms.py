@@ -19,6 +19,7 @@ import pytest
 
 from tests.physics.twin import Twin
 from wavesim_sdk import frames
+from wavesim_sdk.actuators import FIRST_SLOT, ActuatorKind
 from wavesim_sdk.config import Loaded, library
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
@@ -86,6 +87,45 @@ TERMS = {
         '<fin name="a" law="aerofoil" position="-0.9 0.1 -0.3 m" normal="0 1 0.2" chord="1 0 0" area="0.05 m2" limit="30 deg">'
         f"<aerofoil>{AEROFOIL}</aerofoil></fin>",
     ),
+    "twelve thrusters": (
+        "",
+        "".join(
+            f'<thruster name="t{k}" position="{-1 + 0.1 * k} {0.1 * (k % 3)} {-0.05 * k} m" direction="{1 - 0.1 * k} 0.{k} 0.2"'
+            f' law="shaft" minimum="-20" maximum="20" lag="0 s" coefficients="0.1 {0.1 + 0.02 * k} -0.3">'
+            + ("<swivel/><deflector/>" if k < 4 else "")
+            + "</thruster>"
+            for k in range(12)
+        )
+        + "".join(
+            f'<ballast name="b{k}" position="0.{k} 0.1 0.1 m" minimum="-5 kg" maximum="5 kg"/>' for k in range(4)
+        ),
+    ),
+    "simple thrusters, eight fins": (
+        "",
+        "".join(
+            f'<thruster name="t{k}" position="{-1 + 0.1 * k} 0.1 0 m" direction="1 0.{k} 0" law="force" minimum="-20" maximum="20"'
+            ' lag="0 s"/>'
+            for k in range(12)
+        )
+        + "".join(
+            f'<fin name="f{k}" position="{-1 + 0.2 * k} 0 {0.1 * k} m" normal="0 1 0.{k}" area="0.01 m2" lift_slope="3" limit="30 deg"/>'
+            for k in range(8)
+        ),
+    ),
+    "eight fins of all laws": (
+        "",
+        '<derivatives><derivative name="N_u_u_d5" value="6"/><derivative name="Y_u_u_d8" value="-7"/></derivatives>'
+        + "".join(
+            (
+                f'<fin name="f{k}" position="{-1 + 0.2 * k} 0 {0.1 * k} m" area="0.01 m2" lift_slope="3" limit="30 deg"/>',
+                f'<fin name="f{k}" law="coefficients" per_angle="0 {k} 0 0 0 -3" per_square="-4 0 0 0 0 0" limit="30 deg"/>',
+                f'<fin name="f{k}" law="aerofoil" position="-0.9 0.{k} 0 m" area="0.02 m2" limit="30 deg"><aerofoil>{AEROFOIL}'
+                "</aerofoil></fin>",
+                f'<fin name="f{k}" law="derivatives" limit="30 deg"/>',
+            )[k % 4]
+            for k in range(8)
+        ),
+    ),
     "ballast": ("", '<ballast name="t" position="0.5 0.1 0.1 m" minimum="-5 kg" maximum="5 kg"/>'),
     "restoring": (
         "restoring",
@@ -119,10 +159,15 @@ def test_every_term_against_the_twin(config: Callable[..., Loaded], name: str, s
         )
     )
     row = sim.enter("v", "m", (0.0, 0.0, 100.0), (0.2, -0.1, 2.0))
-    sim.set_state(row, velocity=[1.3 * sign if name != "prime" else 1.3, 0.2, -0.1, 0.1, -0.2 * sign, 0.35])
-    commands: list[float | None] = [8.0 * sign, 7.0, *[0.0] * 6, 0.2 * sign, -0.1, *[0.0] * 2, 0.3, -0.2, 0, 0]
-    commands += [1.0, 0.6, 1.0, 1.0, 3.0 * sign, 0.0, 0.0, 0.0]
-    sim.command(row, commands)
+    sim.set_pose(row, velocity=[1.3 * sign if name != "prime" else 1.3, 0.2, -0.1, 0.1, -0.2 * sign, 0.35])
+    values = {
+        ActuatorKind.THRUSTER: (8.0 * sign, 7.0, *(1.0 + 0.5 * k for k in range(10))),
+        ActuatorKind.FIN: (0.2 * sign, -0.1, *(0.02 * k for k in range(1, 7))),
+        ActuatorKind.ANGLE: (0.3, -0.2, 0.1, 0.5),
+        ActuatorKind.DEFLECTOR: (1.0, 0.6, -0.3, 0.9),
+        ActuatorKind.BALLAST: (3.0 * sign, -1.0, 2.0, 0.5),
+    }
+    sim.command(row, [values[a.kind][a.slot - FIRST_SLOT[a.kind]] for a in sim.actuators(row)])
     world = sim.config.world
     model = sim.loaded.models["m"]
     values = sim.fleet.body(row)[r.A_CMD : r.A_CMD + r.SLOTS].copy()
@@ -143,7 +188,7 @@ def test_strips_approach_the_integral(config: Callable[..., Loaded]) -> None:
         text = model_text("cross-flow").replace('pitch="70', f'strips="{strips}" pitch="70')
         sim = Simulation(config(f"<world><bed depth='1000 m'/></world>{text}"))
         row = sim.enter("v", "m", (0.0, 0.0, 100.0))
-        sim.set_state(row, velocity=[0, 0.5, 0.2, 0, 0.3, 0.4])
+        sim.set_pose(row, velocity=[0, 0.5, 0.2, 0, 0.3, 0.4])
         sim.advance(1)
         forces.append(sim.fleet.body(row)[r.U : r.U + 6].copy())
     errors = [np.abs(f - forces[0]).max() for f in forces[1:]]
@@ -207,7 +252,7 @@ def test_order_of_each_integrator(config: Callable[..., Loaded], integrator: str
             )
         )
         row = sim.enter("v", "m", (0.0, 0.0, 100.0), (0.5, 0.3, 1.0))
-        sim.set_state(row, velocity=[1.0, 0.4, -0.3, 0.8, 0.5, -0.6])
+        sim.set_pose(row, velocity=[1.0, 0.4, -0.3, 0.8, 0.5, -0.6])
         sim.command(row, [80.0])
         sim.advance(round(4000 / ms))
         ends.append(sim.fleet.body(row)[: r.RIGID_ROWS].copy())
@@ -227,8 +272,8 @@ sim = Simulation(load(path))
 for k, name in enumerate(sorted(library())):
     kind = library()[name]
     row = sim.enter(f"v{k}", name, (90.0 * k, 0.0, 60.0 if kind.type == "underwater" else 0.1), (0.05, -0.03, 0.4 * k))
-    sim.set_state(row, velocity=[0.8, 0.1, 0.05, 0.02, -0.03, 0.04])
-    sim.command(row, [0.7, 0.6, *[0.2] * 6, 0.1, -0.1, 0.05, 0.02])
+    sim.set_pose(row, velocity=[0.8, 0.1, 0.05, 0.02, -0.03, 0.04])
+    sim.command(row, [0.5 if a.kind == 0 else 0.1 if a.kind == 1 else None for a in sim.actuators(row)])
 sim.advance(5)
 print(hashlib.sha256(sim.state().tobytes()).hexdigest())
 """
@@ -272,15 +317,15 @@ def test_faults_of_actuators(config: Callable[..., Loaded]) -> None:
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     actual = lambda k: float(sim.actuation()["actual"][row][k])  # noqa: E731
     effect = lambda k: float(sim.fleet.body(row)[r.A_EFFECT + k])  # noqa: E731
-    sim.command(row, [8.0, *[None] * 7, 0.2])
+    sim.command(row, [8.0, 0.2])
     sim.advance(300)
-    sim.fail(row, 8, "stuck")
-    sim.command(row, [8.0, *[None] * 7, -0.2])
+    sim.fail(row, "rudder-top", "stuck")
+    sim.command(row, {"propeller": 8.0, "rudder-top": -0.2})
     sim.advance(100)
-    assert actual(8) == pytest.approx(0.2), "it stays where it is"
-    sim.fail(row, 8, "none")
+    assert actual(1) == pytest.approx(0.2), "it stays where it is"
+    sim.fail(row, "rudder-top", "none")
     sim.advance(100)
-    assert actual(8) == pytest.approx(-0.2, abs=1e-3), "repaired, it follows the last command"
+    assert actual(1) == pytest.approx(-0.2, abs=1e-3), "repaired, it follows the last command"
     sim.fail(row, 0, "frozen", 0.5)
     sim.command(row, [2.0])
     sim.advance(49)

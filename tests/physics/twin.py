@@ -9,6 +9,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model, matrix
+from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import factors_of, mass_matrices
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -55,11 +56,13 @@ class Twin:
         for k, f in enumerate(self.model.fin):
             if f.law != "linear":
                 continue
-            normal, r = np.array(f.normal), np.array(f.position)
-            v = nu_r[:3] + np.cross(nu[3:], r)
+            normal, at = np.array(f.normal) / np.linalg.norm(f.normal), np.array(f.position)
+            v = nu_r[:3] + np.cross(nu[3:], at)
             inflow = normal @ v if f.inflow else 0.0
-            force = 0.5 * self.density * f.area * f.lift_slope * abs(v[0]) * (v[0] * self.commands[8 + k] - inflow)
-            tau += np.concatenate([normal * force, np.cross(r, normal * force)])
+            force = (
+                0.5 * self.density * f.area * f.lift_slope * abs(v[0]) * (v[0] * self.commands[r.SLOT_FIN + k] - inflow)
+            )
+            tau += np.concatenate([normal * force, np.cross(at, normal * force)])
         down = R.T @ np.array([0.0, 0.0, 1.0])
         tau[:3] += (self.W - self.B) * down
         tau[3:] += np.cross(self.rg, self.W * down) - np.cross(self.rb, self.B * down)
@@ -83,10 +86,10 @@ class Twin:
         tau = np.zeros(6)
         for k, t in enumerate(self.model.thruster):
             d = np.array(t.direction) / np.linalg.norm(t.direction)
-            r = np.array(t.position)
+            at = np.array(t.position)
             n = self.commands[k]
             c1, c2, c3 = t.coefficients if n > 0 or not t.reverse else t.reverse
-            ua = d @ (nu_r[:3] + np.cross(nu_r[3:], r)) if t.inflow == "along" else np.linalg.norm(nu_r[:3])
+            ua = d @ (nu_r[:3] + np.cross(nu_r[3:], at)) if t.inflow == "along" else np.linalg.norm(nu_r[:3])
             ua *= 1.0 - t.wake
             torque = 0.0
             if t.open_water is None:
@@ -106,10 +109,10 @@ class Twin:
                 thrust = max(-t.thrust_limit, min(t.thrust_limit, thrust))
             f = d * thrust
             if t.swivel is not None or t.deflector is not None:
-                angle = self.commands[12 + k]
-                along = thrust * np.cos(angle) * (self.commands[16 + k] if t.deflector else 1.0)
+                angle = self.commands[r.SLOT_ANGLE + k]
+                along = thrust * np.cos(angle) * (self.commands[r.SLOT_BUCKET + k] if t.deflector else 1.0)
                 f = d * along + np.array([-d[1], d[0], 0.0]) * thrust * np.sin(angle)
-            tau += np.concatenate([f, np.cross(r, f) + d * torque])
+            tau += np.concatenate([f, np.cross(at, f) + d * torque])
         return tau
 
     def extra(self, x: Array, R: Array, nu_r: Array) -> Array:
@@ -124,7 +127,7 @@ class Twin:
             weight = R.T @ np.array([0, 0, load.mass * self.gravity])
             tau += np.concatenate([weight, np.cross(load.position, weight)])
         for k, tank in enumerate(m.ballast):
-            weight = R.T @ np.array([0, 0, self.commands[20 + k] * self.gravity])
+            weight = R.T @ np.array([0, 0, self.commands[r.SLOT_BALLAST + k] * self.gravity])
             tau += np.concatenate([weight, np.cross(tank.position, weight)])
         if m.cross_flow is not None:
             c = m.cross_flow
@@ -167,7 +170,7 @@ class Twin:
                 speed = d.speed or U
                 for factor in factors:
                     if factor[0] == "d":
-                        value *= self.commands[8 + (int(factor[1]) - 1 if factor[1:].isdigit() else 0)]
+                        value *= self.commands[r.SLOT_FIN + (int(factor[1]) - 1 if factor[1:].isdigit() else 0)]
                         continue
                     motion = nu_r["uvwpqr".index(factor[-1])]
                     if d.system == "prime":
@@ -177,7 +180,7 @@ class Twin:
                     value *= 0.5 * self.density * d.length ** (2 + (axis > 2)) * speed**2
                 tau[axis] += value
         for k, f in enumerate(m.fin):
-            angle = self.commands[8 + k]
+            angle = self.commands[r.SLOT_FIN + k]
             chord = np.array(f.chord) / np.linalg.norm(f.chord)
             normal = np.array(f.normal) / np.linalg.norm(f.normal)
             if f.law == "coefficients":

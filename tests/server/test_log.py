@@ -31,13 +31,12 @@ def write(path: Path, loaded: Loaded, states: int = 50) -> None:
         state = rng.normal(size=16)
         ctd = np.zeros(1, SENSORS["ctd"].dtype)
         ctd["temperature"], ctd["valid"] = k, 1
-        writer.states(
-            k * 100_000_000,
-            rows,
-            state.tobytes(),
-            bytes(ACTUATION.dtype.itemsize),
-            {"ctd": [rows.tobytes(), ctd.tobytes()]},
-        )
+        for table, data in (
+            ("state", state.tobytes()),
+            ("actuation", bytes(ACTUATION.dtype.itemsize)),
+            ("ctd", ctd.tobytes()),
+        ):
+            writer.table(k * 100_000_000, table, rows, data)
     sent, rec = np.zeros(1, SENT.dtype), np.zeros(2, RECEPTION.dtype)
     sent["id"], sent["frequency"] = 1, 25e3
     rec["outcome"], rec["level"] = [0, 2], [130.5, 60.0]

@@ -121,8 +121,8 @@ def test_importing_an_aerofoil(data_dir: Path, tmp_path: Path) -> None:
 def test_replaying_recorded_commands(data_dir: Path, tmp_path: Path) -> None:
     done = wavesim(
         "replay-actuators", data_dir / "odin/sea-trial-actuators-1.txt", "--model", "odin", "--rate", "100",
-        "--map", "port=1*0.01", "--map", "starboard=4*0.01", "--map", "port.angle=2*-0.0047124",
-        "--map", "starboard.angle=5*-0.0047124", "--map", "port.deflector=3*0.01", "--map", "starboard.deflector=6*0.01",
+        "--map", "port=1*0.01", "--map", "starboard=4*0.01", "--map", "port-angle=2*-0.0047124",
+        "--map", "starboard-angle=5*-0.0047124", "--map", "port-deflector=3*0.01", "--map", "starboard-deflector=6*0.01",
         "--track", data_dir / "reference/odin_sea-trial-actuators-1.csv", "--north", "x", "--east", "y",
         "--out", tmp_path / "track.csv", "--json",
     )  # fmt: skip

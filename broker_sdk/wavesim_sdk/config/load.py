@@ -7,11 +7,10 @@ is allowed and, for a misspelt name, the nearest match.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -27,6 +26,7 @@ from wavesim_sdk.config.schema import Key, child_elements, keys
 from wavesim_sdk.config.sensors import Instrument, Sensors
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
 
 MAX_BYTES = 4 * 1024 * 1024
 T = TypeVar("T")
@@ -143,15 +143,6 @@ def library() -> dict[str, Model]:
                 root, _ = _parse(path)
                 found.update(_models(_root(root, "models", Models, path), path, {})[0])
     return found
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` or the list of what is allowed."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known, 1)
-    if close:
-        return f"; did you mean '{close[0]}'?"
-    return f"; allowed are: {', '.join(known)}" if known else ""
 
 
 def models_of(path: Path) -> dict[str, Model]:

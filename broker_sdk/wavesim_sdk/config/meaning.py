@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-import math
 import re
 from pathlib import Path
 
 import numpy as np
 
+from wavesim_sdk.actuators import actuators_of, written
 from wavesim_sdk.config import suites
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config
@@ -17,7 +17,7 @@ from wavesim_sdk.config.plausible import at, check_model
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sensors import COMPARTMENTS, SCALARS, numbers, table_of
-from wavesim_sdk.tables import MAX_ACTUATORS, MAX_SENSORS
+from wavesim_sdk.tables import MAX_SENSORS
 
 STATE_NUMBERS = 68  #: sensor values that fit beside motion and actuation into a datagram of 1200 bytes
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
@@ -122,7 +122,7 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
             at(body.place, f"model '{body.model}' is a {model.type} model; write it as <{word}>")
         if body.client == "none" and body.program is not None:
             at(body.place, f"'{body.name}' has a program but client=\"none\"")
-        _failsafe(body)
+        _failsafe(body, model)
         if body.transducer is not None:
             _transducer(body.transducer, body.place)
         if body.program is not None:
@@ -134,15 +134,13 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
                 )
 
 
-def _failsafe(body: Body) -> None:
+def _failsafe(body: Body, model: Model) -> None:
     if (body.failsafe == "safe") != bool(body.safe):
         at(body.place, f"'{body.name}': failsafe=\"safe\" and the values `safe` belong together")
     try:
-        values = [float(v) for v in body.safe.split()]
-    except ValueError:
-        values = [math.nan]
-    if len(values) > MAX_ACTUATORS or not all(map(math.isfinite, values)):
-        at(body.place, f"'{body.name}': `safe` is up to {MAX_ACTUATORS} numbers with blanks between")
+        written(actuators_of(model), body.safe)
+    except ValueError as error:
+        at(body.place, f"'{body.name}': `safe`: {error}")
 
 
 def _sensors(config: Config, path: Path) -> None:

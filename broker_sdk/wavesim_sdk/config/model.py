@@ -73,7 +73,11 @@ class Body:
         ("zero", "hold", "safe"),
         "zero",
     )
-    safe: str = text('Commands for failsafe="safe": numbers with blanks between, in the order of the actuators.', "")
+    safe: str = text(
+        'Commands for failsafe="safe" with blanks between: numbers in the order of the model\'s actuators, or NAME=VALUE '
+        "each (N, 1/s, rad, kg).",
+        "",
+    )
     transducer: Transducer | None = child(Transducer, "Replaces the model's transducer.")
     sensors: Sensors | None = child(Sensors, "Its own instruments, beside those of its model and of the fleet.")
     mooring: Mooring | None = child(Mooring, "Line to an anchor.")

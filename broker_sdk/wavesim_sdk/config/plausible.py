@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any, NoReturn
 
 import numpy as np
 
+from wavesim_sdk.actuators import BALLASTS, FINS, SWIVELS, THRUSTERS, actuators_of
 from wavesim_sdk.config.vehicle import Fin, Matrix6, Model, Thruster
 from wavesim_sdk.errors import ConfigError
 
-MAX_THRUSTERS, MAX_FINS, MAX_SWIVELS, MAX_BALLAST, MAX_MEMORY, MAX_DERIVATIVES = 8, 4, 4, 4, 6, 48
+MAX_MEMORY, MAX_DERIVATIVES = 6, 48
+_NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
 MUNK = ("15", "16", "26", "35", "51", "53", "61", "62")
 
 
@@ -117,8 +120,13 @@ def _drag(model: Model, fail: Any) -> None:
 
 
 def _actuators(model: Model, fail: Any) -> None:
-    if len(model.thruster) > MAX_THRUSTERS or len(model.fin) > MAX_FINS or len(model.ballast) > MAX_BALLAST:
-        fail(f"at most {MAX_THRUSTERS} thrusters, {MAX_FINS} fins and {MAX_BALLAST} ballast tanks")
+    for found, most, what in (
+        (model.thruster, THRUSTERS, "thrusters"),
+        (model.fin, FINS, "fins"),
+        (model.ballast, BALLASTS, "ballast tanks"),
+    ):
+        if len(found) > most:
+            fail(f"{len(found)} {what}; a model has at most {most}")
     if model.type == "buoy" and (model.thruster or model.fin):
         fail("a buoy has no actuators")
     for k, thruster in enumerate(model.thruster):
@@ -128,6 +136,12 @@ def _actuators(model: Model, fail: Any) -> None:
     for tank in model.ballast:
         if tank.maximum < tank.minimum:
             fail(f"ballast '{tank.name}': maximum is below minimum")
+    names = [a.name for a in actuators_of(model)]
+    for name in names:
+        if names.count(name) > 1:
+            fail(f"two actuators are called '{name}'")
+        if not _NAME.fullmatch(name):
+            fail(f"actuator '{name}': use 1 to 31 letters, digits, - and _, and more than digits")
     if model.allocation is not None and len(model.allocation.rows) != 6 * len(model.thruster):
         fail(f"<allocation> needs 6 x {len(model.thruster)} numbers, not {len(model.allocation.rows)}")
 
@@ -137,8 +151,8 @@ def _thruster(t: Thruster, k: int, fail: Any) -> None:
         fail(f"thruster '{t.name}': maximum is below minimum")
     if not any(t.direction):
         fail(f"thruster '{t.name}': the direction is the zero vector")
-    if (t.swivel or t.deflector) and k >= MAX_SWIVELS:
-        fail(f"thruster '{t.name}': only the first {MAX_SWIVELS} thrusters can turn or have a deflector")
+    if (t.swivel or t.deflector) and k >= SWIVELS:
+        fail(f"thruster '{t.name}': only the first {SWIVELS} thrusters can turn or have a deflector")
     o = t.open_water
     if o is None:
         return

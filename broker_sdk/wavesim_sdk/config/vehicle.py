@@ -86,7 +86,7 @@ class Matrix6:
 @dataclass(frozen=True)
 class Swivel:
     """Turns the thrust in the body's x-y plane: an azimuth drive or a jet's nozzle. Its command is the
-    angle in rad, positive from x towards y, in slot 12 + number of the thruster (the first four)."""
+    angle in rad, positive from x towards y, of the actuator NAME-angle. One of the first four thrusters may have it."""
 
     minimum: float = key("Least angle.", "angle", -3.141592653589793, low=-3.1415927, high=3.1415927)
     maximum: float = key("Greatest angle.", "angle", 3.141592653589793, low=-3.1415927, high=3.1415927)
@@ -97,7 +97,7 @@ class Swivel:
 @dataclass(frozen=True)
 class Deflector:
     """Astern deflector (bucket) of a jet: scales the thrust along the jet's axis. Its command is -1 (full
-    astern) .. 1 (up), in slot 16 + number of the thruster (the first four)."""
+    astern) .. 1 (up), of the actuator NAME-deflector. One of the first four thrusters may have it."""
 
     minimum: float = key("Least command.", default=-1.0, low=-1.0, high=1.0)
     maximum: float = key("Greatest command.", default=1.0, low=-1.0, high=1.0)
@@ -123,7 +123,7 @@ class Thruster:
     """A thruster. Thrust = c1 n + c2 n abs(n) + c3 abs(n) u_a, n the lagged command and u_a the water's
     speed against it. The command is limited, freed of the dead band, then mapped to n by the motor law."""
 
-    name: str = text("Name, used in logs.")
+    name: str = text("Name, unique among the actuators of the model: commands and faults use it.")
     position: Vector = key("Where the force acts.", "length", count=3)
     direction: Vector = key("Direction of positive thrust (made a unit vector).", count=3)
     law: str = choice(
@@ -170,7 +170,7 @@ class Fin:
     with s the square of the speed across the span (or of the whole speed). law aerofoil: lift and drag
     from a table at the local angle of attack. law derivatives: it only turns; its force is in <derivatives>."""
 
-    name: str = text("Name, used in logs.")
+    name: str = text("Name, unique among the actuators of the model: commands and faults use it.")
     position: Vector = key("Centre of pressure.", "length", (0.0, 0.0, 0.0), count=3)
     normal: Vector = key(
         "Direction of the force at a positive angle (made a unit vector).", default=(0.0, 1.0, 0.0), count=3
@@ -193,9 +193,9 @@ class Fin:
 
 @dataclass(frozen=True)
 class Ballast:
-    """A tank or a buoyancy engine; its command is the mass in kg (negative: buoyancy), in slot 20 + number."""
+    """A tank or a buoyancy engine; its command is the mass in kg (negative: buoyancy)."""
 
-    name: str = text("Name, used in logs.")
+    name: str = text("Name, unique among the actuators of the model: commands and faults use it.")
     position: Vector = key("Centre of the tank.", "length", count=3)
     minimum: float = key("Least mass.", "mass")
     maximum: float = key("Greatest mass.", "mass")
@@ -262,9 +262,9 @@ class BodyLift:
 @dataclass(frozen=True)
 class Derivative:
     """One hydrodynamic derivative, named by its force and its factors: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`,
-    `N_uv`, `Y_v_r`, `Y_dr` (d, d1..d4: angle of a fin; dr is the first one). A force is positive along its axis."""
+    `N_uv`, `Y_v_r`, `Y_dr` (d, d1..d8: angle of a fin; dr is the first one). A force is positive along its axis."""
 
-    name: str = text("Force letter, underscore, factors u v w p q r, au av aw ap aq ar, d d1 d2 d3 d4.")
+    name: str = text("Force letter, underscore, factors u v w p q r, au av aw ap aq ar, d d1 .. d8.")
     value: float = key("Coefficient.")
 
 
@@ -385,9 +385,9 @@ class Model:
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces.")
     wave_filter: WaveFilter | None = child(WaveFilter, "Wave forces by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
-    thruster: tuple[Thruster, ...] = children(Thruster, "Up to eight thrusters.")
+    thruster: tuple[Thruster, ...] = children(Thruster, "Up to twelve thrusters.")
     allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")
-    fin: tuple[Fin, ...] = children(Fin, "Up to four fins.")
+    fin: tuple[Fin, ...] = children(Fin, "Up to eight fins.")
     ballast: tuple[Ballast, ...] = children(Ballast, "Up to four ballast tanks.")
     transducer: Transducer | None = child(Transducer, "The acoustic transducer, if it has one.")
     sensors: Sensors | None = child(Sensors, "Its instruments.")

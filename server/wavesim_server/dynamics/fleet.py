@@ -8,6 +8,7 @@ way (an allocation matrix, a parameter study) gets its own, and a block of its o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ import numba as nb
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.actuators import Actuator, actuators_of
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.world import World
@@ -66,6 +68,7 @@ class Commands:
     """How the commands of one body are understood, and its faults."""
 
     kind: Kind
+    actuators: tuple[Actuator, ...]
     sign: Array = field(default_factory=lambda: np.ones(r.SLOTS))
 
 
@@ -85,6 +88,8 @@ class Fleet:
         self.work = np.zeros(r.WORK)
         self.wanted = np.zeros((capacity, r.SLOTS))
         self.feedback = np.zeros((capacity, r.SLOTS))
+        self.places = np.zeros((capacity, r.SLOTS), np.int64)  # slots of the actuators, in the order of the model
+        self.counts = np.zeros(capacity, np.int64)
         self.holds = np.zeros((16, 3))
         self.held = np.zeros(1, np.int64)
         self.meters = np.zeros((0, 4), np.int64)
@@ -131,7 +136,10 @@ class Fleet:
             b[r.MOOR : r.MOOR + 6] = (*mooring.anchor, mooring.length, mooring.stiffness, mooring.damping)
         b[r.PRESENT] = 1.0
         self.wanted[row] = kind.rest
-        self._commands[row] = Commands(kind)
+        self._commands[row] = commands = Commands(kind, actuators_of(model))
+        self.counts[row] = len(commands.actuators)
+        self.places[row, : len(commands.actuators)] = [a.slot for a in commands.actuators]
+        self.feedback[row] = 0.0
         for slot in np.flatnonzero(kind.start > 0.0):
             self._hold(row, int(slot), kind.start[slot])
         for slot in np.flatnonzero(kind.window > 0.0):
@@ -221,15 +229,18 @@ class Fleet:
 
     # -- commands and faults -----------------------------------------------------------------
 
-    def command(self, row: int, values: list[float | None]) -> None:
-        """Set actuator commands; None keeps the earlier one. ValueError for a value that is no number."""
+    def actuators(self, row: int) -> tuple[Actuator, ...]:
+        """The actuators of a body, in the order of its model."""
+        return self._commands[row].actuators
+
+    def command(self, row: int, values: Sequence[float | None]) -> None:
+        """Set actuator commands by position, finite numbers; None keeps the earlier one."""
         commands, b = self._commands[row], self.body(row)
         kind = commands.kind
-        for k, value in enumerate(values[: r.SLOTS]):
-            if value is None or not kind.present[k]:
+        for actuator, value in zip(commands.actuators, values, strict=False):
+            k = actuator.slot
+            if value is None:
                 continue
-            if not math.isfinite(value):
-                raise ValueError(f"actuator {k}: {value} is no command")
             value = commands.sign[k] * min(max(value, kind.limits[k, 0]), kind.limits[k, 1])
             if abs(value) < kind.dead[k]:
                 value = 0.0
@@ -239,13 +250,15 @@ class Fleet:
             if not self._is_held(row, k):
                 b[r.A_CMD + k] = value
 
-    def fail(self, row: int, slot: int, fault: str, amount: float = 0.0) -> None:
-        """A fault of one actuator: ``stuck`` (stays where it is), ``frozen`` (the same until the time ``amount``),
+    def fail(self, row: int, position: int, fault: str, amount: float = 0.0) -> None:
+        """A fault of one actuator, by its position: ``stuck`` (stays where it is), ``frozen`` (the same until the time ``amount``),
         ``lost`` (no force), ``reduced`` (to the share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired)."""
         commands, b = self._commands[row], self.body(row)
+        actuator = commands.actuators[position]
+        slot = actuator.slot
         has_force = slot < r.THRUSTERS + r.FINS
         if fault in ("lost", "reduced") and not has_force:
-            raise ValueError(f"actuator {slot} makes no force of its own; it can be stuck, frozen or reversed")
+            raise ValueError(f"'{actuator.name}' makes no force of its own; it can be stuck, frozen or reversed")
         if fault in ("stuck", "frozen"):
             self._hold(row, slot, FOREVER if fault == "stuck" else amount)
         elif fault in ("lost", "reduced"):

@@ -429,7 +429,7 @@ def stage(
     for i in range(6):
         put(w, F + i, at(b, EXT + i) + at(b, ENV + i))
     if flags & (HAS_LAW | HAS_TERMS):
-        terms.basis(w)
+        terms.basis(w, kind[KIND_FINS])
     if flags & HAS_LAW:
         terms.thrusters(b, p, w, kind[KIND_THRUSTERS], flags & HAS_TORQUE != 0)
         if flags & HAS_KT_TABLE:

@@ -244,8 +244,8 @@ def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
 #: factors of a named derivative -> place in the basis
 BASIS = {c: 1 + i for i, c in enumerate(MOTIONS)} | {f"a{c}": 7 + i for i, c in enumerate(MOTIONS)}
 _U, _U2, _INVERSE, _DELTA = 13, 14, 15, 16
-BASIS |= {"d": _DELTA, "dr": _DELTA, "d1": _DELTA, "d2": _DELTA + 1, "d3": _DELTA + 2, "d4": _DELTA + 3}
-_FACTOR = re.compile(r"a[uvwpqr]|dr|d[1-4]?|[uvwpqr]")
+BASIS |= {"d": _DELTA, "dr": _DELTA} | {f"d{1 + k}": _DELTA + k for k in range(r.FINS)}
+_FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{r.FINS}]?|[uvwpqr]")
 
 
 def factors_of(name: str) -> tuple[int, list[str]]:
@@ -260,7 +260,7 @@ def factors_of(name: str) -> tuple[int, list[str]]:
             match = _FACTOR.match(part, at)
             if match is None:
                 raise ValueError(
-                    f"derivative '{name}': '{part[at:]}' is no factor; allowed are u v w p q r, au .. ar, d, d1 .. d4"
+                    f"derivative '{name}': '{part[at:]}' is no factor; allowed are u v w p q r, au .. ar, d, d1 .. d{r.FINS}"
                 )
             found.append(match[0])
             at = match.end()

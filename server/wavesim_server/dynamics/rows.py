@@ -9,6 +9,9 @@ cache.
 
 from __future__ import annotations
 
+from wavesim_sdk import actuators
+from wavesim_sdk.actuators import FIRST_SLOT, ActuatorKind
+
 LANES = 8
 
 
@@ -26,13 +29,12 @@ class _Rows:
 
 # ------------------------------------------------------------------ actuator slots
 
-THRUSTERS, FINS = 8, 4
-SLOT_FIN = 8  # fins 8..11
-SLOT_ANGLE = 12  # angle of thruster 0..3 (azimuth, nozzle)
-SLOT_BUCKET = 16  # astern deflector of thruster 0..3, -1..1
-SLOT_BALLAST = 20  # ballast tanks 0..3, kg
-SLOTS = 24
-SWIVELS = BALLASTS = 4
+THRUSTERS, FINS, SWIVELS, BALLASTS = actuators.THRUSTERS, actuators.FINS, actuators.SWIVELS, actuators.BALLASTS
+SLOT_FIN = FIRST_SLOT[ActuatorKind.FIN]
+SLOT_ANGLE = FIRST_SLOT[ActuatorKind.ANGLE]  # angle of the first thrusters (azimuth, nozzle)
+SLOT_BUCKET = FIRST_SLOT[ActuatorKind.DEFLECTOR]  # their astern deflector, -1..1
+SLOT_BALLAST = FIRST_SLOT[ActuatorKind.BALLAST]  # ballast tanks, kg
+SLOTS = actuators.MAX_ACTUATORS
 
 # ------------------------------------------------------------------ block
 
@@ -124,7 +126,7 @@ NUR = _w.take(6)
 ABS = _w.take(6)
 SPEED = _w.take(3)
 DELTA = _w.take(FINS)
-BASIS = 20
+BASIS = 16 + FINS
 THRUST = _w.take(THRUSTERS)  # of each thruster in this stage
 TMP = _w.take(4)  # what is computed lane by lane
 WORK = _w.next * LANES
@@ -157,7 +159,7 @@ WORK = _w.next * LANES
 KIND_FLAGS, KIND_THRUSTERS, KIND_FINS, KIND_TERMS, KIND_MEMORY, KIND_STRIPS = range(6)
 KIND_TERM = 6  # axis and four factors of each named derivative
 KIND_PORT = KIND_TERM + 5 * TERMS  # (from, to) of six memory systems
-KIND_TABLE = KIND_PORT + 12  # table of each fin (4) and thruster (8); -1 = none
+KIND_TABLE = KIND_PORT + 12  # table of each fin and thruster; -1 = none
 KIND = KIND_TABLE + FINS + THRUSTERS
 
 #: (block): bodies present, kind, whether any has a mooring

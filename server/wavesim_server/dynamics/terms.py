@@ -317,7 +317,7 @@ def ballast(p: Any, w: Any) -> None:
 
 
 @_inline
-def basis(w: Any) -> None:
+def basis(w: Any, fins: int) -> None:
     """abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
     square = u * u + v * v + z * z
@@ -328,7 +328,7 @@ def basis(w: Any) -> None:
     put(w, SPEED + 2, 1.0 / greater(speed, 1e-6))
     for i in range(6):
         put(w, ABS + i, abs(at(w, NUR + i)))
-    for i in range(FINS):
+    for i in range(fins):
         put(w, DELTA + i, at(w, AN + SLOT_FIN + i))
 
 

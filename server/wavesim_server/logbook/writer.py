@@ -111,20 +111,13 @@ class LogWriter:
         self.names[row] = name
         self.json("/bodies", time_ns, {"row": row, "name": name, "model": model, "type": kind, "present": present})
 
-    def states(self, time_ns: int, rows: Any, state: bytes, actuation: bytes, sensors: dict[str, list[bytes]]) -> None:
-        """State, actuation and new sensor values of all bodies at one tick."""
-        ns, na = STATE.dtype.itemsize, ACTUATION.dtype.itemsize
+    def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
+        """Records of some rows at one tick: of ``state``, ``actuation`` or a sensor."""
+        table = {"state": STATE, "actuation": ACTUATION}.get(name) or table_of(name)
+        topic, size = name if table in (STATE, ACTUATION) else f"sensor/{name}", table.dtype.itemsize
         for k, row in enumerate(rows):
-            name = self.names.get(int(row), f"row{row}")
-            self.record(f"/state/{name}", STATE, time_ns, state[k * ns : (k + 1) * ns])
-            self.record(f"/actuation/{name}", ACTUATION, time_ns, actuation[k * na : (k + 1) * na])
-        for sensor, (sensor_rows, values) in sensors.items():
-            table = table_of(sensor)
-            size = table.dtype.itemsize
-            for k, row in enumerate(np.frombuffer(sensor_rows, np.int64)):
-                name = self.names.get(int(row), f"row{row}")
-                self.record(f"/sensor/{sensor}/{name}", table, time_ns, values[k * size : (k + 1) * size])
-
+            body = self.names.get(int(row), f"row{row}")
+            self.record(f"/{topic}/{body}", table, time_ns, data[k * size : (k + 1) * size])
         self._flush()
 
     def _flush(self) -> None:

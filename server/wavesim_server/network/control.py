@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.commander import BODY_VERBS, VERBS
-from wavesim_sdk.config.load import nearest
+from wavesim_sdk.names import nearest
 from wavesim_sdk.tables import RunState
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _body_verb(verb: str, command: dict[str, Any]) -> tuple[str, Any, str]:
 
 
 def status(front: Front) -> dict[str, Any]:
-    """Everything the server knows of itself, small enough for one message."""
+    """Everything the server knows of itself, of any size: the answer goes out in pieces."""
     clock = front._clock()
     plain = {k: clock[k].item() for k in clock.dtype.names}
     plain["state"] = RunState(plain["state"]).name.lower()
@@ -89,7 +89,7 @@ def status(front: Front) -> dict[str, Any]:
             "rtt_ms": round(s.rtt.mean * 1e3, 3),
             "waited_for": front.step is not None and row in front.step.waiting,
         }
-        for row, s in sorted(front.by_row.items())[:24]
+        for row, s in sorted(front.by_row.items())
     ]
     required = [b.name for b in front.config.fleet.bodies if b.client == "required"]
     joined = {s.name for s in front.by_row.values()}
@@ -102,11 +102,12 @@ def status(front: Front) -> dict[str, Any]:
         **plain,
         "clients": clients,
         "clients_total": len(front.by_row),
-        "observers": [w.session.name for w in front.observers.by_token.values()][:24],
+        "observers": [w.session.name for w in front.observers.by_token.values()],
         "missing": [n for n in required if n not in joined],
         "drops": dict(front.sessions.drops),
         "acoustic_refused": dict(front.allowance.refused.most_common(24)),
         "queue_dropped": front.udp.dropped,
         "commander_bad": front.queue.bad,
+        "commander_unread": front.queue.unread,
         "log": front.log.failed or "ok" if front.log is not None else "off",
     }

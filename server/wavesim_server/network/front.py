@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgpack
 import numpy as np
 
 from wavesim_sdk.area import Area, Record, segment_name
@@ -29,8 +28,9 @@ from wavesim_sdk.wire.messages import Event as WireEvent
 from wavesim_sdk.wire.messages import Refusal, Type
 from wavesim_sdk.wire.server import Admission, Session
 from wavesim_sdk.wire.udp import Udp
+from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.messages import NO_RESOURCE, Command, Event
+from wavesim_server.messages import NO_RESOURCE, Actuate, Answer, Command, Enter, Execute, Leave, Release
 from wavesim_server.network import control, sound
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.publish import Publisher
@@ -75,12 +75,12 @@ class Front:
         )  # fmt: skip
         self.by_row: dict[int, Session] = {}
         self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
-        self.requests: dict[int, list[list[Any]]] = {}  # row -> acoustic requests of the step under way
+        self.requests: dict[int, list[messages.Sound]] = {}  # row -> acoustic requests of the step under way
         self.allowance, self.payloads = sound.Allowance(network.acoustic_rate), sound.Payloads()
         self.observers = Observers(self._push_event)
         self.step: Step | None = None
         self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
-        self.queue = CommanderQueue(name)
+        self.queue = CommanderQueue(name, self.config.shared.group)
         declared = {
             n: e for n in self.config.emulators.names if (e := self.config.emulators.get(n)) is not None and e.send
         }
@@ -96,7 +96,7 @@ class Front:
         self.free: list[Session] = []  # sessions that are sent their state by wall time
         self.shortest = math.inf  # period of one of them
         self._told: dict[int, Session] = {}  # sessions with new events
-        self._backlog: list[tuple[Command, bytes]] = []
+        self._backlog: list[tuple[int, bytes]] = []
         self._ended = asyncio.Event()
         self.orphans: dict[int, str] = {}  # bodies of clients that a front before this one had
         self._orphans_until = math.inf
@@ -112,12 +112,12 @@ class Front:
                 kind = BodyType(int(identity["type"][row])).name.lower()
                 self.log.body(int(clock["time_ns"]), row, name, bytes(identity["model"][row]).decode(), kind, True)
         self._orphans_until = time.monotonic() + self.config.network.keepalive_timeout
-        self._tell(Command.RELEASE, int(clock["tick"]), [])  # the engine may wait for an answer that died
+        self._tell(Release(int(clock["tick"]), []))  # the engine may wait for an answer that died
 
     def _let_orphans_go(self) -> None:
         self._orphans_until = math.inf
         for row in self.orphans:
-            self._tell(Command.LEAVE, row)
+            self._tell(Leave(row))
             self.tables.left(row, 2)
         self.orphans.clear()
 
@@ -178,6 +178,7 @@ class Front:
                 self._dismiss(self.step)
             self.tables.turn(now, int(self._clock()["tick"]), self.by_row)
             self._push_backlog()
+            self.queue.turn(now)
             self._flush()
             await asyncio.sleep(self._pause())
 
@@ -186,9 +187,9 @@ class Front:
         wait = HOUSEKEEPING_S if self.shortest == math.inf else min(max(0.25 * self.shortest, 0.001), GRAIN_S)
         return max(0.001, min(wait, self.observers.next_timer() - time.monotonic()))
 
-    def _tell(self, command: Command, *arguments: Any) -> None:
+    def _tell(self, command: Command) -> None:
         """Hand a command to the engine, in order, never blocking."""
-        self._backlog.append((command, msgpack.packb(list(arguments))))
+        self._backlog.append(messages.encode(command))
         self._push_backlog()
 
     def _push_backlog(self) -> None:
@@ -268,13 +269,14 @@ class Front:
                 self.orphans.pop(row, None)
                 session.kind = self._type(j)
                 self._list_free()
-                self._tell(Command.ENTER, row, j.name, j.model, j.position, j.attitude, j.lockstep_ns // self.step_ns)
+                lockstep = j.lockstep_ns // self.step_ns
+                self._tell(Enter(row, j.name, j.model, list(j.position), list(j.attitude), lockstep))
                 if isinstance(happening, server.Resumed) and self.step is not None and row in self.step.waiting:
                     self._ask(session, self.step.tick)
             case server.Gone(reason=reason):
                 self._gone(session, reason)
             case server.Actuated(command=command) if not session.join.observe:
-                self._tell(Command.ACTUATE, row, command)
+                self._tell(Actuate(row, command))
             case server.Estimated(values=values) if not session.join.observe:
                 self._estimate(row, values, int(self._clock()["time_ns"]))
             case server.Requested(number=number, item=item):
@@ -306,7 +308,7 @@ class Front:
             self.allowance.forget(row)
             self.requests.pop(row, None)
             self.dismissed.discard(row)
-            self._tell(Command.LEAVE, row)
+            self._tell(Leave(row))
             self.tables.left(row, 2 if reason == "silent" else 3)
             if self.step is not None:
                 self.step.waiting.discard(row)
@@ -321,9 +323,9 @@ class Front:
         if why_not:
             self._refuse(session, number, why_not)
         elif session.join.lockstep_ns:
-            self.requests.setdefault(row, []).append([item, number])
+            self.requests.setdefault(row, []).append(messages.Sound(row, number, item))
         elif not session.join.observe:
-            self._tell(Command.SOUND, row, item, number)
+            self._tell(messages.Sound(row, number, item))
 
     def _refuse(self, session: Session, number: int, text: str) -> None:
         session.outbox.push(codec.event(WireEvent.REQUEST_REFUSED, number, text[:400]))
@@ -374,9 +376,9 @@ class Front:
         self.step = None
         answers = []
         for row, (command, estimate) in sorted(step.answers.items()):
-            answers.append([row, command, self.requests.pop(row, [])])
+            answers.append(Answer(row, command, self.requests.pop(row, [])))
             self._estimate(row, estimate, step.tick * self.step_ns)
-        self._tell(Command.RELEASE, step.tick, answers)
+        self._tell(Release(step.tick, answers))
 
     # -- send-state ------------------------------------------------------------------------------------
 
@@ -423,29 +425,34 @@ class Front:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self.events_fd)
         for kind, payload in self.events.pop_all():
-            body = msgpack.unpackb(payload, strict_map_key=False)
-            match kind:
-                case Event.SIGNALS:
-                    self._on_signals(np.frombuffer(body[0], SENT.dtype), np.frombuffer(body[1], RECEPTION.dtype))
-                case Event.LOG if self.log is not None:
-                    self.log.states(body[0] * self.step_ns, np.frombuffer(body[1], np.int64), *body[2:])
-                case Event.STEP:
-                    self._on_step(*body)
-                case Event.RUN:
-                    self._on_run(*body)
-                case Event.REPLY:
-                    self._on_reply(*body)
-                case Event.REFUSED:
-                    if body[0] in self.by_row:
-                        self._refuse(self.by_row[body[0]], body[1], body[2])
-                case Event.ROSTER:
-                    self._on_roster(*body)
-                case Event.NOTICE:
-                    self._on_notice(*body)
-                case Event.FAULT:
-                    print(f"faulted and frozen: {', '.join(body[1])}", file=sys.stderr, flush=True)
+            match messages.decode_event(kind, payload):
+                case messages.Signals(sent, receptions):
+                    self._on_signals(np.frombuffer(sent, SENT.dtype), np.frombuffer(receptions, RECEPTION.dtype))
+                case messages.Log() as record:
                     if self.log is not None:
-                        self.log.json("/faults", body[0], {"frozen": body[1]})
+                        rows = np.frombuffer(record.rows, np.int64)
+                        self.log.table(record.tick * self.step_ns, record.table, rows, record.records)
+                case messages.Step(tick, rows):
+                    self._on_step(tick, rows)
+                case messages.Run(state, time_ns):
+                    self._on_run(state, time_ns)
+                case messages.Executed(number, ok, text):
+                    self._on_reply(number, ok, text, {})
+                case messages.Refused(row, number, text):
+                    if row in self.by_row:
+                        self._refuse(self.by_row[row], number, text)
+                case messages.Roster() as r:
+                    self._on_roster(r.time_ns, r.row, r.name, r.model, r.type, r.present)
+                case messages.Notice() as n:
+                    self._on_notice(n.time_ns, n.row, n.name, n.text)
+                case messages.TurnedAway(row, text) | messages.Failed(row, text):
+                    if row in self.by_row:
+                        self.sessions.bye(self.by_row[row], text)
+                        self._gone(self.by_row[row], "silent")
+                case messages.Frozen(time_ns, names):
+                    print(f"faulted and frozen: {', '.join(names)}", file=sys.stderr, flush=True)
+                    if self.log is not None:
+                        self.log.json("/faults", time_ns, {"frozen": names})
             if self.sessions.outgoing:  # a step must not wait for the log behind it
                 self._flush()
         if self._told:
@@ -503,7 +510,7 @@ class Front:
             elif len(self.pending) < 64:
                 self._numbers += 1
                 self.pending[self._numbers] = command
-                self._tell(Command.CONTROL, self._numbers, verb, argument)
+                self._tell(Execute(self._numbers, verb, argument))
             else:
                 self.queue.reply(command, Reply(False, "too many commands at once"))
 

@@ -1,0 +1,161 @@
+"""The actuators of a model: their names, kinds, units and limits, declared once.
+
+Everybody but the equations of motion numbers the actuators of a body in the *order of its model*: thrusters, fins, the
+angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast tanks, each in the
+order in which the model declares them.  A command may be such a position or a name.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from wavesim_sdk.names import nearest
+
+if TYPE_CHECKING:
+    from wavesim_sdk.config.vehicle import Model, Thruster
+
+THRUSTERS = 12  #: most thrusters of a model
+FINS = 8  #: most fins
+SWIVELS = 4  #: the first thrusters, which may turn or have a deflector
+BALLASTS = 4  #: most ballast tanks
+MAX_ACTUATORS = THRUSTERS + FINS + 2 * SWIVELS + BALLASTS
+
+
+class ActuatorKind(IntEnum):
+    """What an actuator is; kinds come in this order in a model."""
+
+    THRUSTER = 0
+    FIN = 1
+    ANGLE = 2  #: of a thruster that turns: azimuth drive or nozzle
+    DEFLECTOR = 3  #: of a jet: -1 full astern .. 1 up
+    BALLAST = 4
+
+
+#: the first slot of each kind in a table that has room for every actuator a model may have
+FIRST_SLOT = {
+    ActuatorKind.THRUSTER: 0,
+    ActuatorKind.FIN: THRUSTERS,
+    ActuatorKind.ANGLE: THRUSTERS + FINS,
+    ActuatorKind.DEFLECTOR: THRUSTERS + FINS + SWIVELS,
+    ActuatorKind.BALLAST: THRUSTERS + FINS + 2 * SWIVELS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """One actuator: what a command to it means and may be.
+
+    ``unit`` and the limits are those of the command: N, 1/s, rad, kg, or empty for a share.  ``actual_unit`` is that of
+    the values it takes, which differs for a thruster with a motor law.  ``slot`` is its place in a table with room for
+    every actuator that a model may have.
+    """
+
+    name: str
+    kind: ActuatorKind
+    unit: str
+    minimum: float
+    maximum: float
+    slot: int = 0
+    actual_unit: str = ""
+
+    @property
+    def rest(self) -> float:
+        """Its value before any command."""
+        return 1.0 if self.kind is ActuatorKind.DEFLECTOR else 0.0
+
+
+def actuators_of(model: Model) -> tuple[Actuator, ...]:
+    """The actuators of a model, in its order."""
+    found = [_thruster(t, k) for k, t in enumerate(model.thruster)]
+    found += [_made(f.name, ActuatorKind.FIN, k, "rad", -f.limit, f.limit) for k, f in enumerate(model.fin)]
+    for k, t in enumerate(model.thruster):
+        if (s := t.swivel) is not None:
+            found.append(_made(f"{t.name}-angle", ActuatorKind.ANGLE, k, "rad", s.minimum, s.maximum))
+    for k, t in enumerate(model.thruster):
+        if (d := t.deflector) is not None:
+            found.append(_made(f"{t.name}-deflector", ActuatorKind.DEFLECTOR, k, "", d.minimum, d.maximum))
+    found += [_made(b.name, ActuatorKind.BALLAST, k, "kg", b.minimum, b.maximum) for k, b in enumerate(model.ballast)]
+    return tuple(found)
+
+
+def _made(name: str, kind: ActuatorKind, number: int, unit: str, minimum: float, maximum: float) -> Actuator:
+    return Actuator(name, kind, unit, minimum, maximum, FIRST_SLOT[kind] + number, unit)
+
+
+def _thruster(t: Thruster, number: int) -> Actuator:
+    actual = "N" if t.law == "force" else "1/s"
+    unit = actual if tuple(t.motor) == (0.0, 1.0) else ""  # a motor law maps some other command to it
+    return Actuator(t.name, ActuatorKind.THRUSTER, unit, t.minimum, t.maximum, number, actual)
+
+
+def position_of(actuators: Sequence[Actuator], which: object) -> int:
+    """Position of an actuator, by its name or its number; ValueError names the nearest."""
+    if isinstance(which, str):
+        for k, a in enumerate(actuators):
+            if a.name == which:
+                return k
+        if which.isascii() and which.isdigit() and len(which) < 10:
+            which = int(which)
+    if isinstance(which, SupportsIndex) and not isinstance(which, bool):
+        k = operator.index(which)
+        if 0 <= k < len(actuators):
+            return k
+        there = f"they are 0 to {len(actuators) - 1}" if actuators else "it has none"
+        raise ValueError(f"there is no actuator {str(k)[:20]}; {there}")
+    if not actuators:
+        raise ValueError(f"there is no actuator '{str(which)[:40]}': it has none")
+    raise ValueError(f"there is no actuator '{str(which)[:40]}'{nearest(str(which)[:40], [a.name for a in actuators])}")
+
+
+def arranged(actuators: Sequence[Actuator], values: object) -> list[float | None]:
+    """A command as a list by position, None where an actuator keeps its command.
+
+    ``values`` is a mapping from names or numbers to values, or a sequence by position, which may be shorter than the
+    number of actuators.  Anything else than finite numbers is a ValueError.
+    """
+    if isinstance(values, Mapping):
+        found: list[float | None] = [None] * len(actuators)
+        for which, value in values.items():
+            k = position_of(actuators, which)
+            found[k] = _number(actuators[k].name, value)
+        return found
+    if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
+        raise ValueError(f"a command is numbers by position or by name, not {type(values).__name__}")
+    if len(values) > len(actuators):
+        raise ValueError(f"{len(values)} values for {len(actuators)} actuators")
+    return [_number(a.name, v) for a, v in zip(actuators, values, strict=False)]
+
+
+def _number(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    number = math.nan
+    if type(value) is float:
+        number = value
+    elif not isinstance(value, bool) and isinstance(value, numbers.Real):
+        with suppress(OverflowError):
+            number = float(value)
+    if math.isfinite(number):
+        return number
+    raise ValueError(f"actuator '{name}': {str(value)[:40]} is no command")
+
+
+def written(actuators: Sequence[Actuator], text: str) -> list[float | None]:
+    """A command as people write it, with blanks between: numbers by position (``8 0.1``), or ``NAME=VALUE`` each."""
+    words = text.split()
+    pairs = [w.partition("=") for w in words]
+    named = [bool(equals) for _, equals, _ in pairs]
+    if any(named) and not all(named):
+        raise ValueError(f"'{text[:40]}' mixes numbers by position with NAME=VALUE")
+    try:
+        values = [float(value if equals else name) for name, equals, value in pairs]
+    except ValueError:
+        raise ValueError(f"'{text[:40]}' is no command; write numbers by position, or NAME=VALUE") from None
+    return arranged(actuators, dict(zip((p[0] for p in pairs), values, strict=True)) if any(named) else values)

@@ -1,0 +1,240 @@
+"""The engine's core: which ticks are due, and who is served between them.
+
+It has no clock, no process and no files: ``now`` is given to :meth:`Engine.turn`, the areas, queues and bells are passed
+in.  Real time: each tick has an absolute deadline.  Fast: as many ticks in one compiled call as there are until somebody
+is due (an emulator, a lockstep client, the log, a viewer).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from wavesim_sdk.area import Area
+from wavesim_sdk.tables import RunState
+from wavesim_server.engine.emulators import Emulators
+from wavesim_server.engine.orders import Orders
+from wavesim_server.engine.pace import Pace
+from wavesim_server.engine.publication import Publication
+from wavesim_server.engine.records import log_records, signal_records
+from wavesim_server.fences import Fences
+from wavesim_server.messages import Event, Frozen, Log, Notice, Queue, Roster, Run, Step, encode
+from wavesim_server.simulation import Simulation
+from wavesim_server.watchdog import Watchdog
+
+VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
+FULL_S = 0.0005  #: a full queue is tried again after this
+AWAIT_S = 0.02  #: awaited emulators are looked at this often: one of them may have died
+
+
+class Engine:
+    """One run. Call :meth:`begin` once, then :meth:`turn` whenever it is due or a command came, until :attr:`over`."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        areas: Mapping[str, Area],
+        commands: Queue,
+        events: Queue,
+        emulators: Emulators,
+        *,
+        log: bool = False,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.sim, self.commands, self.events, self.emulators = simulation, commands, events, emulators
+        self._wake = wake  # tells the reader of the events that there are some
+        config = simulation.config
+        self.state = RunState.STOPPED
+        self.pace = Pace(simulation.step_ns * 1e-9, config.time.speed if config.time.pace == "realtime" else 0.0)
+        self.end_tick = round(config.time.duration * 1e9) // simulation.step_ns or None
+        self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
+        self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
+        self.lockstep: dict[int, int] = {}  # row -> period in ticks
+        self.budget: int | None = None  # ticks left of a `step` command
+        self.waiting = False  # for RELEASE
+        self.over = False
+        self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
+        self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
+        self.publication = Publication(simulation, areas)
+        self.orders = Orders(self, areas["vehicles"])
+        self.vehicles = areas["vehicles"]
+        self.now = 0.0  # of this turn
+        self._started = False
+        self._served = -1  # last tick whose participants were served
+        self._asked = -1  # last tick at which emulators were asked
+        self._sequences = {s: np.zeros(simulation.capacity, np.int64) for s in emulators.bells}
+        self._backlog: deque[tuple[int, bytes]] = deque()  # events that did not fit
+        self._told = False
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def begin(self, now: float) -> None:
+        """The bodies that need no client; the tables."""
+        self.now = now
+        self.sim.enter_residents()
+        self.publication.begin()
+        self.publish()
+
+    def turn(self, now: float) -> float:
+        """Do what is due; returns when to call again (infinity: when a command has come)."""
+        self.now = now
+        try:
+            if not self._push_backlog():
+                return now + FULL_S
+            for kind, payload in self.commands.pop_all():
+                self.orders.take(kind, payload)
+            return self._go_on(now)
+        finally:
+            self._ring()
+
+    def _go_on(self, now: float) -> float:
+        if self._halted():
+            return math.inf
+        if not self._serve(now):
+            return now + AWAIT_S
+        if self._halted():
+            return math.inf
+        if self.pace.speed > 0.0:
+            due = self.pace.due(now, self._next_stop() - self.sim.tick)
+            if now < due:
+                return due
+            self._advance(self.pace.take(now, self._next_stop() - self.sim.tick))
+        else:
+            self._advance(self._next_stop() - self.sim.tick)
+        if not self._serve(now):
+            return now + AWAIT_S
+        return math.inf if self._halted() else now
+
+    def _halted(self) -> bool:
+        """Whether nothing moves before a command comes."""
+        return self.state is not RunState.RUNNING or self.waiting
+
+    @property
+    def in_real_time(self) -> bool:
+        """Whether ticks keep wall time, at its own speed or slower."""
+        return self.state is RunState.RUNNING and 0.0 < self.pace.speed <= 1.0
+
+    def _next_stop(self) -> int:
+        """The next tick at which somebody must be served."""
+        tick = self.sim.tick
+        view = self.view_ticks * max(1, int(self.pace.speed))  # viewers look by wall time
+        periods = [view, *self.lockstep.values(), *self.emulators.periods().values()]
+        if self.log_ticks:
+            periods.append(self.log_ticks)
+        stop = min((tick // p + 1) * p for p in periods)
+        stop = min(stop, self.watchdog.next_tick(), self.fences.next_tick(tick))
+        if self.end_tick is not None:
+            stop = min(stop, self.end_tick)
+        return min(stop, tick + self.budget) if self.budget is not None else stop
+
+    def _advance(self, ticks: int) -> None:
+        frozen = len(self.sim.faults)
+        self.sim.advance(ticks)
+        if self.budget is not None:
+            self.budget -= ticks
+        for record in signal_records(*self.sim.take_signals()):
+            self.emit(record)
+        if len(self.sim.faults) > frozen:
+            self.emit(Frozen(self.sim.time_ns, self.sim.faults))
+
+    def _serve(self, now: float) -> bool:
+        """Publish and serve whoever is due at this tick. False as long as emulators are awaited."""
+        tick = self.sim.tick
+        if self._served == tick:
+            return True
+        if self._asked != tick:
+            self._asked = tick
+            self._guard(tick)
+            self.publish()
+            self.emulators.ask(tick, now, wait=self.pace.speed == 0.0)
+        if not self.emulators.turn(now):
+            return False
+        self.publication.counts.sensors_late = self.emulators.late
+        self._served = tick
+        if self.end_tick is not None and tick >= self.end_tick:
+            self.set_state(RunState.ENDED)
+        elif self.budget == 0:
+            self.budget = None
+            self.set_state(RunState.PAUSED)
+        rows = [row for row, period in sorted(self.lockstep.items()) if tick % period == 0]
+        if rows and self.state is not RunState.ENDED:
+            self.waiting = True
+            self.emit(Step(tick, rows))
+            self._ring()
+        # Logged while the clients compute: nothing moves until they have answered.
+        if self.log_ticks and tick % self.log_ticks == 0:
+            for record in log_records(tick, self.sim.rows, self.vehicles, self._sequences):
+                self.emit(record)
+        return True
+
+    def _guard(self, tick: int) -> None:
+        """Watchdogs and fences."""
+        for row, name, command, text in self.watchdog.bark(tick):
+            if command is not None:
+                self.sim.command(row, command)
+            self.emit(Notice(self.sim.time_ns, row, name, text))
+        if self.fences.next_tick(tick - 1) == tick:
+            rows = np.array([k for k, o in sorted(self.sim.occupants.items()) if o.model.type != "buoy"], np.int64)
+            for row, text in self.fences.crossed(tick, rows, self.sim.state()["p_WB_W"][rows]):
+                self.emit(Notice(self.sim.time_ns, row, self.sim.occupants[row].name, text))
+
+    # -- what orders change -----------------------------------------------------------------------
+
+    def set_state(self, state: RunState) -> None:
+        """The timer starts, stops, pauses, ends."""
+        if state is self.state:
+            return
+        self.state = state
+        if state is RunState.RUNNING:
+            self.pace.restart()
+            if not self._started:
+                self._started = True
+                for row in self.sim.rows:
+                    self.roster(row, present=True)
+        else:
+            self.budget = None
+        self.emit(Run(int(state), self.sim.time_ns))
+        self.publish()
+
+    def roster(self, row: int, present: bool) -> None:
+        """Tell that a body came or left."""
+        if self._started:
+            o = self.sim.occupants[row]
+            self.emit(Roster(self.sim.time_ns, row, o.name, o.model.name, o.model.type, present))
+
+    def publish(self) -> None:
+        """The tables of this tick."""
+        self.publication.counts.events_dropped = self.events.dropped
+        self.publication.tick(self.state, self.pace, self.now)
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def emit(self, event: Event) -> None:
+        """Tell the front. In real time a log record that does not fit is dropped and counted; all else waits."""
+        record = encode(event)
+        if not self._backlog and self.events.push(*record):
+            self._told = True
+        elif self.pace.speed > 0.0 and isinstance(event, Log):
+            self.events.drop()
+        else:
+            self._backlog.append(record)
+
+    def flush(self) -> bool:
+        """Hand over what waited for room; whether nothing waits any more."""
+        done = self._push_backlog()
+        self._ring()
+        return done
+
+    def _push_backlog(self) -> bool:
+        while self._backlog and self.events.push(*self._backlog[0]):
+            self._backlog.popleft()
+            self._told = True
+        return not self._backlog
+
+    def _ring(self) -> None:
+        if self._told:
+            self._told = False
+            self._wake()

@@ -1,0 +1,84 @@
+"""The synchronous emulators: asked at the ticks at which their values are due, and waited for within a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Protocol
+
+import posix_ipc
+
+from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, alive
+
+
+class Bell(Protocol):
+    """How an emulator is asked, and how it says that it has written."""
+
+    def ask(self) -> None:
+        """Ask; answers to earlier questions are forgotten."""
+
+    def answered(self, timeout: float = 0.0) -> bool:
+        """Whether it has answered, after waiting for at most ``timeout`` seconds."""
+
+
+class Semaphores:
+    """The bell of an emulator in a process of its own."""
+
+    def __init__(self, due: posix_ipc.Semaphore, done: posix_ipc.Semaphore) -> None:
+        self._due, self._done = due, done
+
+    def ask(self) -> None:
+        """Ask; a late answer to an earlier question counts for nothing."""
+        with contextlib.suppress(posix_ipc.BusyError):
+            while True:
+                self._done.acquire(0)
+        self._due.release()
+
+    def answered(self, timeout: float = 0.0) -> bool:
+        """Whether it has answered."""
+        try:
+            self._done.acquire(timeout)
+        except (posix_ipc.BusyError, posix_ipc.SignalError):
+            return False
+        return True
+
+
+class Emulators:
+    """All sensors of a run."""
+
+    def __init__(self, vehicles: Area, bells: Mapping[str, Bell], time_limit: float) -> None:
+        self.vehicles, self.bells, self.time_limit = vehicles, bells, time_limit
+        self.awaited: list[str] = []  #: sensors whose values of this tick are not written yet
+        self.late = 0  #: answers that did not come in time
+        self._limit = 0.0
+
+    def periods(self) -> dict[str, int]:
+        """Period in ticks of each synchronous sensor."""
+        periods = {s: int(self.vehicles[s].header[PERIOD]) for s in self.bells}
+        return {s: p for s, p in periods.items() if p > 0}
+
+    def ask(self, tick: int, now: float, wait: bool) -> None:
+        """Ask those that are due at a tick; whether they are waited for."""
+        due = [s for s, period in self.periods().items() if tick % period == 0]
+        for s in due:
+            self.vehicles[s].header[DUE] = tick
+            self.bells[s].ask()
+        self.awaited, self._limit = (due if wait else []), now + self.time_limit
+
+    def turn(self, now: float) -> bool:
+        """Whether all have answered, or are waited for no longer."""
+        while self.awaited:
+            s = self.awaited[0]
+            header = self.vehicles[s].header
+            if not self.bells[s].answered() and header[PERIOD] > 0:
+                if now < self._limit and alive(int(header[OWNER]), int(header[OWNER_START])):
+                    return False
+                self.late += 1
+                header[PERIOD] = 0  # free until an emulator asks to be waited for again
+            self.awaited.pop(0)
+        return True
+
+    def sleep(self, timeout: float) -> None:
+        """Wait for the next answer."""
+        if self.awaited and self.bells[self.awaited[0]].answered(timeout):
+            self.awaited.pop(0)
