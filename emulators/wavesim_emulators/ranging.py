@@ -68,7 +68,6 @@ class Scenery(Emulator):
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
     ) -> tuple[Floats, Rows]:
         """(ranges, number of the body that was hit or -1), both (n, beams), along unit vectors of W; inf = nothing within reach."""
-        starts, along = np.broadcast_arrays(starts, along)
         level = float(now.weather["level"])
         ranges = self.scene.cast(starts, along, maximum, surface=surface, level=level)
         return self.bodies.cast(starts, along, ranges, maximum, now.rows)

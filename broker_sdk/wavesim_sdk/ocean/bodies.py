@@ -7,7 +7,6 @@ first, because what they stop needs no looking further; the rest is met in close
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,14 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
-FEW = 250_000  #: pairs of instrument and body of which the distances are simply computed
+FEW = 1_000  #: pairs of instrument and body of which the distances are simply computed
 ELEMENTS = 200_000  #: pairs of beam and body that are looked at together
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Cross products (n, 3), without what np.cross does for other shapes."""
+    x, y = a[:, [1, 2, 0]], b[:, [2, 0, 1]]
+    return np.asarray(x * y - a[:, [2, 0, 1]] * b[:, [1, 2, 0]])
 
 
 class Shapes:
@@ -31,7 +36,16 @@ class Shapes:
 
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
-        self.of = functools.cache(self._of)
+        self._of_model = functools.cache(self._of)
+        self._models: Any = None
+        self._table: Array = np.zeros((0, 5))
+
+    def table(self, models: Any) -> Array:
+        """A row for each body of these models (n, 5)."""
+        if self._models is None or not np.array_equal(models, self._models):
+            self._models = models.copy()
+            self._table = np.array([self._of_model(m) for m in models.tolist()]).reshape(-1, 5)
+        return self._table
 
     def _of(self, model: bytes) -> tuple[float, ...]:
         m = self.loaded.model(model.decode())
@@ -52,13 +66,12 @@ class Bodies:
     def __init__(self, shapes: Shapes, rows: Rows, identity: Record, state: Record) -> None:
         self.rows, self.state = rows, state[rows]
         self.p: Array = self.state["p_WB_W"]
-        shape = np.array([shapes.of(m) for m in identity["model"][rows].tolist()]).reshape(-1, 5)
+        shape = shapes.table(identity["model"][rows])
         self.kind, self.half, self.radius = shape[:, 0], shape[:, 1:4], shape[:, 4]
-        self._tree: cKDTree | None = None
 
     @functools.cached_property
-    def R(self) -> Array:
-        return frames.rotation(self.state["q_WB"])
+    def _tree(self) -> cKDTree:
+        return cKDTree(self.p, balanced_tree=False, compact_nodes=False)
 
     def cast(self, starts: Array, along: Array, ranges: Array, maximum: float, own: Rows) -> tuple[Array, Rows]:
         """(ranges, index of the body that was hit or -1), both (n, beams), of beams of n instruments that would go as far as
@@ -66,28 +79,41 @@ class Bodies:
 
         Starts (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in W; from within another body the range is 0.
         """
-        ranges, hit = ranges.copy(), np.full(ranges.shape, -1)
+        hit = np.full(ranges.shape, -1)
         if len(self.rows) < 2 or not ranges.size:
             return ranges, hit
-        beams = ranges.shape[1]
-        starts = np.broadcast_to(starts, (len(ranges), starts.shape[1], 3))
-        along = np.broadcast_to(along, (len(ranges), beams, 3))
-        for i, j in self._pairs(starts, ranges, maximum, own):
-            c = self.p[j][:, None, :] - starts[i]
-            ahead = np.einsum("pbk,pbk->pb", np.broadcast_to(c, (len(i), beams, 3)), along[i])
-            beside = np.einsum("pbk,pbk->pb", c, c) - ahead * ahead
-            r = self.radius[j][:, None]
-            near = (beside <= r * r) & (ahead > -r) & (ahead - r < np.minimum(ranges[i], maximum))
-            pair, beam = np.nonzero(near)
-            if not len(pair):
-                continue
-            who, place = i[pair], j[pair]
-            found = self._meet(-c[pair, np.minimum(beam, c.shape[1] - 1)], along[who, beam], place)
-            flat = who * beams + beam
-            np.minimum.at(ranges.reshape(-1), flat, np.where(found <= maximum, found, np.inf))
-            first = (found <= maximum) & (ranges.reshape(-1)[flat] == found)
-            hit.reshape(-1)[flat[first]] = place[first]
+        along = np.broadcast_to(along, (*ranges.shape, 3))
+        limit = np.minimum(ranges, maximum)
+        i, j = self._near(starts, along, limit, own)
+        if len(i):
+            ranges = ranges.copy()
+            portion = max(1, ELEMENTS // ranges.shape[1])
+            if len(i) > portion:
+                i, j = self._nearest_first(starts, i, j)
+            for at in range(0, len(i), portion):
+                some = slice(at, at + portion)
+                self._strike(starts, along, limit, ranges, hit, i[some], j[some])
         return ranges, hit
+
+    def _strike(self, starts: Array, along: Array, limit: Array, ranges: Array, hit: Rows, i: Rows, j: Rows) -> None:
+        """Shorten the beams of instruments i that meet bodies j."""
+        beams = ranges.shape[1]
+        c, d = self.p[j][:, None, :] - starts[i], along[i]
+        ahead = (c * d).sum(axis=2)
+        beside = (c * c).sum(axis=2) - ahead * ahead
+        r = self.radius[j][:, None]
+        pair, beam = np.nonzero((beside <= r * r) & (ahead > -r) & (ahead - r < limit[i]))
+        if not len(pair):
+            return
+        who, place = i[pair], j[pair]
+        found = self._meet(-c[pair, np.minimum(beam, c.shape[1] - 1)], d[pair, beam], place)
+        flat = who * beams + beam
+        nearer = found <= limit.reshape(-1)[flat]
+        flat, found, place = flat[nearer], found[nearer], place[nearer]
+        np.minimum.at(ranges.reshape(-1), flat, found)
+        first = ranges.reshape(-1)[flat] == found
+        hit.reshape(-1)[flat[first]] = place[first]
+        limit.reshape(-1)[flat] = ranges.reshape(-1)[flat]
 
     def velocity(self, hit: Rows, points: Array) -> Array:
         """Velocity in W of points (n, beams, 3) of the bodies that were hit; 0 where none was."""
@@ -95,48 +121,60 @@ class Bodies:
         some = hit >= 0
         if some.any():
             j = hit[some]
-            state, R = self.state[j], self.R[j]
+            state = self.state[j]
+            R = frames.rotation(state["q_WB"])
             arm = points[some] - self.p[j]
             turning = np.cross(np.einsum("nij,nj->ni", R, state["w_WB_B"]), arm)
             found[some] = np.einsum("nij,nj->ni", R, state["v_WB_B"]) + turning
         return found
 
-    def _pairs(self, starts: Array, ranges: Array, maximum: float, own: Rows) -> Iterator[tuple[Rows, Rows]]:
-        """Pairs (instrument, body) that may meet, nearest first, in portions; what the first stopped leaves out later ones."""
-        centre = starts.mean(axis=1)
-        spread = np.sqrt(((starts - centre[:, None]) ** 2).sum(axis=2).max(axis=1))
+    def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
+        """Pairs (instrument, body) that may meet: by the sphere around the beams, and by their plane if they are a fan."""
+        if along.shape[1] == 1:
+            half = 0.5 * limit[:, :1] * along[:, 0]
+            middle, around = starts[:, 0] + half, 0.5 * limit[:, 0]
+        else:
+            ends = starts + limit[:, :, None] * along
+            low = np.minimum(ends.min(axis=1), starts.min(axis=1))
+            high = np.maximum(ends.max(axis=1), starts.max(axis=1))
+            middle, around = 0.5 * (low + high), 0.5 * np.sqrt(((high - low) ** 2).sum(axis=1))
+        i, j = self._within(middle, around)
+        keep = self.rows[j] != own[i]
+        i, j = i[keep], j[keep]
+        if along.shape[1] > 2 and len(i):
+            normal = _cross(along[:, 0], along[:, -1])
+            normal /= np.maximum(np.sqrt((normal * normal).sum(axis=1)), 1e-12)[:, None]
+            thick = (np.abs(np.einsum("nbk,nk->nb", along, normal)) * limit).max(axis=1)
+            if starts.shape[1] > 1:
+                thick += np.abs(np.einsum("nbk,nk->nb", starts - starts[:, :1], normal)).max(axis=1)
+            off = np.abs(((self.p[j] - starts[i, 0]) * normal[i]).sum(axis=1))
+            keep = off <= thick[i] + self.radius[j]
+            i, j = i[keep], j[keep]
+        return i, j
 
-        def reach(some: Any = slice(None)) -> Array:
-            """How far the longest beam of an instrument still goes, from its middle."""
-            return np.minimum(ranges[some], maximum).max(axis=1) + spread[some]  # type: ignore[no-any-return]
+    def _within(self, middle: Array, around: Array) -> tuple[Rows, Rows]:
+        """Pairs (sphere, body) whose distance is less than both radii, in a fixed order."""
+        if len(middle) * len(self.p) <= FEW:
+            apart = middle[:, None] - self.p[None]
+            return np.nonzero((apart * apart).sum(axis=2) < (around[:, None] + self.radius) ** 2)
+        reach = float(around.max() + self.radius.max())
+        others = cKDTree(middle, balanced_tree=False, compact_nodes=False)
+        found = others.sparse_distance_matrix(self._tree, reach, output_type="ndarray")
+        i, j = found["i"], found["j"]
+        keep = found["v"] < around[i] + self.radius[j]
+        i, j = i[keep], j[keep]
+        order = np.argsort(i * len(self.p) + j)
+        return i[order], j[order]
 
-        i, j, apart = self._near(centre, float(reach().max()) + float(self.radius.max()))
-        apart = apart - self.radius[j]
-        good = (apart < reach()[i]) & (self.rows[j] != own[i])
-        i, j, apart = i[good], j[good], apart[good]
+    def _nearest_first(self, starts: Array, i: Rows, j: Rows) -> tuple[Rows, Rows]:
+        """The same pairs: what the first ones stop needs no looking further."""
+        apart = np.sqrt(((self.p[j] - starts[i, 0]) ** 2).sum(axis=1)) - self.radius[j]
         order = np.argsort(apart, kind="stable")
-        i, j, apart = i[order], j[order], apart[order]
-        portion = max(1, ELEMENTS // ranges.shape[1])
-        for at in range(0, len(i), portion):
-            some = slice(at, at + portion)
-            left = apart[some] < reach(i[some])
-            yield i[some][left], j[some][left]
-
-    def _near(self, centre: Array, distance: float) -> tuple[Rows, Rows, Array]:
-        """(point, body, distance) of all pairs within a distance, in a fixed order."""
-        if len(centre) * len(self.p) <= FEW:
-            apart = np.sqrt(((centre[:, None] - self.p[None]) ** 2).sum(axis=2))
-            i, j = np.nonzero(apart < distance)
-            return i, j, apart[i, j]
-        if self._tree is None:
-            self._tree = cKDTree(self.p)
-        found = cKDTree(centre).sparse_distance_matrix(self._tree, distance, output_type="ndarray")
-        found = found[np.lexsort((found["j"], found["i"]))]
-        return found["i"].astype(np.int64), found["j"].astype(np.int64), found["v"]
+        return i[order], j[order]
 
     def _meet(self, o: Array, d: Array, j: Rows) -> Array:
         """Where rays (n, 3), given from the bodies' origins, first meet the bodies j; 0 from inside, inf = nowhere."""
-        R, half, kind = self.R[j], self.half[j], self.kind[j]
+        R, half, kind = frames.rotation(self.state["q_WB"][j]), self.half[j], self.kind[j]
         p, v = np.einsum("nji,nj->ni", R, o), np.einsum("nji,nj->ni", R, d)
         found = np.full(len(j), np.inf)
         box, cylinder, sphere = kind == BOX, kind == CYLINDER, kind == SPHERE

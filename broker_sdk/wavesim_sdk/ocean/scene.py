@@ -88,16 +88,27 @@ class Scene:
     def _solid(self, o: Array, d: Array) -> Array:
         best = np.full(len(o), np.inf)
         for x, y, z, a, b, c, heading in self.boxes:
-            cos, sin = math.cos(heading), math.sin(heading)
-            rel = o - (x, y, z)
-            p = np.stack([cos * rel[:, 0] + sin * rel[:, 1], -sin * rel[:, 0] + cos * rel[:, 1], rel[:, 2]], axis=1)
-            v = np.stack([cos * d[:, 0] + sin * d[:, 1], -sin * d[:, 0] + cos * d[:, 1], d[:, 2]], axis=1)
-            best = np.minimum(best, slab(p, v, np.array([a, b, c])))
+            some, rel = _towards(o, d, (x, y, z), a * a + b * b + c * c)
+            if len(some):
+                cos, sin = math.cos(heading), math.sin(heading)
+                turn = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
+                best[some] = np.minimum(best[some], slab(rel @ turn, d[some] @ turn, np.array([a, b, c])))
         for x, y, z, radius, half in self.piers:
-            best = np.minimum(best, post(o - (x, y, z), d, radius, half))
+            some, rel = _towards(o, d, (x, y, z), radius * radius + half * half)
+            if len(some):
+                best[some] = np.minimum(best[some], post(rel, d[some], radius, half))
         if self.solid is not None:
             best = np.minimum(best, self.solid.cast(o, d))
         return best
+
+
+def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
+    """(indices, origins from the centre) of rays that come as close to a centre as the root of ``square``."""
+    rel = o - centre
+    ahead = -(rel[:, 0] * d[:, 0] + rel[:, 1] * d[:, 1] + rel[:, 2] * d[:, 2])
+    far = rel[:, 0] ** 2 + rel[:, 1] ** 2 + rel[:, 2] ** 2
+    some = np.flatnonzero((far - ahead * ahead <= square + 1e-6) & ((ahead > 0.0) | (far <= square)))
+    return some, rel[some]
 
 
 def slab(p: Array, v: Array, half: Array) -> Array:
