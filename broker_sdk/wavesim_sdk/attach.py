@@ -54,7 +54,7 @@ class Snapshot:
 
 
 class SharedState:
-    """A reader of both areas, which it cannot write.
+    """A reader of both areas: it maps them so that it cannot write.
 
     ``SharedState("wavesim")`` attaches to the server of that name; raises
     :class:`~wavesim_sdk.errors.NotRunning` when there is none.
@@ -210,21 +210,20 @@ class SensorColumn:
     process holds the table, and taken over from a dead one.
     """
 
-    def __init__(self, server: str, sensor: str) -> None:
-        self.sensor = sensor
-        vehicles = Area.attach(segment_name(server, "vehicles"), writable=True)
-        if sensor not in vehicles.tables:
+    def __init__(self, simulation: SharedState, sensor: str) -> None:
+        self.simulation, self.sensor = simulation, sensor
+        if sensor not in simulation.vehicles.tables:
             raise AttachError(f"this run has no sensor of the type '{sensor}'; name it under <sensors>")
-        self.table = vehicles[sensor]
-        with claim_lock(server):
+        self.table = Area.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
+        with claim_lock(simulation.server):
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
             if alive(owner, start) and owner != os.getpid():
                 raise AttachError(f"sensor '{sensor}' is written by process {owner} already; stop that one first")
             self.table.header[PERIOD] = 0
             self.table.header[OWNER] = os.getpid()
             self.table.header[OWNER_START] = process_start(os.getpid())
-        self._due = semaphore(server, sensor, "due")
-        self._done = semaphore(server, sensor, "done")
+        self._due = semaphore(simulation.server, sensor, "due")
+        self._done = semaphore(simulation.server, sensor, "done")
         # A predecessor that was killed may have left posts behind.
         for s in (self._due, self._done):
             with contextlib.suppress(posix_ipc.BusyError):
@@ -270,40 +269,54 @@ def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 
-def semaphore_name(server: str, *what: str) -> str:
-    """POSIX name of a semaphore of a server."""
-    return ".".join((f"/wavesim.{server}", *what))
-
-
-def make_semaphore(name: str, group: bool = False, value: int = 0) -> None:
-    """A new semaphore, for the user alone or for the group as well."""
-    mask = os.umask(0o006 if group else 0o066)  # a semaphore has no descriptor whose mode could be set afterwards
+def make_semaphores(server: str, sensors: Iterable[str], group: bool = False) -> None:
+    """What guards claims and paces synchronous sensors; see :func:`remove_semaphores`."""
+    mode, before = (0o660, os.umask(0)) if group else (0o600, os.umask(0o077))  # there is no way to change it later
     try:
-        posix_ipc.Semaphore(name, posix_ipc.O_CREX, mode=0o660 if group else 0o600, initial_value=value).close()
+        posix_ipc.Semaphore(_claim_name(server), posix_ipc.O_CREX, mode=mode, initial_value=1).close()
+        for sensor in sensors:
+            for what in ("due", "done"):
+                posix_ipc.Semaphore(_semaphore_name(server, sensor, what), posix_ipc.O_CREX, mode=mode).close()
     finally:
-        os.umask(mask)
+        os.umask(before)
 
 
-def semaphores(sensors: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
-    """(parts of the name, first value) of what paces the emulators of these types and guards their claims."""
-    return [(("claim",), 1), *(((s, what), 0) for s in sensors for what in ("due", "done"))]
+def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
+    """Remove what :func:`make_semaphores` made, as far as it is there; returns the names."""
+    found = []
+    for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
+        with contextlib.suppress(posix_ipc.ExistentialError):
+            posix_ipc.unlink_semaphore(name)
+            found.append(name)
+    return found
 
 
-def semaphore(server: str, *what: str) -> posix_ipc.Semaphore:
-    """A semaphore of a running server: of a type of sensor, `due` or `done`; or `claim`."""
-    name = semaphore_name(server, *what)
+def _claim_name(server: str) -> str:
+    return f"/wavesim.{server}.claim"
+
+
+def _semaphore_name(server: str, sensor: str, what: str) -> str:
+    return f"/wavesim.{server}.{sensor}.{what}"
+
+
+def _open(server: str, name: str) -> posix_ipc.Semaphore:
     try:
         return posix_ipc.Semaphore(name)
     except posix_ipc.ExistentialError:
         raise NotRunning(f"the server '{server}' has no semaphore {name}") from None
-    except posix_ipc.PermissionsError:
+    except (posix_ipc.PermissionsError, PermissionError):
         raise AttachError(f"no permission for the semaphore {name}") from None
+
+
+def semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
+    """One of the two semaphores that pace a synchronous sensor: ``due`` or ``done``."""
+    return _open(server, _semaphore_name(server, sensor, what))
 
 
 @contextlib.contextmanager
 def claim_lock(server: str, timeout: float = 2.0) -> Iterator[None]:
     """The semaphore that guards claims. A holder that was killed inside loses it after ``timeout``."""
-    guard = semaphore(server, "claim")
+    guard = _open(server, _claim_name(server))
     # The guarded part takes microseconds: whoever holds it for seconds is dead, and its post is ours.
     with contextlib.suppress(posix_ipc.BusyError):
         guard.acquire(timeout)

@@ -29,7 +29,7 @@ class Process:
                 f"({ours[:12]}); name the file that it runs, as it was when it started"
             )
         self.step_ns = int(world["step_ns"])
-        self.column = SensorColumn(server, emulator.sensor)
+        self.column = SensorColumn(self.simulation, emulator.sensor)
         self.station = Station(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
         self._tables = ("instruments", "weather", *emulator.needs)
 
