@@ -15,7 +15,7 @@ instrument, how often it is due, latency, drop-outs, faults at run time and hot 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -77,28 +77,38 @@ class Mounted(NamedTuple):
 
 
 class Mounting:
-    """Place and attitude of a sensor on its body, from its parameters."""
+    """Place and attitude of some sensors on their bodies: one for all of them if they have the same, else a row for each."""
 
-    def __init__(self, parameters: Sensor) -> None:
-        self.lever = np.array(parameters.position)
-        self.turned = any(parameters.attitude)
-        self.R_BS = frames.rotation(frames.quaternion(*parameters.attitude))
-        x, y, z = self.lever
-        self._cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])  # w x lever = w @ this
+    def __init__(self, declared: Sequence[Sensor]) -> None:
+        places, attitudes = ([getattr(s, name) for s in declared] for name in ("position", "attitude"))
+        self.lever = np.array(places[0] if len(set(places)) == 1 else places, float)
+        self.turned = any(map(any, attitudes))
+        turns = [frames.rotation(frames.quaternion(*a)) for a in dict.fromkeys(attitudes)]
+        at = {a: k for k, a in enumerate(dict.fromkeys(attitudes))}
+        self.R_BS = turns[0] if len(turns) == 1 else np.array(turns)[[at[a] for a in attitudes]]
+        self._cross = np.zeros((*self.lever.shape, 3))  # w x lever = w @ this
+        for i, j, k, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 0, 2, 1), (1, 2, 0, -1), (2, 0, 1, -1), (2, 1, 0, 1)):
+            self._cross[..., i, j] = sign * self.lever[..., k]
+
+    def place(self, R_WB: Floats) -> Floats:
+        """The arms in W (n, 3)."""
+        return R_WB @ self.lever if self.lever.ndim == 1 else np.einsum("nij,nj->ni", R_WB, self.lever)
 
     def speed(self, v_B: Floats, w_B: Floats) -> Floats:
         """Velocity in B of the sensor's place, for velocities (n, 3) of the body's origin."""
-        return v_B + w_B @ self._cross
+        return v_B + (w_B @ self._cross if self.lever.ndim == 1 else np.einsum("ni,nij->nj", w_B, self._cross))
 
     def into_S(self, vectors_B: Floats) -> Floats:
         """Vectors (n, 3) of B in S."""
-        return vectors_B @ self.R_BS if self.turned else vectors_B
+        if not self.turned:
+            return vectors_B
+        return vectors_B @ self.R_BS if self.R_BS.ndim == 2 else np.einsum("ni,nij->nj", vectors_B, self.R_BS)
 
 
 class Batch:
     """Instruments of equal parameters at one tick: arrays have one row for each.
 
-    ``prepared`` is what the emulator made of the parameters, ``rows`` are the rows of the bodies, ``state`` their motion,
+    Their names, places, attitudes and noise may differ: ``parameters`` has none of them.  ``prepared`` is what the emulator made of the parameters, ``rows`` are the rows of the bodies, ``state`` their motion,
     ``fresh`` says which instruments have no value before this one.
     """
 
@@ -123,7 +133,7 @@ class Batch:
 
     @functools.cached_property
     def state(self) -> Record:
-        return self.view.state[self.rows]
+        return self.view.state.take(self.rows)  # ten times as fast as an index
 
     @functools.cached_property
     def R_WB(self) -> Floats:
@@ -132,7 +142,7 @@ class Batch:
     @functools.cached_property
     def p_WS_W(self) -> Floats:
         """Where the sensors are."""
-        return self.state["p_WB_W"] + self.R_WB @ self.mounting.lever
+        return np.asarray(self.state["p_WB_W"] + self.mounting.place(self.R_WB))
 
     @functools.cached_property
     def depth(self) -> Floats:

@@ -6,6 +6,7 @@ No clock, process or shared memory in here: snapshots in, a table of values out.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,24 +25,27 @@ DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
 class Group:
-    """Instruments that differ in nothing but their name and their body: one pass computes them all."""
+    """Instruments that differ in nothing but name, mounting, noise and body: one pass computes them all."""
 
     def __init__(self, emulator: Emulator, parameters: Any, period: int) -> None:
         self.parameters, self.period = parameters, period
         self.prepared = emulator.prepare(parameters)
-        self.mounting = Mounting(parameters)
         self.latency_ns = round(parameters.latency * 1e9)
         self.served = -1  # the due tick that was served last
         self.seen = -1  # tick of the last values
         self.late: deque[tuple[int, Rows, Record]] = deque()
         self.places: Rows = np.zeros(0, np.int64)  # rows of the type's table
         self.bodies: Rows = np.zeros(0, np.int64)
+        self.mounting = Mounting((parameters,))
+        self.noise: Any = 1.0
         self._keys: Any = np.zeros(0, np.uint64)
         self._streams: dict[str, Any] = {}
 
-    def have(self, places: Rows, bodies: Rows, keys: Any) -> None:
+    def have(self, entries: Record, declared: Sequence[Instrument], keys: Sequence[int]) -> None:
         """These are its instruments from now on."""
-        self.places, self.bodies, self._keys = places, bodies, keys
+        self.places, self.bodies, self._keys = entries["place"], entries["body"], np.array(keys, np.uint64)
+        self.mounting = Mounting([i.parameters for i in declared])
+        self.noise = np.array([i.parameters.noise for i in declared])
         self._streams.clear()
 
     def streams(self, purpose: str) -> Any:
@@ -64,7 +68,7 @@ class Station:
         names = table.dtype.names or ()
         self.remembers = "measured_ns" in names
         self._count = numbers(table_of(emulator.sensor))
-        self._told = 8 * (HEAD + self._count + 1)  # bytes of a row without the state: what is told, and the generation
+        self._told = HEAD + self._count + 1  # columns of a row without the state: what is told, and the generation
         self._last = table.copy()  # the newest of each, come out or not
         self._generations = np.zeros(len(table), np.int64)  # of the instruments that are there; 0 = none
         self._faults = np.zeros(len(table), np.int64)  # rows of the table `instruments`
@@ -104,10 +108,10 @@ class Station:
         mine = np.flatnonzero((instruments["body"] >= 0) & (instruments["type"] == self.emulator.sensor.encode()))
         mine = mine[view.identity["present"][instruments["body"][mine]] == 1]
         entries = instruments[mine]
+        declared = [self._instrument(view, entry) for entry in entries]
         sorted_in: dict[tuple[Any, int], list[int]] = {}
-        for k, entry in enumerate(entries):
-            kind = self._instrument(view, entry).kind[1], int(entry["period"])
-            sorted_in.setdefault(kind, []).append(k)
+        for k, instrument in enumerate(declared):
+            sorted_in.setdefault((instrument.kind[1], int(entries["period"][k])), []).append(k)
         for kind in self.groups.keys() - sorted_in.keys():
             del self.groups[kind]
         for kind, members in sorted_in.items():
@@ -116,7 +120,7 @@ class Station:
                 self.groups[kind].served = due - 1
             some = entries[members]
             keys = [self._key(bytes(view.identity["name"][e["body"]]), bytes(e["name"])) for e in some]
-            self.groups[kind].have(some["place"], some["body"], np.array(keys, np.uint64))
+            self.groups[kind].have(some, [declared[k] for k in members], keys)
         self._generations[:] = 0
         self._generations[entries["place"]] = entries["generation"]
         self._faults[entries["place"]] = mine
@@ -152,16 +156,16 @@ class Station:
     def _measure(self, group: Group, view: Snapshot, weather: Any) -> None:
         """Values of a group: those that come at once go into the table, the others wait."""
         places, p = group.places, group.parameters
-        now = self._last[places]
+        now = self._last.take(places)
         fresh: Flags = now["generation"] != self._generations[places]
         if fresh.any():
             now[fresh] = np.zeros((), now.dtype)
             now["generation"] = self._generations[places]
         since = (view.time_ns - now["measured_ns"]) * 1e-9 if self.remembers else np.zeros(len(now))
         since = np.where(fresh, 0.0, since)
-        faults = view.tables["instruments"][self._faults[places]]
+        faults = view.tables["instruments"].take(self._faults[places])
         before = now.copy() if faults["fault"].any() else None
-        noise = Noise(group.streams, view.tick, p.noise)
+        noise = Noise(group.streams, view.tick, group.noise)
         batch = Batch(
             p, group.prepared, group.mounting, group.period, view, group.bodies, noise, fresh, since, faults["fault"],
             faults["fault_amount"], weather,
@@ -172,12 +176,12 @@ class Station:
         self.emulator.measure(batch, now)
         if before is not None:
             self._break(group, batch, before, now, faults)
-        self._last[places] = now
+        words(self._last)[places] = words(now)
         come: Any = slice(None)
         if p.drop_out > 0.0:
             come = np.flatnonzero(noise.of(DROP).chance() >= p.drop_out)
         if self.remembers:  # the state is there at once, however late the value: who takes over needs it
-            bytes_of(self.table)[places, self._told :] = bytes_of(now)[:, self._told :]
+            words(self.table)[places, self._told :] = words(now)[:, self._told :]
         group.late.append((view.time_ns + group.latency_ns, places[come], now[come]))
 
     def _come_out(self, places: Rows, values: Record) -> bool:
@@ -186,7 +190,7 @@ class Station:
         if not here.all():
             places, values = places[here], values[here]
         values["sequence"] = self.table["sequence"][places] + 1
-        bytes_of(self.table)[places, : self._told] = bytes_of(values)[:, : self._told]
+        words(self.table)[places, : self._told] = words(values)[:, : self._told]
         return len(places) > 0
 
     def _break(self, group: Group, batch: Batch, before: Record, now: Record, faults: Record) -> None:
@@ -203,7 +207,7 @@ class Station:
         if (kind == SensorFault.NOISY).any():
             louder = before.copy()
             factor = np.where(kind == SensorFault.NOISY, faults["fault_amount"], 1.0)
-            batch.noise = Noise(group.streams, batch.tick, group.parameters.noise * factor)
+            batch.noise = Noise(group.streams, batch.tick, group.noise * factor)
             self.emulator.measure(batch, louder)
             loud = struck(SensorFault.NOISY)
             values[loud] = self._values(louder)[loud]
@@ -224,6 +228,6 @@ class Station:
         return rows.view(np.float64).reshape(len(rows), -1)[:, HEAD : HEAD + self._count]
 
 
-def bytes_of(rows: Record) -> Any:
-    """Rows as a matrix of bytes, as a view."""
-    return rows.view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
+def words(rows: Record) -> Any:
+    """Rows as a matrix of 8 bytes each, as a view: copied five times as fast as records."""
+    return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)

@@ -71,12 +71,12 @@ def test_beams_on_bodies_against_a_slow_march(config: Make) -> None:
     assert met > 60
 
 
-def test_a_tree_of_bodies_gives_what_every_pair_gives(config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_of_bodies_gives_what_strips_give(config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     of, _, _ = crowd(config, 200, 6.0)
     starts, along = rays(of, 60, 7)
     ranges = np.random.default_rng(1).uniform(1.0, 80.0, (60, 7))
     every = of.cast(starts, along, ranges, 50.0, np.arange(60))
-    monkeypatch.setattr(bodies, "FEW", 0)
+    monkeypatch.setattr(bodies, "STRIP", 0)
     monkeypatch.setattr(bodies, "ELEMENTS", 100)
     some = of.cast(starts, along, ranges, 50.0, np.arange(60))
     assert (every[0] == some[0]).all() and (every[1] == some[1]).all() and (every[1] >= 0).sum() > 20

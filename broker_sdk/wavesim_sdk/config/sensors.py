@@ -199,8 +199,9 @@ class Instrument:
 
     @functools.cached_property
     def kind(self) -> tuple[str, Sensor]:
-        """Type and parameters without the name: what instruments have in common that are computed in one pass."""
-        return self.type, replace(self.parameters, name="")
+        """Type and parameters without name, place, attitude and noise: equal for instruments that are computed in one pass."""
+        alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
+        return self.type, alike
 
     def period(self, step: float) -> int:
         """Ticks of this length in s from one value to the next."""

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
-FEW = 1_000  #: pairs of instrument and body of which the distances are simply computed
+STRIP = 30  #: bodies in the strip of an instrument, on average, up to which nothing better than strips is needed
 ELEMENTS = 200_000  #: pairs of beam and body that are looked at together
 
 
@@ -29,6 +29,10 @@ def _cross(a: Array, b: Array) -> Array:
     """Cross products (n, 3), without what np.cross does for other shapes."""
     x, y = a[:, [1, 2, 0]], b[:, [2, 0, 1]]
     return np.asarray(x * y - a[:, [2, 0, 1]] * b[:, [1, 2, 0]])
+
+
+def _tree(points: Array) -> cKDTree:
+    return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # built anew at each tick
 
 
 class Shapes:
@@ -64,14 +68,17 @@ class Bodies:
     """The bodies of one tick."""
 
     def __init__(self, shapes: Shapes, rows: Rows, identity: Record, state: Record) -> None:
-        self.rows, self.state = rows, state[rows]
+        self.rows, self.state = rows, state.take(rows)  # ten times as fast as an index
         self.p: Array = self.state["p_WB_W"]
-        shape = shapes.table(identity["model"][rows])
+        shape = shapes.table(identity["model"].take(rows))
         self.kind, self.half, self.radius = shape[:, 0], shape[:, 1:4], shape[:, 4]
+
+        self._widest = float(self.radius.max(initial=0.0))
+        self._sorted: list[Any] = [None, None]  # along north and east: order, and places in it
 
     @functools.cached_property
     def _tree(self) -> cKDTree:
-        return cKDTree(self.p, balanced_tree=False, compact_nodes=False)
+        return _tree(self.p)
 
     def cast(self, starts: Array, along: Array, ranges: Array, maximum: float, own: Rows) -> tuple[Array, Rows]:
         """(ranges, index of the body that was hit or -1), both (n, beams), of beams of n instruments that would go as far as
@@ -129,16 +136,15 @@ class Bodies:
         return found
 
     def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
-        """Pairs (instrument, body) that may meet: by the sphere around the beams, and by their plane if they are a fan."""
+        """Pairs (instrument, body) that may meet: by the box around the beams, and by their plane if they are a fan."""
+        ends = starts + limit[:, :, None] * along
         if along.shape[1] == 1:
-            half = 0.5 * limit[:, :1] * along[:, 0]
-            middle, around = starts[:, 0] + half, 0.5 * limit[:, 0]
+            start, end = starts[:, 0], ends[:, 0]
+            low, high = np.minimum(start, end), np.maximum(start, end)
         else:
-            ends = starts + limit[:, :, None] * along
             low = np.minimum(ends.min(axis=1), starts.min(axis=1))
             high = np.maximum(ends.max(axis=1), starts.max(axis=1))
-            middle, around = 0.5 * (low + high), 0.5 * np.sqrt(((high - low) ** 2).sum(axis=1))
-        i, j = self._within(middle, around)
+        i, j = self._within(low, high)
         keep = self.rows[j] != own[i]
         i, j = i[keep], j[keep]
         if along.shape[1] > 2 and len(i):
@@ -152,19 +158,30 @@ class Bodies:
             i, j = i[keep], j[keep]
         return i, j
 
-    def _within(self, middle: Array, around: Array) -> tuple[Rows, Rows]:
-        """Pairs (sphere, body) whose distance is less than both radii, in a fixed order."""
-        if len(middle) * len(self.p) <= FEW:
-            apart = middle[:, None] - self.p[None]
-            return np.nonzero((apart * apart).sum(axis=2) < (around[:, None] + self.radius) ** 2)
-        reach = float(around.max() + self.radius.max())
-        others = cKDTree(middle, balanced_tree=False, compact_nodes=False)
-        found = others.sparse_distance_matrix(self._tree, reach, output_type="ndarray")
-        i, j = found["i"], found["j"]
-        keep = found["v"] < around[i] + self.radius[j]
-        i, j = i[keep], j[keep]
-        order = np.argsort(i * len(self.p) + j)
-        return i[order], j[order]
+    def _within(self, low: Array, high: Array) -> tuple[Rows, Rows]:
+        """Pairs (box, body) of upright boxes that come as close as the body's radius."""
+        axis = 0 if (high[:, 0] - low[:, 0]).sum() < (high[:, 1] - low[:, 1]).sum() else 1
+        if self._sorted[axis] is None:
+            order = np.argsort(self.p[:, axis])
+            self._sorted[axis] = order, self.p[order, axis]
+        order, along = self._sorted[axis]
+        first = np.searchsorted(along, low[:, axis] - self._widest)
+        count = np.searchsorted(along, high[:, axis] + self._widest) - first
+        total = int(count.sum())
+        if total <= STRIP * len(low):
+            i = np.repeat(np.arange(len(low)), count)
+            j = order[np.arange(total) - np.repeat(np.cumsum(count) - count - first, count)]
+            others: tuple[int, ...] = (1 - axis, 2)
+        else:
+            middle, reach = 0.5 * (low + high), 0.5 * float(np.sqrt(((high - low) ** 2).sum(axis=1)).max()) + self._widest
+            found = _tree(middle).sparse_distance_matrix(self._tree, reach, output_type="ndarray")
+            i, j = found["i"], found["j"]
+            others = (0, 1, 2)
+        for k in others:
+            p, r = self.p[j, k], self.radius[j]
+            keep = (p >= low[i, k] - r) & (p <= high[i, k] + r)
+            i, j = i[keep], j[keep]
+        return i, j
 
     def _nearest_first(self, starts: Array, i: Rows, j: Rows) -> tuple[Rows, Rows]:
         """The same pairs: what the first ones stop needs no looking further."""
