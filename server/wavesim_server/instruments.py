@@ -9,6 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.names import nearest
 from wavesim_sdk.sensor_faults import fault_of
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
+
+Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Instruments:
         self._free = list(range(total))
         self._places = {name: list(range(count)) for name, count in capacity.items()}
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
+        self._at = {name: np.full(count, -1) for name, count in capacity.items()}  # place -> row of the table
         self._suites: dict[int, dict[str, Entry]] = {}
         self._periods: dict[str, Counter[int]] = {name: Counter() for name in capacity}
 
@@ -74,6 +78,7 @@ class Instruments:
         record["body"], record["number"], record["place"], record["period"] = body, number, place, period
         record["type"], record["name"] = instrument.type.encode(), instrument.name.encode()
         record["generation"] = generations[place]
+        self._at[instrument.type][place] = row
         self._periods[instrument.type][period] += 1
         self._suites[body][instrument.name] = Entry(instrument, row, place, period)
 
@@ -83,6 +88,7 @@ class Instruments:
             type_ = entry.instrument.type
             self.rows[entry.row] = np.zeros((), INSTRUMENTS.dtype)
             self.rows["body"][entry.row] = -1
+            self._at[type_][entry.place] = -1
             heapq.heappush(self._free, entry.row)
             heapq.heappush(self._places[type_], entry.place)
             self._periods[type_][entry.period] -= 1
@@ -102,6 +108,14 @@ class Instruments:
         wet = fault.kind is SensorFault.WET  # one compartment more
         record["fault_amount"] = bits | int(fault.amount) if wet else fault.amount
         self.changed = True
+
+    def at(self, type_: str, generations: Array) -> tuple[Array, Array]:
+        """(places, row of the body and number in its suite (n, 2)) where a type's value, by its generation, is of the instrument
+        that stands there now."""
+        places = np.flatnonzero(self._at[type_] >= 0)
+        rows = self.rows[self._at[type_][places]]
+        mine = rows["generation"] == generations[places]
+        return places[mine], np.column_stack([rows["body"], rows["number"]])[mine]
 
     def periods(self, type_: str) -> tuple[int, ...]:
         """The periods in ticks that instruments of a type have at present."""

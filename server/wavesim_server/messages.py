@@ -124,7 +124,8 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Records of a table (``state``, ``actuation`` or a sensor) for the log: their rows and their bytes."""
+    """Records of a table for the log: their rows and their bytes. A row is that of a body (``state``, ``actuation``); for a type of
+    sensor it is two numbers: that of the body, and the number of the instrument in its suite."""
 
     KIND: ClassVar = EventKind.LOG
     tick: int

@@ -22,7 +22,7 @@ from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.sensors import table_of
-from wavesim_sdk.tables import VEHICLE_TABLES
+from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, NO_RESOURCE
 from wavesim_server.resources import NameLock, ring_names, wipe
@@ -64,14 +64,16 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
     wipe(name)
     try:
         n, group = config.shared.vehicles, config.shared.group
-        sensors = [table_of(s) for s in config.emulators.names]
+        rows = loaded.sensor_rows
+        sensors = [(table_of(s), count) for s, count in rows.items()]
+        carried = {INSTRUMENTS.name: max(1, sum(rows.values()))}
         try:
             Area.create(segment_name(name, "simulation"), simulation_tables(n, config.shared.signals), group)
-            Area.create(segment_name(name, "vehicles"), [(t, n) for t in (*VEHICLE_TABLES, *sensors)], group)
+            Area.create(segment_name(name, "vehicles"), [*((t, carried.get(t.name, n)) for t in VEHICLE_TABLES), *sensors], group)
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
-            make_semaphores(name, (t.name for t in sensors), group)
+            make_semaphores(name, rows, group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot make what the server's processes share: {error}") from None
         yield

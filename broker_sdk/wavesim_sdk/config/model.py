@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from wavesim_sdk.config.acoustics import Acoustics, Transducer
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
-from wavesim_sdk.config.sensors import Emulators, Sensors
+from wavesim_sdk.config.sensors import Sensors
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.config.world import World
 
@@ -238,4 +238,3 @@ class Config:
     log: Log = child(Log, "Logger.")
     models: Models = child(Models, "Models of this run.")
     fleet: Fleet = child(Fleet, "Vehicles and buoys.")
-    emulators: Emulators = child(Emulators, "Sensors.")

@@ -58,14 +58,15 @@ class Engine:
         self.over = False
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
         self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
-        self.publication = Publication(simulation, areas)
-        self.orders = Orders(self, areas["vehicles"])
+        self.instruments = emulators.instruments
+        self.publication = Publication(simulation, areas, self.instruments)
+        self.orders = Orders(self)
         self.vehicles = areas["vehicles"]
         self.now = 0.0  # of this turn
         self._started = False
         self._served = -1  # last tick whose participants were served
         self._asked = -1  # last tick at which emulators were asked
-        self._sequences = {s: np.zeros(simulation.capacity, np.int64) for s in emulators.bells}
+        self._sequences = {s: np.zeros(n, np.int64) for s, n in simulation.loaded.sensor_rows.items()}
         self._backlog: deque[tuple[int, bytes]] = deque()  # events that did not fit
         self._told = False
 
@@ -75,6 +76,8 @@ class Engine:
         """The bodies that need no client; the tables."""
         self.now = now
         self.sim.enter_residents()
+        for row, o in self.sim.occupants.items():
+            self.instruments.enter(row, self.sim.loaded.suite_for(o.name, o.model.name))
         self.publication.begin()
         self.publish()
 
@@ -121,11 +124,11 @@ class Engine:
         """The next tick at which somebody must be served."""
         tick = self.sim.tick
         view = self.view_ticks * max(1, int(self.pace.speed))  # viewers look by wall time
-        periods = [view, *self.lockstep.values(), *self.emulators.periods().values()]
+        periods = [view, *self.lockstep.values()]
         if self.log_ticks:
             periods.append(self.log_ticks)
         stop = min((tick // p + 1) * p for p in periods)
-        stop = min(stop, self.watchdog.next_tick(), self.fences.next_tick(tick))
+        stop = min(stop, self.watchdog.next_tick(), self.fences.next_tick(tick), *self.emulators.next_due(tick))
         if self.end_tick is not None:
             stop = min(stop, self.end_tick)
         return min(stop, tick + self.budget) if self.budget is not None else stop
@@ -166,7 +169,7 @@ class Engine:
             self._ring()
         # Logged while the clients compute: nothing moves until they have answered.
         if self.log_ticks and tick % self.log_ticks == 0:
-            for record in log_records(tick, self.sim.rows, self.vehicles, self._sequences):
+            for record in log_records(tick, self.sim.rows, self.vehicles, self.instruments, self._sequences):
                 self.emit(record)
         return True
 

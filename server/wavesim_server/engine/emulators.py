@@ -9,6 +9,7 @@ from typing import Protocol
 import posix_ipc
 
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, alive
+from wavesim_server.instruments import Instruments
 
 
 class Bell(Protocol):
@@ -44,22 +45,28 @@ class Semaphores:
 
 
 class Emulators:
-    """All sensors of a run."""
+    """The emulators of all types of sensors of a run; which instruments are due when is what ``instruments`` says."""
 
-    def __init__(self, vehicles: Area, bells: Mapping[str, Bell], time_limit: float) -> None:
-        self.vehicles, self.bells, self.time_limit = vehicles, bells, time_limit
+    def __init__(
+        self, vehicles: Area, bells: Mapping[str, Bell], instruments: Instruments, time_limit: float
+    ) -> None:
+        self.vehicles, self.bells, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
         self.awaited: list[str] = []  #: sensors whose values of this tick are not written yet
         self.late = 0  #: answers that did not come in time
         self._limit = 0.0
 
-    def periods(self) -> dict[str, int]:
-        """Period in ticks of each synchronous sensor."""
-        periods = {s: int(self.vehicles[s].header[PERIOD]) for s in self.bells}
-        return {s: p for s, p in periods.items() if p > 0}
+    def synchronous(self) -> list[str]:
+        """Types whose emulator wants to be asked."""
+        return [s for s in self.bells if self.vehicles[s].header[PERIOD]]
+
+    def next_due(self, tick: int) -> list[int]:
+        """The next tick after this one at which each of them has to be asked."""
+        ticks = (self.instruments.next_due(s, tick) for s in self.synchronous())
+        return [t for t in ticks if t is not None]
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
         """Ask those that are due at a tick; whether they are waited for."""
-        due = [s for s, period in self.periods().items() if tick % period == 0]
+        due = [s for s in self.synchronous() if self.instruments.due(s, tick)]
         for s in due:
             self.vehicles[s].header[DUE] = tick
             self.bells[s].ask()

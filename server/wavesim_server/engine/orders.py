@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk.area import Area
 from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.tables import SENSOR_FAULTS, RunState, SensorFault
+from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.messages import Request
 from wavesim_server.messages import (
     Actuate,
@@ -38,10 +37,9 @@ UNUSABLE = (ValueError, WaveSimError)
 class Orders:
     """Takes commands."""
 
-    def __init__(self, engine: Engine, vehicles: Area) -> None:
-        self.engine, self.sim, self.vehicles = engine, engine.sim, vehicles
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.sim = engine, engine.sim
         self.failures = 0
-        self._faults = np.zeros(engine.sim.capacity, SENSOR_FAULTS.dtype)
 
     def take(self, kind: int, payload: bytes) -> None:
         """Do what a record says."""
@@ -118,8 +116,10 @@ class Orders:
         engine = self.engine
         if c.row not in self.sim.occupants:
             try:
+                engine.instruments.enter(c.row, self.sim.loaded.suite_for(c.name, c.model))
                 self.sim.enter(c.name, c.model, c.position, c.attitude, c.row)
             except UNUSABLE as error:
+                engine.instruments.leave(c.row)
                 engine.emit(TurnedAway(c.row, str(error)))
                 return
             came = True
@@ -143,8 +143,7 @@ class Orders:
         engine.lockstep.pop(row, None)
         engine.watchdog.forget(row)
         engine.fences.forget(row)
-        self._faults[row] = 0
-        self.vehicles["sensor_faults"].publish(self._faults, self.sim.tick)
+        engine.instruments.leave(row)
         engine.publication.identity()
         engine.publish()
 
@@ -195,7 +194,8 @@ class Orders:
             if verb == "fault":
                 self.sim.fail(row, *arguments)
             elif verb == "sensor":
-                self._sensor_fault(row, *arguments)
+                self.engine.instruments.fault(row, *arguments)
+                self.engine.publication.instruments()
             elif verb == "push":
                 self.sim.push(row, *arguments)
             else:
@@ -203,32 +203,3 @@ class Orders:
         except UNUSABLE as error:
             raise ValueError(f"{verb} '{name}': {error}") from None
         return f"{verb} '{name}' from {self.sim.time_ns * 1e-9:.3f} s on"
-
-    def _sensor_fault(self, row: int, sensor: str, fault: str, amount: float | str) -> None:
-        sensors = self.sim.config.emulators.names
-        if sensor not in sensors:
-            raise ValueError(f"this run has no sensor '{sensor}'; it has {', '.join(sensors) or 'none'}")
-        kinds = {f.name.lower(): f for f in SensorFault}
-        if fault not in kinds:
-            raise ValueError(f"there is no fault '{fault}'; faults are {', '.join(kinds)}")
-        k = sensors.index(sensor)
-        for name, only in (("wet", "leak"), ("unlocked", "dvl")):
-            if fault == name and sensor != only:
-                raise ValueError(f"'{name}' is a fault of the sensor '{only}'")
-        if fault == "wet":
-            amount = self._wet(row, k, str(amount))
-        if isinstance(amount, str):
-            raise ValueError(f"the amount of '{fault}' is a number, not '{amount}'")
-        if fault == "spikes" and not 0.0 <= amount <= 1.0:
-            raise ValueError(f"the chance of a spike is 0 to 1, not {amount:g}")
-        self._faults["kind"][row, k], self._faults["amount"][row, k] = kinds[fault], amount
-        self.vehicles["sensor_faults"].publish(self._faults, self.sim.tick)
-
-    def _wet(self, row: int, k: int, compartment: str) -> float:
-        """Bits of the wet compartments of a body, with one more."""
-        leak = self.sim.config.emulators.leak
-        assert leak is not None
-        if compartment not in leak.names:
-            raise ValueError(f"there is no compartment '{compartment}'; there are {', '.join(leak.names)}")
-        had = int(self._faults["amount"][row, k]) if self._faults["kind"][row, k] == SensorFault.WET else 0
-        return float(had | 1 << leak.names.index(compartment))

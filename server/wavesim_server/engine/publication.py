@@ -11,6 +11,7 @@ from wavesim_sdk.area import Area
 from wavesim_sdk.tables import BodyType, RunState
 from wavesim_server.engine.pace import Pace
 from wavesim_server.environment.weather import W_LEVEL, W_WIND
+from wavesim_server.instruments import Instruments
 from wavesim_server.simulation import Simulation
 
 
@@ -25,8 +26,8 @@ class Counts:
 class Publication:
     """Writes them."""
 
-    def __init__(self, simulation: Simulation, areas: Mapping[str, Area]) -> None:
-        self.sim, self.areas = simulation, areas
+    def __init__(self, simulation: Simulation, areas: Mapping[str, Area], carried: Instruments) -> None:
+        self.sim, self.areas, self.carried = simulation, areas, carried
         self.counts = Counts()
         self._buoys = 0
 
@@ -41,11 +42,19 @@ class Publication:
         w["absorption"] = a.absorption if a.absorption_model == "constant" else np.nan
         w["density"], w["gravity"] = config.world.density, config.world.gravity
         w["origin"] = (config.world.latitude, config.world.longitude)
+        w["digest"] = self.sim.loaded.digest.encode()
         table.end(self.sim.tick)
         self.identity()
 
+    def instruments(self) -> None:
+        """What everybody carries, if that changed."""
+        if self.carried.changed:
+            self.carried.changed = False
+            self.areas["vehicles"]["instruments"].publish(self.carried.rows, self.sim.tick)
+
     def identity(self) -> None:
-        """Who is in each row."""
+        """Who is in each row, after what they carry: whoever is there has it."""
+        self.instruments()
         vehicles, who = self.areas["vehicles"], self.sim.identity
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
         vehicles["identity"].publish(who, self.sim.tick)
