@@ -11,7 +11,7 @@ import numpy as np
 from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.tables import RunState
-from wavesim_sdk.wire.messages import Request
+from wavesim_sdk.wire.items import Request
 from wavesim_server.messages import (
     Actuate,
     Command,
