@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import trimesh
-
 from sensors_before import place
+
 from wavesim_emulators.station import Station
 from wavesim_sdk.attach import SharedState, Snapshot
 from wavesim_sdk.commander import Commander
@@ -88,8 +88,8 @@ def emulators(against: Path | None) -> None:
     """Milliseconds; with another checkout, in turns with it: values per second of this one as a share of that one's."""
     print(f"{'ms per value of all bodies':28} {'1':>8} {'10':>8} {'100':>8} {'1000':>8} {'1000, five suites':>18}")
     for name in SENSORS:
-        here = {n: np.inf for n in (*COUNTS, FIVE)}
-        there = {n: np.inf for n in COUNTS}
+        here = dict.fromkeys((*COUNTS, FIVE), np.inf)
+        there = dict.fromkeys(COUNTS, np.inf)
         for _ in range(1 if against is None else TURNS):
             for n in COUNTS:
                 here[n] = min(here[n], Fleet(name, n).best(TICKS))
@@ -99,7 +99,11 @@ def emulators(against: Path | None) -> None:
         print(f"{name:28}" + "".join(f" {here[n] * 1e3:8.2f}" for n in COUNTS) + f" {here[FIVE] * 1e3:18.2f}")
         if against is not None:
             shares = [there[n] / here[n] for n in COUNTS] + [there[1000] / here[FIVE]]
-            print(f"{'    values/s, this / that':28}" + "".join(f" {x:8.2f}" for x in shares[:-1]) + f" {shares[-1]:18.2f}")
+            print(
+                f"{'    values/s, this / that':28}"
+                + "".join(f" {x:8.2f}" for x in shares[:-1])
+                + f" {shares[-1]:18.2f}"
+            )
 
 
 def before(checkout: Path, name: str) -> dict[int, float]:
@@ -108,7 +112,11 @@ def before(checkout: Path, name: str) -> dict[int, float]:
     arguments = json.dumps({"world": WORLD, "names": [name], "counts": list(COUNTS), "ticks": TICKS})
     script = str(Path(__file__).with_name("sensors_before.py"))
     done = subprocess.run(
-        [sys.executable, script, arguments], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+        [sys.executable, script, arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return {int(n): t for n, t in json.loads(done.stdout)[name].items()}
 

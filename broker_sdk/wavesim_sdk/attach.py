@@ -32,7 +32,9 @@ from wavesim_sdk.tables import CLIENTS, HISTORY, NOTICE, RECEPTION, SENT, SIGNAL
 START_LIMIT_S = 180.0
 
 
-EACH_TICK = frozenset(("state", "actuation", "weather"))  #: tables that the engine writes at each tick that it publishes
+EACH_TICK = frozenset(
+    ("state", "actuation", "weather")
+)  #: tables that the engine writes at each tick that it publishes
 AGREE_S = 1.0  #: the engine publishes within microseconds; tables that disagree for longer will do so for ever
 
 

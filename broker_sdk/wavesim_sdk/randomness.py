@@ -38,8 +38,8 @@ def stream(keys: Keys, purpose: str) -> Keys:
 def uniform(keys: Keys, counter: int, index: Any = 0) -> Floats:
     """One number in (0, 1) for each key; ``index`` (one, or an array of them) tells several draws at one counter apart."""
     with np.errstate(over="ignore"):
-        n = np.uint64((2 * counter + 1) & 0xFFFFFFFFFFFFFFFF) * np.uint64(0x9E3779B97F4A7C15)
-        n = n + np.asarray(index, np.uint64) * np.uint64(0xD1342543DE82EF95)
+        tick = np.uint64((2 * counter + 1) & 0xFFFFFFFFFFFFFFFF) * np.uint64(0x9E3779B97F4A7C15)
+        n = tick + np.asarray(index, np.uint64) * np.uint64(0xD1342543DE82EF95)
         bits = _mix(_mix(np.asarray(keys, np.uint64) + n) + np.uint64(0x9E3779B97F4A7C15))
     return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 

@@ -41,7 +41,9 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
         if f.type != "f8":
             raise ValueError(f"sensor '{name}': the value '{f.name}' is no floating-point number")
     generation = integer(
-        "generation", "", "That of its instrument in the table instruments; with another the value is of one that was there before."
+        "generation",
+        "",
+        "That of its instrument in the table instruments; with another the value is of one that was there before.",
     )
     measured = integer("measured_ns", "ns", "Time at which the following was true.")
     hidden = tuple(replace(f, hidden=True) for f in (generation, *((measured, *state) if state else ())))

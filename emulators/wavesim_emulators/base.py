@@ -96,13 +96,16 @@ class Mounting:
 
     def speed(self, v_B: Floats, w_B: Floats) -> Floats:
         """Velocity in B of the sensor's place, for velocities (n, 3) of the body's origin."""
-        return v_B + (w_B @ self._cross if self.lever.ndim == 1 else np.einsum("ni,nij->nj", w_B, self._cross))
+        turning = w_B @ self._cross if self.lever.ndim == 1 else np.einsum("ni,nij->nj", w_B, self._cross)
+        return np.asarray(v_B + turning)
 
     def into_S(self, vectors_B: Floats) -> Floats:
         """Vectors (n, 3) of B in S."""
         if not self.turned:
             return vectors_B
-        return vectors_B @ self.R_BS if self.R_BS.ndim == 2 else np.einsum("ni,nij->nj", vectors_B, self.R_BS)
+        return np.asarray(
+            vectors_B @ self.R_BS if self.R_BS.ndim == 2 else np.einsum("ni,nij->nj", vectors_B, self.R_BS)
+        )
 
 
 class Batch:

@@ -56,7 +56,9 @@ class Process:
                         self.column.answer()
                 elif not self.simulation.alive():
                     break
-                elif not self.free and not self.column.synchronous:  # the engine gave up on us: ask to be waited for again
+                elif (
+                    not self.free and not self.column.synchronous
+                ):  # the engine gave up on us: ask to be waited for again
                     self.column.synchronise()
         except NotRunning:
             pass

@@ -62,7 +62,7 @@ class Scenery(Emulator):
         """Where beams start in W (instruments, beams or 1, 3), from their places in S."""
         if not places.any():
             return now.p_WS_W[:, None, :]
-        return now.p_WS_W[:, None, :] + np.einsum("nij,kj->nki", now.R_WS, places)
+        return np.asarray(now.p_WS_W[:, None, :] + np.einsum("nij,kj->nki", now.R_WS, places))
 
     def look(
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True

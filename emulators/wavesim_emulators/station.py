@@ -202,7 +202,7 @@ class Station:
         hit: Flags = (column >= first[:, None]) & (column < end[:, None])
 
         def struck(fault: SensorFault) -> Flags:
-            return hit & (kind == fault)[:, None]
+            return np.asarray(hit & (kind == fault)[:, None])
 
         if (kind == SensorFault.NOISY).any():
             louder = before.copy()
@@ -212,7 +212,7 @@ class Station:
             loud = struck(SensorFault.NOISY)
             values[loud] = self._values(louder)[loud]
         lost = struck(SensorFault.LOST)
-        whole = lost.all(axis=1)
+        whole: Flags = np.asarray(lost.all(axis=1))
         now["valid"][whole] = 0
         values[lost & ~whole[:, None]] = np.nan
         frozen = struck(SensorFault.FROZEN) & ~batch.fresh[:, None]

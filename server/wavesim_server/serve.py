@@ -69,7 +69,11 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
         carried = {INSTRUMENTS.name: max(1, sum(rows.values()))}
         try:
             Area.create(segment_name(name, "simulation"), simulation_tables(n, config.shared.signals), group)
-            Area.create(segment_name(name, "vehicles"), [*((t, carried.get(t.name, n)) for t in VEHICLE_TABLES), *sensors], group)
+            Area.create(
+                segment_name(name, "vehicles"),
+                [*((t, carried.get(t.name, n)) for t in VEHICLE_TABLES), *sensors],
+                group,
+            )
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)

@@ -105,4 +105,6 @@ def bench(
     """A bench whose bodies have one instrument each."""
     name = of.sensor.replace("_", "-")
     given = f"<fleet><sensors><{name} {attributes}>{inner}</{name}></sensors></fleet>"
-    return Bench(config(f"<world>{world}</world><shared vehicles='64'/>{given}"), of, bodies, period=period, model=model)
+    return Bench(
+        config(f"<world>{world}</world><shared vehicles='64'/>{given}"), of, bodies, period=period, model=model
+    )

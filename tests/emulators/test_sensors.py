@@ -44,7 +44,13 @@ def test_faults(config: Make) -> None:
     b = bench(config, position.Uwb, 'sigma="0.1 m"', bodies=6)
     b.state["p_WB_W"][:, 2] = -1.0
     b.at(0)
-    kinds: list[tuple[str, float | str]] = [("none", 0.0), ("lost", 0.0), ("frozen", 0.0), ("bias", "5 m"), ("spikes", 0.5)]
+    kinds: list[tuple[str, float | str]] = [
+        ("none", 0.0),
+        ("lost", 0.0),
+        ("frozen", 0.0),
+        ("bias", "5 m"),
+        ("spikes", 0.5),
+    ]
     for row, (kind, amount) in enumerate([*kinds, ("noisy", 30.0)]):
         b.fault(row, kind, amount)
     first = b.out["position"][:6].copy()

@@ -77,7 +77,9 @@ def test_a_value_of_a_predecessor_never_comes_out(config: Make) -> None:
 def test_a_server_with_another_suite_is_refused(config: Make) -> None:
     b = bench(config, water.Pressure)
     b.instruments.rows["name"][0] = b"unknown"
-    with pytest.raises(AttachError, match="the server's body 'b0' has a pressure 'unknown' that this configuration does not give"):
+    with pytest.raises(
+        AttachError, match="the server's body 'b0' has a pressure 'unknown' that this configuration does not give"
+    ):
         b.at(0)
 
 

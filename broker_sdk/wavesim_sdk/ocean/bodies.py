@@ -173,7 +173,10 @@ class Bodies:
             j = order[np.arange(total) - np.repeat(np.cumsum(count) - count - first, count)]
             others: tuple[int, ...] = (1 - axis, 2)
         else:
-            middle, reach = 0.5 * (low + high), 0.5 * float(np.sqrt(((high - low) ** 2).sum(axis=1)).max()) + self._widest
+            middle, reach = (
+                0.5 * (low + high),
+                0.5 * float(np.sqrt(((high - low) ** 2).sum(axis=1)).max()) + self._widest,
+            )
             found = _tree(middle).sparse_distance_matrix(self._tree, reach, output_type="ndarray")
             i, j = found["i"], found["j"]
             others = (0, 1, 2)

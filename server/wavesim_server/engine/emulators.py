@@ -47,9 +47,7 @@ class Semaphores:
 class Emulators:
     """The emulators of all types of sensors of a run; which instruments are due when is what ``instruments`` says."""
 
-    def __init__(
-        self, vehicles: Area, bells: Mapping[str, Bell], instruments: Instruments, time_limit: float
-    ) -> None:
+    def __init__(self, vehicles: Area, bells: Mapping[str, Bell], instruments: Instruments, time_limit: float) -> None:
         self.vehicles, self.bells, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
         self.awaited: list[str] = []  #: sensors whose values of this tick are not written yet
         self.late = 0  #: answers that did not come in time

@@ -54,16 +54,16 @@ def _body_verb(verb: str, command: dict[str, Any]) -> tuple[str, Any, str]:
         return verb, [name, actuator, fault, float(amount)], ""
     if verb == "sensor":
         sensor, fault, amount = command.get("sensor"), command.get("fault"), command.get("amount", 0.0)
-        good = isinstance(amount, str) if fault == "wet" else _numbers([amount], 1)
-        if not isinstance(sensor, str) or not isinstance(fault, str) or not good:
+        field = command.get("field", "")
+        good = isinstance(amount, str) or _numbers([amount], 1)
+        if not (isinstance(sensor, str) and isinstance(fault, str) and isinstance(field, str) and good):
             return (
                 verb,
                 None,
-                (
-                    "'sensor' needs sensor=NAME, fault=KIND and, for bias, spikes and noisy, amount=NUMBER, for wet amount=COMPARTMENT"
-                ),
+                "'sensor' needs sensor=NAME, fault=KIND and, for bias, spikes and noisy, amount=NUMBER or a text with a unit, for wet "
+                "amount=COMPARTMENT, and for one field of the value field=NAME",
             )
-        return verb, [name, sensor, fault, amount], ""
+        return verb, [name, sensor, fault, amount, field], ""
     if verb == "push":
         force, torque = command.get("force"), command.get("torque", [0.0, 0.0, 0.0])
         if not _numbers(force, 3) or not _numbers(torque, 3):

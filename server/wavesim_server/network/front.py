@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 HOUSEKEEPING_S = 0.04
 GRAIN_S = 0.005  #: at most
+STALE_PERIODS = 5.0
 
 
 @dataclass
@@ -80,7 +81,13 @@ class Front:
         self.step: Step | None = None
         self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
         self.queue = CommanderQueue(name, self.config.shared.group)
-        self.states = Writer(Sensors(loaded, self.areas["vehicles"]))
+        declared = {
+            n: e for n in self.config.emulators.names if (e := self.config.emulators.get(n)) is not None and e.send
+        }
+        self.sensors = tuple(declared)
+        # a value that is older is stale: its emulator is dead, frozen or too slow
+        fresh_ns = {n: round((STALE_PERIODS / e.rate + e.latency) * 1e9) for n, e in declared.items()}
+        self.states = Writer(Sensors(fresh_ns))
         self.step_ns = round(self.config.time.step * 1e9)
         self.pending: dict[int, dict[str, Any]] = {}  # commands to the commander that the engine works on
         self._numbers = 0
@@ -380,7 +387,7 @@ class Front:
 
     def _states(self) -> tuple[Record, Record, dict[str, Record]]:
         vehicles = self.areas["vehicles"]
-        sensors = {s: vehicles[s].snapshot()[1] for s in self.loaded.sensor_rows}
+        sensors = {s: vehicles[s].snapshot()[1] for s in self.sensors}
         return vehicles["state"].snapshot()[1], vehicles["actuation"].snapshot()[1], sensors
 
     def _state_body(self, session: Session, tick: int, snapshot: tuple[Record, Record, dict[str, Record]]) -> list[Any]:
