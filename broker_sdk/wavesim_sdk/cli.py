@@ -118,19 +118,20 @@ def fault(vehicle: str, actuator: int, fault: str, amount: float, server: str) -
 @click.argument("vehicle")
 @click.argument("sensor")
 @click.argument("fault", type=click.Choice(["lost", "frozen", "bias", "spikes", "noisy", "wet", "unlocked", "none"]))
-@click.argument("amount", default="0")
+@click.argument("amount", default="")
+@click.option(
+    "--field",
+    default="",
+    help="Field of the value, such as `heading`, or one number of it, such as `rates.2`; else all.",
+)
 @server_option
-def sensor(vehicle: str, sensor: str, fault: str, amount: str, server: str) -> None:
-    """Make a SENSOR of VEHICLE fail; `none` repairs it.
+def sensor(vehicle: str, sensor: str, fault: str, amount: str, field: str, server: str) -> None:
+    """Make a SENSOR of VEHICLE, by its name, fail; `none` repairs it.
 
-    AMOUNT is the bias, the chance of a spike (0 to 1), the factor of the noise, or for `wet` the compartment of the sensor
-    `leak`. `unlocked` takes the bottom lock from the sensor `dvl`.
+    AMOUNT is the bias with its unit ("5 deg", "-0.2 m/s"), the chance of a spike (0 to 1), the factor of the noise, or for `wet`
+    the compartment of a sensor of the type `leak`. `unlocked` takes the bottom lock from one of the type `dvl`.
     """
-    try:
-        value: float | str = float(amount)
-    except ValueError:
-        value = amount
-    _send(server, "sensor", vehicle=vehicle, sensor=sensor, fault=fault, amount=value)
+    _send(server, "sensor", vehicle=vehicle, sensor=sensor, fault=fault, amount=amount or 0.0, field=field)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -186,13 +187,22 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     files.check(loaded)
-    bodies = [{"name": b.name, "model": b.model, "client": b.client} for b in loaded.config.fleet.bodies]
+    bodies: list[dict[str, Any]] = []
+    for b in loaded.config.fleet.bodies:
+        suite = [{"name": i.name, "type": i.type, "rate_hz": i.parameters.rate} for i in loaded.suite(b)]
+        bodies.append({"name": b.name, "model": b.model, "client": b.client, "sensors": suite})
     if as_json:
         click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": bodies}, indent=2))
         return
     click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
-    for b in bodies:
-        click.echo(f"  {b['name']:16} {b['model']:12} client {b['client']}")
+    for body in bodies:
+        carried = ", ".join(_instrument(**i) for i in body["sensors"]) or "none"
+        click.echo(f"  {body['name']:16} {body['model']:12} client {body['client']:9} sensors: {carried}")
+
+
+def _instrument(name: str, type: str, rate_hz: float) -> str:
+    """An instrument for people: its name, its type if that is another word, how often it speaks."""
+    return f"{name}{'' if name == type else f' ({type})'} {rate_hz:g} Hz"
 
 
 @click.command()

@@ -41,8 +41,9 @@ VERBS: dict[str, tuple[str, str]] = {
 BODY_VERBS: dict[str, str] = {
     "fault": "fail an actuator (`actuator`, `fault`: stuck, frozen, lost, reduced, reversed, none; `amount`: seconds of "
     "frozen, share left of reduced)",
-    "sensor": "make a sensor fail (`sensor`, `fault`: lost, frozen, bias, spikes, noisy, wet, unlocked, none; `amount`: the "
-    "bias, the chance of a spike, the factor of the noise, the wet compartment)",
+    "sensor": "make a sensor fail (`sensor`: its name, `fault`: lost, frozen, bias, spikes, noisy, wet, unlocked, none; `amount`: "
+    "the bias, a number or a text with its unit, the chance of a spike, the factor of the noise, the wet compartment; `field`: "
+    "of the value, or one number of it, `rates.2`; empty: all)",
     "push": "apply a force (`force`: X Y Z in N, `torque`: K M N in N m, in B) until it is changed",
     "allocate": "set the thruster allocation matrix (`matrix`: 6 rows of one number per thruster)",
 }

@@ -91,10 +91,7 @@ def _tell_sent(s: Any, crews: Crews, push: Push) -> None:
     """To the session that asked; what a node sent by itself, to all that listen."""
     row, tag = int(s["source"]), int(s["request"])
     asker, number = crews.owner(row, tag)
-    if tag:
-        to = [asker] if asker is not None else []
-    else:
-        to = [m for m in crews.of(row) if m.acoustics]
+    to = [m for m in crews.of(row) if m.acoustics] if not tag else [asker] if asker is not None else []
     if not to:
         return
     event: AnyEvent
