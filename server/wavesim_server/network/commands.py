@@ -46,7 +46,10 @@ def of_queue(message: dict[str, Any], suite_of: Callable[[str], tuple[Instrument
         known = [*commands.TIMER_VERBS, *commands.VERBS, "status"]
         raise ValueError(f"there is no command '{verb[:40]}'{nearest(verb[:40], known)}")
     if verb == "fault" and isinstance(amount := arguments.get("amount"), str):
-        arguments["amount"] = _in_unit(arguments, amount, suite_of)
+        if arguments.get("kind") == "wet":  # its amount is a compartment, which is named by the field
+            arguments |= {"amount": None, "field": amount}
+        else:
+            arguments["amount"] = _in_unit(arguments, amount, suite_of)
     return commands.make(verb, arguments)
 
 
