@@ -63,8 +63,11 @@ class Log:
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Row -> the body that was (last) there."""
-        return {int(b["row"]): b for _, b in self.json.get("/bodies", [])}
+        """Row -> the body that was (last) there, with its actuators and instruments."""
+        found: dict[int, dict[str, Any]] = {}
+        for _, b in self.json.get("/bodies", []):
+            found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
+        return found
 
     def sensors(self, body: str) -> dict[str, Series]:
         """The values of a body's instruments, by their names."""

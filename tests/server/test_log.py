@@ -85,8 +85,26 @@ def test_what_happened_is_in_the_log(tmp_path: Path, loaded: Loaded) -> None:
     ]
     assert found["/frozen"] == [(10, {"bodies": ["b", "c"]})]
     assert found["/notices"] == [(11, {"body": "b", "text": "left the fence"})]
-    assert found["/bodies"] == [(0, {"row": 0, "name": "b", "model": "buoy", "type": "buoy", "present": True})]
+    came = {"row": 0, "name": "b", "model": "buoy", "type": "buoy", "present": True, "actuators": [], "instruments": []}
+    assert found["/bodies"] == [(0, came)]
     assert set(found) == {"/run", "/commands", "/faults", "/frozen", "/notices", "/bodies", "/world/bed"}
+
+
+def test_a_body_is_logged_with_what_it_has(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+    """Names and units of its actuators, in the order of their columns, and of its instruments: a reader needs no model."""
+    body = '<vehicle name="v" model="lauv" position="0 0 5 m"><sensors><dvl name="down"/><gps/></sensors></vehicle>'
+    writer = LogWriter(tmp_path / "a.mcap", config(f"<fleet>{body}</fleet>"), 5)
+    writer.body(0, 0, "v", "lauv", "underwater", True)
+    writer.body(9, 0, "v", "lauv", "underwater", False)
+    writer.close()
+    (_, came), (_, went) = read(tmp_path / "a.mcap").json["/bodies"]
+    assert came["actuators"][:2] == [
+        {"name": "propeller", "kind": "thruster", "unit": "N"}, {"name": "rudder-top", "kind": "fin", "unit": "rad"}
+    ]  # fmt: skip
+    assert len(came["actuators"]) == 5
+    assert came["instruments"] == [{"name": "down", "type": "dvl"}, {"name": "gps", "type": "gps"}]
+    assert "actuators" not in went and not went["present"]
+    assert read(tmp_path / "a.mcap").bodies[0] == {**came, "present": False}
 
 
 @pytest.mark.parametrize("name", sorted(t.name for t in VEHICLE_TABLES))

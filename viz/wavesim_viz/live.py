@@ -14,14 +14,14 @@ from wavesim_sdk import frames
 from wavesim_sdk.area import DONE
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import VERBS, Commander
-from wavesim_sdk.config import Loaded, library, load
+from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.sensors import HEAD
 from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
 from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals
-from wavesim_viz.kit import Told, kit
+from wavesim_viz.kit import Told, kit, model_of
 
 RETRY_S = 0.5
 MOST_TOLD = 200  #: signals told between two frames; the others are only counted
@@ -236,15 +236,15 @@ class Live:
     def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
         """What a body has: as shared memory says, with places and limits as the configuration declares them."""
         name, model = who["name"].decode(), who["model"].decode()
-        models = self._loaded.models if self._loaded is not None else library()
-        suite = self._loaded.suite_for(name, model) if self._loaded is not None and model in models else ()
+        found = model_of(self._loaded, model)
+        suite = self._loaded.suite_for(name, model) if self._loaded is not None and found is not None else ()
         declared = {(i.name, i.type): i.parameters for i in suite}
         told = []
         for e in entries:
             which = e["name"].decode(), e["type"].decode()
             period = int(e["period"]) * self.state._step_ns * 1e-9
             told.append(Told(*which, period, declared.get(which), self._fields(which[1])))
-        return kit(row, int(who["generation"]), models.get(model), told, self._loaded)
+        return kit(row, int(who["generation"]), found, told, self._loaded)
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Fields of a type as the shared memory's own layout describes them."""

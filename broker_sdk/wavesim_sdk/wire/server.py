@@ -71,6 +71,7 @@ MAX_TOMBS = 4096
 TOMB_S = 10.0
 BYES = 3  #: times that a BYE is said unasked
 BYE_AGAIN_S = 0.2
+BYE_ANSWER_S = 0.1  #: at most so often is one asked for said again
 TELL_S = 1.0  #: at most so often is a client told of its malformed datagrams
 _OF_REQUESTS = frozenset({Event.SENT, Event.REQUEST_REFUSED, Event.ANSWER})
 _OF_THE_BODY = frozenset({Event.ACTUATOR, Event.SENSOR})
@@ -178,8 +179,8 @@ class ServerSessions:
         """A client that does not know yet that its session is over is told again."""
         self._strangers.knock(address[0], now)
         tomb = self._tombs.get(token)
-        if tomb is not None and tomb.session.address == address and now >= tomb.say_at:
-            tomb.say_at = now + BYE_AGAIN_S
+        if tomb is not None and tomb.session.address == address and now >= tomb.answer_at:
+            tomb.answer_at = now + BYE_ANSWER_S
             self._say(tomb.session, tomb.text)
         raise Dropped("token")
 
@@ -480,4 +481,4 @@ class ServerSessions:
         if len(self._tombs) >= MAX_TOMBS:
             del self._tombs[next(iter(self._tombs))]
         said = 1 if unasked else BYES
-        self._tombs[session.token] = Tomb(session, text, now + TOMB_S, now + BYE_AGAIN_S if unasked else now, said)
+        self._tombs[session.token] = Tomb(session, text, now + TOMB_S, now + BYE_AGAIN_S, said)

@@ -118,6 +118,7 @@ class Tomb:
     until: float
     say_at: float  # again, unasked
     said: int = 1
+    answer_at: float = 0.0  # not before: to whoever still speaks of it
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
+from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, METADATA, TEXT, TEXT_SCHEMA, cdr_text
@@ -44,6 +45,7 @@ class LogWriter:
             self._file = path.open("wb")
         except OSError as error:
             raise LogError(f"cannot write the log {path}: {error.strerror}") from None
+        self._loaded = loaded
         config = loaded.config
         rate = (
             config.log.state_rate * max(1, len(config.fleet.bodies)) * (STATE.dtype.itemsize + ACTUATION.dtype.itemsize)
@@ -107,10 +109,16 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """A body came or went."""
+        """A body came, with its actuators in the order of their numbers and its instruments, or it went."""
         self.names[row] = name
-        self._suites[row] = tuple(i.name for i in self._loaded.suite_for(name, model))
-        self.json("/bodies", time_ns, {"row": row, "name": name, "model": model, "type": kind, "present": present})
+        who: dict[str, Any] = {"row": row, "name": name, "model": model, "type": kind, "present": present}
+        if present:
+            actuators = actuators_of(self._loaded.model(model))
+            suite = self._loaded.suite_for(name, model)
+            self._suites[row] = tuple(i.name for i in suite)
+            who["actuators"] = [{"name": a.name, "kind": a.kind.name.lower(), "unit": a.actual_unit} for a in actuators]
+            who["instruments"] = [{"name": i.name, "type": i.type} for i in suite]
+        self.json("/bodies", time_ns, who)
 
     def run(self, time_ns: int, state: str) -> None:
         """The timer changed."""
