@@ -57,7 +57,9 @@ TEXTS = 9  #: messages of plain values that `write` makes: body, bed and the sev
 
 @pytest.fixture
 def loaded(config: Callable[..., Loaded]) -> Loaded:
-    return config('<fleet><buoy name="b" model="buoy" position="0 0 5 m"><sensors><ctd name="probe"/></sensors></buoy></fleet>')
+    return config(
+        '<fleet><buoy name="b" model="buoy" position="0 0 5 m"><sensors><ctd name="probe"/></sensors></buoy></fleet>'
+    )
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -85,7 +87,15 @@ def test_what_happened_is_in_the_log(tmp_path: Path, loaded: Loaded) -> None:
     ]
     assert found["/frozen"] == [(10, {"bodies": ["b", "c"]})]
     assert found["/notices"] == [(11, {"body": "b", "text": "left the fence"})]
-    came = {"row": 0, "name": "b", "model": "buoy", "type": "buoy", "present": True, "actuators": [], "instruments": []}
+    came = {
+        "row": 0,
+        "name": "b",
+        "model": "buoy",
+        "type": "buoy",
+        "present": True,
+        "actuators": [],
+        "instruments": [{"name": "probe", "type": "ctd"}],
+    }
     assert found["/bodies"] == [(0, came)]
     assert set(found) == {"/run", "/commands", "/faults", "/frozen", "/notices", "/bodies", "/world/bed"}
 
