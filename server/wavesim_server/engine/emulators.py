@@ -10,6 +10,7 @@ import posix_ipc
 
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, alive
 from wavesim_server.instruments import Instruments
+from wavesim_server.watchdog import NEVER
 
 
 class Bell(Protocol):
@@ -45,26 +46,25 @@ class Semaphores:
 
 
 class Emulators:
-    """The emulators of all types of sensors of a run; which instruments are due when is what ``instruments`` says."""
+    """One for each type of sensor of the run; each serves all instruments of its type."""
 
     def __init__(self, vehicles: Area, bells: Mapping[str, Bell], instruments: Instruments, time_limit: float) -> None:
         self.vehicles, self.bells, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
-        self.awaited: list[str] = []  #: sensors whose values of this tick are not written yet
+        self.awaited: list[str] = []  #: types whose values of this tick are not written yet
         self.late = 0  #: answers that did not come in time
         self._limit = 0.0
 
-    def synchronous(self) -> list[str]:
-        """Types whose emulator wants to be asked."""
-        return [s for s in self.bells if self.vehicles[s].header[PERIOD]]
+    def _synchronous(self) -> list[str]:
+        return [s for s in self.bells if self.vehicles[s].header[PERIOD] == 1]
 
-    def next_due(self, tick: int) -> list[int]:
-        """The next tick after this one at which each of them has to be asked."""
-        ticks = (self.instruments.next_due(s, tick) for s in self.synchronous())
-        return [t for t in ticks if t is not None]
+    def next_tick(self, tick: int) -> int:
+        """The next tick at which one of them is asked."""
+        due = (self.instruments.next_due(s, tick) for s in self._synchronous())
+        return min((t for t in due if t is not None), default=NEVER)
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
         """Ask those that are due at a tick; whether they are waited for."""
-        due = [s for s in self.synchronous() if self.instruments.due(s, tick)]
+        due = [s for s in self._synchronous() if self.instruments.due(s, tick)]
         for s in due:
             self.vehicles[s].header[DUE] = tick
             self.bells[s].ask()
@@ -75,7 +75,7 @@ class Emulators:
         while self.awaited:
             s = self.awaited[0]
             header = self.vehicles[s].header
-            if not self.bells[s].answered() and header[PERIOD] > 0:
+            if not self.bells[s].answered() and header[PERIOD] == 1:
                 if now < self._limit and alive(int(header[OWNER]), int(header[OWNER_START])):
                     return False
                 self.late += 1

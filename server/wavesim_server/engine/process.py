@@ -30,9 +30,8 @@ def attached(simulation: Simulation, name: str, events_fd: int, log: bool) -> En
     """An engine on the shared memory and the rings of a server."""
     areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
     commands, events = ring_names(name)
-    rows = simulation.loaded.sensor_rows
-    bells = {s: Semaphores(semaphore(name, s, "due"), semaphore(name, s, "done")) for s in rows}
-    instruments = Instruments(rows, simulation.step_ns)
+    instruments = Instruments(simulation.loaded.sensor_rows, simulation.step_ns)
+    bells = {s: Semaphores(semaphore(name, s, "due"), semaphore(name, s, "done")) for s in instruments.types}
     emulators = Emulators(areas["vehicles"], bells, instruments, simulation.config.network.lockstep_timeout)
     return Engine(
         simulation,

@@ -26,9 +26,10 @@ class Counts:
 class Publication:
     """Writes them."""
 
-    def __init__(self, simulation: Simulation, areas: Mapping[str, Area], carried: Instruments) -> None:
-        self.sim, self.areas, self.carried = simulation, areas, carried
+    def __init__(self, simulation: Simulation, areas: Mapping[str, Area], instruments: Instruments) -> None:
+        self.sim, self.areas, self.instruments = simulation, areas, instruments
         self.counts = Counts()
+        self.effort = False  #: whether anybody wants the forces
         self._buoys = 0
 
     def begin(self) -> None:
@@ -46,19 +47,19 @@ class Publication:
         table.end(self.sim.tick)
         self.identity()
 
-    def instruments(self) -> None:
-        """What everybody carries, if that changed."""
-        if self.carried.changed:
-            self.carried.changed = False
-            self.areas["vehicles"]["instruments"].publish(self.carried.rows, self.sim.tick)
-
     def identity(self) -> None:
         """Who is in each row, after what they carry: whoever is there has it."""
-        self.instruments()
+        self.suites()
         vehicles, who = self.areas["vehicles"], self.sim.identity
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
         vehicles["identity"].publish(who, self.sim.tick)
         vehicles["geometry"].publish(self.sim.geometry, self.sim.tick)
+
+    def suites(self) -> None:
+        """The instruments and their faults, if anything changed."""
+        if self.instruments.changed:
+            self.instruments.changed = False
+            self.areas["vehicles"]["instruments"].publish(self.instruments.rows, self.sim.tick)
 
     def tick(self, state: RunState, pace: Pace, now: float) -> None:
         """Motion, sound, weather and clock of this tick."""

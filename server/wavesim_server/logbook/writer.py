@@ -57,7 +57,7 @@ class LogWriter:
         self._schemas: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.names: dict[int, str] = {}
-        self._suites: dict[int, tuple[str, ...]] = {}
+        self._loaded, self._suites = loaded, dict[int, tuple[str, ...]]()
         self._failed = ""
         self._writer.add_metadata(
             METADATA,
@@ -111,11 +111,11 @@ class LogWriter:
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
         """A body came, with its actuators in the order of their numbers and its instruments, or it went."""
         self.names[row] = name
+        suite = self._loaded.suite_for(name, model)
+        self._suites[row] = tuple(i.name for i in suite)
         who: dict[str, Any] = {"row": row, "name": name, "model": model, "type": kind, "present": present}
         if present:
             actuators = actuators_of(self._loaded.model(model))
-            suite = self._loaded.suite_for(name, model)
-            self._suites[row] = tuple(i.name for i in suite)
             who["actuators"] = [{"name": a.name, "kind": a.kind.name.lower(), "unit": a.actual_unit} for a in actuators]
             who["instruments"] = [{"name": i.name, "type": i.type} for i in suite]
         self.json("/bodies", time_ns, who)
