@@ -57,7 +57,7 @@ class LogWriter:
         self._schemas: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.names: dict[int, str] = {}
-        self._loaded, self._suites = loaded, dict[int, tuple[str, ...]]()
+        self._suites: dict[int, tuple[str, ...]] = {}
         self._failed = ""
         self._writer.add_metadata(
             METADATA,
