@@ -23,7 +23,7 @@ METADATA = "wavesim"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {t.message: t for t in (*VEHICLE_TABLES, SENT, RECEPTION, *known().values())}
+TABLES: dict[str, Table] = {t.message: t.told for t in (*VEHICLE_TABLES, SENT, RECEPTION, *known().values())}
 
 
 def cdr_text(text: str) -> bytes:
@@ -45,6 +45,7 @@ class Series:
 
     time_ns: np.ndarray[Any, np.dtype[np.int64]]
     records: Record
+    type: str = ""  #: name of the table that the records are rows of
 
 
 @dataclass
@@ -68,6 +69,20 @@ class Log:
             found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
         return found
 
+    def sensors(self, body: str) -> dict[str, Series]:
+        """The values of a body's instruments, by their names."""
+        prefix = f"/sensor/{body}/"
+        return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
+
+    def of_type(self, type_: str) -> dict[tuple[str, str], Series]:
+        """The values of all instruments of a type, by body and instrument."""
+        found = {}
+        for topic, series in self.series.items():
+            if topic.startswith("/sensor/") and series.type == type_:
+                body, _, name = topic.removeprefix("/sensor/").partition("/")
+                found[body, name] = series
+        return found
+
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
         """(times s, horizontal error m of what a vehicle's navigator believed, that of dead reckoning) where both are known."""
         estimate, state = self.get(f"/estimate/{name}", ESTIMATE), self.get(f"/state/{name}", STATE)
@@ -80,7 +95,7 @@ class Log:
 
     def get(self, topic: str, table: Table) -> Series:
         """A topic's series; empty if there was none."""
-        return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.dtype))
+        return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.told.dtype), table.name)
 
 
 def records(path: Path) -> Iterator[Any]:
@@ -150,7 +165,7 @@ def read(path: str | Path) -> Log:
         size = table.dtype.itemsize
         good = [(t, p) for t, p in zip(times[topic], parts, strict=True) if len(p) == size]
         joined = np.frombuffer(b"".join(p for _, p in good), table.dtype)
-        log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined)
+        log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined, table.name)
     whole = "".join(f"{topic}={digests[topic].hexdigest()}\n" for topic in sorted(digests))
     log.content_hash = hashlib.sha256(whole.encode()).hexdigest()
     if not log.metadata:

@@ -163,14 +163,14 @@ def test_who_claims_holds_the_lock_from_the_look_to_the_entry(stage: Stage, monk
 
 
 def test_an_unknown_sensor_is_refused(stage: Stage) -> None:
-    with pytest.raises(AttachError, match="no sensor 'sonar'"):
+    with pytest.raises(AttachError, match="no sensor of the type 'sonar'"):
         SensorColumn(SharedState(stage.name), "sonar")
 
 
 def test_question_values_answer(stage: Stage) -> None:
     column = SensorColumn(SharedState(stage.name), SENSOR.name)
-    column.synchronise(25)
-    assert column.synchronous and stage.column.header[PERIOD] == 25
+    column.synchronise()
+    assert column.synchronous and stage.column.header[PERIOD] == 1
     assert column.wait_due(0) is None
     stage.column.header[DUE] = 50
     semaphore(stage.name, SENSOR.name, "due").release()
@@ -202,7 +202,7 @@ def test_a_signal_ends_the_wait_quietly(stage: Stage) -> None:
 
 def test_a_released_column_is_free_and_the_engine_waits_no_longer(stage: Stage) -> None:
     column = SensorColumn(SharedState(stage.name), SENSOR.name)
-    column.synchronise(25)
+    column.synchronise()
     column.release()
     assert stage.column.header[OWNER] == 0 and stage.column.header[PERIOD] == 0
     done = semaphore(stage.name, SENSOR.name, "done")

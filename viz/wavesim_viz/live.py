@@ -13,7 +13,8 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.area import DONE
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.commander import VERBS, Commander
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.commands import TIMER_VERBS
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.sensors import HEAD
@@ -281,21 +282,15 @@ class Live:
         if not 0 <= wanted.row < len(self._identity) or not self._identity["present"][wanted.row]:
             return False, "that body is not there"
         who = self._identity[wanted.row]["name"].decode()
-        known = self.kit(wanted.row)
-        amount: Any = wanted.amount
-        if known is not None and any(i["name"] == wanted.part for i in known["sensors"]):
-            arguments = {"sensor": wanted.part, "fault": wanted.kind, "amount": amount or 0.0, "field": wanted.field}
-            return self._command("sensor", vehicle=who, **arguments)
-        try:
-            amount = float(amount or 0.0)
-        except ValueError:
-            return False, f"the amount of a fault of an actuator is a number, not '{amount}'"
-        return self._command("fault", vehicle=who, actuator=wanted.part, fault=wanted.kind, amount=amount)
+        return self._command(
+            "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
+            field=wanted.field or None,
+        )  # fmt: skip
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
-        if verb not in VERBS or verb in ("status", "shutdown"):
+        if verb not in TIMER_VERBS or verb == "shutdown":
             return False, f"a viewer cannot '{verb}'"
-        return self._command(verb, **({VERBS[verb][0]: value} if VERBS[verb][0] else {}))
+        return self._command(verb, **({TIMER_VERBS[verb][0]: value} if TIMER_VERBS[verb][0] else {}))
 
     def _command(self, verb: str, **arguments: Any) -> tuple[bool, str]:
         try:
