@@ -520,6 +520,7 @@ class Front:
     def _on_run(self, state: int, time_ns: int) -> None:
         if self.log is not None:
             self.log.run(time_ns, RunState(state).name.lower())
+            self.log.health(time_ns, self.clock())
         for session in list(self.sessions.by_token.values()):
             self.sessions.push(session, items.RunStateChanged(state, time_ns))
 
