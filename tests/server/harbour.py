@@ -13,7 +13,7 @@ import numpy as np
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.area import Area
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, BodyType, RunState
+from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, STATE, BodyType, RunState
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import Answer, RequestRefused
 from wavesim_sdk.wire.messages import Join
@@ -95,6 +95,9 @@ class Sea:
 
     def actuators(self, row: int) -> Any:
         return actuators_of(self.occupants[row].model)
+
+    def state(self) -> Any:
+        return np.zeros(self.capacity, STATE.dtype)
 
     def live_signals(self, table: Any) -> int:
         return 0
