@@ -42,17 +42,20 @@ def test_faults_and_pushes_on_command(config: Callable[..., Loaded], serve: Call
     assert pushed.returncode == 0 and "push 'boat'" in pushed.stdout
     wrong = wavesim("push", "bota", "1", "0", "0", "-s", server.name)
     assert wrong.returncode == 4 and "present: boat" in wrong.stderr
-    assert wavesim("fault", "boat", "12", "lost", "-s", server.name).returncode == 4, "an angle makes no force"
-    assert wavesim("fault", "boat", "1", "stuck", "-s", server.name).returncode == 0
-    assert wavesim("fault", "boat", "1", "broken", "-s", server.name).returncode == 2
+    wrong = wavesim("fault", "boat", "starbord", "lost", "-s", server.name)
+    assert wrong.returncode == 4 and "did you mean 'starboard'?" in wrong.stderr
+    assert wavesim("fault", "boat", "starboard", "stuck", "-s", server.name).returncode == 0
+    assert wavesim("fault", "boat", "starboard", "broken", "-s", server.name).returncode == 4
     server.send("step", ticks=1250)
     server.wait(lambda s: s["tick"] == 1250)
     state = SharedState(server.name).snapshot().state[0]
     assert state["v_WB_B"][0] > 0.3 and state["w_WB_B"][2] > 0.05
     with Commander(server.name) as commander:
-        assert "matrix" in commander.send("allocate", vehicle="boat", matrix=[[1.0]]).text
-        assert commander.send("allocate", vehicle="boat", matrix=[[1.0, 1.0], *[[0.0, 0.0]] * 5]).ok
-        assert not commander.send("fault", vehicle="boat", actuator="x", fault="lost").ok
+        assert "matrix" in commander.send("allocate", body="boat", matrix=[[1.0]]).text
+        assert commander.send("allocate", body="boat", matrix=[[1.0, 1.0], *[[0.0, 0.0]] * 5]).ok
+        assert not commander.send("fault", body="boat", part="x", kind="lost").ok
+        assert "needs body" in commander.send("fault", part="port", kind="lost").text
+        assert "there is no 'vehicle'" in commander.send("fault", vehicle="boat", part="port", kind="lost").text
 
 
 def test_the_commander(server: Server) -> None:
@@ -103,7 +106,7 @@ def test_clients_talk_while_the_simulation_is_stopped(server: Server) -> None:
     with Broker("boat", ("127.0.0.1", server.port)) as broker:
         step = broker.poll(5.0)[-1]
         assert step.state.tick == 0 and step.state.run_state == 0
-        assert step.state.motion is not None and step.state.motion[:2] == [50.0, 0.0]
+        assert step.state.motion is not None and step.state.motion[:2] == (50.0, 0.0)
         broker.answer([40.0, 40.0])
         broker.poll(0.2)
         assert server.status()["clients_total"] == 1
@@ -128,7 +131,7 @@ def test_new_vehicles_by_model_and_every_refusal(server: Server) -> None:
     at = ("127.0.0.1", server.port)
     with Broker("newcomer", at, model="remus100", position=(10.0, 20.0, 30.0)) as broker:
         state = broker.poll(5.0)[-1].state
-        assert state.motion is not None and state.motion[:3] == [10.0, 20.0, 30.0]
+        assert state.motion is not None and state.motion[:3] == (10.0, 20.0, 30.0)
         assert broker.welcome.id == 3 and broker.welcome.step_ns == 4_000_000 and broker.welcome.sound_speed == 1500.0
         reader = SharedState(server.name)
         assert reader.row("newcomer") == 3
