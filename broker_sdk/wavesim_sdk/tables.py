@@ -409,43 +409,6 @@ ESTIMATE = Table(
     ),
 )
 
-MAILBOX_STATE = Table(
-    "mailbox_state",
-    "State message of the mailbox.",
-    "mailbox",
-    (
-        TICK,
-        TIME,
-        *STATE.fields,
-        value("actuation", "N, 1/s, rad or kg", "Actual actuation, numbered as in the table actuation.", MAX_ACTUATORS),
-    ),
-)
-
-MAILBOX_RECEPTION = Table(
-    "mailbox_reception",
-    "Reception message of the mailbox.",
-    "mailbox",
-    (
-        integer("id", "", "Number of the signal."),
-        integer("query", "", "Number of the signal that it answers; 0 = none."),
-        integer("reception_ns", "ns", "Reception, by the receiver's clock and instrument."),
-        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
-        integer("code", "", "Code; 0 = none."),
-        integer("from_address", "", "Modem address of the sender; 0 = none."),
-        integer("to_address", "", "Modem address of the destination; 0 = all."),
-        value("frequency", "Hz", "Frequency as received."),
-        value("level", "dB re 1 uPa", "Received level."),
-        value("snr", "dB", "Level over the noise in band."),
-        value("range", "m", "Two-way range, of an answer to an own query; NaN = none."),
-        value("azimuth", "rad", "Direction of arrival in B; NaN = none."),
-        value("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
-        integer("payload_bytes", "", "Length of the payload."),
-        _s("payload", "Payload.", MAX_PAYLOAD),
-    ),
-)
-
-RECORDS = (MAILBOX_STATE, MAILBOX_RECEPTION)
-
 SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS, SENT, RECEPTION, NOTICE)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, INSTRUMENTS, ESTIMATE)
 HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
@@ -485,6 +448,7 @@ def c_struct(table: Table) -> str:
 
 def markdown() -> str:
     """The tables part of docs/SHARED_MEMORY.md."""
+    from wavesim_sdk.mailbox_tables import RECORDS
     from wavesim_sdk.sensors import SENSORS
 
     lines: list[str] = []
