@@ -54,6 +54,14 @@ class Body:
     model: str = text("Name of a model, from this file, an included one or the library.")
     position: Vector = key("Start position (north, east, down).", "length", count=3)
     attitude: Vector = key("Start roll, pitch, heading.", "angle", (0.0, 0.0, 0.0), count=3)
+    velocity: Vector = key("Start velocity over ground (forward, starboard, down).", "speed", (0.0, 0.0, 0.0), count=3)
+    angular_velocity: Vector = key("Start angular velocity about these axes.", "angular rate", (0.0, 0.0, 0.0), count=3)
+    speed: float = key(
+        "Surge speed through the water that it has from the start and holds, level, in calm weather, by its thrusters: their "
+        "commands follow from the model. 0 m/s: none.",
+        "speed",
+        0.0,
+    )
     client: str = choice(
         "none: a body without a broker. optional: appears when its broker joins. required: the same, "
         "and `wavesim trial` waits for it before the start.",
