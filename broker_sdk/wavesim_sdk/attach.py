@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class Snapshot:
 
 
 class SharedState:
-    """A reader of both areas (and the way to the sensor columns).
+    """A reader of both areas: it maps them so that it cannot write.
 
     ``SharedState("wavesim")`` attaches to the server of that name; raises
     :class:`~wavesim_sdk.errors.NotRunning` when there is none.
@@ -40,7 +40,7 @@ class SharedState:
     def __init__(self, server: str = "wavesim") -> None:
         self.server = server
         self.simulation = Area.attach(segment_name(server, "simulation"))
-        self.vehicles = Area.attach(segment_name(server, "vehicles"), writable=True)
+        self.vehicles = Area.attach(segment_name(server, "vehicles"))
         self._step_ns = self._await_engine()
 
     def _await_engine(self) -> int:
@@ -129,7 +129,7 @@ class SensorColumn:
         self.simulation, self.sensor = simulation, sensor
         if sensor not in simulation.vehicles.tables:
             raise AttachError(f"this run has no sensor '{sensor}'; name it under <emulators>")
-        self.table = simulation.vehicles[sensor]
+        self.table = Area.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
         with claim_lock(simulation.server):
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
             if alive(owner, start) and owner != os.getpid():
@@ -184,19 +184,54 @@ def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 
-def semaphore(server: str, sensor: str, what: str, create: bool = False) -> posix_ipc.Semaphore:
-    """One of the two semaphores that pace a synchronous sensor."""
-    name = f"/wavesim.{server}.{sensor}.{what}"
+def make_semaphores(server: str, sensors: Iterable[str], group: bool = False) -> None:
+    """What guards claims and paces synchronous sensors; see :func:`remove_semaphores`."""
+    mode, before = (0o660, os.umask(0)) if group else (0o600, os.umask(0o077))  # there is no way to change it later
     try:
-        return posix_ipc.Semaphore(name, posix_ipc.O_CREX if create else 0, mode=0o600)
+        posix_ipc.Semaphore(_claim_name(server), posix_ipc.O_CREX, mode=mode, initial_value=1).close()
+        for sensor in sensors:
+            for what in ("due", "done"):
+                posix_ipc.Semaphore(_semaphore_name(server, sensor, what), posix_ipc.O_CREX, mode=mode).close()
+    finally:
+        os.umask(before)
+
+
+def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
+    """Remove what :func:`make_semaphores` made, as far as it is there; returns the names."""
+    found = []
+    for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
+        with contextlib.suppress(posix_ipc.ExistentialError):
+            posix_ipc.unlink_semaphore(name)
+            found.append(name)
+    return found
+
+
+def _claim_name(server: str) -> str:
+    return f"/wavesim.{server}.claim"
+
+
+def _semaphore_name(server: str, sensor: str, what: str) -> str:
+    return f"/wavesim.{server}.{sensor}.{what}"
+
+
+def _open(server: str, name: str) -> posix_ipc.Semaphore:
+    try:
+        return posix_ipc.Semaphore(name)
     except posix_ipc.ExistentialError:
         raise NotRunning(f"the server '{server}' has no semaphore {name}") from None
+    except (posix_ipc.PermissionsError, PermissionError):
+        raise AttachError(f"no permission for the semaphore {name}") from None
+
+
+def semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
+    """One of the two semaphores that pace a synchronous sensor: ``due`` or ``done``."""
+    return _open(server, _semaphore_name(server, sensor, what))
 
 
 @contextlib.contextmanager
 def claim_lock(server: str, timeout: float = 2.0) -> Iterator[None]:
     """The semaphore that guards claims. A holder that was killed inside loses it after ``timeout``."""
-    guard = posix_ipc.Semaphore(f"/wavesim.{server}.claim", posix_ipc.O_CREAT, mode=0o600, initial_value=1)
+    guard = _open(server, _claim_name(server))
     # The guarded part takes microseconds: whoever holds it for seconds is dead, and its post is ours.
     with contextlib.suppress(posix_ipc.BusyError):
         guard.acquire(timeout)

@@ -21,7 +21,7 @@ import posix_ipc
 
 from wavesim_sdk import frames
 from wavesim_sdk.area import BEGUN, DONE, DUE, OWNER, PERIOD, Area, Record, segment_name
-from wavesim_sdk.attach import semaphore, simulation_tables
+from wavesim_sdk.attach import make_semaphores, remove_semaphores, semaphore, simulation_tables
 from wavesim_sdk.conformance import Checks, Finding
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.sensors import HEAD, table_of
@@ -53,8 +53,8 @@ class FakeEngine:
         tables = [(t, CAPACITY) for t in (*VEHICLE_TABLES, table)]
         self.vehicles = Area.create(segment_name(name, "vehicles"), tables)
         self.table = self.vehicles[sensor]
-        self._due = semaphore(name, sensor, "due", create=True)
-        self._done = semaphore(name, sensor, "done", create=True)
+        make_semaphores(name, [sensor])
+        self._due, self._done = semaphore(name, sensor, "due"), semaphore(name, sensor, "done")
         self.identity = np.zeros(CAPACITY, IDENTITY.dtype)
         self.faults = np.zeros(CAPACITY, SENSOR_FAULTS.dtype)
         world = np.zeros(1, WORLD.dtype)
@@ -114,11 +114,7 @@ class FakeEngine:
     def close(self) -> None:
         for area in (self.simulation, self.vehicles):
             area.unlink()
-        for what in ("due", "done"):
-            with contextlib.suppress(posix_ipc.ExistentialError):
-                posix_ipc.unlink_semaphore(f"/wavesim.{self.name}.{self.sensor}.{what}")
-        with contextlib.suppress(posix_ipc.ExistentialError):
-            posix_ipc.unlink_semaphore(f"/wavesim.{self.name}.claim")
+        remove_semaphores(self.name, [self.sensor])
 
 
 class EmulatorChecker(Checks):

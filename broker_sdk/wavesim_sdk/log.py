@@ -16,13 +16,27 @@ import numpy as np
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.sensors import known
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, Table
+from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 METADATA = "wavesim"
+TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {t.message: t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *known().values())}
+TABLES: dict[str, Table] = {t.message: t for t in (*VEHICLE_TABLES, SENT, RECEPTION, *known().values())}
+
+
+def cdr_text(text: str) -> bytes:
+    """A ROS string as a message."""
+    data = text.encode() + b"\0"
+    return CDR_HEADER + struct.pack("<I", len(data)) + data
+
+
+def text_of(message: bytes) -> str:
+    """What :func:`cdr_text` made a message of. ValueError, also where it is torn."""
+    if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
+        raise ValueError("no ROS string")
+    return message[8:-1].decode()
 
 
 @dataclass
@@ -117,9 +131,9 @@ def read(path: str | Path) -> Log:
                 continue
             digests[topic].update(struct.pack("<q", r.log_time) + r.data)
             log.end_ns = max(log.end_ns, r.log_time)
-            if schema == "json":
+            if schema == TEXT:
                 with contextlib.suppress(ValueError):
-                    log.json[topic].append((r.log_time, json.loads(r.data)))
+                    log.json[topic].append((r.log_time, json.loads(text_of(r.data))))
             else:
                 times[topic].append(r.log_time)
                 data[topic].append(r.data[len(CDR_HEADER) :])

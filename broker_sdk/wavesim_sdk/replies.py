@@ -114,10 +114,10 @@ def _remove(name: str) -> None:
         posix_ipc.unlink_shared_memory(name)
 
 
-def sweep() -> list[str]:
-    """Remove the queues whose askers are dead (of this user, on all servers); returns their names."""
+def sweep(server: str = "*") -> list[str]:
+    """Remove this user's queues whose askers are dead, of all servers or of one; returns their names."""
     found = []
-    for entry in SHARED_MEMORY.glob("wavesim.*.reply.*"):
+    for entry in SHARED_MEMORY.glob(f"wavesim.{server}.reply.*"):
         *_, pid, start, number = entry.name.split(".")
         if (pid + start + number).isdecimal() and not alive(int(pid), int(start)):
             found.append(f"/{entry.name}")

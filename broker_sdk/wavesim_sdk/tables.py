@@ -109,7 +109,7 @@ class Table:
     @property
     def message(self) -> str:
         """Name of the log's message type, as ROS 2 writes such names."""
-        return "wavesim/" + "".join(part.capitalize() for part in self.name.split("_"))
+        return "wavesim/msg/" + "".join(part.capitalize() for part in self.name.split("_"))
 
     @functools.cached_property
     def told(self) -> Table:

@@ -12,8 +12,10 @@ from typing import IO
 import posix_ipc
 
 from wavesim_sdk.area import segment_name
+from wavesim_sdk.attach import remove_semaphores
 from wavesim_sdk.commander import queue_name
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.replies import sweep
 from wavesim_sdk.sensors import known
 
 
@@ -73,12 +75,8 @@ def wipe(server: str) -> list[str]:
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
-    semaphores = [f"/wavesim.{server}.{s}.{w}" for s in known() for w in ("due", "done")]
-    for name in (*semaphores, f"/wavesim.{server}.claim"):
-        with contextlib.suppress(posix_ipc.ExistentialError):
-            posix_ipc.unlink_semaphore(name)
-            found.append(name)
+    found += remove_semaphores(server, known())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))
         found.append(queue_name(server))
-    return found
+    return found + sweep(server)

@@ -17,7 +17,7 @@ from types import FrameType
 import posix_ipc
 
 from wavesim_sdk.area import DONE, Area, segment_name
-from wavesim_sdk.attach import semaphore, simulation_tables
+from wavesim_sdk.attach import make_semaphores, simulation_tables
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
@@ -71,9 +71,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
-            for t in sensors:
-                for what in ("due", "done"):
-                    semaphore(name, t.name, what, create=True)
+            make_semaphores(name, (t.name for t in sensors), group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot make what the server's processes share: {error}") from None
         yield

@@ -14,7 +14,7 @@ import pytest
 
 from wavesim_sdk import tables
 from wavesim_sdk.area import BEGUN, Area, alive, process_start
-from wavesim_sdk.attach import claim_lock
+from wavesim_sdk.attach import claim_lock, make_semaphores, remove_semaphores
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.sensors import SENSORS
 
@@ -146,6 +146,7 @@ def _die_inside(name: str) -> None:
 
 def test_a_process_killed_inside_the_semaphore_stops_nobody() -> None:
     name = f"claim-{os.getpid()}"
+    make_semaphores(name, [])
     try:
         child = mp.get_context("spawn").Process(target=_die_inside, args=(name,))
         child.start()
@@ -158,7 +159,7 @@ def test_a_process_killed_inside_the_semaphore_stops_nobody() -> None:
             pass
         assert time.monotonic() - started < 3.0
     finally:
-        posix_ipc.unlink_semaphore(f"/wavesim.{name}.claim")
+        remove_semaphores(name, [])
 
 
 def test_tables_are_free_of_padding() -> None:

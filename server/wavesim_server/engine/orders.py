@@ -12,7 +12,7 @@ from wavesim_sdk.area import Area
 from wavesim_sdk.commander import BODY_VERBS
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.tables import SENSOR_FAULTS, RunState, SensorFault
-from wavesim_sdk.wire.messages import Request
+from wavesim_sdk.wire.items import Request
 from wavesim_server.messages import (
     Actuate,
     Command,

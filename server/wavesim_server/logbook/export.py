@@ -33,7 +33,9 @@ def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
                 len(series.time_ns),
             )
         for topic, messages in found.json.items():
-            yield _write(folder, topic, ["time_ns", "json"], ([t, json.dumps(m)] for t, m in messages)), len(messages)
+            columns = list(dict.fromkeys(key for _, m in messages for key in m))
+            lines = ([t, *(_cell(m.get(c, "")) for c in columns)] for t, m in messages)
+            yield _write(folder, topic, ["time_ns", *columns], lines), len(messages)
     except OSError as error:
         raise LogError(f"cannot write to {folder}: {error.strerror}") from None
 
@@ -70,6 +72,10 @@ def _flat(records: Any) -> tuple[list[str], list[list[Any]]]:
                 columns.append(f"{name}_{k}")
                 parts.append(np.ascontiguousarray(column[:, k]).tolist())
     return columns, [list(row) for row in zip(*parts, strict=True)]
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def _write(folder: Path, topic: str, header: list[str], rows: Any) -> str:

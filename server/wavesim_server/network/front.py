@@ -452,7 +452,7 @@ class Front:
                 case messages.Frozen(time_ns, names):
                     print(f"faulted and frozen: {', '.join(names)}", file=sys.stderr, flush=True)
                     if self.log is not None:
-                        self.log.json("/faults", time_ns, {"frozen": names})
+                        self.log.frozen(time_ns, names)
             if self.sessions.outgoing:  # a step must not wait for the log behind it
                 self._flush()
         if self._told:
@@ -479,7 +479,7 @@ class Front:
 
     def _on_run(self, state: int, time_ns: int) -> None:
         if self.log is not None:
-            self.log.json("/run", time_ns, {"state": RunState(state).name.lower()})
+            self.log.run(time_ns, RunState(state).name.lower())
         for session in list(self.by_row.values()):
             self._push_event(session, codec.event(WireEvent.RUN_STATE, state, time_ns))
         self.observers.run_state(state, time_ns)
@@ -494,7 +494,7 @@ class Front:
     def _on_notice(self, time_ns: int, row: int, name: str, text: str) -> None:
         self.tables.notice(time_ns, row, name, text)
         if self.log is not None:
-            self.log.json("/notices", time_ns, {"body": name, "text": text})
+            self.log.notice(time_ns, name, text)
         if row in self.by_row:
             self._push_event(self.by_row[row], codec.event(WireEvent.NOTICE, time_ns, text))
 
