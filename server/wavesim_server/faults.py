@@ -65,7 +65,9 @@ class Schedule:
     """All faults of a configuration that have a time."""
 
     def __init__(self, loaded: Loaded, step_ns: int) -> None:
-        ticks = lambda seconds: -(-round(seconds * 1e9) // step_ns)  # noqa: E731  # rounded up: not before its time
+        def ticks(seconds: float) -> int:  # rounded up: nothing begins or ends before its time
+            return -(-round(seconds * 1e9) // step_ns)
+
         self._planned = [
             _Planned(body.name, f, ticks(f.at), max(1, ticks(f.duration)) if f.duration else NEVER, ticks(f.every))
             for body in loaded.config.fleet.bodies

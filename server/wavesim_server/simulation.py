@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import Actuator, arranged, position_of
+from wavesim_sdk.actuators import Actuator, arranged, fault_amount, position_of
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
+from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import (
     ACTUATION,
@@ -188,14 +189,14 @@ class Simulation:
     def _vacant(self, name: str, row: int | None) -> int:
         """The row that a name gets; ValueError if there is none."""
         if not isinstance(name, str) or not 0 < len(name.encode()) <= NAME_BYTES:
-            raise ValueError(f"'{str(name)[:40]}' is no name: 1 to {NAME_BYTES} bytes")
+            raise ValueError(f"'{shown(name)}' is no name: 1 to {NAME_BYTES} bytes")
         if name in self._rows:
             raise ValueError(f"'{name}' is in the simulation already")
         row = self.row_for(name) if row is None else row
         if row is None:
             raise ValueError(f"all {self.capacity} rows are taken")
         if not isinstance(row, int) or not 0 <= row < self.capacity:
-            raise ValueError(f"there is no row {str(row)[:20]}; they are 0 to {self.capacity - 1}")
+            raise ValueError(f"there is no row {shown(row, 20)}; they are 0 to {self.capacity - 1}")
         if row in self.occupants:
             raise ValueError(f"row {row} is taken by '{self.occupants[row].name}'")
         if (row < len(self._reserved) or name in self._reserved) and self._reserved.get(name, (-1,))[0] != row:
@@ -229,7 +230,7 @@ class Simulation:
         try:
             return self.occupants[row]
         except (KeyError, TypeError):
-            raise ValueError(f"there is no body in row {str(row)[:20]}") from None
+            raise ValueError(f"there is no body in row {shown(row, 20)}") from None
 
     def _reorder(self) -> None:
         """The rows that are in, from the lowest north on: so contacts want them."""
@@ -277,17 +278,14 @@ class Simulation:
         occupant = self._occupant(row)
         self.fleet.command(row, arranged(occupant.actuators, values))
 
-    def fail(self, row: int, actuator: int | str, fault: str, amount: float = 0.0) -> None:
+    def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
         """A fault of an actuator (name or position): ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the
-        share ``amount``, ``reversed``, or ``none`` to repair it."""
+        share ``amount``, ``reversed``, or ``none`` to repair it. A text may have a unit (`5 s`)."""
         occupant = self._occupant(row)
         try:
             position = position_of(occupant.actuators, actuator)
-            if fault == "reduced":
-                amount = _number("the share that is left", amount, 0.0, 1.0)
-            elif fault == "frozen":
-                amount = _number("the time for which it is frozen", amount, 0.0, 1e9)
-            self.fleet.fail(row, position, fault, amount, self.time_ns * 1e-9)
+            number = fault_amount(occupant.actuators[position], fault, amount)
+            self.fleet.fail(row, position, fault, number, self.time_ns * 1e-9)
         except ValueError as error:
             raise ValueError(f"'{occupant.name}': {error}") from None
 
@@ -487,13 +485,6 @@ def _flat(table: Record) -> Array:
     return table.view(np.float64).reshape(len(table), -1)
 
 
-def _number(what: str, value: Any, low: float, high: float) -> float:
-    number = float(_numbers(what, [value], 1, np.inf)[0])
-    if not low <= number <= high:
-        raise ValueError(f"{what} is {low:g} to {high:g}, not {number:g}")
-    return number
-
-
 def _numbers(what: str, values: Any, count: int, most: float, shape: tuple[int, ...] = ()) -> Array:
     """So many finite numbers, none greater than ``most``; ValueError otherwise."""
     try:
@@ -501,8 +492,8 @@ def _numbers(what: str, values: Any, count: int, most: float, shape: tuple[int, 
     except (ValueError, TypeError, RecursionError):  # ragged, or nested beyond measure
         array = np.zeros(0, object)
     if array.dtype.kind not in "iuf" or array.size != count or array.shape not in ((count,), shape):
-        raise ValueError(f"{what} has {count} numbers; this is {str(values)[:60]}")
+        raise ValueError(f"{what} has {count} numbers; this is {shown(values, 60)}")
     numbers = array.astype(float)
     if not (np.abs(numbers) <= most).all():
-        raise ValueError(f"{what} of {str(values)[:60]} is out of range (at most {most:g} to either side)")
+        raise ValueError(f"{what} of {shown(values, 60)} is out of range (at most {most:g} to either side)")
     return numbers

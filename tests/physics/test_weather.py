@@ -191,5 +191,7 @@ def test_beaufort(config: Callable[..., Loaded]) -> None:
 def test_waves_belong_to_the_seed(config: Callable[..., Loaded]) -> None:
     inner = '<world><waves height="1 m" peak="1 rad/s"/><wind speed="9 m/s" gusts="10"/></world>'
     a, b, c = (Simulation(config(inner), seed) for seed in (1, 1, 2))
-    assert np.array_equal(a.climate.weather.sea, b.climate.weather.sea) and not np.array_equal(a.climate.weather.sea, c.climate.weather.sea)
+    assert np.array_equal(a.climate.weather.sea, b.climate.weather.sea) and not np.array_equal(
+        a.climate.weather.sea, c.climate.weather.sea
+    )
     assert np.array_equal(a.climate.weather.gusts, b.climate.weather.gusts)

@@ -12,6 +12,7 @@ import numpy as np
 from wavesim_sdk import randomness
 from wavesim_sdk.config import Loaded, Transducer
 from wavesim_sdk.config.acoustics import Beam, Modem
+from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
 from wavesim_server import pointers
@@ -283,11 +284,11 @@ class Channel:
 def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:
     number = float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else math.nan
     if not low <= number <= high:
-        raise ValueError(f"{what} {str(value)[:20]} {unit} is out of range ({low:g} to {high:g})")
+        raise ValueError(f"{what} {shown(value, 20)} {unit} is out of range ({low:g} to {high:g})")
     return number
 
 
 def _integer(what: str, value: Any, most: int) -> int:
     if not isinstance(value, (int, np.integer)) or not 0 <= value <= most:
-        raise ValueError(f"{what} {str(value)[:20]} is out of range (0 to {most})")
+        raise ValueError(f"{what} {shown(value, 20)} is out of range (0 to {most})")
     return int(value)

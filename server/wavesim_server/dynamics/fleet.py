@@ -334,11 +334,7 @@ class Fleet:
         """A fault of one actuator, by its position: ``stuck`` (stays where it is), ``frozen`` (the same for ``amount`` s),
         ``lost`` (no force), ``reduced`` (to the share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired)."""
         helm, b = self._helms[row], self.body(row)
-        actuator = helm.actuators[position]
-        slot = actuator.slot
-        has_force = slot < r.THRUSTERS + r.FINS
-        if fault in ("lost", "reduced") and not has_force:
-            raise ValueError(f"'{actuator.name}' makes no force of its own; it can be stuck, frozen or reversed")
+        slot = helm.actuators[position].slot
         if fault in ("stuck", "frozen"):
             self._hold(row, slot, FOREVER if fault == "stuck" else now + amount)
         elif fault in ("lost", "reduced"):
@@ -346,16 +342,14 @@ class Fleet:
         elif fault == "reversed":
             helm.sign[position] = -1.0
             self._tell(row, helm, position)
-        elif fault == "none":
+        else:
             self._drop_hold(row, slot)
             if helm.start.get(slot, 0.0) > now:
                 self._hold(row, slot, helm.start[slot])
-            if has_force:
+            if slot < r.THRUSTERS + r.FINS:
                 b[r.A_EFFECT + slot] = 1.0
             helm.sign[position] = 1.0
             self._tell(row, helm, position)
-        else:
-            raise ValueError(f"'{fault}' is no fault; allowed are stuck, frozen, lost, reduced, reversed, none")
 
     def allocate(self, row: int, matrix: Array) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body."""

@@ -12,6 +12,7 @@ from wavesim_sdk import randomness
 from wavesim_sdk.config import Loaded, Model
 from wavesim_sdk.config.schema import Key, keys
 from wavesim_sdk.config.world import Current, Waves, Wind
+from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_server.dynamics.fleet import Fleet
 from wavesim_server.dynamics.kind import shape_of
@@ -94,7 +95,7 @@ class Climate:
 
     def add(self, row: int, name: str, model: Model, operators: exposure.Operators | None) -> None:
         """What wind and waves need to know of a body that has entered."""
-        e = self.weather.exposure[row] = exposure.exposure(model, self.world.wind.drag, shape_of(model).reach)
+        e = exposure.exposure(model, self.world.wind.drag, shape_of(model).reach)
         self.weather.streams[row] = randomness.key(self.seed, name, "waves")
         self.weather.filters[row] = 0.0
         if operators is not None:
@@ -105,6 +106,7 @@ class Climate:
                 self._tabulate(place, operators)
             self._operators[id(model)] = place, operators, users + 1
             e[w.E_RAO], e[w.E_HEADINGS] = place, operators.headings
+        self.weather.exposure[row] = e
 
     def remove(self, row: int, model: Model) -> None:
         """A body has left."""
@@ -185,5 +187,5 @@ def _in_range(name: str, value: Any, key: Key) -> float:
     low = -MAX_CURRENT if name.startswith("current") else -1e3 if key.low is None else key.low
     high = MAX_CURRENT if name.startswith("current") else 1e3 if key.high is None else key.high
     if not low <= number <= high:
-        raise ValueError(f"{name} {str(value)[:20]} is out of range ({low:g} to {high:g})")
+        raise ValueError(f"{name} {shown(value, 20)} is out of range ({low:g} to {high:g})")
     return number
