@@ -23,7 +23,7 @@ METADATA = "wavesim"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {t.message: t for t in (*VEHICLE_TABLES, SENT, RECEPTION, *known().values())}
+TABLES: dict[str, Table] = {t.message: t.told for t in (*VEHICLE_TABLES, SENT, RECEPTION, *known().values())}
 
 
 def cdr_text(text: str) -> bytes:
@@ -45,6 +45,7 @@ class Series:
 
     time_ns: np.ndarray[Any, np.dtype[np.int64]]
     records: Record
+    type: str = ""  #: name of the table that the records are rows of
 
 
 @dataclass
@@ -62,8 +63,25 @@ class Log:
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Row -> the body that was (last) there."""
-        return {int(b["row"]): b for _, b in self.json.get("/bodies", [])}
+        """Row -> the body that was (last) there, with its actuators and instruments."""
+        found: dict[int, dict[str, Any]] = {}
+        for _, b in self.json.get("/bodies", []):
+            found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
+        return found
+
+    def sensors(self, body: str) -> dict[str, Series]:
+        """The values of a body's instruments, by their names."""
+        prefix = f"/sensor/{body}/"
+        return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
+
+    def of_type(self, type_: str) -> dict[tuple[str, str], Series]:
+        """The values of all instruments of a type, by body and instrument."""
+        found = {}
+        for topic, series in self.series.items():
+            if topic.startswith("/sensor/") and series.type == type_:
+                body, _, name = topic.removeprefix("/sensor/").partition("/")
+                found[body, name] = series
+        return found
 
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
         """(times s, horizontal error m of what a vehicle's navigator believed, that of dead reckoning) where both are known."""
@@ -77,7 +95,7 @@ class Log:
 
     def get(self, topic: str, table: Table) -> Series:
         """A topic's series; empty if there was none."""
-        return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.dtype))
+        return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.told.dtype), table.name)
 
 
 def records(path: Path) -> Iterator[Any]:
@@ -127,9 +145,8 @@ def read(path: str | Path) -> Log:
         elif kind == "Message" and r.channel_id in channels:
             topic, schema = channels[r.channel_id]
             log.messages += 1
-            if topic.startswith("/host/"):
-                continue
-            digests[topic].update(struct.pack("<q", r.log_time) + r.data)
+            if not topic.startswith("/host/"):  # what depends on the machine
+                digests[topic].update(struct.pack("<q", r.log_time) + r.data)
             log.end_ns = max(log.end_ns, r.log_time)
             if schema == TEXT:
                 with contextlib.suppress(ValueError):
@@ -147,7 +164,7 @@ def read(path: str | Path) -> Log:
         size = table.dtype.itemsize
         good = [(t, p) for t, p in zip(times[topic], parts, strict=True) if len(p) == size]
         joined = np.frombuffer(b"".join(p for _, p in good), table.dtype)
-        log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined)
+        log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined, table.name)
     whole = "".join(f"{topic}={digests[topic].hexdigest()}\n" for topic in sorted(digests))
     log.content_hash = hashlib.sha256(whole.encode()).hexdigest()
     if not log.metadata:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+POSIX = "-D_POSIX_C_SOURCE=200809L"  #: sockets
 SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 

@@ -31,13 +31,13 @@ SEA = """
   <obstacles><block position="-40 40 20 m" size="10 10 40 m" heading="30 deg"/><pier position="40 -40 20 m" radius="2 m" height="40 m"/></obstacles></world>
 <network keepalive_timeout="3 s"/>
 <fleet>
+  <sensors><ctd rate="5 Hz"/><echosounder rate="5 Hz"/></sensors>
   <vehicle name="sub" model="lauv" position="0 0 8 m" attitude="10 20 90 deg"><waypoint north="50 m" east="0 m" depth="8 m"/></vehicle>
   <vehicle name="boat" model="jolner" position="-30 -20 -0.1 m"/>
   <vehicle name="guest" model="remus100" position="20 30 5 m" client="optional"/>
   <buoy name="beacon" model="buoy" position="60 60 6 m"><transducer position="0 0 0 m" listen_low="20 kHz" listen_high="32 kHz" recharge="100 ms"><pinger frequency="25 kHz" period="500 ms"/></transducer></buoy>
   <fence name="bay" keep="inside"><corner north="-100 m" east="-100 m"/><corner north="2 m" east="-100 m"/><corner north="2 m" east="100 m"/><corner north="-100 m" east="100 m"/></fence>
 </fleet>
-<emulators><ctd rate="5 Hz"/><echosounder rate="5 Hz"/></emulators>
 """
 Opener = Callable[[str], Page]
 READY = "window.wavesim && wavesim.store.scene && wavesim.store.rows.length"
@@ -104,7 +104,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         ]  # fmt: skip
         position = page.see("[...document.querySelectorAll('#details tbody tr')][0].textContent")
         assert "".join(f"{v:.3f}" for v in state["p_WB_W"]) in position
-        ctd = shared.sensor("ctd")[shared.row("sub")]
+        ctd = shared.sensor("sub", "ctd")
         shown = page.see("wavesim.store.panel.sensors.ctd")
         assert shown["temperature"] == pytest.approx(float(ctd["temperature"]), rel=1e-12)
         drawn = page.see(

@@ -13,15 +13,16 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.area import DONE
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.commander import VERBS, Commander
-from wavesim_sdk.config import Loaded, library, load
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.commands import TIMER_VERBS
+from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.sensors import HEAD
 from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
 from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals
-from wavesim_viz.kit import Told, kit
+from wavesim_viz.kit import Told, kit, model_of
 
 RETRY_S = 0.5
 MOST_TOLD = 200  #: signals told between two frames; the others are only counted
@@ -236,15 +237,15 @@ class Live:
     def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
         """What a body has: as shared memory says, with places and limits as the configuration declares them."""
         name, model = who["name"].decode(), who["model"].decode()
-        models = self._loaded.models if self._loaded is not None else library()
-        suite = self._loaded.suite_for(name, model) if self._loaded is not None and model in models else ()
+        found = model_of(self._loaded, model)
+        suite = self._loaded.suite_for(name, model) if self._loaded is not None and found is not None else ()
         declared = {(i.name, i.type): i.parameters for i in suite}
         told = []
         for e in entries:
             which = e["name"].decode(), e["type"].decode()
             period = int(e["period"]) * self.state._step_ns * 1e-9
             told.append(Told(*which, period, declared.get(which), self._fields(which[1])))
-        return kit(row, int(who["generation"]), models.get(model), told, self._loaded)
+        return kit(row, int(who["generation"]), found, told, self._loaded)
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Fields of a type as the shared memory's own layout describes them."""
@@ -281,21 +282,15 @@ class Live:
         if not 0 <= wanted.row < len(self._identity) or not self._identity["present"][wanted.row]:
             return False, "that body is not there"
         who = self._identity[wanted.row]["name"].decode()
-        known = self.kit(wanted.row)
-        amount: Any = wanted.amount
-        if known is not None and any(i["name"] == wanted.part for i in known["sensors"]):
-            arguments = {"sensor": wanted.part, "fault": wanted.kind, "amount": amount or 0.0, "field": wanted.field}
-            return self._command("sensor", vehicle=who, **arguments)
-        try:
-            amount = float(amount or 0.0)
-        except ValueError:
-            return False, f"the amount of a fault of an actuator is a number, not '{amount}'"
-        return self._command("fault", vehicle=who, actuator=wanted.part, fault=wanted.kind, amount=amount)
+        return self._command(
+            "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
+            field=wanted.field or None,
+        )  # fmt: skip
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
-        if verb not in VERBS or verb in ("status", "shutdown"):
+        if verb not in TIMER_VERBS or verb == "shutdown":
             return False, f"a viewer cannot '{verb}'"
-        return self._command(verb, **({VERBS[verb][0]: value} if VERBS[verb][0] else {}))
+        return self._command(verb, **({TIMER_VERBS[verb][0]: value} if TIMER_VERBS[verb][0] else {}))
 
     def _command(self, verb: str, **arguments: Any) -> tuple[bool, str]:
         try:

@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import library
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.sensors import known
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, BodyType, Outcome, RunState
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
 from wavesim_viz.frame import SIGNAL, Frame, bodies, plain
-from wavesim_viz.kit import Told, kit, told_of
+from wavesim_viz.kit import Told, kit, model_of, told_of
 from wavesim_viz.live import actuation, motion, told
 
 TRACK_POINTS = 3000
@@ -221,7 +219,7 @@ class Replay:
         k = int(np.searchsorted(acting.time_ns, ns, "right")) - 1
         known = self.kit(row)
         for look in known["sensors"]:
-            values = self.log.series[self._topic(name, look["name"])]
+            values = self.log.sensors(name)[look["name"]]
             i = int(np.searchsorted(values.time_ns, ns, "right")) - 1
             sensors[look["name"]] = {
                 "valid": bool(i >= 0 and values.records["valid"][i]),
@@ -238,21 +236,16 @@ class Replay:
             "sensors": sensors,
         }
 
-    @staticmethod
-    def _topic(body: str, instrument: str) -> str:
-        return f"/sensor/{instrument}/{body}"
-
     def kit(self, row: int) -> dict[str, Any]:
         """What a body had: the instruments whose values the log has, as its configuration declares them."""
         if row not in self._kits:
             body, _ = self._series[row]
             name, loaded = body["name"], self._loaded
-            models = loaded.models if loaded is not None else library()
-            suite = loaded.suite_for(name, body["model"]) if loaded is not None and body["model"] in models else ()
+            model = model_of(loaded, body["model"])
+            suite = loaded.suite_for(name, body["model"]) if loaded is not None and model is not None else ()
             declared = {t.name: t for t in told_of(suite)}
-            types = [t for t in known() if self._topic(name, t) in self.log.series]
-            told = [declared.get(t, Told(t, t, None)) for t in types]
-            self._kits[row] = kit(row, 0, models.get(body["model"]), told, loaded)
+            told = [declared.get(n, Told(n, s.type, None)) for n, s in self.log.sensors(name).items()]
+            self._kits[row] = kit(row, 0, model, told, loaded)
         return self._kits[row]
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:

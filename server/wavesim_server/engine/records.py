@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.area import Area, Record
+from wavesim_sdk.sensors import table_of
+from wavesim_server.instruments import Instruments
 from wavesim_server.messages import MOST_BYTES, Log, Signals
 
 
@@ -30,24 +32,41 @@ def signal_records(sent: Record, receptions: Record) -> Iterator[Signals]:
         yield Signals(b"", receptions[s].tobytes())
 
 
-def log_records(
-    tick: int, present: Sequence[int], vehicles: Area, sequences: Mapping[str, np.ndarray[Any, np.dtype[np.int64]]]
-) -> Iterator[Log]:
-    """State and actuation of the rows that are there, and the sensor values that are new since the last call.
+class Seen:
+    """Which values of the sensors were logged already."""
 
-    ``sequences`` holds the number of the newest value of each row of each sensor that was taken.
-    """
+    def __init__(self, vehicles: Area, instruments: Instruments) -> None:
+        self.vehicles, self.instruments = vehicles, instruments
+        self._sequences = {s: np.zeros(vehicles[s].capacity, np.int64) for s in instruments.types}
+
+    def new(self) -> Iterator[tuple[str, Any, Record]]:
+        """(type, body and number of each instrument, its record) of what is new since the last call."""
+        for type_, seen in self._sequences.items():
+            values = self.vehicles[type_].snapshot()[1]
+            places, owners = self.instruments.at(type_, values["generation"])
+            fresh = values["sequence"][places] != seen[places]
+            if fresh.any():
+                places = places[fresh]
+                seen[places] = values["sequence"][places]
+                yield type_, owners[fresh], _told(type_, values[places])
+
+
+def _told(type_: str, values: Record) -> Record:
+    """Values without the hidden columns, which stand last."""
+    dtype = table_of(type_).told.dtype
+    words = values.view(np.int64).reshape(len(values), values.dtype.itemsize // 8)
+    return np.ascontiguousarray(words[:, : dtype.itemsize // 8]).view(dtype)[:, 0]
+
+
+def log_records(tick: int, present: Sequence[int], vehicles: Area, seen: Seen, tables: Sequence[str]) -> Iterator[Log]:
+    """The tables' rows that are there, and the sensor values that are new since the last call."""
     rows = np.array(present, np.int64)  # also where there is none
-    for table in ("state", "actuation"):
+    for table in tables:
         yield from _log(tick, table, rows, vehicles[table].latest[rows])
-    for sensor, seen in sequences.items():
-        values = vehicles[sensor].snapshot()[1]
-        new = np.flatnonzero((values["sequence"] != seen) & (values["sequence"] > 0))
-        if len(new):
-            seen[new] = values["sequence"][new]
-            yield from _log(tick, sensor, new, values[new])
+    for sensor, who, values in seen.new():
+        yield from _log(tick, sensor, who, values)
 
 
-def _log(tick: int, table: str, rows: np.ndarray[Any, np.dtype[np.int64]], records: Record) -> Iterator[Log]:
+def _log(tick: int, table: str, rows: Any, records: Record) -> Iterator[Log]:
     for s in _pieces(records):
         yield Log(tick, table, rows[s].tobytes(), records[s].tobytes())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
+from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, METADATA, TEXT, TEXT_SCHEMA, cdr_text
@@ -22,6 +23,10 @@ from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, VEHI
 
 #: tables of bodies -> topic
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
+#: columns of the table `clock` that tell how well a run went
+HEALTH = (
+    "realtime_factor", "ticks_late", "lateness_max_ns", "slipped_ns", "events_dropped", "sensors_late", "contacts_dropped",
+)  # fmt: skip
 
 
 def versions() -> dict[str, str]:
@@ -44,6 +49,7 @@ class LogWriter:
             self._file = path.open("wb")
         except OSError as error:
             raise LogError(f"cannot write the log {path}: {error.strerror}") from None
+        self._loaded = loaded
         config = loaded.config
         rate = (
             config.log.state_rate * max(1, len(config.fleet.bodies)) * (STATE.dtype.itemsize + ACTUATION.dtype.itemsize)
@@ -55,6 +61,7 @@ class LogWriter:
         self._schemas: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.names: dict[int, str] = {}
+        self._suites: dict[int, tuple[str, ...]] = {}
         self._failed = ""
         self._writer.add_metadata(
             METADATA,
@@ -106,13 +113,24 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """A body came or went."""
+        """A body came, with its actuators in the order of their numbers and its instruments, or it went."""
         self.names[row] = name
-        self.json("/bodies", time_ns, {"row": row, "name": name, "model": model, "type": kind, "present": present})
+        suite = self._loaded.suite_for(name, model)
+        self._suites[row] = tuple(i.name for i in suite)
+        who: dict[str, Any] = {"row": row, "name": name, "model": model, "type": kind, "present": present}
+        if present:
+            actuators = actuators_of(self._loaded.model(model))
+            who["actuators"] = [{"name": a.name, "kind": a.kind.name.lower(), "unit": a.actual_unit} for a in actuators]
+            who["instruments"] = [{"name": i.name, "type": i.type} for i in suite]
+        self.json("/bodies", time_ns, who)
 
     def run(self, time_ns: int, state: str) -> None:
         """The timer changed."""
         self.json("/run", time_ns, {"state": state})
+
+    def health(self, time_ns: int, clock: Any) -> None:
+        """Counters of the run up to now. They depend on the machine, so they are no part of the content's hash."""
+        self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH if n in clock.dtype.names})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
         """What a person should know."""
@@ -132,13 +150,25 @@ class LogWriter:
         self.json("/frozen", time_ns, {"bodies": list(names)})
 
     def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
-        """Records of some rows at one tick: of a table of bodies (``state``, ``actuation``, ...) or of a sensor."""
-        table = _BODY_TABLES.get(name) or table_of(name)
-        topic, size = name if name in _BODY_TABLES else f"sensor/{name}", table.dtype.itemsize
-        for k, row in enumerate(rows):
-            body = self.names.get(int(row), f"row{row}")
-            self.record(f"/{topic}/{body}", table, time_ns, data[k * size : (k + 1) * size])
+        """Records at one tick: of a table of bodies (``state``, ``actuation``, ...), ``rows`` being theirs; or values of a type of
+        sensor, without its hidden columns, ``rows`` being the body's and the number of the instrument in its suite, for each."""
+        table = _BODY_TABLES.get(name) or table_of(name).told
+        if name in _BODY_TABLES:
+            topics = [f"/{name}/{self._name(int(row))}" for row in rows]
+        else:
+            topics = [self._sensor(int(row), int(number)) for row, number in np.reshape(rows, (-1, 2))]
+        size = table.dtype.itemsize
+        for k, topic in enumerate(topics):
+            self.record(topic, table, time_ns, data[k * size : (k + 1) * size])
         self._flush()
+
+    def _name(self, row: int) -> str:
+        return self.names.get(row, f"row{row}")
+
+    def _sensor(self, row: int, number: int) -> str:
+        """The topic of an instrument."""
+        suite = self._suites.get(row, ())
+        return f"/sensor/{self._name(row)}/{suite[number] if number < len(suite) else f'number{number}'}"
 
     def _flush(self) -> None:
         """Hand complete chunks to the system: a killed server loses at most the chunk under way."""
@@ -158,7 +188,7 @@ class LogWriter:
         """What an on-board navigator believes."""
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:
-            self.record(f"/estimate/{self.names.get(row, f'row{row}')}", ESTIMATE, time_ns, numbers.tobytes())
+            self.record(f"/estimate/{self._name(row)}", ESTIMATE, time_ns, numbers.tobytes())
 
     def close(self) -> None:
         """Write the index and close."""
