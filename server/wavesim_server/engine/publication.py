@@ -10,7 +10,7 @@ import numpy as np
 from wavesim_sdk.area import Area
 from wavesim_sdk.tables import BodyType, RunState
 from wavesim_server.engine.pace import Pace
-from wavesim_server.environment.weather import W_LEVEL, W_WIND
+from wavesim_server.environment.weather import I_FROM, I_HEIGHT, I_PEAK, I_TO, W_LEVEL, W_WIND
 from wavesim_server.instruments import Instruments
 from wavesim_server.simulation import Simulation
 
@@ -76,9 +76,11 @@ class Publication:
 
     def _weather(self) -> None:
         table = self.areas["simulation"]["weather"]
-        now = self.sim.weather
+        now, wind = self.sim.climate.weather.state, self.sim.climate.weather.wind
         # whole records: each field by itself costs a view of its own
-        table.begin()[0] = (tuple(self.sim.current()), now.state[W_WIND], now.wind[1], -now.state[W_LEVEL])
+        table.begin()[0] = (
+            tuple(self.sim.current()), now[W_WIND], wind[I_FROM], -now[W_LEVEL], wind[I_HEIGHT], wind[I_PEAK], wind[I_TO]
+        )  # fmt: skip
         table.end(self.sim.tick)
 
     def _clock(self, state: RunState, pace: Pace, now: float) -> None:
@@ -88,6 +90,6 @@ class Publication:
             self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000, int(state), pace.speed,
             pace.measure(now, self.sim.time_ns), pace.late, pace.lateness_ns, pace.lateness_max_ns, pace.slipped_ns,
             len(self.sim.occupants) - self._buoys, self._buoys, live, sent, heard, self.counts.events_dropped,
-            self.counts.sensors_late,
+            self.counts.sensors_late, self.sim.contacts_dropped,
         )  # fmt: skip
         table.end(self.sim.tick)
