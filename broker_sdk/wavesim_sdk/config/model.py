@@ -226,6 +226,7 @@ class Log:
     state_rate: float = key(
         "How often state, actuation and sensors are written.", "frequency", 10.0, low=0.01, high=10000.0
     )
+    effort: bool = flag("Whether forces and accelerations of all bodies are written with each state.", False)
     faded: bool = flag(
         "Whether each node beyond a signal's reach gets a record as well; no: only their number is logged.", True
     )

@@ -29,8 +29,9 @@ class Publication:
     def __init__(self, simulation: Simulation, areas: Mapping[str, Area], instruments: Instruments) -> None:
         self.sim, self.areas, self.instruments = simulation, areas, instruments
         self.counts = Counts()
-        self.effort = False  #: whether anybody wants the forces
+        self.asked: tuple[int, ...] = ()  #: rows whose forces somebody wants
         self._buoys = 0
+        self._told_effort = False
 
     def begin(self) -> None:
         """What does not change, and who is there."""
@@ -69,10 +70,33 @@ class Publication:
         sim.publish(motion, actuation)
         vehicles["state"].end(tick)
         vehicles["actuation"].end(tick)
+        self._effort()
         sim.live_signals(simulation["signals"].begin())
         simulation["signals"].end(tick)
         self._weather()
         self._clock(state, pace, now)
+
+    @property
+    def effort_rows(self) -> list[int]:
+        """Rows whose forces are computed."""
+        there = self.sim.occupants
+        return sorted(there if self.sim.config.log.effort else (row for row in self.asked if row in there))
+
+    def _effort(self) -> None:
+        rows = self.effort_rows
+        if rows or self._told_effort:
+            self._told_effort = bool(rows)
+            table = self.areas["vehicles"]["effort"]
+            records = table.begin()
+            records[:] = 0  # of those that are asked for no longer
+            self.sim.effort(rows, records)
+            table.end(self.sim.tick)
+
+    def surroundings(self) -> None:
+        """Water and air at the bodies: for the log and for viewers, not at each tick."""
+        table = self.areas["vehicles"]["surroundings"]
+        self.sim.surroundings(None, table.begin())
+        table.end(self.sim.tick)
 
     def _weather(self) -> None:
         table = self.areas["simulation"]["weather"]
