@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -18,8 +19,9 @@ from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import NotRunning
 from wavesim_sdk.log import read
-from wavesim_sdk.tables import STATE
+from wavesim_sdk.tables import STATE, RunState
 from wavesim_server.resources import wipe
 
 pytestmark = pytest.mark.system
@@ -217,3 +219,35 @@ def test_a_front_that_crashes_is_started_again(
     for path in (log, tmp_path / "run-2.mcap"):
         found = read(path)
         assert len(found.get("/state/a", STATE).records)
+
+
+@pytest.mark.parametrize("part", ["engine", "front"])
+def test_a_part_killed_after_the_last_tick_of_a_trial_is_no_success(
+    config: Callable[..., Loaded], tmp_path: Path, name: str, part: str
+) -> None:
+    path = config(
+        '<time duration="1 s" step="4 ms"/><fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
+    ).path
+    trial = subprocess.Popen(
+        [*CLI, "trial", str(path), "--out", str(tmp_path), "--name", name, "--port", "0", "--quiet", "--realtime", "--no-plots"],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    state: list[SharedState] = []
+
+    def runs() -> bool:
+        with contextlib.suppress(NotRunning):
+            state.append(SharedState(name))
+        return bool(state) and state[0].run_state() is RunState.RUNNING
+
+    try:
+        until(runs)
+        killed = children(trial.pid)[part]
+        trial.send_signal(signal.SIGSTOP)  # it looks at the clock now and then: it must not see the end before the kill
+        until(lambda: state[0].run_state() is RunState.ENDED)
+        os.kill(killed, signal.SIGKILL)
+        trial.send_signal(signal.SIGCONT)
+        _, error = trial.communicate(timeout=60)
+    finally:
+        trial.kill()
+    assert trial.returncode == 9 and f"the {part} process was killed by signal 9" in error, error
+    assert "Traceback" not in error

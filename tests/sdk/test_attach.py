@@ -16,9 +16,9 @@ from wavesim_sdk import attach as module
 from wavesim_sdk import tables
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, process_start, segment_name
 from wavesim_sdk.attach import (
+    ClaimLock,
     SensorColumn,
     SharedState,
-    claim_lock,
     make_semaphores,
     remove_semaphores,
     semaphore,
@@ -218,7 +218,7 @@ def test_a_released_column_is_free_and_the_engine_waits_no_longer(stage: Stage) 
 
 def test_the_lock_is_given_back_whatever_happens(stage: Stage) -> None:
     name = f"/wavesim.{stage.name}.claim"
-    with pytest.raises(ZeroDivisionError), claim_lock(stage.name):
+    with pytest.raises(ZeroDivisionError), ClaimLock(stage.name):
         assert value(name) == 0
         raise ZeroDivisionError
     assert value(name) == 1
@@ -227,11 +227,11 @@ def test_the_lock_is_given_back_whatever_happens(stage: Stage) -> None:
 def test_a_dead_holder_loses_it_and_it_is_one_lock_still(stage: Stage) -> None:
     name = f"/wavesim.{stage.name}.claim"
     posix_ipc.Semaphore(name).acquire()  # by a process that died inside
-    with claim_lock(stage.name, timeout=0):
+    with ClaimLock(stage.name, timeout=0):
         assert value(name) == 0
     assert value(name) == 1
     posix_ipc.Semaphore(name).acquire()
-    with claim_lock(stage.name, timeout=0):
+    with ClaimLock(stage.name, timeout=0):
         posix_ipc.Semaphore(name).release()  # it lived after all
     assert value(name) == 1, "never two at once"
 
@@ -240,10 +240,10 @@ def test_the_lock_waits_for_a_live_holder(stage: Stage) -> None:
     order = []
 
     def second() -> None:
-        with claim_lock(stage.name, timeout=30.0):
+        with ClaimLock(stage.name, timeout=30.0):
             order.append("second")
 
-    with claim_lock(stage.name):
+    with ClaimLock(stage.name):
         thread = threading.Thread(target=second)
         thread.start()
         thread.join(0.05)
@@ -255,7 +255,7 @@ def test_the_lock_waits_for_a_live_holder(stage: Stage) -> None:
 def test_semaphores_that_are_not_there(stage: Stage) -> None:
     with (
         pytest.raises(NotRunning, match=r"the server .nobody. has no semaphore /wavesim\.nobody\.claim"),
-        claim_lock("nobody"),
+        ClaimLock("nobody"),
     ):
         pass
     with pytest.raises(NotRunning, match=f"has no semaphore /wavesim.{stage.name}.gauge.late"):

@@ -200,8 +200,8 @@ class Engine:
                     self.roster(row, present=True, new=False)
         else:
             self.budget = None
+        self.publish()  # before the front hears of it and logs the counters
         self.emit(Run(int(state), self.sim.time_ns))
-        self.publish()
 
     def roster(self, row: int, present: bool, new: bool = True) -> None:
         """Tell that a body came or left. The log has who is there when time starts to run, then every change."""

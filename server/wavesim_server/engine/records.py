@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.area import Area, Record
+from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import table_of
 from wavesim_server.instruments import Instruments
 from wavesim_server.messages import MOST_BYTES, Log, Signals
+
+TRIES = 50  #: to copy a table that is being written
 
 
 def _pieces(records: Record) -> Iterator[slice]:
@@ -42,7 +45,10 @@ class Seen:
     def new(self) -> Iterator[tuple[str, Any, Record]]:
         """(type, body and number of each instrument, its record) of what is new since the last call."""
         for type_, seen in self._sequences.items():
-            values = self.vehicles[type_].snapshot()[1]
+            try:
+                values = self.vehicles[type_].snapshot(TRIES)[1]
+            except AttachError:  # its emulator writes nonsense, or all the time: the next record may be better
+                continue
             places, owners = self.instruments.at(type_, values["generation"])
             fresh = values["sequence"][places] != seen[places]
             if fresh.any():

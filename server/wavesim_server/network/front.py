@@ -22,7 +22,7 @@ from wavesim_sdk.commander import Reply
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Join, Refusal, Role, Type
+from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Join, Refusal, Resumption, Role, Type
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -62,6 +62,9 @@ GONE = {
     "left": "left", "silent": "is silent and was removed", "ended": "was ended", "sequence": "was ended: its numbers are used up",
     "unacknowledged": "was ended: it acknowledges nothing", "internal": "was ended: the server failed at what it asked",
 }  # fmt: skip
+
+
+_HOW = {Resumption.NEW: "joined", Resumption.RESUMED: "came back", Resumption.TOOK_OVER: "took over"}
 
 
 @dataclass(frozen=True)
@@ -300,7 +303,7 @@ class Front:
     def _joined(self, session: Session, old: Session | None) -> None:
         assert isinstance(session.admission, Seat)
         berth, join = session.admission.berth, session.join
-        how = "joined" if old is None else "came back" if session.resumed == 1 else "took over"
+        how = _HOW[session.resumed]
         self.say(f"'{session.name}' {how} as {session.role.name.lower()} from {_place(session.address)}")
         if session.role is Role.OBSERVER:
             self.observers.join(session, self._identity(), old)
@@ -313,12 +316,13 @@ class Front:
         self.crews.join(member)
         if member.others:
             self.observers.roll_call(session, self._identity())
+        same = session.resumed is Resumption.RESUMED
         if old is not None:
-            self.requests.forget(old)
+            self.requests.goes_on(old, session, same)
         if member.role is Role.PILOT:
-            self._pilot_joined(member, former)
+            self._pilot_joined(member, former, same)
 
-    def _pilot_joined(self, member: Member, former: Member | None) -> None:
+    def _pilot_joined(self, member: Member, former: Member | None, same: bool) -> None:
         berth, join, token = member.berth, member.session.join, member.session.token
         self.bodies[member.row] = berth.body, berth.model
         self.orphans.discard(member.row)
@@ -328,13 +332,12 @@ class Front:
                 berth.lockstep_ticks,
             )
         )  # fmt: skip
-        if former is None:
+        if former is None or not self.barrier.goes_on(former.session.token, token, same):
             return
-        if self.barrier.goes_on(former.session.token, token):
-            if member.in_lockstep:
-                self._ask([member])
-            else:
-                self.barrier.gone(token)
+        if member.in_lockstep:
+            self._ask([member])
+        else:
+            self.barrier.gone(token)
 
     def _gone(self, session: Session, reason: str) -> None:
         if self.crews.by_token.get(session.token) is None and session.token not in self.observers.by_token:
@@ -517,6 +520,7 @@ class Front:
     def _on_run(self, state: int, time_ns: int) -> None:
         if self.log is not None:
             self.log.run(time_ns, RunState(state).name.lower())
+            self.log.health(time_ns, self.clock())
         for session in list(self.sessions.by_token.values()):
             self.sessions.push(session, items.RunStateChanged(state, time_ns))
 
