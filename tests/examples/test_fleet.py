@@ -24,12 +24,13 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("fleet"), pytest.mark.
 
 SURVEY = ["ahrs", "ctd", "dvl", "echosounder"]
 MAPPER = ["ahrs", "dvl-down", "dvl-up", "ctd-bow", "ctd-stern", "multibeam"]
+FLOAT = ["pressure", "temperature"]
 BOAT = ["ahrs", "gps", "anemometer", "echosounder", "battery"]
 SUITES = {
     **dict.fromkeys(("survey1", "survey2", "survey3"), SURVEY),
     **dict.fromkeys(("mapper1", "mapper2"), MAPPER),
     **dict.fromkeys(("boat1", "boat2"), BOAT),
-    **dict.fromkeys(("float1", "float2"), ["pressure", "temperature"]),
+    **dict.fromkeys(("float1", "float2"), FLOAT),
     "decoy": [],
 }
 
