@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from tests.server.harbour import Harbour, done, status
+from wavesim_sdk import commands
 from wavesim_sdk.area import OWNER, OWNER_START, PERIOD
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import RECEPTION, SENT, RunState
-from wavesim_sdk.wire.items import Notice, Ping
+from wavesim_sdk.wire.items import Fault, Notice, Ping, Subscribe
 from wavesim_sdk.wire.messages import Role
 from wavesim_server import messages
 from wavesim_server.engine import core
@@ -362,11 +363,80 @@ def test_records_for_the_log(config: Callable[..., Loaded]) -> None:
     while engine.state is RunState.RUNNING:
         engine.turn(harbour.now)
     logged = list(events(harbour, messages.Log))
+    bodies = ["state", "actuation", "surroundings"]
     assert [(e.tick, e.table) for e in logged] == [
-        (0, "state"), (0, "actuation"), (0, "ahrs"), (10, "state"), (10, "actuation"), (20, "state"), (20, "actuation"),
+        *((0, t) for t in (*bodies, "ahrs")), *((10, t) for t in bodies), *((20, t) for t in bodies),
     ]  # fmt: skip
     assert np.frombuffer(logged[0].rows, np.int64).tolist() == [2]
-    assert np.frombuffer(logged[2].rows, np.int64).tolist() == [2, 0], "of the body in row 2, its sensor 0"
+    assert np.frombuffer(logged[3].rows, np.int64).tolist() == [2, 0], "of the body in row 2, its sensor 0"
+
+
+def test_forces_are_told_to_those_who_ask(config: Callable[..., Loaded]) -> None:
+    harbour = Harbour(config(FLEET), log=True)
+    a, b = harbour.join("a", effort=1), harbour.join("b")
+    harbour.order("step", ticks=5)
+    harbour.run(0.1)
+    assert a.states[-1].effort is not None and a.states[-1].effort.total == (5.0,) * 6
+    assert b.states[-1].effort is None
+    table = harbour.areas["vehicles"]["effort"]
+    assert table.latest["total"][:, 0].tolist()[:3] == [5.0, 0.0, 0.0]
+    number = b.session.request(Subscribe(effort=1))
+    harbour.run(0.1)
+    assert b.outcome(number) == (True, "") and b.states[-1].effort is not None
+    a.session.leave()
+    harbour.run(0.05)
+    assert table.latest["total"][:, 0].tolist()[:3] == [0.0, 5.0, 0.0]
+    b.session.leave()
+    harbour.run(0.05)
+    assert not table.latest["total"].any()
+
+
+def test_forces_of_all_in_the_log(config: Callable[..., Loaded]) -> None:
+    harbour = Harbour(config(FLEET.replace("<log ", '<log effort="yes" ')), log=True)
+    harbour.frozen = True
+    harbour.engine.budget = 1
+    harbour.engine.set_state(RunState.RUNNING)
+    harbour.engine.turn(harbour.now)
+    logged = [e for e in events(harbour, messages.Log) if e.table == "effort"]
+    assert [np.frombuffer(e.rows, np.int64).tolist() for e in logged] == [[2]]
+
+
+PLANNED = FLEET.replace(
+    'client="none"/>',
+    """client="none"><fault at="100 ms" for="50 ms" every="200 ms" part="rudder-top" kind="lost"/>
+<fault at="120 ms" part="ahrs" kind="bias" amount="5 deg" field="heading"/></vehicle>""",
+).replace(
+    'failsafe="zero"/>', 'failsafe="zero"><fault at="30 ms" part="propeller" kind="reduced" amount="0.5"/></vehicle>'
+)
+
+
+def test_faults_by_the_clock(config: Callable[..., Loaded]) -> None:
+    harbour = Harbour(config(PLANNED), log=True)
+    harbour.order("step", ticks=40)
+    harbour.run(0.1)
+    failed = done(harbour, "fail")
+    assert failed == [(10, 2, 1, "lost", ""), (15, 2, 1, "none", ""), (30, 2, 1, "lost", ""), (35, 2, 1, "none", "")]
+    entry = harbour.areas["vehicles"]["instruments"].snapshot()[1][0]
+    assert entry["fault"] == 3 and entry["fault_amount"] == pytest.approx(math.radians(5.0))
+    a = harbour.join("a")
+    assert a.session.welcome is not None and done(harbour, "fail")[4] == (40, 0, 0, "reduced", "0.5"), (
+        "whoever comes later"
+    )
+
+
+def test_faults_by_the_clock_are_told_for_the_log(config: Callable[..., Loaded]) -> None:
+    harbour = Harbour(config(PLANNED))
+    harbour.frozen = True
+    harbour.engine.budget = 20
+    harbour.engine.set_state(RunState.RUNNING)
+    while harbour.engine.state is RunState.RUNNING:
+        harbour.engine.turn(harbour.now)
+    found = [(e.number, e.ok, e.time_ns, commands.decode(e.command)) for e in events(harbour, messages.Executed)]
+    assert found == [
+        (0, 1, 100_000_000, Fault("c", "rudder-top", "lost")),
+        (0, 1, 120_000_000, Fault("c", "ahrs", "bias", math.radians(5.0), "heading")),
+        (0, 1, 150_000_000, Fault("c", "rudder-top", "none")),
+    ]
 
 
 def test_many_signals_go_in_several_records() -> None:
