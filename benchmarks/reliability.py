@@ -204,7 +204,7 @@ def chaos(seconds: float) -> None:
     sensors = "".join(f'<{s} rate="10 Hz" position="0 0 -1 m"/>' for s in SENSORS)
     keep = 'keepalive_period="200 ms" keepalive_timeout="2 s"'
     server = Server(
-        f'<time step="4 ms"/><network {keep}/><world><bed depth="200 m"/></world><fleet>{fleet}</fleet><emulators>{sensors}</emulators>',
+        f'<time step="4 ms"/><network {keep}/><world><bed depth="200 m"/></world><fleet><sensors>{sensors}</sensors>{fleet}</fleet>',
         "1",
     )
     config = Path(server.folder.name) / "c.xml"
@@ -275,7 +275,7 @@ def chaos(seconds: float) -> None:
                     programs[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(0.5)
             now_ns = int(state.clock()["time_ns"])
-            fresh = [now_ns - state.sensor(s)["time_ns"][list(state.snapshot().rows)] for s in SENSORS]
+            fresh = [now_ns - state.values(s)["time_ns"][state.values(s)["valid"] == 1] for s in SENSORS]
             back = (
                 frames_seen(viewer_port, 20)
                 and len(state.snapshot().rows) == len(names)

@@ -101,10 +101,11 @@ class TableView:
             np.frombuffer(buffer, dtype, capacity, start + size),
         )
 
-    def snapshot(self) -> tuple[int, Record]:
-        """(tick, copy of all rows) of one finished write. Never blocks the writer."""
+    def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
+        """(tick, copy of all rows) of one finished write. Never blocks the writer. AttachError after so many tries: it was
+        written all the time, or somebody wrote nonsense into its header."""
         header = self.header
-        for _ in range(1_000_000):
+        for _ in range(tries):
             done = int(header[DONE])
             tick = int(header[TICK_0 + (done & 1)])
             copy = self.buffers[done & 1].copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -234,7 +234,7 @@ class SensorColumn:
         if sensor not in simulation.vehicles.tables:
             raise AttachError(f"this run has no sensor of the type '{sensor}'; name it under <sensors>")
         self.table = Area.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
-        with claim_lock(simulation.server):
+        with ClaimLock(simulation.server):
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
             if alive(owner, start) and owner != os.getpid():
                 raise AttachError(f"sensor '{sensor}' is written by process {owner} already; stop that one first")
@@ -333,16 +333,18 @@ def semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
     return _open(server, _semaphore_name(server, sensor, what))
 
 
-@contextlib.contextmanager
-def claim_lock(server: str, timeout: float = 2.0) -> Iterator[None]:
-    """The semaphore that guards claims. A holder that was killed inside loses it after ``timeout``."""
-    guard = _open(server, _claim_name(server))
-    # The guarded part takes microseconds: whoever holds it for seconds is dead, and its post is ours.
-    with contextlib.suppress(posix_ipc.BusyError):
-        guard.acquire(timeout)
-    try:
-        yield
-    finally:
-        if guard.value == 0:
-            guard.release()
-        guard.close()
+class ClaimLock:
+    """The semaphore that guards claims, as a context. A holder that was killed inside loses it after ``timeout``."""
+
+    def __init__(self, server: str, timeout: float = 2.0) -> None:
+        self._guard, self._timeout = _open(server, _claim_name(server)), timeout
+
+    def __enter__(self) -> None:
+        # The guarded part takes microseconds: whoever holds it for seconds is dead, and its post is ours.
+        with contextlib.suppress(posix_ipc.BusyError):
+            self._guard.acquire(self._timeout)
+
+    def __exit__(self, *_: object) -> None:
+        if self._guard.value == 0:
+            self._guard.release()
+        self._guard.close()

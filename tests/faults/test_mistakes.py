@@ -82,10 +82,10 @@ def test_no_server(command: str) -> None:
 
 
 def test_an_emulator_without_a_server(config: Callable[..., Loaded]) -> None:
-    path = config(EMPTY + "<emulators><ctd/></emulators>").path
+    path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
     clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server owns the shared memory")
     clear(wavesim("emulate", "cdt", path), 3, "no emulator 'cdt'; did you mean 'ctd'?")
-    clear(wavesim("emulate", "ahrs", path), 3, "the configuration has no <ahrs>")
+    clear(wavesim("emulate", "ahrs", path), 3, "has a sensor of the type 'ahrs'; allowed are: ctd")
 
 
 def test_a_program_without_a_server(root: Path) -> None:

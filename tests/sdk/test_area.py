@@ -14,7 +14,7 @@ import pytest
 
 from wavesim_sdk import tables
 from wavesim_sdk.area import BEGUN, Area, alive, process_start
-from wavesim_sdk.attach import claim_lock, make_semaphores, remove_semaphores
+from wavesim_sdk.attach import ClaimLock, make_semaphores, remove_semaphores
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.sensors import SENSORS
 
@@ -140,7 +140,7 @@ def test_process_identity() -> None:
 
 
 def _die_inside(name: str) -> None:
-    with claim_lock(name):
+    with ClaimLock(name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -153,9 +153,9 @@ def test_a_process_killed_inside_the_semaphore_stops_nobody() -> None:
         child.join()
         assert child.exitcode == -signal.SIGKILL
         started = time.monotonic()
-        with claim_lock(name, timeout=0.3):
+        with ClaimLock(name, timeout=0.3):
             pass
-        with claim_lock(name, timeout=5.0):
+        with ClaimLock(name, timeout=5.0):
             pass
         assert time.monotonic() - started < 3.0
     finally:

@@ -31,6 +31,7 @@ SEA = """
   <obstacles><block position="-40 40 20 m" size="10 10 40 m" heading="30 deg"/><pier position="40 -40 20 m" radius="2 m" height="40 m"/></obstacles></world>
 <network keepalive_timeout="3 s"/>
 <fleet>
+  <sensors><ctd rate="5 Hz"/><echosounder rate="5 Hz"/></sensors>
   <vehicle name="sub" model="lauv" position="0 0 8 m" attitude="10 20 90 deg"><waypoint north="50 m" east="0 m" depth="8 m"/></vehicle>
   <vehicle name="boat" model="jolner" position="-30 -20 -0.1 m"/>
   <vehicle name="guest" model="remus100" position="20 30 5 m" client="optional"/>

@@ -23,6 +23,10 @@ from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, VEHI
 
 #: tables of bodies -> topic
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
+#: columns of the table `clock` that tell how well a run went
+HEALTH = (
+    "realtime_factor", "ticks_late", "lateness_max_ns", "slipped_ns", "events_dropped", "sensors_late", "contacts_dropped",
+)  # fmt: skip
 
 
 def versions() -> dict[str, str]:
@@ -57,7 +61,7 @@ class LogWriter:
         self._schemas: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.names: dict[int, str] = {}
-        self._loaded, self._suites = loaded, dict[int, tuple[str, ...]]()
+        self._suites: dict[int, tuple[str, ...]] = {}
         self._failed = ""
         self._writer.add_metadata(
             METADATA,
@@ -123,6 +127,10 @@ class LogWriter:
     def run(self, time_ns: int, state: str) -> None:
         """The timer changed."""
         self.json("/run", time_ns, {"state": state})
+
+    def health(self, time_ns: int, clock: Any) -> None:
+        """Counters of the run up to now. They depend on the machine, so they are no part of the content's hash."""
+        self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH if n in clock.dtype.names})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
         """What a person should know."""
