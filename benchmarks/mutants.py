@@ -27,7 +27,7 @@ FLOOR = 0.9
 #: module -> (its file, tests that have to notice)
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "area": ("wavesim_sdk/area.py", ("tests/sdk/test_area.py",)),
-    "attach": ("wavesim_sdk/attach.py", ("tests/sdk/test_attach.py", "tests/sdk/test_area.py")),
+    "attach": ("wavesim_sdk/attach.py", ("tests/sdk/test_attach.py", "tests/sdk/test_snapshot.py")),
     "commander": ("wavesim_sdk/commander.py", ("tests/sdk/test_commander.py",)),
     "replies": ("wavesim_sdk/replies.py", ("tests/sdk/test_commander.py",)),
     "ring": ("wavesim_server/ring.py", ("tests/server/test_ring.py",)),

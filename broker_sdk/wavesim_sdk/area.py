@@ -52,6 +52,7 @@ MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
 ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that keep the order of stores and of loads
+TRIES = 1_000_000  #: of a reader whose copies the writer overtakes; a copy takes less time than a write
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, PERIOD = range(8)
 Record = np.ndarray[Any, np.dtype[np.void]]
 
@@ -104,7 +105,7 @@ class TableView:
     def snapshot(self) -> tuple[int, Record]:
         """(tick, copy of all rows) of one finished write. Never blocks the writer."""
         header = self.header
-        for _ in range(1_000_000):
+        for _ in range(TRIES):
             done = int(header[DONE])
             tick = int(header[TICK_0 + (done & 1)])
             copy = self.buffers[done & 1].copy()
@@ -249,7 +250,9 @@ class Area:
         finally:
             shared.close_fd()
         version = int.from_bytes(memory[8:16], "little")
-        found = memory[16:32].decode("ascii", "replace")
+        found = memory[16:32].decode(errors="replace")
+        if memory[0:8] == bytes(8):
+            raise NotRunning(f"the server that makes {name} is just starting")
         if memory[0:8] != MAGIC:
             raise AttachError(f"{name} is no WaVeSim area")
         if version != LAYOUT_VERSION or found != layout_hash():

@@ -180,9 +180,7 @@ def test_a_front_that_crashes_is_started_again(
 ) -> None:
     """With `restarts`: time goes on, bodies wait for their clients and go with those that do not come, a log each; then enough is enough."""
     text = (
-        CONFIG.replace("<network ", '<network restarts="1" ')
-        .replace("<sensors>", "<!--")
-        .replace("</sensors>", "-->")
+        CONFIG.replace("<network ", '<network restarts="1" ').replace("<sensors>", "<!--").replace("</sensors>", "-->")
     )
     log = tmp_path / "run.mcap"
     server = serve(config(text).path, "--log", str(log), "--start")
@@ -235,7 +233,7 @@ def test_a_part_killed_after_the_last_tick_of_a_trial_is_no_success(
     state: list[SharedState] = []
 
     def runs() -> bool:
-        with contextlib.suppress(NotRunning):
+        with contextlib.suppress(NotRunning):  # it is not there yet, or just being made
             state.append(SharedState(name))
         return bool(state) and state[0].run_state() is RunState.RUNNING
 
