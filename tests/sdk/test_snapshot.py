@@ -61,7 +61,9 @@ def sea() -> Sea:
     return Sea()
 
 
-def between(monkeypatch: pytest.MonkeyPatch, table: str, view: TableView, act: Callable[[], Any], times: int = 1) -> list[int]:
+def between(
+    monkeypatch: pytest.MonkeyPatch, table: str, view: TableView, act: Callable[[], Any], times: int = 1
+) -> list[int]:
     """Let something happen each time that a table has been read, some times."""
     seen: list[int] = []
     real = TableView.snapshot
@@ -107,7 +109,9 @@ def test_a_body_that_gives_its_row_to_another_between_two_tables(
     found = sea.state.snapshot("instruments")
     generation = int(found.identity["generation"][0])
     assert found.tables["instruments"]["generation"][0] == generation
-    assert found.state["p_WB_W"][0, 0] // 1000 == generation and found.identity["name"][0] == f"body{generation}".encode()
+    assert (
+        found.state["p_WB_W"][0, 0] // 1000 == generation and found.identity["name"][0] == f"body{generation}".encode()
+    )
 
 
 def test_equal_versions_are_the_same_bodies(sea: Sea) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.area import Area
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, BodyType, RunState
+from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, STATE, BodyType, RunState
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import Answer, RequestRefused
 from wavesim_sdk.wire.messages import Join
@@ -42,7 +42,8 @@ class Sea:
         self.signals: list[tuple[Any, Any]] = []
         self.faults: list[str] = []
         self.counters = (0, 0, 0)
-        self.weather = Calm()
+        self.climate = Calm()
+        self.contacts_dropped = 0
         self.breaks: set[str] = set()  #: names of methods that fail as nobody expects
 
     @property
@@ -96,6 +97,18 @@ class Sea:
     def actuators(self, row: int) -> Any:
         return actuators_of(self.occupants[row].model)
 
+    def row_of(self, name: str) -> int | None:
+        return next((row for row, o in self.occupants.items() if o.name == name), None)
+
+    def effort(self, rows: Sequence[int], table: Any) -> None:
+        table["total"][rows] = self.tick
+
+    def surroundings(self, rows: None, table: Any) -> None:
+        table["level"] = self.tick
+
+    def state(self) -> Any:
+        return np.zeros(self.capacity, STATE.dtype)
+
     def live_signals(self, table: Any) -> int:
         return 0
 
@@ -118,6 +131,10 @@ class Calm:
 
     state = np.zeros(64)
     wind = np.zeros(64)
+
+    @property
+    def weather(self) -> Calm:
+        return self
 
 
 @dataclass

@@ -194,7 +194,7 @@ def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("here")
 
-    monkeypatch.setattr(harbour.front, "_suite_of", broken)
+    monkeypatch.setattr(harbour.front, "_parts_of", broken)
     assert harbour.order("fault", body="a", part="ahrs", kind="bias", amount="3 deg") == (
         False, "the server failed at this; see its standard error",
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,10 +64,10 @@ def _told(type_: str, values: Record) -> Record:
     return np.ascontiguousarray(words[:, : dtype.itemsize // 8]).view(dtype)[:, 0]
 
 
-def log_records(tick: int, present: Sequence[int], vehicles: Area, seen: Seen, tables: Sequence[str]) -> Iterator[Log]:
-    """The tables' rows that are there, and the sensor values that are new since the last call."""
-    rows = np.array(present, np.int64)  # also where there is none
-    for table in tables:
+def log_records(tick: int, tables: Mapping[str, Sequence[int]], vehicles: Area, seen: Seen) -> Iterator[Log]:
+    """The rows of each table, and the sensor values that are new since the last call."""
+    for table, present in tables.items():
+        rows = np.array(present, np.int64)  # also where there is none
         yield from _log(tick, table, rows, vehicles[table].latest[rows])
     for sensor, who, values in seen.new():
         yield from _log(tick, sensor, who, values)

@@ -41,7 +41,7 @@ from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import Queue
 from wavesim_server.network import sound, status
-from wavesim_server.network.admission import Gate, Seat, Situation
+from wavesim_server.network.admission import Gate, Parts, Seat, Situation
 from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue
 from wavesim_server.network.crew import Crews, Member
 from wavesim_server.network.lockstep import Barrier
@@ -124,7 +124,7 @@ class Front:
         self._backlog: deque[tuple[int, bytes]] = deque()
         self._told = False
         self._sessions_at = 0.0
-        self._effort = False
+        self._effort: tuple[int, ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
 
@@ -154,7 +154,7 @@ class Front:
             if message["verb"] == "status":
                 self.replies.append((message, Reply(True, "", status.report(self))))
             else:
-                self.under_way.give(of_queue(message, self._suite_of), COMMANDER, answer)
+                self.under_way.give(of_queue(message, self._parts_of), COMMANDER, answer)
         except ValueError as error:
             answer(False, str(error))
         except Exception as error:  # the last line of defence: the sender is told
@@ -171,7 +171,7 @@ class Front:
             self._send_states(now)
             if now >= self._orphans_until:
                 self._let_orphans_go()
-            self.tables.turn(now, self.tick, self.crews.pilots())
+            self.tables.turn(now, self.tick, self.crews.by_token.values())
         except Exception as error:
             self.sessions.failed(None, error)
         self.settle()
@@ -186,7 +186,7 @@ class Front:
         wanted = self.crews.wanting_effort()
         if wanted != self._effort:
             self._effort = wanted
-            self.tell(messages.Effort(int(wanted)))
+            self.tell(messages.Effort(wanted))
         self.sessions.flush(self.now)
         self._take_outgoing()
         self._push_backlog()
@@ -265,9 +265,10 @@ class Front:
         rows = {name: row for row, (name, _) in self.bodies.items()}
         return Situation(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
 
-    def _suite_of(self, body: str) -> Any:
+    def _parts_of(self, body: str) -> Parts:
+        """Actuators and sensors of a body that is there, or that the configuration names."""
         models = dict(self.bodies.values())
-        return self.gate.suite(body, models.get(body, "")) if body in models or body in self.gate.reserved else ()
+        return self.gate.parts(body, models.get(body, ""))
 
     def _happened(self, happenings: list[Happening]) -> None:
         """What sessions did. More may come of it, such as the end of one."""
