@@ -27,7 +27,19 @@ from wavesim_sdk.area import (
     segment_name,
 )
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.tables import CLIENTS, HISTORY, NOTICE, RECEPTION, SENT, SIGNALS, SIMULATION_TABLES, RunState, Table
+from wavesim_sdk.tables import (
+    CLIENTS,
+    CREW,
+    CREW_ROWS,
+    HISTORY,
+    NOTICE,
+    RECEPTION,
+    SENT,
+    SIGNALS,
+    SIMULATION_TABLES,
+    RunState,
+    Table,
+)
 
 START_LIMIT_S = 180.0
 
@@ -114,6 +126,11 @@ class SharedState:
     def clients(self) -> Record:
         """The clients' table, all rows."""
         return self.simulation["clients"].snapshot()[1]
+
+    def crew(self) -> Record:
+        """The sessions on board of bodies beside their pilots, in the order of the bodies."""
+        rows = self.simulation["crew"].snapshot()[1]
+        return rows[rows["role"] > 0]
 
     def signals(self) -> Record:
         """The live signals."""
@@ -267,7 +284,8 @@ class SensorColumn:
 
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
     """The tables of the area *simulation* with their rows."""
-    rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)} | {CLIENTS.name: vehicles, SIGNALS.name: signals}
+    rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)}
+    rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 
