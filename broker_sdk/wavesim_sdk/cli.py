@@ -109,22 +109,18 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     files.check(loaded)
-    bodies: list[dict[str, Any]] = []
-    for b in loaded.config.fleet.bodies:
-        suite = [{"name": i.name, "type": i.type, "rate_hz": i.parameters.rate} for i in loaded.suite(b)]
-        bodies.append({"name": b.name, "model": b.model, "client": b.client, "sensors": suite})
+    bodies = loaded.config.fleet.bodies
     if as_json:
-        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": bodies}, indent=2))
+        told = [
+            {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.plain for i in loaded.suite(b)]}
+            for b in bodies
+        ]
+        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": told}, indent=2))
         return
     click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
-    for body in bodies:
-        carried = ", ".join(_instrument(**i) for i in body["sensors"]) or "none"
-        click.echo(f"  {body['name']:16} {body['model']:12} client {body['client']:9} sensors: {carried}")
-
-
-def _instrument(name: str, type: str, rate_hz: float) -> str:
-    """An instrument for people: its name, its type if that is another word, how often it speaks."""
-    return f"{name}{'' if name == type else f' ({type})'} {rate_hz:g} Hz"
+    for b in bodies:
+        carried = ", ".join(map(str, loaded.suite(b))) or "none"
+        click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
 
 
 @click.command()
@@ -305,20 +301,26 @@ def dvl(form: str, beam_angle: int) -> Any:
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--sensor", help="COMMAND starts an emulator of this sensor, not a broker.")
+@click.option("--at", "server", metavar="HOST:PORT", help="Ask a server that runs there; there is no COMMAND.")
+@click.option("--body", default="", help="The server's body that nobody drives meanwhile.")
 @click.option(
     "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="Tick for an emulator, s."
 )
 @json_option
-def conformance(command: tuple[str, ...], sensor: str | None, step: float, as_json: bool) -> None:
-    """Check a broker of yours, in any language, against docs/PROTOCOL.md, or an emulator against docs/SHARED_MEMORY.md.
+def conformance(
+    command: tuple[str, ...], sensor: str | None, server: str | None, body: str, step: float, as_json: bool
+) -> None:
+    """Check a broker or a server, in any language, against docs/PROTOCOL.md, or an emulator against docs/SHARED_MEMORY.md.
 
     COMMAND starts it; {port} and {name} in it are filled in. A broker shall join at 127.0.0.1 under that name with a lockstep
-    period of 100 ms; an emulator shall serve the server of that name, synchronously. Exit code 5 if it breaks a rule.
+    period of 100 ms; an emulator shall serve the server of that name, synchronously. A server (--at, --body) runs already, and
+    wants no keys. Exit code 5 if it breaks a rule.
     """
-    from wavesim_sdk.conformance import Checker, Finding
+    from wavesim_sdk.conformance import Checker, Checks, Finding
     from wavesim_sdk.conformance_emulator import EmulatorChecker
+    from wavesim_sdk.conformance_server import ServerChecker
     from wavesim_sdk.errors import BrokerError
 
     def say(finding: Finding) -> None:
@@ -327,7 +329,17 @@ def conformance(command: tuple[str, ...], sensor: str | None, step: float, as_js
                 f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
             )
 
-    findings = EmulatorChecker(command, sensor, step, say).run() if sensor else Checker(command, say).run()
+    checker: Checks
+    if server is not None:
+        host, _, port = server.rpartition(":")
+        if command or not port.isdecimal() or not host or not body:
+            raise click.UsageError("a server is checked by --at HOST:PORT --body NAME, without COMMAND")
+        checker = ServerChecker((host.strip("[]"), int(port)), body, say)
+    elif not command:
+        raise click.UsageError("COMMAND is missing: what starts the broker or the emulator")
+    else:
+        checker = EmulatorChecker(command, sensor, step, say) if sensor else Checker(command, say)
+    findings = checker.run()
     if as_json:
         click.echo(json.dumps([vars(f) for f in findings], indent=2))
     broken = sum(not f.ok for f in findings)

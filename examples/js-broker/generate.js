@@ -21,7 +21,7 @@ function read(f) {
 
 function readSome(f) {
   switch (f.type) {
-    case "int": return `r.int(${low(f)}, ${high(f)})`;
+    case "int": return `r.${typeof f.maximum === "string" ? "wide" : "int"}(${low(f)}, ${high(f)})`;
     case "float": return `r.number(${low(f)}, ${high(f)})`;
     case "str": return `r.text(${f.most_bytes})`;
     case "bin": return `r.bin(${f.least_bytes}, ${f.most_bytes})`;
@@ -54,8 +54,8 @@ function writeSome(f, value, what) {
   }
 }
 
-/** The functions of a record, with a number before its elements if it is an item; gives its name. */
-function declare(name, fields, kind) {
+/** The functions of a record, with a number before its elements if it is an item; gives its name. Only what a client says is written. */
+function declare(name, fields, { kind, written = false } = {}) {
   if (records.has(name)) return name;
   records.set(name, []); // its place, before what it holds asks for it
   const more = kind === undefined ? 0 : 1;
@@ -64,10 +64,10 @@ function declare(name, fields, kind) {
   const lines = [`export function read${name}(r) {`, `  const n = r.list(${required}, 65535);`];
   if (more) lines.push(`  r.int(${kind}, ${kind});`);
   lines.push("  const m = {", ...fields.map((f, k) => `    ${f.name}: ${reads[k]},`), "  };");
-  lines.push(`  for (let k = ${fields.length + more}; k < n; k++) r.skip(2);`, "  return m;", "}", "");
-  lines.push(`export function write${name}(w, m) {`, `  w.list(${fields.length + more}, 0, 65535, "${name}");`);
-  if (more) lines.push(`  w.byte(${kind});`);
-  lines.push(...fields.map((f) => `  ${write(f, `m.${f.name}`, `"${name}.${f.name}"`)};`), "}");
+  lines.push(`  for (let k = ${fields.length + more}; k < n; k++) r.skip(2);`, "  return m;", "}");
+  if (written) lines.push("", `export function write${name}(w, m) {`, `  w.list(${fields.length + more}, 0, 65535, "${name}");`);
+  if (written && more) lines.push(`  w.byte(${kind});`);
+  if (written) lines.push(...fields.map((f) => `  ${write(f, `m.${f.name}`, `"${name}.${f.name}"`)};`), "}");
   records.delete(name); // behind what it holds
   records.set(name, lines);
   return name;
@@ -76,13 +76,15 @@ function declare(name, fields, kind) {
 const constants = (name, values) => `export const ${name} = Object.freeze(${JSON.stringify(values)});`;
 const entry = (key, values) => `  ${key}: { ${Object.entries(values).map(([k, v]) => `${k}: ${v}`).join(", ")} },`;
 
-const messages = schema.messages.map((m) =>
-  entry(m.type, {
-    name: `"${m.name}"`, fromClient: m.from === "client", session: m.session, latestWins: m.latest_wins,
-    read: `read${declare(m.record, m.fields)}`, write: `write${m.record}`,
-  }));
-const events = schema.events.map((e) => entry(e.kind, { name: `"${e.name}"`, read: `read${declare(e.record, e.fields, e.kind)}`, write: `write${e.record}` }));
-const requests = schema.requests.map((q) => entry(q.kind, { name: `"${q.name}"`, read: `read${declare(q.record, q.fields, q.kind)}`, write: `write${q.record}` }));
+const messages = schema.messages.map((m) => {
+  const written = m.from === "client";
+  const read = `read${declare(m.record, m.fields, { written })}`;
+  const write = written ? { write: `write${m.record}` } : {};
+  return entry(m.type, { name: `"${m.name}"`, fromClient: written, session: m.session, latestWins: m.latest_wins, read, ...write });
+});
+const events = schema.events.map((e) => entry(e.kind, { name: `"${e.name}"`, read: `read${declare(e.record, e.fields, e)}` }));
+const requests = schema.requests.map((q) =>
+  entry(q.kind, { name: `"${q.name}"`, read: `read${declare(q.record, q.fields, { kind: q.kind, written: true })}`, write: `write${q.record}` }));
 
 process.stdout.write(`// Made by generate.js from the SDK's protocol.json; do not edit by hand.
 

@@ -32,7 +32,7 @@ function writeList(w, values, least, most, what, one) {
 export function readHello(r) {
   const n = r.list(2, 65535);
   const m = {
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     padding: r.bin(0, 1200),
   };
   for (let k = 2; k < n; k++) r.skip(2);
@@ -48,32 +48,26 @@ export function writeHello(w, m) {
 export function readChallenge(r) {
   const n = r.list(2, 65535);
   const m = {
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     cookie: r.bin(16, 16),
   };
   for (let k = 2; k < n; k++) r.skip(2);
   return m;
 }
 
-export function writeChallenge(w, m) {
-  w.list(2, 0, 65535, "Challenge");
-  w.int(m.nonce, 0, 18446744073709551615n, "Challenge.nonce");
-  w.bin(m.cookie, 16, 16, "Challenge.cookie");
-}
-
 export function readJoin(r) {
   const n = r.list(14, 65535);
   const m = {
     cookie: r.bin(16, 16),
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     name: r.text(31),
     role: r.int(0, 255),
     model: r.text(31),
     position: r.numbers(3, 3, -1000000, 1000000, false),
     attitude: r.numbers(3, 3, -1000000, 1000000, false),
-    lockstep_ns: r.int(0, 4611686018427387904n),
-    state_period_ns: r.int(0, 4611686018427387904n),
-    previous: r.int(0, 18446744073709551615n),
+    lockstep_ns: r.wide(0, 4611686018427387904n),
+    state_period_ns: r.wide(0, 4611686018427387904n),
+    previous: r.wide(0, 18446744073709551615n),
     sensors: r.nil() ? null : readList(r, 0, 64, (r) => r.text(31)),
     acoustics: r.int(0, 1),
     effort: r.int(0, 1),
@@ -104,16 +98,16 @@ export function writeJoin(w, m) {
 export function readWelcome(r) {
   const n = r.list(15, 65535);
   const m = {
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     id: r.int(-1, 2147483647),
     role: r.int(0, 255),
     resumed: r.int(0, 255),
-    step_ns: r.int(1, 4611686018427387904n),
+    step_ns: r.wide(1, 4611686018427387904n),
     sound_speed: r.number(-MOST, MOST),
-    tick: r.int(0, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
     run_state: r.int(0, 255),
-    state_period_ns: r.int(0, 4611686018427387904n),
-    lockstep_ns: r.int(0, 4611686018427387904n),
+    state_period_ns: r.wide(0, 4611686018427387904n),
+    lockstep_ns: r.wide(0, 4611686018427387904n),
     keepalive_period: r.number(0, MOST),
     keepalive_timeout: r.number(0, MOST),
     actuators: r.int(0, 32),
@@ -124,41 +118,15 @@ export function readWelcome(r) {
   return m;
 }
 
-export function writeWelcome(w, m) {
-  w.list(15, 0, 65535, "Welcome");
-  w.int(m.nonce, 0, 18446744073709551615n, "Welcome.nonce");
-  w.int(m.id, -1, 2147483647, "Welcome.id");
-  w.int(m.role, 0, 255, "Welcome.role");
-  w.int(m.resumed, 0, 255, "Welcome.resumed");
-  w.int(m.step_ns, 1, 4611686018427387904n, "Welcome.step_ns");
-  w.number(m.sound_speed, -MOST, MOST, "Welcome.sound_speed");
-  w.int(m.tick, 0, 4611686018427387904n, "Welcome.tick");
-  w.int(m.run_state, 0, 255, "Welcome.run_state");
-  w.int(m.state_period_ns, 0, 4611686018427387904n, "Welcome.state_period_ns");
-  w.int(m.lockstep_ns, 0, 4611686018427387904n, "Welcome.lockstep_ns");
-  w.number(m.keepalive_period, 0, MOST, "Welcome.keepalive_period");
-  w.number(m.keepalive_timeout, 0, MOST, "Welcome.keepalive_timeout");
-  w.int(m.actuators, 0, 32, "Welcome.actuators");
-  w.int(m.sensors, 0, 4294967295, "Welcome.sensors");
-  w.int(m.rights, 0, 4294967295, "Welcome.rights");
-}
-
 export function readRefuse(r) {
   const n = r.list(3, 65535);
   const m = {
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     code: r.int(0, 255),
     text: r.text(400),
   };
   for (let k = 3; k < n; k++) r.skip(2);
   return m;
-}
-
-export function writeRefuse(w, m) {
-  w.list(3, 0, 65535, "Refuse");
-  w.int(m.nonce, 0, 18446744073709551615n, "Refuse.nonce");
-  w.int(m.code, 0, 255, "Refuse.code");
-  w.text(m.text, 400, "Refuse.text");
 }
 
 export function readActuate(r) {
@@ -194,7 +162,7 @@ export function writeRequests(w, m) {
 export function readDone(r) {
   const n = r.list(4, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
     last_request: r.int(0, 4294967295),
     command: r.nil() ? null : r.numbers(0, 32, -1000000000, 1000000000, true),
     estimate: r.nil() ? null : r.numbers(10, 10, -MOST, MOST, true),
@@ -266,7 +234,7 @@ export function writeAck(w, m) {
 export function readProof(r) {
   const n = r.list(1, 65535);
   const m = {
-    number: r.int(0, 18446744073709551615n),
+    number: r.wide(0, 18446744073709551615n),
   };
   for (let k = 1; k < n; k++) r.skip(2);
   return m;
@@ -281,7 +249,7 @@ export function readReading(r) {
   const n = r.list(4, 65535);
   const m = {
     number: r.int(0, 2147483647),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     first: r.int(0, 2147483647),
     values: r.numbers(0, 1200, -MOST, MOST, true),
   };
@@ -289,19 +257,11 @@ export function readReading(r) {
   return m;
 }
 
-export function writeReading(w, m) {
-  w.list(4, 0, 65535, "Reading");
-  w.int(m.number, 0, 2147483647, "Reading.number");
-  w.int(m.time_ns, -4611686018427387904n, 4611686018427387904n, "Reading.time_ns");
-  w.int(m.first, 0, 2147483647, "Reading.first");
-  w.numbers(m.values, 0, 1200, -MOST, MOST, true, "Reading.values");
-}
-
 export function readStateMessage(r) {
   const n = r.list(8, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     run_state: r.int(0, 255),
     parts: r.int(0, 4294967295),
     motion: r.nil() ? null : r.numbers(16, 16, -MOST, MOST, false),
@@ -311,18 +271,6 @@ export function readStateMessage(r) {
   };
   for (let k = 8; k < n; k++) r.skip(2);
   return m;
-}
-
-export function writeStateMessage(w, m) {
-  w.list(8, 0, 65535, "StateMessage");
-  w.int(m.tick, 0, 4611686018427387904n, "StateMessage.tick");
-  w.int(m.time_ns, -4611686018427387904n, 4611686018427387904n, "StateMessage.time_ns");
-  w.int(m.run_state, 0, 255, "StateMessage.run_state");
-  w.int(m.parts, 0, 4294967295, "StateMessage.parts");
-  m.motion === null || m.motion === undefined ? w.nil() : w.numbers(m.motion, 16, 16, -MOST, MOST, false, "StateMessage.motion");
-  w.numbers(m.actuation, 0, 32, -MOST, MOST, false, "StateMessage.actuation");
-  m.effort === null || m.effort === undefined ? w.nil() : w.numbers(m.effort, 48, 48, -MOST, MOST, false, "StateMessage.effort");
-  writeList(w, m.sensors, 0, 1200, "StateMessage.sensors", (w, v) => writeReading(w, v));
 }
 
 export function readEvents(r) {
@@ -335,17 +283,11 @@ export function readEvents(r) {
   return m;
 }
 
-export function writeEvents(w, m) {
-  w.list(2, 0, 65535, "Events");
-  w.int(m.first, 1, 4294967295, "Events.first");
-  writeList(w, m.items, 0, 256, "Events.items", (w, v) => w.raw(v));
-}
-
 export function readStepMessage(r) {
   const n = r.list(9, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     run_state: r.int(0, 255),
     parts: r.int(0, 4294967295),
     motion: r.nil() ? null : r.numbers(16, 16, -MOST, MOST, false),
@@ -358,19 +300,6 @@ export function readStepMessage(r) {
   return m;
 }
 
-export function writeStepMessage(w, m) {
-  w.list(9, 0, 65535, "StepMessage");
-  w.int(m.tick, 0, 4611686018427387904n, "StepMessage.tick");
-  w.int(m.time_ns, -4611686018427387904n, 4611686018427387904n, "StepMessage.time_ns");
-  w.int(m.run_state, 0, 255, "StepMessage.run_state");
-  w.int(m.parts, 0, 4294967295, "StepMessage.parts");
-  m.motion === null || m.motion === undefined ? w.nil() : w.numbers(m.motion, 16, 16, -MOST, MOST, false, "StepMessage.motion");
-  w.numbers(m.actuation, 0, 32, -MOST, MOST, false, "StepMessage.actuation");
-  m.effort === null || m.effort === undefined ? w.nil() : w.numbers(m.effort, 48, 48, -MOST, MOST, false, "StepMessage.effort");
-  writeList(w, m.sensors, 0, 1200, "StepMessage.sensors", (w, v) => writeReading(w, v));
-  w.int(m.last_event, 0, 4294967295, "StepMessage.last_event");
-}
-
 export function readKeepalive(r) {
   const n = r.list(1, 65535);
   const m = {
@@ -378,11 +307,6 @@ export function readKeepalive(r) {
   };
   for (let k = 1; k < n; k++) r.skip(2);
   return m;
-}
-
-export function writeKeepalive(w, m) {
-  w.list(1, 0, 65535, "Keepalive");
-  w.int(m.number, 0, 4294967295, "Keepalive.number");
 }
 
 export function readBye(r) {
@@ -394,16 +318,11 @@ export function readBye(r) {
   return m;
 }
 
-export function writeBye(w, m) {
-  w.list(1, 0, 65535, "Bye");
-  w.text(m.text, 400, "Bye.text");
-}
-
 export function readFleet(r) {
   const n = r.list(6, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     run_state: r.int(0, 255),
     part: r.int(0, 4294967295),
     parts: r.int(1, 4294967295),
@@ -413,20 +332,10 @@ export function readFleet(r) {
   return m;
 }
 
-export function writeFleet(w, m) {
-  w.list(6, 0, 65535, "Fleet");
-  w.int(m.tick, 0, 4611686018427387904n, "Fleet.tick");
-  w.int(m.time_ns, -4611686018427387904n, 4611686018427387904n, "Fleet.time_ns");
-  w.int(m.run_state, 0, 255, "Fleet.run_state");
-  w.int(m.part, 0, 4294967295, "Fleet.part");
-  w.int(m.parts, 1, 4294967295, "Fleet.parts");
-  w.bin(m.bodies, 0, 1200, "Fleet.bodies");
-}
-
 export function readSensorsMessage(r) {
   const n = r.list(3, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
     part: r.int(0, 4294967295),
     sensors: readList(r, 0, 1200, (r) => readReading(r)),
   };
@@ -434,36 +343,24 @@ export function readSensorsMessage(r) {
   return m;
 }
 
-export function writeSensorsMessage(w, m) {
-  w.list(3, 0, 65535, "SensorsMessage");
-  w.int(m.tick, 0, 4611686018427387904n, "SensorsMessage.tick");
-  w.int(m.part, 0, 4294967295, "SensorsMessage.part");
-  writeList(w, m.sensors, 0, 1200, "SensorsMessage.sensors", (w, v) => writeReading(w, v));
-}
-
 export function readProve(r) {
   const n = r.list(1, 65535);
   const m = {
-    number: r.int(0, 18446744073709551615n),
+    number: r.wide(0, 18446744073709551615n),
   };
   for (let k = 1; k < n; k++) r.skip(2);
   return m;
-}
-
-export function writeProve(w, m) {
-  w.list(1, 0, 65535, "Prove");
-  w.int(m.number, 0, 18446744073709551615n, "Prove.number");
 }
 
 export function readReception(r) {
   const n = r.list(15, 65535);
   r.int(1, 1);
   const m = {
-    reception_ns: r.int(-4611686018427387904n, 4611686018427387904n),
-    id: r.int(0, 9223372036854775807n),
-    query: r.int(0, 9223372036854775807n),
+    reception_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
+    id: r.wide(0, 9223372036854775807n),
+    query: r.wide(0, 9223372036854775807n),
     kind: r.int(0, 255),
-    code: r.int(0, 9223372036854775807n),
+    code: r.wide(0, 9223372036854775807n),
     from_address: r.int(0, 2147483647),
     to_address: r.int(0, 2147483647),
     frequency: r.number(-MOST, MOST),
@@ -478,49 +375,19 @@ export function readReception(r) {
   return m;
 }
 
-export function writeReception(w, m) {
-  w.list(15, 0, 65535, "Reception");
-  w.byte(1);
-  w.int(m.reception_ns, -4611686018427387904n, 4611686018427387904n, "Reception.reception_ns");
-  w.int(m.id, 0, 9223372036854775807n, "Reception.id");
-  w.int(m.query, 0, 9223372036854775807n, "Reception.query");
-  w.int(m.kind, 0, 255, "Reception.kind");
-  w.int(m.code, 0, 9223372036854775807n, "Reception.code");
-  w.int(m.from_address, 0, 2147483647, "Reception.from_address");
-  w.int(m.to_address, 0, 2147483647, "Reception.to_address");
-  w.number(m.frequency, -MOST, MOST, "Reception.frequency");
-  w.number(m.level, -MOST, MOST, "Reception.level");
-  w.number(m.snr, -MOST, MOST, "Reception.snr");
-  m.range === null || m.range === undefined ? w.nil() : w.number(m.range, -MOST, MOST, "Reception.range");
-  m.azimuth === null || m.azimuth === undefined ? w.nil() : w.number(m.azimuth, -MOST, MOST, "Reception.azimuth");
-  m.elevation === null || m.elevation === undefined ? w.nil() : w.number(m.elevation, -MOST, MOST, "Reception.elevation");
-  m.payload === null || m.payload === undefined ? w.nil() : w.bin(m.payload, 0, 256, "Reception.payload");
-}
-
 export function readSignalSent(r) {
   const n = r.list(7, 65535);
   r.int(2, 2);
   const m = {
     request: r.int(0, 4294967295),
-    id: r.int(0, 9223372036854775807n),
-    emission_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    id: r.wide(0, 9223372036854775807n),
+    emission_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     frequency: r.number(-MOST, MOST),
     level: r.number(-MOST, MOST),
     duration: r.number(-MOST, MOST),
   };
   for (let k = 7; k < n; k++) r.skip(2);
   return m;
-}
-
-export function writeSignalSent(w, m) {
-  w.list(7, 0, 65535, "SignalSent");
-  w.byte(2);
-  w.int(m.request, 0, 4294967295, "SignalSent.request");
-  w.int(m.id, 0, 9223372036854775807n, "SignalSent.id");
-  w.int(m.emission_ns, -4611686018427387904n, 4611686018427387904n, "SignalSent.emission_ns");
-  w.number(m.frequency, -MOST, MOST, "SignalSent.frequency");
-  w.number(m.level, -MOST, MOST, "SignalSent.level");
-  w.number(m.duration, -MOST, MOST, "SignalSent.duration");
 }
 
 export function readRequestRefused(r) {
@@ -534,29 +401,15 @@ export function readRequestRefused(r) {
   return m;
 }
 
-export function writeRequestRefused(w, m) {
-  w.list(3, 0, 65535, "RequestRefused");
-  w.byte(3);
-  w.int(m.request, 0, 4294967295, "RequestRefused.request");
-  w.text(m.text, 400, "RequestRefused.text");
-}
-
 export function readRunStateChanged(r) {
   const n = r.list(3, 65535);
   r.int(4, 4);
   const m = {
     run_state: r.int(0, 255),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
   };
   for (let k = 3; k < n; k++) r.skip(2);
   return m;
-}
-
-export function writeRunStateChanged(w, m) {
-  w.list(3, 0, 65535, "RunStateChanged");
-  w.byte(4);
-  w.int(m.run_state, 0, 255, "RunStateChanged.run_state");
-  w.int(m.time_ns, -4611686018427387904n, 4611686018427387904n, "RunStateChanged.time_ns");
 }
 
 export function readBodyChanged(r) {
@@ -573,24 +426,14 @@ export function readBodyChanged(r) {
   return m;
 }
 
-export function writeBodyChanged(w, m) {
-  w.list(6, 0, 65535, "BodyChanged");
-  w.byte(5);
-  w.int(m.id, 0, 2147483647, "BodyChanged.id");
-  w.int(m.present, 0, 1, "BodyChanged.present");
-  w.int(m.type, 0, 255, "BodyChanged.type");
-  w.text(m.name, 31, "BodyChanged.name");
-  w.text(m.model, 31, "BodyChanged.model");
-}
-
 export function readSignalSeen(r) {
   const n = r.list(8, 65535);
   r.int(6, 6);
   const m = {
-    id: r.int(0, 9223372036854775807n),
+    id: r.wide(0, 9223372036854775807n),
     source: r.int(0, 2147483647),
     kind: r.int(0, 255),
-    emission_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    emission_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     frequency: r.number(-MOST, MOST),
     level: r.number(-MOST, MOST),
     origin: r.numbers(3, 3, -MOST, MOST, false),
@@ -599,27 +442,15 @@ export function readSignalSeen(r) {
   return m;
 }
 
-export function writeSignalSeen(w, m) {
-  w.list(8, 0, 65535, "SignalSeen");
-  w.byte(6);
-  w.int(m.id, 0, 9223372036854775807n, "SignalSeen.id");
-  w.int(m.source, 0, 2147483647, "SignalSeen.source");
-  w.int(m.kind, 0, 255, "SignalSeen.kind");
-  w.int(m.emission_ns, -4611686018427387904n, 4611686018427387904n, "SignalSeen.emission_ns");
-  w.number(m.frequency, -MOST, MOST, "SignalSeen.frequency");
-  w.number(m.level, -MOST, MOST, "SignalSeen.level");
-  w.numbers(m.origin, 3, 3, -MOST, MOST, false, "SignalSeen.origin");
-}
-
 export function readFateSeen(r) {
   const n = r.list(8, 65535);
   r.int(7, 7);
   const m = {
-    id: r.int(0, 9223372036854775807n),
+    id: r.wide(0, 9223372036854775807n),
     source: r.int(0, 2147483647),
     receiver: r.int(0, 2147483647),
     outcome: r.int(0, 255),
-    arrival_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    arrival_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     level: r.nil() ? null : r.number(-MOST, MOST),
     range: r.nil() ? null : r.number(-MOST, MOST),
   };
@@ -627,34 +458,15 @@ export function readFateSeen(r) {
   return m;
 }
 
-export function writeFateSeen(w, m) {
-  w.list(8, 0, 65535, "FateSeen");
-  w.byte(7);
-  w.int(m.id, 0, 9223372036854775807n, "FateSeen.id");
-  w.int(m.source, 0, 2147483647, "FateSeen.source");
-  w.int(m.receiver, 0, 2147483647, "FateSeen.receiver");
-  w.int(m.outcome, 0, 255, "FateSeen.outcome");
-  w.int(m.arrival_ns, -4611686018427387904n, 4611686018427387904n, "FateSeen.arrival_ns");
-  m.level === null || m.level === undefined ? w.nil() : w.number(m.level, -MOST, MOST, "FateSeen.level");
-  m.range === null || m.range === undefined ? w.nil() : w.number(m.range, -MOST, MOST, "FateSeen.range");
-}
-
 export function readNotice(r) {
   const n = r.list(3, 65535);
   r.int(8, 8);
   const m = {
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     text: r.text(400),
   };
   for (let k = 3; k < n; k++) r.skip(2);
   return m;
-}
-
-export function writeNotice(w, m) {
-  w.list(3, 0, 65535, "Notice");
-  w.byte(8);
-  w.int(m.time_ns, -4611686018427387904n, 4611686018427387904n, "Notice.time_ns");
-  w.text(m.text, 400, "Notice.text");
 }
 
 export function readActuatorDescription(r) {
@@ -672,17 +484,6 @@ export function readActuatorDescription(r) {
   return m;
 }
 
-export function writeActuatorDescription(w, m) {
-  w.list(7, 0, 65535, "ActuatorDescription");
-  w.byte(9);
-  w.int(m.number, 0, 31, "ActuatorDescription.number");
-  w.text(m.name, 31, "ActuatorDescription.name");
-  w.int(m.kind, 0, 255, "ActuatorDescription.kind");
-  w.text(m.unit, 31, "ActuatorDescription.unit");
-  w.number(m.minimum, -MOST, MOST, "ActuatorDescription.minimum");
-  w.number(m.maximum, -MOST, MOST, "ActuatorDescription.maximum");
-}
-
 export function readFieldDescription(r) {
   const n = r.list(3, 65535);
   const m = {
@@ -694,13 +495,6 @@ export function readFieldDescription(r) {
   return m;
 }
 
-export function writeFieldDescription(w, m) {
-  w.list(3, 0, 65535, "FieldDescription");
-  w.text(m.name, 31, "FieldDescription.name");
-  w.text(m.unit, 31, "FieldDescription.unit");
-  w.int(m.count, 1, 4096, "FieldDescription.count");
-}
-
 export function readSensorDescription(r) {
   const n = r.list(6, 65535);
   r.int(10, 10);
@@ -708,21 +502,11 @@ export function readSensorDescription(r) {
     number: r.int(0, 2147483647),
     name: r.text(31),
     type: r.text(31),
-    period_ns: r.int(0, 4611686018427387904n),
+    period_ns: r.wide(0, 4611686018427387904n),
     fields: readList(r, 0, 32, (r) => readFieldDescription(r)),
   };
   for (let k = 6; k < n; k++) r.skip(2);
   return m;
-}
-
-export function writeSensorDescription(w, m) {
-  w.list(6, 0, 65535, "SensorDescription");
-  w.byte(10);
-  w.int(m.number, 0, 2147483647, "SensorDescription.number");
-  w.text(m.name, 31, "SensorDescription.name");
-  w.text(m.type, 31, "SensorDescription.type");
-  w.int(m.period_ns, 0, 4611686018427387904n, "SensorDescription.period_ns");
-  writeList(w, m.fields, 0, 32, "SensorDescription.fields", (w, v) => writeFieldDescription(w, v));
 }
 
 export function readAnswer(r) {
@@ -737,22 +521,14 @@ export function readAnswer(r) {
   return m;
 }
 
-export function writeAnswer(w, m) {
-  w.list(4, 0, 65535, "Answer");
-  w.byte(11);
-  w.int(m.request, 0, 4294967295, "Answer.request");
-  w.int(m.ok, 0, 1, "Answer.ok");
-  w.text(m.text, 400, "Answer.text");
-}
-
 export function readPing(r) {
   const n = r.list(5, 65535);
   r.int(1, 1);
   const m = {
     frequency: r.number(0, 1000000000),
     level: r.nil() ? null : r.number(-10000, 10000),
-    at_ns: r.nil() ? null : r.int(-4611686018427387904n, 4611686018427387904n),
-    code: r.nil() ? null : r.int(0, 9223372036854775807n),
+    at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
+    code: r.nil() ? null : r.wide(0, 9223372036854775807n),
   };
   for (let k = 5; k < n; k++) r.skip(2);
   return m;
@@ -774,7 +550,7 @@ export function readSend(r) {
     to: r.int(0, 2147483647),
     payload: r.bin(0, 256),
     level: r.nil() ? null : r.number(-10000, 10000),
-    at_ns: r.nil() ? null : r.int(-4611686018427387904n, 4611686018427387904n),
+    at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
   };
   for (let k = 5; k < n; k++) r.skip(2);
   return m;
@@ -795,7 +571,7 @@ export function readRange(r) {
   const m = {
     to: r.int(0, 2147483647),
     level: r.nil() ? null : r.number(-10000, 10000),
-    at_ns: r.nil() ? null : r.int(-4611686018427387904n, 4611686018427387904n),
+    at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
   };
   for (let k = 4; k < n; k++) r.skip(2);
   return m;
@@ -813,7 +589,7 @@ export function readObserve(r) {
   const n = r.list(6, 65535);
   r.int(4, 4);
   const m = {
-    period_ns: r.int(0, 4611686018427387904n),
+    period_ns: r.wide(0, 4611686018427387904n),
     bodies: r.nil() ? null : readList(r, 0, 512, (r) => r.int(0, 2147483647)),
     center: r.nil() ? null : r.numbers(3, 3, -1000000000000, 1000000000000, false),
     radius: r.number(0, 1000000000000),
@@ -841,7 +617,7 @@ export function readSubscribe(r) {
     acoustics: r.int(0, 1),
     effort: r.int(0, 1),
     others: r.int(0, 1),
-    state_period_ns: r.int(0, 4611686018427387904n),
+    state_period_ns: r.wide(0, 4611686018427387904n),
   };
   for (let k = 6; k < n; k++) r.skip(2);
   return m;
@@ -968,7 +744,7 @@ export function readWeather(r) {
     wind_speed: r.nil() ? null : r.number(0, 200),
     wind_direction: r.nil() ? null : r.number(-100, 100),
     wave_height: r.nil() ? null : r.number(0, 100),
-    wave_peak: r.nil() ? null : r.number(0, 1000),
+    wave_peak: r.nil() ? null : r.number(0, 100),
     wave_direction: r.nil() ? null : r.number(-100, 100),
   };
   for (let k = 8; k < n; k++) r.skip(2);
@@ -983,16 +759,16 @@ export function writeWeather(w, m) {
   m.wind_speed === null || m.wind_speed === undefined ? w.nil() : w.number(m.wind_speed, 0, 200, "Weather.wind_speed");
   m.wind_direction === null || m.wind_direction === undefined ? w.nil() : w.number(m.wind_direction, -100, 100, "Weather.wind_direction");
   m.wave_height === null || m.wave_height === undefined ? w.nil() : w.number(m.wave_height, 0, 100, "Weather.wave_height");
-  m.wave_peak === null || m.wave_peak === undefined ? w.nil() : w.number(m.wave_peak, 0, 1000, "Weather.wave_peak");
+  m.wave_peak === null || m.wave_peak === undefined ? w.nil() : w.number(m.wave_peak, 0, 100, "Weather.wave_peak");
   m.wave_direction === null || m.wave_direction === undefined ? w.nil() : w.number(m.wave_direction, -100, 100, "Weather.wave_direction");
 }
 
 export const MESSAGES = {
   1: { name: "HELLO", fromClient: true, session: false, latestWins: false, read: readHello, write: writeHello },
-  2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge, write: writeChallenge },
+  2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge },
   3: { name: "JOIN", fromClient: true, session: false, latestWins: false, read: readJoin, write: writeJoin },
-  4: { name: "WELCOME", fromClient: false, session: false, latestWins: false, read: readWelcome, write: writeWelcome },
-  5: { name: "REFUSE", fromClient: false, session: false, latestWins: false, read: readRefuse, write: writeRefuse },
+  4: { name: "WELCOME", fromClient: false, session: false, latestWins: false, read: readWelcome },
+  5: { name: "REFUSE", fromClient: false, session: false, latestWins: false, read: readRefuse },
   16: { name: "ACTUATE", fromClient: true, session: true, latestWins: true, read: readActuate, write: writeActuate },
   17: { name: "REQUESTS", fromClient: true, session: true, latestWins: false, read: readRequests, write: writeRequests },
   18: { name: "DONE", fromClient: true, session: true, latestWins: false, read: readDone, write: writeDone },
@@ -1001,28 +777,28 @@ export const MESSAGES = {
   21: { name: "ESTIMATE", fromClient: true, session: true, latestWins: true, read: readEstimate, write: writeEstimate },
   22: { name: "ACK", fromClient: true, session: true, latestWins: false, read: readAck, write: writeAck },
   23: { name: "PROOF", fromClient: true, session: true, latestWins: false, read: readProof, write: writeProof },
-  32: { name: "STATE", fromClient: false, session: true, latestWins: true, read: readStateMessage, write: writeStateMessage },
-  33: { name: "EVENTS", fromClient: false, session: true, latestWins: false, read: readEvents, write: writeEvents },
-  34: { name: "STEP", fromClient: false, session: true, latestWins: false, read: readStepMessage, write: writeStepMessage },
-  35: { name: "KEEPALIVE", fromClient: false, session: true, latestWins: false, read: readKeepalive, write: writeKeepalive },
-  36: { name: "BYE", fromClient: false, session: true, latestWins: false, read: readBye, write: writeBye },
-  37: { name: "FLEET", fromClient: false, session: true, latestWins: false, read: readFleet, write: writeFleet },
-  38: { name: "SENSORS", fromClient: false, session: true, latestWins: false, read: readSensorsMessage, write: writeSensorsMessage },
-  39: { name: "PROVE", fromClient: false, session: true, latestWins: false, read: readProve, write: writeProve },
+  32: { name: "STATE", fromClient: false, session: true, latestWins: true, read: readStateMessage },
+  33: { name: "EVENTS", fromClient: false, session: true, latestWins: false, read: readEvents },
+  34: { name: "STEP", fromClient: false, session: true, latestWins: false, read: readStepMessage },
+  35: { name: "KEEPALIVE", fromClient: false, session: true, latestWins: false, read: readKeepalive },
+  36: { name: "BYE", fromClient: false, session: true, latestWins: false, read: readBye },
+  37: { name: "FLEET", fromClient: false, session: true, latestWins: false, read: readFleet },
+  38: { name: "SENSORS", fromClient: false, session: true, latestWins: false, read: readSensorsMessage },
+  39: { name: "PROVE", fromClient: false, session: true, latestWins: false, read: readProve },
 };
 
 export const EVENTS = {
-  1: { name: "RECEPTION", read: readReception, write: writeReception },
-  2: { name: "SENT", read: readSignalSent, write: writeSignalSent },
-  3: { name: "REQUEST_REFUSED", read: readRequestRefused, write: writeRequestRefused },
-  4: { name: "RUN_STATE", read: readRunStateChanged, write: writeRunStateChanged },
-  5: { name: "BODY", read: readBodyChanged, write: writeBodyChanged },
-  6: { name: "SIGNAL", read: readSignalSeen, write: writeSignalSeen },
-  7: { name: "FATE", read: readFateSeen, write: writeFateSeen },
-  8: { name: "NOTICE", read: readNotice, write: writeNotice },
-  9: { name: "ACTUATOR", read: readActuatorDescription, write: writeActuatorDescription },
-  10: { name: "SENSOR", read: readSensorDescription, write: writeSensorDescription },
-  11: { name: "ANSWER", read: readAnswer, write: writeAnswer },
+  1: { name: "RECEPTION", read: readReception },
+  2: { name: "SENT", read: readSignalSent },
+  3: { name: "REQUEST_REFUSED", read: readRequestRefused },
+  4: { name: "RUN_STATE", read: readRunStateChanged },
+  5: { name: "BODY", read: readBodyChanged },
+  6: { name: "SIGNAL", read: readSignalSeen },
+  7: { name: "FATE", read: readFateSeen },
+  8: { name: "NOTICE", read: readNotice },
+  9: { name: "ACTUATOR", read: readActuatorDescription },
+  10: { name: "SENSOR", read: readSensorDescription },
+  11: { name: "ANSWER", read: readAnswer },
 };
 
 export const REQUESTS = {

@@ -19,10 +19,12 @@ export class Body {
   command(values) {
     if (values === null || values === undefined) return null;
     if (Array.isArray(values) || ArrayBuffer.isView(values)) return values;
+    if (typeof values !== "object") throw new TypeError(`${values} are no commands by name or position`);
     const command = new Array(this.actuators.length).fill(null);
     for (const [name, value] of Object.entries(values)) {
       const actuator = this.actuators.find((a) => a.name === name);
       if (actuator === undefined) throw new TypeError(`there is no actuator '${name}'; there are ${this.actuators.map((a) => a.name).join(", ") || "none"}`);
+      if (value !== null && !(Math.abs(value) <= 1e9)) throw new TypeError(`${value} is no possible command for ${name}`);
       command[actuator.number] = value;
     }
     return command;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -9,9 +10,13 @@ import random
 import re
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgpack
+
+from tests.conftest import CLI
 from wavesim_sdk.testing import FakeServer, LossyProxy
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
@@ -125,6 +130,15 @@ def broken(good: list[bytes], count: int, seed: int) -> list[bytes]:
     return bad
 
 
+def passed_over(data: bytes) -> bool:
+    """Whether a body is msgpack but for a text that is no UTF-8: clients need not look at one in what they pass over."""
+    try:
+        msgpack.unpackb(data[24:], unicode_errors="replace", strict_map_key=False)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
 def parts() -> list[Any]:
     """A state and a step of several datagrams."""
     readings = [
@@ -207,3 +221,19 @@ def join_with_wrong_key(command: list[str], folder: Path, file: str) -> subproce
             timeout=30,
             env={**os.environ, **environment},
         )
+
+
+@contextlib.contextmanager
+def emulators(config: Path, server: str, *types: str) -> Iterator[None]:
+    """Emulators of some types of sensors."""
+    running = [
+        subprocess.Popen([*CLI, "emulate", kind, str(config), "-s", server], stderr=subprocess.DEVNULL)
+        for kind in types
+    ]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait(20)
