@@ -202,7 +202,7 @@ WEATHER = Table(
 
 CLIENTS = Table(
     "clients",
-    "Connected clients with their keep-alive data; the row is that of the client's body.",
+    "Clients that drive a body, its pilots, with their keep-alive data; the row is that of the body.",
     "front",
     (
         integer("status", "", "0 empty, 1 connected, 2 removed by keep-alive, 3 left."),
@@ -222,6 +222,24 @@ CLIENTS = Table(
         integer("datagrams_out", "", "Datagrams sent to it."),
     ),
 )
+
+CREW = Table(
+    "crew",
+    "Sessions on board of bodies beside the pilots, who stand in `clients`: instruments and listeners, one row each.",
+    "front",
+    (
+        integer("body", "", "Row of the body; -1 = empty row, and all after it."),
+        integer("role", "", "1 instrument, 2 listener."),
+        integer("ordinal", "", "Its number within the crew of the body."),
+        _s("address", "IP address.", 48),
+        integer("port", "", "UDP port."),
+        value("silent", "s", "Wall time since the last datagram."),
+        value("rtt_mean", "s", "Mean keep-alive round trip."),
+        integer("datagrams_in", "", "Datagrams accepted from it."),
+        integer("datagrams_out", "", "Datagrams sent to it."),
+    ),
+)
+CREW_ROWS = 64  #: more than the bodies; whoever finds no row is in the status only
 
 SIGNALS = Table(
     "signals",
@@ -447,7 +465,7 @@ ESTIMATE = Table(
     ),
 )
 
-SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS, SENT, RECEPTION, NOTICE)
+SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE)
 HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
 
