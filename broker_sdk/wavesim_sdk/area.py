@@ -250,7 +250,9 @@ class Area:
         finally:
             shared.close_fd()
         version = int.from_bytes(memory[8:16], "little")
-        found = memory[16:32].decode("ascii", "replace")
+        found = memory[16:32].decode(errors="replace")
+        if memory[0:8] == bytes(8):
+            raise NotRunning(f"the server that makes {name} is just starting")
         if memory[0:8] != MAGIC:
             raise AttachError(f"{name} is no WaVeSim area")
         if version != LAYOUT_VERSION or found != layout_hash():
