@@ -183,10 +183,9 @@ class Front:
     def settle(self) -> None:
         """Hand on what came of anything before: to the clients, to the engine."""
         self._release()
-        wanted = self.crews.wanting_effort()
-        if wanted != self._effort:
-            self._effort = wanted
-            self.tell(messages.Effort(wanted))
+        if self.crews.effort != self._effort:
+            self._effort = self.crews.effort
+            self.tell(messages.Effort(self._effort))
         self.sessions.flush(self.now)
         self._take_outgoing()
         self._push_backlog()
@@ -244,6 +243,7 @@ class Front:
                 kind = BodyType(int(identity["type"][row])).name.lower()
                 self.log.body(int(clock["time_ns"]), row, name, model, kind, True)
         self._orphans_until = now + self.config.network.keepalive_timeout
+        self.tell(messages.Effort(()))
         self.tell(messages.Release(int(clock["tick"]), ()))  # the engine may wait for an answer that died
 
     def _let_orphans_go(self) -> None:
