@@ -1,0 +1,131 @@
+"""What must hold: after each step, when all is at rest, and when all have left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.world.report import Broken
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire import reliable
+from wavesim_sdk.wire.messages import Role
+from wavesim_server.network.front import Front
+
+if TYPE_CHECKING:
+    from benchmarks.world.world import World
+
+GRACE_S = 0.25  #: beyond a time limit: the shells look so seldom, and the queues between them may be full
+EVERY = 4  #: steps between two looks at what costs more
+MOST_BACKLOG = 20_000
+
+
+def hold(world: World) -> None:
+    """After each step."""
+    server = world.server
+    engine, front = server.engine, server.front
+    if engine.orders.failures:
+        raise Broken(f"internal: the engine failed at {engine.orders.failures} commands")
+    if front is not None and front.sessions.drops["internal"]:
+        raise Broken(f"internal: the front failed {front.sessions.drops['internal']} times")
+    _limits(world)
+    if world.clock.steps % EVERY == 0 and front is not None:
+        _bounds(front, world)
+        _crew(front)
+        if server.quiet:
+            _bodies(world, front)
+
+
+def _limits(world: World) -> None:
+    """Nobody waits longer than the time limit."""
+    witness, now = world.witness, world.clock.now
+    limit = world.scene.loaded.config.network.lockstep_timeout + GRACE_S
+    since = witness.waits_since
+    if since is not None and world.server.front is not None and now - max(since, world.server.front_since) > limit:
+        tick, barrier = world.server.engine.sim.tick, world.server.front.barrier
+        raise Broken(f"a barrier stands too long: {now - since:.2f} s at tick {tick}: {barrier}")
+    since = witness.asks_since
+    if since is not None and now - since > limit:
+        raise Broken(f"emulators are awaited too long: {now - since:.2f} s: {world.server.engine.emulators.awaited}")
+
+
+def _bounds(front: Front, world: World) -> None:
+    """Queues and tables have their bounds."""
+    sessions, engine = front.sessions, world.server.engine
+    network = world.scene.loaded.config.network
+    lengths = {
+        "sessions": (len(sessions.by_token), network.sessions),
+        "observers": (len(front.observers.by_token), network.observers),
+        "commands that wait for the engine": (len(front._backlog), MOST_BACKLOG),
+        "events that wait for the front": (len(engine._backlog), MOST_BACKLOG),
+        "lockstep periods": (len(engine.lockstep), engine.sim.capacity),
+    }
+    for session in sessions.by_token.values():
+        lengths[f"events of {session.name}"] = (len(session.outbox), reliable.MAX_PENDING)
+        lengths[f"keep-alives of {session.name}"] = (len(session.keepalive_sent), 65)
+    for what, (length, most) in lengths.items():
+        if length > most:
+            raise Broken(f"memory is not bounded: {what}: {length} of {most}")
+
+
+def _crew(front: Front) -> None:
+    """Every session is known to the front by its role, and nobody else is."""
+    crew = front.crews.by_token.keys() | front.observers.by_token.keys()
+    if crew != front.sessions.by_token.keys():
+        raise Broken(f"crew and sessions differ: crew {sorted(crew)}, sessions {sorted(front.sessions.by_token)}")
+    waiting = front.barrier.waiting | front.barrier.dismissed | front.barrier.replies.keys() | front.requests.sounds.keys()
+    if not waiting <= crew:
+        raise Broken(f"somebody who left is remembered: {sorted(waiting - crew)}")
+
+
+def _bodies(world: World, front: Front) -> None:
+    """Occupants = identity = crew."""
+    server = world.server
+    identity = server.areas["vehicles"]["identity"].latest
+    shown = {int(row): bytes(identity["name"][row]).decode() for row in np.flatnonzero(identity["present"])}
+    there = {row: o.name for row, o in server.engine.sim.occupants.items()}
+    known = {row: name for row, (name, _) in front.bodies.items()}
+    if not shown == there == known:
+        raise Broken(f"bodies differ: in the simulation {there}, in shared memory {shown}, for the front {known}")
+    residents = {b.name for b in server.loaded.config.fleet.bodies if b.client == "none"}
+    for row, name in known.items():
+        pilot = front.crews.pilot(row)
+        if name not in residents and row not in front.orphans and (pilot is None or pilot.berth.body != name):
+            raise Broken(f"a body of nobody: '{name}' in row {row} has the pilot {pilot}")
+    for member in front.crews.by_token.values():
+        if member.role is Role.PILOT and known.get(member.row) != member.berth.body:
+            raise Broken(f"a pilot without a body: {member.berth.body} in row {member.row}, where {known.get(member.row)} is")
+
+
+def at_rest(world: World) -> None:
+    """After the calm: whoever is alive is served, and nothing is owed to anybody."""
+    server = world.server
+    front, engine = server.front, server.engine
+    assert front is not None
+    if not server.quiet:
+        raise Broken(f"no rest: {len(front._backlog)} commands and {len(engine._backlog)} events wait")
+    running = engine.state is RunState.RUNNING
+    for client in world.clients:
+        if client.gone or not client.honest:
+            continue
+        session = client.session
+        if session is None or client.welcome is None:
+            if session is not None and world.clock.now - client.joined_at > 1.5:
+                raise Broken(f"not let in: {client.name} asks since {world.clock.now - client.joined_at:.2f} s: {session.phase}")
+            continue
+        book = world.books.get(session.token)
+        if book is None or book.server is None or book.server.over:
+            continue
+        if len(book.server.outbox) or book.events.heard != len(book.events.said):
+            raise Broken(f"events are owed: {client.name} heard {book.events.heard} of {len(book.events.said)}")
+        if book.requests.heard != len(book.requests.said):
+            raise Broken(f"requests are owed: the server heard {book.requests.heard} of {len(book.requests.said)} of {client.name}")
+        _served(world, client, running)
+
+
+def _served(world: World, client: object, running: bool) -> None:
+    """A live client hears of its body."""
+
+
+def nobody_left(world: World) -> None:
+    """After all have left."""
