@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wavesim_sdk import mailbox, tables
 from wavesim_sdk.config import export
-from wavesim_sdk.wire import messages, vectors
+from wavesim_sdk.wire import document, vectors
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,14 +26,16 @@ def pages() -> dict[Path, str]:
     """Every generated file and what it should hold."""
     protocol = (ROOT / "docs/PROTOCOL.md").read_text()
     for name, content in {
-        **messages.markdown(),
+        **document.tables(),
         "vectors": vectors.markdown(),
+        "alternatives": vectors.alternatives_markdown(),
         "sealed": vectors.sealed_markdown(),
     }.items():
         protocol = between(protocol, name, content)
     shared = (ROOT / "docs/SHARED_MEMORY.md").read_text()
     return {
         ROOT / "docs/PROTOCOL.md": protocol,
+        document.FILE: document.protocol_json(),
         ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.markdown()),
         ROOT / "docs/CONFIG.md": export.markdown(),
         ROOT / "docs/wavesim.xsd": export.xsd().decode(),

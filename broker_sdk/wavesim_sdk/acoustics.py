@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.frames import rotation
-from wavesim_sdk.wire.client import Reception
+from wavesim_sdk.wire.items import Reception
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

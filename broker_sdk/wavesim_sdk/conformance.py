@@ -14,12 +14,17 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import msgpack
 
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.testing import FakeServer
+from wavesim_sdk.testing import STEP_NS, FakeServer
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.messages import HEADER_BYTES, MIN_HELLO, Event, Type
+from wavesim_sdk.wire.items import RunStateChanged
+from wavesim_sdk.wire.messages import HEADER_BYTES, MIN_HELLO, StateMessage, Type
+from wavesim_sdk.wire.schema import schema_of
 
 NAME = "candidate"
 WAIT_S = 10.0
@@ -101,7 +106,7 @@ class Checker(Checks):
             return self._hellos <= 2 or (data[5] == Type.JOIN and self._hellos == 4)
         return False
 
-    def _datagrams(self, *kinds: Type, since: float = 0.0) -> list[tuple[float, codec.Header, list[object]]]:
+    def _datagrams(self, *kinds: Type, since: float = 0.0) -> list[tuple[float, codec.Header, Any]]:
         found = []
         for when, data in list(self.server.raw):
             if when < since:
@@ -127,7 +132,7 @@ class Checker(Checks):
             "HELLO is repeated until it is answered", len(hellos) >= 3, f"{len(hellos)} came; the first two were lost"
         )
         self.note("JOIN is repeated until it is answered", len(joins) >= 2, f"{len(joins)} came; the first was lost")
-        nonces = {body[1] for _, _, body in joins}
+        nonces = {join.nonce for _, _, join in joins}
         self.note("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
         if not self.note("it joins under the name that it was given", joined, f"no session of '{NAME}'"):
             return False
@@ -146,40 +151,45 @@ class Checker(Checks):
         session = self.server.session(NAME)
         since = time.monotonic()
         for k in range(3):
-            self.server.event(NAME, codec.event(Event.RUN_STATE, 1, k))
-        self.server.event(NAME, [99, "an event of the future", [1, 2, 3]])
-        self.server.event(NAME, codec.event(Event.RUN_STATE, 1, 3))
+            self.server.event(NAME, RunStateChanged(1, k))
+        self.server.item(NAME, [99, "an event of the future", [1, 2, 3]])
+        self.server.item(NAME, [4, "malformed"])
+        self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.until(lambda: session.outbox.next_timer() is None, 2.0)
-        self.note("events are acknowledged, those of an unknown kind too", ok, "not all within 2 s")
+        self.note("events are acknowledged, those of an unknown kind and malformed ones too", ok, "not all within 2 s")
         first = [when for when, h, _ in self._datagrams(*Type, since=since) if h.ack >= 1]
         late = first[0] - since if first else float("inf")
         self.note("within 0.2 s", late < 0.2, f"{late:.3f} s")
 
     def _steps(self) -> None:
+        values: dict[str, list[float | None]] = {
+            "ctd": [11.5, None, 4.25, 35.5],
+            "sonar": [float(k) for k in range(256)],
+        }
         for tick in (25, 50, 75):
             since = time.monotonic()
-            self.server.step(NAME, tick, {"ctd": [tick * 4_000_000, 11.5, None, 4.25, 35.5]})
+            self.server.step(NAME, tick, values)
             if not self.note(
                 f"STEP {tick} is answered by DONE with its tick", self._done(tick, since), "no answer within 2 s"
             ):
                 return
         done = self._datagrams(Type.DONE)[-1]
         since = time.monotonic()
-        body: list[object] = [75, 75 * 4_000_000, 1, None, [0.0] * 24, {}, self.server.session(NAME).outbox.last]
-        self.server.send(NAME, Type.STEP, body)
+        self.server.step(NAME, 75, values)
         ok = self.until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
         same = ok and self._datagrams(Type.DONE, since=since)[0][2] == done[2]
         self.note("a repeated STEP gets the same DONE", same, "another one" if ok else "no answer within 2 s")
 
     def _done(self, tick: int, since: float) -> bool:
         """Whether a DONE of a tick comes within two seconds."""
-        return self.until(lambda: any(b[0] == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
+        return self.until(lambda: any(b.tick == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
 
     def _tolerance(self) -> None:
         session, since = self.server.session(NAME), time.monotonic()
-        state: list[object] = [100, 400_000_000, 1, None, [0.0] * 24, {}]
-        self.server.send(NAME, Type.STATE, [*state, "trailing", [1]])
-        good = codec.encode(Type.STATE, state, session.token, 2**30)
+        state = StateMessage(100, 100 * STEP_NS, 1, 0, None, (0.0, 0.0), None, ())
+        good = codec.encode(state, session.token, 2**30)
+        longer = [*schema_of(StateMessage).encode(state), "trailing", [1], {"a": None}]
+        self.server.send_bytes(NAME, good[:HEADER_BYTES] + msgpack.packb(longer))
         for bad in (
             b"", b"noise", good[:-3], b"XXXX" + good[4:], good[:4] + b"\x07" + good[5:], good[:5] + b"\xf7" + good[6:],
             good[:6] + b"\x08\0" + good[8:], good[:8] + bytes(8) + good[16:], good + b"\0", good[:HEADER_BYTES] + b"\xc1",

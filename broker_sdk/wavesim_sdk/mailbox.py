@@ -30,6 +30,7 @@ LENGTH = 8
 BACKLOG = 4096
 LAST_WORDS_S = 5.0  #: how long a slow reader is given at the end of the run
 _HEAD = struct.Struct("<ii")
+_TIMES = struct.Struct("<qq")  # of a state: tick, time
 
 
 class Mailbox:
@@ -117,8 +118,9 @@ class Mailbox:
             self.put(RECEPTION, np.array([values], MAILBOX_RECEPTION.dtype).tobytes())
         s = step.state
         motion = s.motion if s.motion is not None else [float("nan")] * MOTION_NUMBERS
-        numbers = np.array([*motion, *s.actuation], float)
-        self.put(STATE, struct.pack("<qq", s.tick, s.time_ns) + numbers.tobytes())
+        numbers = np.zeros((MAILBOX_STATE.dtype.itemsize - _TIMES.size) // 8)
+        numbers[: MOTION_NUMBERS + len(s.actuation)] = [*motion, *s.actuation]
+        self.put(STATE, _TIMES.pack(s.tick, s.time_ns) + numbers.tobytes())
 
     def run(self, broker: Broker) -> None:
         """Feed the queue until the run has ended."""

@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.broker import DEFAULT_SERVER, JOIN_TIMEOUT_S
-from wavesim_sdk.wire import codec
-from wavesim_sdk.wire.client import BodyChanged, FateSeen, FleetPart, Join, RunStateChanged, SessionEvent, SignalSeen
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.wire.client import SessionEvent
+from wavesim_sdk.wire.items import BodyChanged, FateSeen, Observe, RunStateChanged, SignalSeen
 from wavesim_sdk.wire.link import Link
-from wavesim_sdk.wire.messages import FLEET_RECORD, Request
+from wavesim_sdk.wire.messages import FLEET_RECORD, Fleet, Join, Role
+from wavesim_sdk.wire.schema import Malformed
 
 RECORD = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
 _KEPT = 4  #: ticks whose parts are still awaited
@@ -57,11 +59,11 @@ class Observer:
         sounds: bool = False,
         key: bytes | None = None,
     ) -> None:
-        self.link = Link(Join(name, observe=True), server, key)
+        self.link = Link(Join(name=name, role=Role.OBSERVER), server, key)
         self.names: dict[int, str] = {}  #: row -> name of the bodies that are there
         self.models: dict[int, str] = {}
         self.run_state = 0
-        self._parts: dict[int, dict[int, FleetPart]] = {}
+        self._parts: dict[int, dict[int, Fleet]] = {}
         self._signals: list[SignalSeen] = []
         self._fates: list[FateSeen] = []
         self._newest = -1
@@ -77,9 +79,12 @@ class Observer:
     ) -> None:
         """Ask for something else from now on; rate 0 = no frames."""
         period = round(1e9 / rate) if rate > 0.0 else 0
-        middle = None if center is None else [float(v) for v in center]
-        rows = None if bodies is None else list(bodies)
-        self.link.session.request(codec.request(Request.OBSERVE, period, rows, middle, float(radius), int(sounds)))
+        middle = None if center is None else tuple(float(v) for v in center)
+        rows = None if bodies is None else tuple(bodies)
+        try:
+            self.link.session.request(Observe(period, rows, middle, float(radius), int(sounds)))
+        except Malformed as malformed:
+            raise BrokerError(f"what cannot be observed: {malformed}") from None
 
     def __enter__(self) -> Observer:
         self.connect()
@@ -122,11 +127,11 @@ class Observer:
                 self._signals.append(event)
             case FateSeen():
                 self._fates.append(event)
-            case FleetPart():
+            case Fleet():
                 return self._part(event)
         return None
 
-    def _part(self, part: FleetPart) -> Frame | None:
+    def _part(self, part: Fleet) -> Frame | None:
         if part.tick < self._newest:
             return None  # overtaken; the same tick again comes while time stands still
         parts = self._parts.setdefault(part.tick, {})

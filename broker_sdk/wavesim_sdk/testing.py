@@ -16,23 +16,60 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
-from wavesim_sdk.wire import server as wire
-from wavesim_sdk.wire.client import ClientSession, Join, SessionEvent
-from wavesim_sdk.wire.messages import MAX_DATAGRAM
-from wavesim_sdk.wire.server import Admission, Happening, ServerSessions, Session
+from wavesim_sdk.wire.client import ClientSession, SessionEvent
+from wavesim_sdk.wire.items import ActuatorDescription, AnyEvent, FieldDescription, SensorDescription
+from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Reading, Role, SensorsMessage, StepMessage
+from wavesim_sdk.wire.pieces import divide
+from wavesim_sdk.wire.schema import check
+from wavesim_sdk.wire.server import ServerSessions
+from wavesim_sdk.wire.session import Admission, Happening, Session
 
 Address = tuple[str, int]
+STEP_NS = 4_000_000
+
+#: the body of these tests: two actuators, two sensors
+ACTUATORS = (
+    ActuatorDescription(0, "propeller", 0, "1/s", -25.0, 25.0),
+    ActuatorDescription(1, "rudder", 1, "rad", -0.5, 0.5),
+)
+SENSORS = (
+    SensorDescription(
+        0,
+        "ctd",
+        "ctd",
+        100_000_000,
+        tuple(
+            FieldDescription(name, unit, 1)
+            for name, unit in (("pressure", "dbar"), ("temperature", "C"), ("conductivity", "S/m"), ("salinity", ""))
+        ),
+    ),
+    SensorDescription(1, "sonar", "multibeam", 500_000_000, (FieldDescription("range", "m", 256),)),
+)
 
 
-def admit_all(join: Join) -> Admission:
-    """An admission for tests: row 3, ticks of 4 ms, states every 50 ms, keep-alive of 5 s."""
-    row = -1 if join.observe else 3
-    return Admission(row, True, [row, 4_000_000, 1500.0, 0, 0, 50_000_000, 5.0], 0.05)
+def admit_all(join: Join, _old: Session | None = None) -> Admission:
+    """An admission for tests: row 3, ticks of 4 ms, states every 50 ms; observers have no body."""
+    if join.role == Role.OBSERVER:
+        return Admission(-1, STEP_NS, 1500.0)
+    return Admission(3, STEP_NS, 1500.0, 50_000_000, actuators=ACTUATORS, sensors=SENSORS)
+
+
+def at_rest() -> tuple[int, int]:
+    """A clock that stands still."""
+    return 0, 0
+
+
+def sessions_for_tests(
+    admit: Callable[[Join, Session | None], Admission] = admit_all, keepalive: float = 0.5, **options: Any
+) -> ServerSessions:
+    """Sessions whose secrets repeat."""
+    options.setdefault("dice", random.Random(7))
+    return ServerSessions(admit, options.pop("clock", at_rest), keepalive, 5.0, **options)
 
 
 @dataclass
@@ -40,11 +77,12 @@ class Pair:
     """A client and a server joined in memory, with a bad network between them, in virtual time."""
 
     client: ClientSession
-    sessions: ServerSessions = field(default_factory=lambda: ServerSessions(admit_all, 0.5, 5.0))
+    sessions: ServerSessions = field(default_factory=sessions_for_tests)
     loss: float = 0.0  #: chance that a datagram is lost; half of it, that one comes twice
     seed: int = 0
     now: float = 100.0
     address: Address = ("127.0.0.1", 4000)
+    delay: float = 0.0  #: of each datagram, at most; 0 = a hundred milliseconds if some are lost, else one
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -56,7 +94,8 @@ class Pair:
         """Put a datagram on its way."""
         for _ in range(2 if self.random.random() < self.loss / 2 else 1):
             if self.random.random() >= self.loss:
-                self.wires.append((self.now + self.random.uniform(0.0, 0.1 if self.loss else 0.001), to_server, data))
+                delay = self.delay or (0.1 if self.loss else 0.001)
+                self.wires.append((self.now + self.random.uniform(0.0, delay), to_server, data))
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -195,9 +234,11 @@ class FakeServer(_Loop):
     """The server's side of the protocol over real UDP, without a simulation. What clients do stands in ``happenings``;
     ``raw`` holds every datagram as it came. Set ``drop`` to a function to lose some on the way in."""
 
-    def __init__(self, admit: Callable[[Join], Admission] = admit_all, *, keepalive: float = 0.3) -> None:
+    def __init__(
+        self, admit: Callable[[Join, Session | None], Admission] = admit_all, *, keepalive: float = 0.3, **options: Any
+    ) -> None:
         super().__init__()
-        self.sessions = ServerSessions(admit, keepalive, 5.0)
+        self.sessions = ServerSessions(admit, options.pop("clock", at_rest), keepalive, 5.0, **options)
         self.happenings: list[Happening] = []
         self.raw: list[tuple[float, bytes]] = []
         self.drop: Callable[[bytes], bool] = lambda data: False
@@ -251,18 +292,23 @@ class FakeServer(_Loop):
                 raise TimeoutError(f"'{name}' did not join within {timeout:g} s")
             time.sleep(0.01)
 
-    def send(self, name: str, kind: Any, body: list[Any]) -> None:
+    def send(self, name: str, message: Any) -> None:
         """Any message of the server."""
         session = self.session(name)
-        self._do(lambda: self.sessions.send(session, kind, body))
+        self._do(lambda: self.sessions.send(session, message))
 
     def send_bytes(self, name: str, data: bytes) -> None:
         """Any bytes, from the server's port."""
         address = self.session(name).address
         self._do(lambda: self._port.sendto(data, address))
 
-    def event(self, name: str, item: list[Any]) -> None:
+    def event(self, name: str, event: AnyEvent) -> None:
         """An event, delivered once and in order."""
+        session = self.session(name)
+        self._do(lambda: self.sessions.push(session, check(event)))
+
+    def item(self, name: str, item: Any) -> None:
+        """An event as its bare values, right or wrong."""
         session = self.session(name)
 
         def push() -> None:
@@ -270,17 +316,29 @@ class FakeServer(_Loop):
 
         self._do(push)
 
-    def step(self, name: str, tick: int, sensors: dict[str, list[float | None]] | None = None) -> None:
-        """Ask a lockstep client."""
+    def step(self, name: str, tick: int, sensors: Mapping[str, Sequence[float | None]] | None = None) -> None:
+        """Ask a lockstep client; ``sensors`` are values by name."""
         session = self.session(name)
-        body = [tick, tick * 4_000_000, 1, None, [0.0] * 24, sensors or {}]
-        self._do(lambda: self.sessions.step(session, body, time.monotonic()))
+        step, parts = step_of(session, tick, sensors or {})
+        self._do(lambda: self.sessions.step(session, step, parts, time.monotonic()))
 
     def bye(self, name: str, text: str = "the test is over") -> None:
         """End a session."""
         session = self.session(name)
         self._do(lambda: self.sessions.bye(session, text))
 
-    def of(self, kind: type[wire.Happening], name: str) -> list[Any]:
+    def of(self, kind: type[Happening], name: str) -> list[Any]:
         """What a client did, of one kind."""
         return [h for h in list(self.happenings) if isinstance(h, kind) and h.session.name == name]
+
+
+def step_of(
+    session: Session, tick: int, sensors: Mapping[str, Sequence[float | None]]
+) -> tuple[StepMessage, list[SensorsMessage]]:
+    """A STEP of the body of these tests, and the datagrams that its sensors need besides."""
+    told = {s.name: s.number for s in session.admission.sensors}
+    readings = [Reading(told[name], tick * STEP_NS, 0, tuple(values)) for name, values in sensors.items()]
+    count = len(session.admission.actuators)
+    step = StepMessage(tick, tick * STEP_NS, 1, 0, None, (0.0,) * count, None, (), 0)
+    first, parts = divide(step, readings)
+    return replace(step, sensors=first), parts

@@ -1,234 +1,233 @@
 """What engine and front say to each other through the two rings: small records, each with one encode and one decode.
 
-Large blocks (log records, signals) stay the bytes that they are.
+They are declared like the messages of the wire (:mod:`wavesim_sdk.wire.schema`).  Large blocks (log records, signals) stay
+the bytes that they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from enum import IntEnum
-from typing import Any, ClassVar, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import msgpack
+
+from wavesim_sdk.tables import MAX_ACTUATORS
+from wavesim_sdk.wire.items import REQUESTS
+from wavesim_sdk.wire.schema import (
+    Bin,
+    Family,
+    Int,
+    List,
+    Malformed,
+    Maybe,
+    Number,
+    Numbered,
+    Numbers,
+    Struct,
+    Text,
+    item,
+)
 
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
 MOST_BYTES = 1024 * 1024  #: of a block in an event; more goes in several
 NO_RESOURCE = 10  #: exit code of a process that the system refused something
 
+_ROW = Int(0, 2**31 - 1)
+_TICK = Int(0, 2**62)
+_TIME = Int(-(2**62), 2**62)
+_REQUEST = Int(0, 2**63 - 1)
+_NAME = Text(64)
+_SAYING = Text(4000)
+_ROWS = List(_ROW, 2**20)
+_BLOCK = Bin(0, 2**28)
+_FLAG = Int(0, 1)
+_COMMAND = Numbers(MAX_ACTUATORS, gaps=True)
 
-class CommandKind(IntEnum):
-    """Front to engine."""
-
-    ENTER = 1
-    LEAVE = 2
-    ACTUATE = 3
-    SOUND = 4
-    EXECUTE = 5
-    RELEASE = 6
-
-
-class EventKind(IntEnum):
-    """Engine to front."""
-
-    SIGNALS = 1
-    LOG = 2
-    STEP = 3
-    RUN = 4
-    EXECUTED = 5
-    REFUSED = 6
-    ROSTER = 7
-    FROZEN = 8
-    NOTICE = 9
-    TURNED_AWAY = 10
-    FAILED = 11
+# ------------------------------------------------------------------------------------------------ front to engine
 
 
 @dataclass(frozen=True, slots=True)
 class Enter:
     """A pilot joined: let its body in, or keep it where it is."""
 
-    KIND: ClassVar = CommandKind.ENTER
-    row: int
-    name: str
-    model: str
-    position: list[float]
-    attitude: list[float]
-    lockstep: int  # ticks; 0 = free
+    row: int = item(_ROW, "row")
+    session: int = item(_REQUEST, "number of the pilot's session, for an answer")
+    name: str = item(_NAME, "name")
+    model: str = item(_NAME, "model, for a name that the configuration does not have")
+    position: Sequence[float] = item(Numbers(exact=3), "in W", "m")
+    attitude: Sequence[float] = item(Numbers(exact=3), "roll, pitch, heading", "rad")
+    lockstep: int = item(_TICK, "period; 0 = free", "ticks")
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
     """The pilot of a body is gone."""
 
-    KIND: ClassVar = CommandKind.LEAVE
-    row: int
+    row: int = item(_ROW, "row")
 
 
 @dataclass(frozen=True, slots=True)
 class Actuate:
     """Actuator commands; None keeps the earlier one."""
 
-    KIND: ClassVar = CommandKind.ACTUATE
-    row: int
-    values: list[float | None]
+    row: int = item(_ROW, "row")
+    session: int = item(_REQUEST, "number of the pilot's session")
+    values: Sequence[float | None] = item(_COMMAND, "in the order of the model", "SI")
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """An acoustic request as it stands on the wire."""
+    """An acoustic request."""
 
-    KIND: ClassVar = CommandKind.SOUND
-    row: int
-    number: int
-    item: list[Any]
+    row: int = item(_ROW, "row")
+    number: int = item(_REQUEST, "number of the request and of its session: see the crew")
+    request: Sequence[Any] = item(Numbered("requests"), "PING, SEND or RANGE")
 
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """A command of the commander; ``number`` comes back."""
+    """A command of the commander or of a session that may; ``number`` comes back."""
 
-    KIND: ClassVar = CommandKind.EXECUTE
-    number: int
-    verb: str
-    argument: Any
+    number: int = item(_REQUEST, "comes back")
+    command: Sequence[Any] = item(Numbered("requests"), "CONTROL, FAULT, PUSH, POSE, ALLOCATE or WEATHER")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a lockstep client answered."""
 
-    row: int
-    values: list[float | None] | None
-    sounds: list[Sound]
+    row: int = item(_ROW, "row")
+    session: int = item(_REQUEST, "number of the pilot's session")
+    values: Sequence[float | None] | None = item(Maybe(_COMMAND), "nil = as before", "SI")
+    sounds: Sequence[Sound] = item(List(Struct(Sound), 2**16), "acoustic requests")
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """All lockstep clients of a tick have answered, or are waited for no longer."""
 
-    KIND: ClassVar = CommandKind.RELEASE
-    tick: int
-    answers: list[Answer]
+    tick: int = item(_TICK, "of the step")
+    answers: Sequence[Answer] = item(List(Struct(Answer), 2**16), "what they answered")
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Whether anybody wants the forces."""
+
+    wanted: int = item(_FLAG, "1 = yes")
+
+
+COMMANDS = Family("commands", {1: Enter, 2: Leave, 3: Actuate, 4: Sound, 5: Execute, 6: Release, 7: Effort})
+Command = Enter | Leave | Actuate | Sound | Execute | Release | Effort
+
+# ------------------------------------------------------------------------------------------------ engine to front
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
     """Records of the tables ``sent`` and ``reception``."""
 
-    KIND: ClassVar = EventKind.SIGNALS
-    sent: bytes
-    receptions: bytes
+    sent: bytes = item(_BLOCK, "records")
+    receptions: bytes = item(_BLOCK, "records")
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Records of a table (``state``, ``actuation`` or a sensor) for the log: their rows and their bytes."""
+    """Records of a table for the log."""
 
-    KIND: ClassVar = EventKind.LOG
-    tick: int
-    table: str
-    rows: bytes
-    records: bytes
+    tick: int = item(_TICK, "tick")
+    table: str = item(_NAME, "name of the table")
+    rows: bytes = item(_BLOCK, "rows of the records in that table, int64")
+    records: bytes = item(_BLOCK, "the records")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """Lockstep clients are due; the engine waits for :class:`Release`."""
 
-    KIND: ClassVar = EventKind.STEP
-    tick: int
-    rows: list[int]
+    tick: int = item(_TICK, "tick")
+    rows: Sequence[int] = item(_ROWS, "rows of the clients")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """The timer changed."""
 
-    KIND: ClassVar = EventKind.RUN
-    state: int
-    time_ns: int
+    state: int = item(Int(0, 255), "state of the timer")
+    time_ns: int = item(_TIME, "when", "ns")
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
     """What became of a command."""
 
-    KIND: ClassVar = EventKind.EXECUTED
-    number: int
-    ok: bool
-    text: str
-    time_ns: int
+    number: int = item(_REQUEST, "as it came; 0 = the configuration's own")
+    ok: int = item(_FLAG, "1 = done")
+    text: str = item(_SAYING, "why not, or what was done")
+    time_ns: int = item(_TIME, "when", "ns")
+    command: Sequence[Any] = item(Numbered("requests"), "the command")
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     """An acoustic request that cannot be."""
 
-    KIND: ClassVar = EventKind.REFUSED
-    row: int
-    number: int
-    text: str
+    row: int = item(_ROW, "row")
+    number: int = item(_REQUEST, "number of the request and of its session")
+    text: str = item(_SAYING, "why")
 
 
 @dataclass(frozen=True, slots=True)
 class Roster:
     """A body came or left."""
 
-    KIND: ClassVar = EventKind.ROSTER
-    time_ns: int
-    row: int
-    name: str
-    model: str
-    type: str
-    present: bool
+    time_ns: int = item(_TIME, "when", "ns")
+    row: int = item(_ROW, "row")
+    name: str = item(_NAME, "name")
+    model: str = item(_NAME, "model")
+    type: str = item(_NAME, "surface, underwater or buoy")
+    present: int = item(_FLAG, "1 = it came")
+    new: int = item(_FLAG, "1 = just now; 0 = said again at the start, for the log")
+    logged: int = item(_FLAG, "1 = the log shall have it")
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
     """Bodies that were frozen because their state was no longer finite."""
 
-    KIND: ClassVar = EventKind.FROZEN
-    time_ns: int
-    names: list[str]
+    time_ns: int = item(_TIME, "when", "ns")
+    names: Sequence[str] = item(List(_NAME, 2**20), "their names")
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
     """What a person should know."""
 
-    KIND: ClassVar = EventKind.NOTICE
-    time_ns: int
-    row: int
-    name: str
-    text: str
+    time_ns: int = item(_TIME, "when", "ns")
+    row: int = item(_ROW, "row of the body")
+    name: str = item(_NAME, "name of the body")
+    text: str = item(_SAYING, "the notice")
 
 
 @dataclass(frozen=True, slots=True)
-class TurnedAway:
-    """A body that could not enter; its pilot cannot stay."""
+class Ended:
+    """What a session asked for cannot be, so that it cannot go on: its body cannot enter, or the engine failed at it."""
 
-    KIND: ClassVar = EventKind.TURNED_AWAY
-    row: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """An error of the engine's own, met while it did what the pilot of a row asked."""
-
-    KIND: ClassVar = EventKind.FAILED
-    row: int
-    text: str
+    row: int = item(_ROW, "row of its body")
+    session: int = item(_REQUEST, "number of the session")
+    text: str = item(_SAYING, "why")
+    internal: int = item(_FLAG, "1 = the fault is the engine's own")
 
 
-Command = Enter | Leave | Actuate | Sound | Execute | Release
-Event = Signals | Log | Step | Run | Executed | Refused | Roster | Frozen | Notice | TurnedAway | Failed
-_COMMANDS: dict[int, type[Any]] = {c.KIND: c for c in (Enter, Leave, Actuate, Sound, Execute, Release)}
-_EVENTS: dict[int, type[Any]] = {
-    e.KIND: e for e in (Signals, Log, Step, Run, Executed, Refused, Roster, Frozen, Notice, TurnedAway, Failed)
-}
+EVENTS = Family(
+    "events",
+    {
+        1: Signals, 2: Log, 3: Step, 4: Run, 5: Executed, 6: Refused, 7: Roster, 8: Frozen, 9: Notice, 10: Ended,
+    },
+)  # fmt: skip
+Event = Signals | Log | Step | Run | Executed | Refused | Roster | Frozen | Notice | Ended
 
 
 class Queue(Protocol):
@@ -248,26 +247,32 @@ class Queue(Protocol):
         """Records that were given up."""
 
 
-def _values(record: Any) -> list[Any]:
-    return [getattr(record, f.name) for f in fields(record)]
-
-
 def encode(record: Command | Event) -> tuple[int, bytes]:
     """Kind and payload for a queue."""
-    packed: bytes = msgpack.packb(_values(record), default=_values)
-    return int(record.KIND), packed
+    family = COMMANDS if type(record) in COMMANDS.numbers else EVENTS
+    kind, *values = family.encode(record)
+    return kind, msgpack.packb(values)
+
+
+def _decode(family: Family, kind: int, payload: bytes) -> Any:
+    record = family.decode((kind, *msgpack.unpackb(payload, use_list=False)))
+    if record is None:
+        raise Malformed(f"there is no record {kind}")
+    return record
 
 
 def decode_command(kind: int, payload: bytes) -> Command:
     """What :func:`encode` made of a command."""
-    values = msgpack.unpackb(payload)
-    if kind == CommandKind.RELEASE:
-        values[1] = [Answer(row, given, [Sound(*s) for s in sounds]) for row, given, sounds in values[1]]
-    made: Command = _COMMANDS[kind](*values)
-    return made
+    command: Command = _decode(COMMANDS, kind, payload)
+    return command
 
 
 def decode_event(kind: int, payload: bytes) -> Event:
     """What :func:`encode` made of an event."""
-    made: Event = _EVENTS[kind](*msgpack.unpackb(payload))
-    return made
+    event: Event = _decode(EVENTS, kind, payload)
+    return event
+
+
+def request_of(values: Sequence[Any]) -> Any:
+    """The request (of the wire) inside a record."""
+    return REQUESTS.decode(values)

@@ -12,11 +12,14 @@ from typing import IO
 import posix_ipc
 
 from wavesim_sdk.area import segment_name
-from wavesim_sdk.attach import remove_semaphores
+from wavesim_sdk.attach import remove_semaphores, simulation_tables
 from wavesim_sdk.commander import queue_name
+from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.replies import sweep
-from wavesim_sdk.sensors import known
+from wavesim_sdk.sensors import known, table_of
+from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES, Table
+from wavesim_server.instruments import capacity_of
 
 
 class AlreadyRunning(WaveSimError):
@@ -60,6 +63,16 @@ class NameLock:
     def release(self) -> None:
         self._path.unlink(missing_ok=True)
         self._file.close()
+
+
+def tables_of(loaded: Loaded) -> dict[str, list[tuple[Table, int]]]:
+    """The tables of both areas of a server, with their rows."""
+    shared = loaded.config.shared
+    sensors = capacity_of(loaded)
+    rows = {INSTRUMENTS.name: max(1, sum(sensors.values()))}
+    vehicles = [(t, rows.get(t.name, shared.vehicles)) for t in VEHICLE_TABLES]
+    vehicles += [(table_of(s), count) for s, count in sensors.items()]
+    return {"simulation": simulation_tables(shared.vehicles, shared.signals), "vehicles": vehicles}
 
 
 def ring_names(server: str) -> tuple[str, str]:

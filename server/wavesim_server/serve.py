@@ -17,15 +17,14 @@ from types import FrameType
 import posix_ipc
 
 from wavesim_sdk.area import DONE, Area, segment_name
-from wavesim_sdk.attach import make_semaphores, simulation_tables
+from wavesim_sdk.attach import make_semaphores
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
-from wavesim_sdk.sensors import table_of
-from wavesim_sdk.tables import VEHICLE_TABLES
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, NO_RESOURCE
-from wavesim_server.resources import NameLock, ring_names, wipe
+from wavesim_server.instruments import capacity_of
+from wavesim_server.resources import NameLock, ring_names, tables_of, wipe
 from wavesim_server.ring import Ring
 
 
@@ -63,15 +62,14 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
     config = loaded.config
     wipe(name)
     try:
-        n, group = config.shared.vehicles, config.shared.group
-        sensors = [table_of(s) for s in config.emulators.names]
+        group = config.shared.group
         try:
-            Area.create(segment_name(name, "simulation"), simulation_tables(n, config.shared.signals), group)
-            Area.create(segment_name(name, "vehicles"), [(t, n) for t in (*VEHICLE_TABLES, *sensors)], group)
+            for area, tables in tables_of(loaded).items():
+                Area.create(segment_name(name, area), tables, group)
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
-            make_semaphores(name, (t.name for t in sensors), group)
+            make_semaphores(name, capacity_of(loaded), group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot make what the server's processes share: {error}") from None
         yield
@@ -122,7 +120,7 @@ class Supervisor:
         self._front = [*common, "--socket-fd", str(sock.fileno())]
         self._fds: tuple[int, ...] = (commands, events, sock.fileno())
         self._socket = sock
-        self.front = self._start("wavesim_server.network.front", [*self._front, "--log", options.log], self._fds)
+        self.front = self._start("wavesim_server.network.process", [*self._front, "--log", options.log], self._fds)
         if not self.restarts:
             self._close()
 
@@ -148,7 +146,7 @@ class Supervisor:
             file=sys.stderr,
             flush=True,
         )
-        self.front = self._start("wavesim_server.network.front", [*self._front, "--log", again, "--again"], self._fds)
+        self.front = self._start("wavesim_server.network.process", [*self._front, "--log", again, "--again"], self._fds)
         return True
 
     @staticmethod  # a session of its own: Ctrl-C goes to the supervisor, which ends it in order

@@ -9,23 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.test_sessions import ADDRESS, Link, admit
+from tests.protocol.test_sessions import ADDRESS, admit
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.testing import Pair
-from wavesim_sdk.wire import codec, seal, server
-from wavesim_sdk.wire.client import ClientSession, Join, JoinRefused, Phase, RunStateChanged, Welcome
-from wavesim_sdk.wire.messages import HEADER_BYTES, Event, Type
+from wavesim_sdk.testing import Pair, sessions_for_tests
+from wavesim_sdk.wire import codec, seal, session
+from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase
+from wavesim_sdk.wire.items import RunStateChanged
+from wavesim_sdk.wire.messages import HEADER_BYTES, Actuate, Hello, Join, Type, Welcome
 from wavesim_sdk.wire.server import ServerSessions
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 
 
 def sessions(*holders: seal.Holder, **options: object) -> ServerSessions:
-    return ServerSessions(admit, 0.5, 5.0, seal.Keyring(list(holders)), **options)  # type: ignore[arg-type]
+    return sessions_for_tests(admit, keys=seal.Keyring(list(holders)), **options)
 
 
 def joined(loss: float = 0.0, seed: int = 0) -> Pair:
-    link = Link(ClientSession(Join("a"), KEY), sessions(seal.Holder("a", KEY)), loss=loss, seed=seed)
+    link = Pair(ClientSession(Join(name="a"), KEY), sessions(seal.Holder("a", KEY)), loss=loss, seed=seed)
     link.run(10.0 if loss else 0.2)
     assert link.client.phase is Phase.JOINED
     return link
@@ -36,12 +37,12 @@ def test_a_sealed_session_works_like_an_open_one(loss: float) -> None:
     link = joined(loss, 3)
     assert any(isinstance(e, Welcome) for e in link.events)
     for k in range(100):
-        link.session.outbox.push(codec.event(Event.RUN_STATE, 1, k))
+        link.sessions.push(link.session, RunStateChanged(1, k))
         link.client.actuate([float(k)])
         link.run(0.02)
     link.run(10.0)
     assert [e.time_ns for e in link.events if isinstance(e, RunStateChanged)] == list(range(100))
-    commands = [h.command[0] for h in link.happenings if isinstance(h, server.Actuated)]
+    commands = [h.command[0] for h in link.happenings if isinstance(h, session.Actuated)]
     assert commands == sorted(commands) and len(commands) > 20
 
 
@@ -52,7 +53,7 @@ def test_what_is_on_the_wire_says_nothing() -> None:
     link.client.actuate([12345.678])
     first, second = link.client.outgoing(link.now)
     assert first[6] == 1 and first[HEADER_BYTES:] != second[HEADER_BYTES:]
-    plain = codec.encode(Type.ACTUATE, [[12345.678]])[HEADER_BYTES:]
+    plain = codec.encode(Actuate([12345.678]))[HEADER_BYTES:]
     assert plain not in first and plain not in second
     for data in (first, second):
         with pytest.raises(codec.Dropped):
@@ -63,24 +64,24 @@ def test_what_is_on_the_wire_says_nothing() -> None:
     ("key", "reason"), [(None, "flags"), (OTHER, "key")]
 )  # fmt: skip
 def test_without_the_right_key_nobody_joins(key: bytes | None, reason: str) -> None:
-    link = Link(ClientSession(Join("a"), key), sessions(seal.Holder("a", KEY)))
+    link = Pair(ClientSession(Join(name="a"), key), sessions(seal.Holder("a", KEY)))
     link.run(3.0)
     assert link.client.phase is Phase.JOINING and link.happenings == [] and link.sessions.by_token == {}
     assert link.sessions.drops[reason] > 5
 
 
 def test_a_client_with_a_key_does_not_trust_a_server_without() -> None:
-    link = Link(ClientSession(Join("a"), KEY))
+    link = Pair(ClientSession(Join(name="a"), KEY))
     link.run(2.0)
     assert link.client.phase is Phase.JOINING and link.sessions.by_token == {}
 
 
 def test_a_key_belongs_to_a_name() -> None:
     ring = (seal.Holder("a", KEY), seal.Holder("*", OTHER))
-    link = Link(ClientSession(Join("b"), KEY), sessions(*ring))
+    link = Pair(ClientSession(Join(name="b"), KEY), sessions(*ring))
     link.run(1.0)
     assert [e.text for e in link.events if isinstance(e, JoinRefused)] == ["this key is that of 'a'"]
-    link = Link(ClientSession(Join("b"), OTHER), sessions(*ring))
+    link = Pair(ClientSession(Join(name="b"), OTHER), sessions(*ring))
     link.run(1.0)
     assert link.client.phase is Phase.JOINED
 
@@ -100,7 +101,7 @@ def test_a_flipped_bit_is_dropped_and_counted(data: st.DataObject) -> None:
 
 def test_captures_played_back_do_nothing() -> None:
     """Everything that was sent, again: in order, shuffled, and after the session is over."""
-    link = Link(ClientSession(Join("a"), KEY), sessions(seal.Holder("a", KEY)))
+    link = Pair(ClientSession(Join(name="a"), KEY), sessions(seal.Holder("a", KEY)))
     captured: list[bytes] = []
     send = link.carry
     link.carry = lambda to_server, data: (captured.append(data) if to_server else None, send(to_server, data))[1]  # type: ignore[assignment,method-assign]
@@ -140,7 +141,7 @@ def test_datagrams_may_overtake_each_other_within_the_window() -> None:
 @given(st.binary(max_size=400), st.sampled_from(list(Type)), st.booleans())
 def test_foreign_bytes_to_a_keyed_server(noise: bytes, kind: Type, flag: bool) -> None:
     link = joined()
-    head = codec._HEADER.pack(b"WVSM", 1, kind, int(flag), link.client.token, 5, 0)
+    head = codec._HEADER.pack(b"WVSM", 2, kind, int(flag), link.client.token, 5, 0)
     happened = link.sessions.receive(head + noise, ADDRESS, link.now)
     assert happened == [] and len(link.sessions.by_token) == 1
 
@@ -166,15 +167,15 @@ def test_bad_key_files(tmp_path: Path, content: str, mode: int, message: str) ->
 
 
 def test_too_many_datagrams_are_dropped_and_the_others_served() -> None:
-    everybody = ServerSessions(admit, 0.5, 5.0, rate=100.0)
-    link = Link(ClientSession(Join("a")), everybody)
+    everybody = sessions_for_tests(admit, rate=100.0)
+    link = Pair(ClientSession(Join(name="a")), everybody)
     link.run(0.2)
     for k in range(1000):
         link.client.actuate([float(k)])
     for data in link.client.outgoing(link.now):
         everybody.receive(data, ADDRESS, link.now)
     assert 890 <= everybody.drops["rate"] <= 910
-    hello = codec.encode(Type.HELLO, [1, bytes(64)])
+    hello = codec.encode(Hello(1, bytes(64)))
     for _ in range(500):
         everybody.receive(hello, ("127.0.0.9", 5), link.now)
     assert len([1 for _, a in everybody.outgoing if a[0] == "127.0.0.9"]) == 100
@@ -183,11 +184,11 @@ def test_too_many_datagrams_are_dropped_and_the_others_served() -> None:
 
 
 def test_a_name_can_be_taken_over() -> None:
-    everybody = ServerSessions(admit, 0.5, 5.0, takeover=True)
-    link = Link(ClientSession(Join("a")), everybody)
+    everybody = sessions_for_tests(admit, takeover=True)
+    link = Pair(ClientSession(Join(name="a")), everybody)
     link.run(0.2)
-    first, link.client = link.client, ClientSession(Join("a"))
+    first, link.client = link.client, ClientSession(Join(name="a"))
     link.run(0.2)
     assert link.client.phase is Phase.JOINED and len(everybody.by_token) == 1
     assert first.token != link.client.token
-    assert isinstance(link.happenings[-1], server.Resumed)
+    assert isinstance(link.happenings[-1], session.Resumed)

@@ -16,8 +16,10 @@ from wavesim_sdk.config.model import Body, Config
 from wavesim_sdk.config.plausible import at, check_model
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
 from wavesim_sdk.sensors import COMPARTMENTS, SCALARS, numbers, table_of
 from wavesim_sdk.tables import MAX_SENSORS
+from wavesim_sdk.wire.messages import Right
 
 STATE_NUMBERS = 68  #: sensor values that fit beside motion and actuation into a datagram of 1200 bytes
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
@@ -38,6 +40,7 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
             '(wavesim keys makes one), or write insecure="yes" if everybody there may control it',
             file,
         )
+    _grants(config)
     _modems(config, models)
     for model in models.values():
         check_model(model)
@@ -49,6 +52,17 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
     _sensors(config, path)
     _water(config, path)
     _files(config, path)
+
+
+def _grants(config: Config) -> None:
+    """Rights are known words."""
+    known = [r.name.lower() for r in Right if r.name is not None]
+    for grant in config.network.grant:
+        for word in grant.rights.split():
+            if word not in known:
+                at(grant.place, f"<grant>: there is no right '{word}'{nearest(word, known)}")
+        if not grant.rights.split():
+            at(grant.place, f"<grant>: it grants nothing; rights are {', '.join(known)}")
 
 
 def _fences(config: Config) -> None:

@@ -65,6 +65,11 @@ class Body:
         ("full", "none"),
         "full",
     )
+    instruments: str = choice(
+        "What sessions of the role `instrument` on this body may do with its transducer: send and listen, or listen only.",
+        ("send", "listen"),
+        "send",
+    )
     watchdog: float = key(
         "Without a command for this long (simulation time) `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
@@ -112,6 +117,22 @@ class Time:
 
 
 @dataclass(frozen=True)
+class Grant:
+    """What some sessions may do beside steering and listening; nobody may unless it is granted."""
+
+    to: str = text("Name with which they join; * = any.")
+    role: str = choice(
+        "Their role; any: all of them.", ("any", "pilot", "instrument", "listener", "observer"), "any"
+    )
+    rights: str = text(
+        "With blanks between: fault (break and mend), push (forces from outside), pose (place and velocity), allocate "
+        "(the thrusters' matrix), weather (current, wind, waves), control (start, pause, step, speed, stop, shutdown)."
+    )
+    others: bool = flag("yes: on other bodies too; no: on the own one only.", False)
+    place: str = place()
+
+
+@dataclass(frozen=True)
 class Network:
     """The UDP socket and its sessions."""
 
@@ -153,6 +174,10 @@ class Network:
     observers: int = key(
         "Greatest number of observer sessions; 0 = none may observe.", default=8, low=0, high=256, integer=True
     )
+    sessions: int = key(
+        "Greatest number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
+    )
+    grant: tuple[Grant, ...] = children(Grant, "Rights of some sessions.")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
-from wavesim_sdk.wire.client import Reception
+from wavesim_sdk.wire.items import Reception
 
 UNIT_S = 31.25e-6
 TIMEOUT_S = 4.0

@@ -1,38 +1,33 @@
 """The codec: bytes to checked messages and back, pure functions.
 
-A peer cannot make :func:`decode` raise anything but :class:`Dropped`, whose reason is one of the
-names in docs/PROTOCOL.md.
+A peer cannot make :func:`decode_header` and :func:`decode_body` raise anything but :class:`Dropped`, whose reason is one
+of the names in docs/PROTOCOL.md.
 """
 
 from __future__ import annotations
 
-import math
+import re
 import struct
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgpack
 
-from wavesim_sdk.wire.messages import (
-    EVENTS,
-    HEADER_BYTES,
-    MAGIC,
-    MAX_DATAGRAM,
-    MAX_DEPTH,
-    MESSAGES,
-    REQUESTS,
-    VERSION,
-    Element,
-    Event,
-    Request,
-    Type,
-)
+from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MAX_DATAGRAM, MAX_DEPTH, MESSAGES, VERSION, Type
+from wavesim_sdk.wire.schema import Malformed, schema_of
 
 _HEADER = struct.Struct("<4sBBHQII")
 SEALED = 1  #: flag
+STRANGER_ELEMENTS = 160  #: in a body that comes from outside of a session
 REASONS = (
     "size", "magic", "version", "flags", "type", "key", "token", "address", "rate", "replay", "seal", "body", "fields", "old",
+    "strangers", "item", "internal",
 )  # fmt: skip
+
+_DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
+_ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
+_LARGE = re.compile(b"[\xdc-\xdf]").search  # array16 .. map32, or bytes that look so
+_FROM_CLIENT = {kind.value: (kind, from_client) for kind, (from_client, _, _) in MESSAGES.items()}
 
 
 class Sealer(Protocol):
@@ -46,11 +41,11 @@ class Sealer(Protocol):
 
 
 class Dropped(Exception):
-    """A datagram was dropped, for a named reason."""
+    """A datagram was dropped, for a named reason; ``detail`` is for people."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason, self.detail = reason, detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +57,26 @@ class Header:
     sealed: bool = False
 
 
-def encode(
-    kind: Type, body: list[Any], token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None
-) -> bytes:
-    """One datagram. The body is trusted: it comes from this program."""
+def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
+    """One datagram. The message is trusted: it comes from this program."""
+    kind, values = _ENCODE[type(message)]
     flags = 0 if seal is None else SEALED
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
-    plain: bytes = msgpack.packb(body)
+    plain: bytes = msgpack.packb(values(message))
     data = header + (plain if seal is None else seal.close(header, plain, sequence))
     if len(data) > MAX_DATAGRAM:
-        raise ValueError(f"{kind.name} has {len(data)} bytes; a datagram holds {MAX_DATAGRAM}")
+        raise ValueError(f"{Type(kind).name} has {len(data)} bytes; a datagram holds {MAX_DATAGRAM}")
     return data
+
+
+def type_of(message: Any) -> Type:
+    """The type that a message travels under."""
+    return Type(_ENCODE[type(message)][0])
+
+
+def version_of(data: bytes) -> int | None:
+    """The version of something that begins like a datagram of this protocol."""
+    return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
 
 def decode_header(data: bytes, from_client: bool) -> Header:
@@ -86,95 +90,82 @@ def decode_header(data: bytes, from_client: bool) -> Header:
         raise Dropped("version")
     if flags & ~SEALED:
         raise Dropped("flags")
-    try:
-        type_ = Type(kind)
-    except ValueError:
-        raise Dropped("type") from None
-    if MESSAGES[type_][0] != from_client:
+    known = _FROM_CLIENT.get(kind)
+    if known is None or known[1] != from_client:
         raise Dropped("type")
-    return Header(type_, token, sequence, ack, bool(flags & SEALED))
+    return Header(known[0], token, sequence, ack, flags == SEALED)
 
 
-def decode_body(data: bytes, header: Header, seal: Sealer | None = None) -> list[Any]:
-    """Rules 9 to 12: the body's elements, opened and checked."""
+def open_body(data: bytes, header: Header, seal: Sealer | None = None) -> bytes:
+    """The body in the clear."""
     if header.sealed != (seal is not None):
         raise Dropped("flags")
-    kind = header.type
     plain = data[HEADER_BYTES:]
-    if seal is not None:
-        plain = seal.open(data[:HEADER_BYTES], plain, header.sequence)
+    return plain if seal is None else seal.open(data[:HEADER_BYTES], plain, header.sequence)
+
+
+def unpack(plain: bytes, kind: Type) -> tuple[Any, ...]:
+    """The elements of a body, not yet checked. A few bytes can promise much: what comes from outside of a session, or has
+    large counts, is walked through before memory is spent on it."""
+    if not MESSAGES[kind][1]:
+        good = modest(plain, STRANGER_ELEMENTS, MAX_DEPTH)
+    else:
+        good = not (MESSAGES[kind][0] and _LARGE(plain)) or modest(plain, MAX_DATAGRAM, MAX_DEPTH)
+    if not good:
+        raise Dropped("body")
     try:
-        body = msgpack.unpackb(plain)
+        body = msgpack.unpackb(plain, use_list=False)
     except (ValueError, TypeError, OverflowError, RecursionError):  # what msgpack raises on foreign bytes
         raise Dropped("body") from None
-    if type(body) is not list or _depth(body) > MAX_DEPTH:
+    if type(body) is not tuple:
         raise Dropped("body")
-    check(body, MESSAGES[kind][2])
-    if kind in (Type.EVENTS, Type.REQUESTS):
-        known: dict[Any, tuple[Element, ...]] = dict(EVENTS) if kind is Type.EVENTS else dict(REQUESTS)
-        for item in body[1]:
-            _item(item, known)
     return body
 
 
-def _item(item: Any, known: dict[Any, tuple[Element, ...]]) -> None:
-    if type(item) is not list or not item or type(item[0]) is not int:
-        raise Dropped("fields")
-    if item[0] in known:  # an unknown kind is the future's: kept, and ignored by the receiver
-        check(item[1:], known[item[0]])
+def decode_body(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
+    """Rules 12 to 14: the message, opened and checked."""
+    body = unpack(open_body(data, header, seal), header.type)
+    try:
+        return _DECODE[header.type](body)
+    except Malformed as malformed:
+        raise Dropped("fields", str(malformed)) from None
 
 
-def event(kind: Event, *values: Any) -> list[Any]:
-    """An item for EVENTS."""
-    return [int(kind), *values]
+# msgpack's first bytes: how many bytes follow (fixed), or where the count stands
+_FIXED = [0] * 256
+_FIXED[0xA0:0xC0] = range(32)  # short texts
+_FIXED[0xCA:0xD4] = [4, 8, 1, 2, 4, 8, 1, 2, 4, 8]  # float32 .. int64
+_FIXED[0xD4:0xD9] = [2, 3, 5, 9, 17]  # short extensions
+_LENGTH = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}  # bin, ext, str
+_COUNT = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}  # arrays and maps: bytes of the count, values in each
 
 
-def request(kind: Request, *values: Any) -> list[Any]:
-    """An item for REQUESTS."""
-    return [int(kind), *values]
-
-
-def check(values: list[Any], elements: tuple[Element, ...]) -> None:
-    """Raise Dropped("fields") unless the values are what the elements declare."""
-    if len(values) < len(elements):
-        raise Dropped("fields")
-    for value, element in zip(values, elements, strict=False):
-        if not any(_is(value, t, element.size) for t in element.types.split("|")):
-            raise Dropped("fields")
-
-
-def _is(value: Any, kind: str, size: int) -> bool:
-    if kind == "nil":
-        return value is None
-    if kind == "int":
-        return type(value) is int
-    if kind == "float":
-        return _number(value)
-    if kind == "str":
-        return type(value) is str and (not size or len(value) <= size)
-    if kind == "bin":
-        return type(value) is bytes and (not size or len(value) == size)
-    if kind == "map":
-        return type(value) is dict and all(
-            type(k) is str and type(v) is list and all(x is None or _number(x) for x in v) for k, v in value.items()
-        )
-    # A list of numbers (nil allowed), or of items that are checked one by one.
-    return (
-        type(value) is list
-        and (not size or len(value) == size)
-        and all(v is None or type(v) is list or _number(v) for v in value)
-    )
-
-
-def _number(value: Any) -> bool:
-    return type(value) is int or (type(value) is float and math.isfinite(value))
-
-
-def _depth(value: Any) -> int:
-    """Nesting depth, without recursion on a peer's bytes."""
-    depth, level = 0, [value]
-    while level and depth <= MAX_DEPTH:
-        depth += 1
-        level = [c for v in level if type(v) in (list, dict) for c in (v.values() if type(v) is dict else v)]
-        level = [v for v in level if type(v) in (list, dict)]
-    return depth
+def modest(data: bytes, elements: int, depth: int) -> bool:
+    """Whether msgpack holds at most so many elements, nested at most so deep, and all that it promises: a walk over the bytes
+    that costs at most ``elements`` steps and makes nothing."""
+    at, end = 0, len(data)
+    left = [1]  # elements still to come at each level
+    while left:
+        if not left[-1]:
+            left.pop()
+            continue
+        elements -= 1
+        if at >= end or elements < 0:
+            return False
+        left[-1] -= 1
+        first = data[at]
+        at += 1
+        if 0x80 <= first < 0xA0:
+            left.append((first & 15) * (2 if first < 0x90 else 1))
+        elif first in _COUNT:
+            size, each = _COUNT[first]
+            left.append(int.from_bytes(data[at : at + size], "big") * each)
+            at += size
+        elif first in _LENGTH:
+            size = _LENGTH[first]
+            at += size + int.from_bytes(data[at : at + size], "big") + (1 if 0xC7 <= first <= 0xC9 else 0)
+        else:
+            at += _FIXED[first]
+        if len(left) > depth + 1 or at > end:
+            return False
+    return at == end

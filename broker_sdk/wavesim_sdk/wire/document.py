@@ -8,11 +8,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from wavesim_sdk.sensors import HEAD, SENSORS
+from wavesim_sdk.sensors import SENSORS, value_fields
 from wavesim_sdk.tables import Outcome, RunState
-from wavesim_sdk.wire import items
-from wavesim_sdk.wire import messages2 as messages
-from wavesim_sdk.wire.messages2 import MESSAGES
+from wavesim_sdk.wire import items, messages
+from wavesim_sdk.wire.messages import MESSAGES
 from wavesim_sdk.wire.schema import Family, schema_of
 
 FILE = Path(__file__).parent / "protocol.json"
@@ -27,6 +26,7 @@ _REFUSALS = {
     messages.Refusal.KEY: "the key belongs to another name",
     messages.Refusal.EXPIRED: "`previous` names no live session of this body and role: join anew with 0",
     messages.Refusal.ROLE: "this body, or this server, does not let this name join in that role",
+    messages.Refusal.INTERNAL: "the server failed at this join; it is counted there",
 }
 _RIGHTS = {
     messages.Right.FAULT: "FAULT",
@@ -73,7 +73,7 @@ def _sensors() -> str:
     for name, table in SENSORS.items():
         columns = [
             f"`{f.name}`{f' x {_count(f.shape)}' if f.shape else ''}{f' [{f.unit}]' if f.unit else ''}: {f.doc}"
-            for f in table.fields[HEAD:]
+            for f in value_fields(table)
         ]
         rows.append(f"| {name} | {'<br>'.join(columns)} |")
     return _table("| type | fields, in order |", rows)
@@ -160,7 +160,7 @@ def protocol() -> dict[str, Any]:
         "fleet_record": [{"name": n, "type": k, "count": c, "doc": d} for n, k, c, d in messages.FLEET_RECORD],
         "effort": [{"name": n, "unit": u, "count": 6, "doc": d} for n, u, d in messages.EFFORT],
         "sensors": {
-            name: [{"name": f.name, "unit": f.unit, "count": _count(f.shape), "doc": f.doc} for f in table.fields[HEAD:]]
+            name: [{"name": f.name, "unit": f.unit, "count": _count(f.shape), "doc": f.doc} for f in value_fields(table)]
             for name, table in SENSORS.items()
         },
     }  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from wavesim_sdk.tables import MAX_ACTUATORS, MAX_PAYLOAD
-from wavesim_sdk.wire.messages2 import (
+from wavesim_sdk.wire.messages import (
     CODE,
     COUNT,
     FLAG,

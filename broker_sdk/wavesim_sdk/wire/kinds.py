@@ -89,6 +89,8 @@ class Int(Kind):
         def check(value: Any) -> int:
             if type(value) is int and low <= value <= high:
                 return value
+            if isinstance(value, int) and type(value) is not bool and low <= value <= high:  # an enumeration
+                return int(value)
             raise Malformed(f"{show(value)} is no whole number from {_bound(low)} to {_bound(high)}")
 
         return check
@@ -113,8 +115,8 @@ class Number(Kind):
         def check(value: Any) -> float:
             if type(value) is int:
                 value = float(value) if -(2**64) < value < 2**64 else math.inf
-            if type(value) is float and low <= value <= high:  # NaN is within nothing
-                return value
+            if isinstance(value, float) and low <= value <= high:  # NaN is within nothing
+                return float(value)
             raise Malformed(f"{show(value)} is no finite number{words}")
 
         return check

@@ -6,15 +6,18 @@ import contextlib
 import ipaddress
 import os
 import select
+import socket
 import time
 from pathlib import Path
 
 from wavesim_sdk.errors import BrokerError, Refused, SessionLost
-from wavesim_sdk.wire.client import ClientSession, Ended, Join, JoinRefused, Phase, SessionEvent, Welcome
-from wavesim_sdk.wire.messages import MAX_DATAGRAM
+from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase, SessionEvent
+from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Welcome
+from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.udp import open_socket
 
 KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment: file of keys for those that are given none
+FAREWELL_S = 0.5  #: at most so long a program waits for the server's confirmation that it left
 
 
 def make_session(join: Join, key: bytes | None) -> ClientSession:
@@ -23,7 +26,10 @@ def make_session(join: Join, key: bytes | None) -> ClientSession:
         from wavesim_sdk.wire import seal
 
         key = seal.key_for(Path(file), join.name)
-    return ClientSession(join, key)
+    try:
+        return ClientSession(join, key)
+    except Malformed as malformed:
+        raise BrokerError(f"a join like this cannot be sent: {malformed}") from None
 
 
 def own_address(server: str) -> str:
@@ -49,10 +55,15 @@ def no_answer(server: tuple[str, int], session: ClientSession) -> SessionLost:
 def check(event: SessionEvent) -> None:
     """Raise if an event says that the session is over."""
     match event:
-        case JoinRefused():
-            raise Refused(f"the server refused the join: {event.text}")
-        case Ended():
-            raise SessionLost(f"the server ended the session: {event.text}")
+        case JoinRefused(text=text):
+            raise Refused(f"the server refused the join: {text}")
+        case Ended(text=text):
+            raise SessionLost(f"the server ended the session: {text}")
+
+
+def silent(session: ClientSession, now: float) -> bool:
+    """Whether the server has been silent for too long."""
+    return session.welcome is not None and now - session.last_heard > 2.0 * max(session.welcome.keepalive_timeout, 1.0)
 
 
 class Link:
@@ -60,35 +71,40 @@ class Link:
 
     def __init__(self, join: Join, server: tuple[str, int], key: bytes | None = None) -> None:
         self.server, self.session = server, make_session(join, key)
-        self.welcome: Welcome | None = None
+        self._socket: socket.socket | None = None
         self._early: list[SessionEvent] = []  # came along with the welcome
 
     def connect(self, timeout: float) -> Welcome:
         """Join the server."""
         self._socket = open_socket(own_address(self.server[0]), 0)
-        self._socket.connect(self.server)
-        limit = time.monotonic() + timeout
-        while self.welcome is None:
-            if time.monotonic() > limit:
-                raise no_answer(self.server, self.session)
-            self._early += self.turn(limit)
-        return self.welcome
+        try:
+            self._socket.connect(self.server)
+            limit = time.monotonic() + timeout
+            while self.session.welcome is None:
+                if time.monotonic() > limit:
+                    raise no_answer(self.server, self.session)
+                self._early += [e for e in self.turn(limit) if not isinstance(e, Welcome)]
+        except BaseException:
+            self.close()
+            raise
+        return self.session.welcome
 
     def turn(self, limit: float) -> list[SessionEvent]:
         """Send what is due, wait for a datagram or a timer until ``limit``, take what came."""
-        if self.welcome is not None and self._early:
+        if self.session.welcome is not None and self._early:
             early, self._early = self._early, []
             return early
+        sock = self._open()
         now = time.monotonic()
         self.flush(now)
         timer = self.session.next_timer()
         wait = min(limit, timer if timer is not None else limit) - now
         events: list[SessionEvent] = []
-        if not select.select([self._socket], [], [], max(wait, 0.0))[0]:
+        if not select.select([sock], [], [], max(wait, 0.0))[0]:
             return events
         while True:
             try:
-                data = self._socket.recv(MAX_DATAGRAM + 1)
+                data = sock.recv(MAX_DATAGRAM + 1)
             except BlockingIOError:
                 break
             except ConnectionRefusedError:
@@ -97,25 +113,33 @@ class Link:
             events += self.session.receive(data, time.monotonic())
         for event in events:
             check(event)
-            if isinstance(event, Welcome):
-                self.welcome = event
         return events
+
+    def _open(self) -> socket.socket:
+        if self._socket is None:
+            raise BrokerError("there is no connection: call connect() first, and nothing after close()")
+        return self._socket
 
     def flush(self, now: float) -> None:
         """Send what is due."""
+        sock = self._open()
         for data in self.session.outgoing(now):
             with contextlib.suppress(ConnectionRefusedError, BlockingIOError):
-                self._socket.send(data)
+                sock.send(data)
 
     def check_alive(self) -> None:
         """Raise if the server has been silent for too long."""
-        silence = time.monotonic() - self.session.last_heard
-        if self.welcome is not None and silence > 2.0 * max(self.welcome.keepalive_timeout, 1.0):
+        if silent(self.session, time.monotonic()):
             raise no_answer(self.server, self.session)
 
     def close(self) -> None:
-        """Leave the server."""
-        if self.session.phase is Phase.JOINED:
-            self.session.leave()
-            self.flush(time.monotonic())
+        """Leave the server, and wait a moment for its confirmation."""
+        if self._socket is None:
+            return
+        self.session.leave()
+        limit = time.monotonic() + FAREWELL_S
+        with contextlib.suppress(BrokerError, OSError):
+            while self.session.phase is Phase.LEAVING and time.monotonic() < limit:
+                self.turn(limit)
         self._socket.close()
+        self._socket = None

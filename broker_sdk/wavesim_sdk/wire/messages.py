@@ -1,19 +1,42 @@
-"""Every message of the wire protocol, declared once; see docs/PROTOCOL.md."""
+"""Every datagram of the wire protocol, declared once; see docs/PROTOCOL.md. Events and requests: :mod:`.items`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
+from typing import Any
 
 from wavesim_sdk.tables import MAX_ACTUATORS
+from wavesim_sdk.wire.schema import Bin, Int, List, Maybe, Number, Numbered, Numbers, Struct, Text, item
 
 MAGIC = b"WVSM"
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 24
 MAX_DATAGRAM = 1200
+SEAL_BYTES = 16  #: a sealed body is longer by so much
 MIN_HELLO = 64
-MAX_DEPTH = 4
+MAX_DEPTH = 6  #: of arrays within arrays
+COOKIE_BYTES = 16
+
+NAME_BYTES = 31
+TEXT_BYTES = 400
+MOST_SENSORS = 64  #: of one body
+MOST_ITEMS = 256  #: events or requests in a datagram
 MOTION_NUMBERS = 16
+EFFORT_NUMBERS = 48
+ESTIMATE_NUMBERS = 10
+FAR = 1e6  #: m; greatest coordinate of a start
+GREAT = 1e9  #: greatest command, force, value
+WHOLE = Int(0, 2**64 - 1)
+COUNT = Int(0, 2**32 - 1)
+CODE = Int(0, 255)
+FLAG = Int(0, 1)
+TICKS = Int(0, 2**62)
+PERIOD = Int(0, 2**62)
+TIME = Int(-(2**62), 2**62)
+NAME = Text(NAME_BYTES)
+SAYING = Text(TEXT_BYTES)
 
 
 class Type(IntEnum):
@@ -29,15 +52,20 @@ class Type(IntEnum):
     LEAVE = 20
     ESTIMATE = 21
     ACK = 22
+    PROOF = 23
     STATE = 32
     EVENTS = 33
     STEP = 34
     KEEPALIVE = 35
     BYE = 36
     FLEET = 37
+    SENSORS = 38
+    PROVE = 39
 
 
 class Refusal(IntEnum):
+    """Why a join is refused."""
+
     COOKIE = 1
     NAME_IN_USE = 2
     UNKNOWN_NAME = 3
@@ -45,211 +73,277 @@ class Refusal(IntEnum):
     FULL = 5
     BAD_VALUE = 6
     KEY = 7
+    EXPIRED = 8
+    ROLE = 9
+    INTERNAL = 10
 
 
-class Event(IntEnum):
-    RECEPTION = 1
-    SENT = 2
-    REQUEST_REFUSED = 3
-    RUN_STATE = 4
-    BODY = 5
-    SIGNAL = 6
-    FATE = 7
-    NOTICE = 8
+class Role(IntEnum):
+    """What a session is to its body."""
+
+    PILOT = 0
+    INSTRUMENT = 1
+    LISTENER = 2
+    OBSERVER = 3
 
 
-class Request(IntEnum):
-    PING = 1
-    SEND = 2
-    RANGE = 3
-    OBSERVE = 4
+class Resumption(IntEnum):
+    """How a session came to its body."""
+
+    NEW = 0
+    RESUMED = 1
+    TOOK_OVER = 2
 
 
-@dataclass(frozen=True)
-class Element:
-    """One element of a body: its types as in the document, unit, meaning."""
+class Right(IntFlag):
+    """What a session may do besides."""
 
-    name: str
-    types: str
-    unit: str
-    doc: str
-    size: int = 0  # exact length of a list, greatest length of a text or bin; 0 = free
-
-
-def _e(name: str, types: str, doc: str, unit: str = "", size: int = 0) -> Element:
-    return Element(name, types, unit, doc, size)
+    FAULT = 1
+    PUSH = 2
+    POSE = 4
+    ALLOCATE = 8
+    WEATHER = 16
+    CONTROL = 32
 
 
-_STATE = (
-    _e("tick", "int", "tick of this state"),
-    _e("time", "int", "simulation time", "ns"),
-    _e("run_state", "int", "state of the simulation timer"),
-    _e("motion", "list|nil", "true motion", "SI", MOTION_NUMBERS),
-    _e("actuation", "list", "actual actuation", "SI", MAX_ACTUATORS),
-    _e("sensors", "map", "latest sensor values; nil = no such value"),
-)
-_NUMBERED = (
-    _e("first", "int", "number of the first item"),
-    _e("items", "list", "the items"),
-)
+# ------------------------------------------------------------------------------------------------ before a session
 
-#: type -> (from the client?, needs a session?, elements)
-MESSAGES: dict[Type, tuple[bool, bool, tuple[Element, ...]]] = {
-    Type.HELLO: (True, False, (_e("nonce", "int", "any number, comes back"), _e("padding", "bin", "to make 64 bytes"))),
-    Type.CHALLENGE: (
-        False,
-        False,
-        (_e("nonce", "int", "of the HELLO"), _e("cookie", "bin", "to be returned in JOIN", size=16)),
-    ),
-    Type.JOIN: (
-        True,
-        False,
-        (
-            _e("cookie", "bin", "of the CHALLENGE", size=16),
-            _e("nonce", "int", "any number, comes back"),
-            _e("name", "str", "name of the body", size=31),
-            _e("model", "str", "name of a model, or empty", size=31),
-            _e("position", "list", "start position in W for a new name", "m", 3),
-            _e("attitude", "list", "start roll, pitch, heading for a new name", "rad", 3),
-            _e("lockstep_ns", "int", "lockstep period; 0 = free", "ns"),
-            _e("state_period_ns", "int", "wall time between STATE messages; 0 = the server's default", "ns"),
-            _e("previous", "int", "token of the session to resume; 0 = none"),
-            _e("observe", "int", "1 = observe only, without a body; the name is then a name for people"),
-        ),
-    ),
-    Type.WELCOME: (
-        False,
-        False,
-        (
-            _e("nonce", "int", "of the JOIN"),
-            _e("id", "int", "row of the body in shared memory; -1 for an observer"),
-            _e("step_ns", "int", "length of a tick", "ns"),
-            _e("sound_speed", "float", "speed of sound", "m/s"),
-            _e("tick", "int", "tick at joining"),
-            _e("run_state", "int", "state of the simulation timer"),
-            _e("state_period_ns", "int", "wall time between STATE messages", "ns"),
-            _e("keepalive_timeout", "float", "a client silent for longer is removed", "s"),
-        ),
-    ),
-    Type.REFUSE: (
-        False,
-        False,
-        (
-            _e("nonce", "int", "of the JOIN"),
-            _e("code", "int", "refusal code"),
-            _e("text", "str", "for people", size=400),
-        ),
-    ),
-    Type.ACTUATE: (True, True, (_e("command", "list", "actuator commands", "SI"),)),
-    Type.REQUESTS: (True, True, _NUMBERED),
-    Type.DONE: (
-        True,
-        True,
-        (
-            _e("tick", "int", "of the STEP"),
-            _e("last_request", "int", "number of the last request that belongs to this step"),
-            _e("command", "list|nil", "actuator commands", "SI"),
-            _e("estimate", "list|nil", "as in ESTIMATE"),
-        ),
-    ),
-    Type.KEEPALIVE_REPLY: (True, True, (_e("number", "int", "of the KEEPALIVE"),)),
-    Type.LEAVE: (True, True, ()),
-    Type.ESTIMATE: (
-        True,
-        True,
-        (
-            _e(
-                "values",
-                "list",
-                "estimated position x3, sigma x3, dead reckoning x3 (m), last range innovation (m, nil = none)",
-            ),
-        ),
-    ),
-    Type.ACK: (True, True, ()),
-    Type.STATE: (False, True, _STATE),
-    Type.EVENTS: (False, True, _NUMBERED),
-    Type.STEP: (False, True, (*_STATE, _e("last_event", "int", "number of the last event before this step"))),
-    Type.KEEPALIVE: (False, True, (_e("number", "int", "to be returned"),)),
-    Type.FLEET: (
-        False,
-        True,
-        (
-            _e("tick", "int", "tick of these states"),
-            _e("time", "int", "simulation time", "ns"),
-            _e("run_state", "int", "state of the simulation timer"),
-            _e("part", "int", "number of this part, from 0"),
-            _e("parts", "int", "parts of this tick"),
-            _e("bodies", "bin", "records of the bodies of this part, below"),
-        ),
-    ),
-    Type.BYE: (False, True, (_e("text", "str", "why the session ended", size=400),)),
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    nonce: int = item(WHOLE, "any number, comes back")
+    padding: bytes = item(Bin(0, MAX_DATAGRAM), "to make 64 bytes in all")
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    nonce: int = item(WHOLE, "of the HELLO")
+    cookie: bytes = item(Bin(COOKIE_BYTES, COOKIE_BYTES), "to be returned in JOIN")
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What a client asks for. ``position`` and ``attitude`` matter for a new name only."""
+
+    cookie: bytes = item(Bin(COOKIE_BYTES, COOKIE_BYTES), "of the CHALLENGE", default=bytes(COOKIE_BYTES))
+    nonce: int = item(WHOLE, "any number, comes back", default=0)
+    name: str = item(NAME, "name of the body; of an observer, a name for people", default="")
+    role: int = item(CODE, "0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT)
+    model: str = item(NAME, "name of a model for a new name; else empty", default="")
+    position: Sequence[float] = item(
+        Numbers(exact=3, low=-FAR, high=FAR), "start position in W for a new name", "m", default=(0.0, 0.0, 0.0)
+    )
+    attitude: Sequence[float] = item(
+        Numbers(exact=3, low=-FAR, high=FAR),
+        "start roll, pitch, heading for a new name",
+        "rad",
+        default=(0.0, 0.0, 0.0),
+    )
+    lockstep_ns: int = item(PERIOD, "lockstep period, of a pilot; 0 = free", "ns", default=0)
+    state_period_ns: int = item(PERIOD, "wall time between STATE messages; 0 = the server's default", "ns", default=0)
+    previous: int = item(WHOLE, "token of the session to resume; 0 = none", default=0)
+    sensors: Sequence[str] | None = item(
+        Maybe(List(NAME, MOST_SENSORS)), "names of the sensors to be told of; nil = all", default=None
+    )
+    acoustics: int = item(FLAG, "1 = RECEPTION events, please", default=1)
+    effort: int = item(FLAG, "1 = forces and accelerations in the states, please", default=0)
+    others: int = item(FLAG, "1 = BODY events of others that come and go, please", default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The server's answer to a join."""
+
+    nonce: int = item(WHOLE, "of the JOIN")
+    id: int = item(Int(-1, 2**31 - 1), "row of the body; -1 for an observer")
+    role: int = item(CODE, "as in JOIN")
+    resumed: int = item(CODE, "0 new, 1 resumed, 2 took over from another client")
+    step_ns: int = item(Int(1, 2**62), "length of a tick", "ns")
+    sound_speed: float = item(Number(), "speed of sound", "m/s")
+    tick: int = item(TICKS, "tick now")
+    run_state: int = item(CODE, "state of the simulation timer now")
+    state_period_ns: int = item(PERIOD, "wall time between STATE messages; 0 = none", "ns")
+    lockstep_ns: int = item(PERIOD, "lockstep period; 0 = free", "ns")
+    keepalive_period: float = item(Number(0.0), "wall time between KEEPALIVEs", "s")
+    keepalive_timeout: float = item(Number(0.0), "a client silent for longer is removed", "s")
+    actuators: int = item(Int(0, MAX_ACTUATORS), "ACTUATOR events that follow, and length of `actuation`")
+    sensors: int = item(COUNT, "SENSOR events that follow")
+    rights: int = item(COUNT, "bits of what this session may do besides")
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The server refused the join."""
+
+    nonce: int = item(WHOLE, "of the JOIN")
+    code: int = item(CODE, "refusal code")
+    text: str = item(SAYING, "for people")
+
+
+# ------------------------------------------------------------------------------------------------ from a client
+
+COMMAND = Numbers(MAX_ACTUATORS, gaps=True, low=-GREAT, high=GREAT)
+BELIEF = Numbers(exact=ESTIMATE_NUMBERS, gaps=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Actuate:
+    command: Sequence[float | None] = item(
+        COMMAND, "commands in the order of the ACTUATOR events; nil and missing ones: as before"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    first: int = item(Int(1, 2**32 - 1), "number of the first item")
+    items: Sequence[Any] = item(List(Numbered("requests"), MOST_ITEMS), "the items")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    tick: int = item(TICKS, "of the STEP")
+    last_request: int = item(COUNT, "number of the last request that belongs to this step")
+    command: Sequence[float | None] | None = item(Maybe(COMMAND), "as in ACTUATE; nil = all as before")
+    estimate: Sequence[float | None] | None = item(Maybe(BELIEF), "as in ESTIMATE; nil = none")
+
+
+@dataclass(frozen=True, slots=True)
+class KeepaliveReply:
+    number: int = item(COUNT, "of the KEEPALIVE")
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    values: Sequence[float | None] = item(
+        BELIEF, "what the navigator believes: position x3, sigma x3, dead reckoning x3 (m), last range innovation (m)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    number: int = item(WHOLE, "of the PROVE")
+
+
+# ------------------------------------------------------------------------------------------------ from the server
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Some values of one sensor."""
+
+    number: int = item(Int(0, 2**31 - 1), "of the SENSOR event")
+    time_ns: int = item(TIME, "simulation time of the values", "ns")
+    first: int = item(Int(0, 2**31 - 1), "place of the first of these values among those of the sensor")
+    values: Sequence[float | None] = item(Numbers(MAX_DATAGRAM, gaps=True), "the values; nil = there is none")
+
+
+READINGS = List(Struct(Reading), MAX_DATAGRAM)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What STATE and STEP have in common."""
+
+    tick: int = item(TICKS, "tick of this state")
+    time_ns: int = item(TIME, "simulation time", "ns")
+    run_state: int = item(CODE, "state of the simulation timer")
+    parts: int = item(COUNT, "SENSORS datagrams that belong to this one")
+    motion: Sequence[float] | None = item(Maybe(Numbers(exact=MOTION_NUMBERS)), "true motion; nil = hidden", "SI")
+    actuation: Sequence[float] = item(Numbers(MAX_ACTUATORS), "actual values in the order of the ACTUATOR events", "SI")
+    effort: Sequence[float] | None = item(
+        Maybe(Numbers(exact=EFFORT_NUMBERS)), "accelerations and forces; nil unless asked for", "SI"
+    )
+    sensors: Sequence[Reading] = item(READINGS, "latest values; more of them in SENSORS")
+
+
+@dataclass(frozen=True, slots=True)
+class StateMessage(Snapshot):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class StepMessage(Snapshot):
+    last_event: int = item(COUNT, "number of the last event before this step")
+
+
+@dataclass(frozen=True, slots=True)
+class SensorsMessage:
+    tick: int = item(TICKS, "of the STATE or STEP")
+    part: int = item(COUNT, "number of this part, from 0")
+    sensors: Sequence[Reading] = item(READINGS, "as in STATE")
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    first: int = item(Int(1, 2**32 - 1), "number of the first item")
+    items: Sequence[Any] = item(List(Numbered("events"), MOST_ITEMS), "the items")
+
+
+@dataclass(frozen=True, slots=True)
+class Keepalive:
+    number: int = item(COUNT, "to be returned; 0 = only an acknowledgement")
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """To an observer: some of the bodies at a tick; ``bodies`` are records as docs/PROTOCOL.md says."""
+
+    tick: int = item(TICKS, "tick of these states")
+    time_ns: int = item(TIME, "simulation time", "ns")
+    run_state: int = item(CODE, "state of the simulation timer")
+    part: int = item(COUNT, "number of this part, from 0")
+    parts: int = item(Int(1, 2**32 - 1), "parts of this tick")
+    bodies: bytes = item(Bin(0, MAX_DATAGRAM), "records of the bodies of this part, below")
+
+
+@dataclass(frozen=True, slots=True)
+class Bye:
+    """The server ended the session."""
+
+    text: str = item(SAYING, "why")
+
+
+@dataclass(frozen=True, slots=True)
+class Prove:
+    number: int = item(WHOLE, "to be returned in PROOF")
+
+
+#: type -> (from the client?, needs a session?, record)
+MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
+    Type.HELLO: (True, False, Hello),
+    Type.CHALLENGE: (False, False, Challenge),
+    Type.JOIN: (True, False, Join),
+    Type.WELCOME: (False, False, Welcome),
+    Type.REFUSE: (False, False, Refuse),
+    Type.ACTUATE: (True, True, Actuate),
+    Type.REQUESTS: (True, True, Requests),
+    Type.DONE: (True, True, Done),
+    Type.KEEPALIVE_REPLY: (True, True, KeepaliveReply),
+    Type.LEAVE: (True, True, Leave),
+    Type.ESTIMATE: (True, True, Estimate),
+    Type.ACK: (True, True, Ack),
+    Type.PROOF: (True, True, Proof),
+    Type.STATE: (False, True, StateMessage),
+    Type.EVENTS: (False, True, Events),
+    Type.STEP: (False, True, StepMessage),
+    Type.KEEPALIVE: (False, True, Keepalive),
+    Type.BYE: (False, True, Bye),
+    Type.FLEET: (False, True, Fleet),
+    Type.SENSORS: (False, True, SensorsMessage),
+    Type.PROVE: (False, True, Prove),
 }
 
 LATEST_WINS = frozenset({Type.STATE, Type.ACTUATE, Type.ESTIMATE})
-
-EVENTS: dict[Event, tuple[Element, ...]] = {
-    Event.RECEPTION: (
-        _e("reception", "int", "time of arrival by the node's clock, as its instrument reports it", "ns"),
-        _e("id", "int", "number of the signal"),
-        _e("query", "int", "number of the signal that it answers; 0 = none"),
-        _e("kind", "int", "0 pulse, 1 data, 2 range request, 3 range reply"),
-        _e("code", "int", "code; 0 = none"),
-        _e("from", "int", "modem address of the sender; 0 = none"),
-        _e("to", "int", "modem address of the destination; 0 = all"),
-        _e("frequency", "float", "frequency as received, with Doppler shift", "Hz"),
-        _e("level", "float", "received level", "dB re 1 uPa"),
-        _e("snr", "float", "level over the noise in band", "dB"),
-        _e("range", "float|nil", "two-way range, of an answer to an own query", "m"),
-        _e("azimuth", "float|nil", "direction of arrival in B, from forward to starboard (USBL heads)", "rad"),
-        _e("elevation", "float|nil", "the same, down from the horizontal of B", "rad"),
-        _e("payload", "bin|nil", "payload of a packet"),
-    ),
-    Event.SENT: (
-        _e("request", "int", "number of the request; 0 = the node sent by itself"),
-        _e("id", "int", "number that the signal got"),
-        _e("emission", "int", "time of emission by the node's clock", "ns"),
-        _e("frequency", "float", "carrier", "Hz"),
-        _e("level", "float", "source level", "dB re 1 uPa at 1 m"),
-        _e("duration", "float", "length of the signal", "s"),
-    ),
-    Event.REQUEST_REFUSED: (
-        _e("request", "int", "number of the request"),
-        _e("text", "str", "why", size=400),
-    ),
-    Event.RUN_STATE: (
-        _e("run_state", "int", "new state of the simulation timer"),
-        _e("time", "int", "when", "ns"),
-    ),
-    Event.BODY: (
-        _e("id", "int", "row"),
-        _e("present", "int", "1 = it came (or was there), 0 = it left"),
-        _e("type", "int", "0 surface, 1 underwater, 2 buoy"),
-        _e("name", "str", "name", size=31),
-        _e("model", "str", "model", size=31),
-    ),
-    Event.SIGNAL: (
-        _e("id", "int", "number of the signal"),
-        _e("source", "int", "row of the sender"),
-        _e("kind", "int", "0 pulse, 1 data, 2 range request, 3 range reply"),
-        _e("emission", "int", "true time of emission", "ns"),
-        _e("frequency", "float", "carrier", "Hz"),
-        _e("level", "float", "source level", "dB re 1 uPa at 1 m"),
-        _e("origin", "list", "place of emission in W", "m", 3),
-    ),
-    Event.FATE: (
-        _e("id", "int", "number of the signal"),
-        _e("source", "int", "row of the sender"),
-        _e("receiver", "int", "row of the receiver"),
-        _e("outcome", "int", "0 heard, else why not: as in docs/LOG.md"),
-        _e("arrival", "int", "true time of arrival", "ns"),
-        _e("level", "float|nil", "received level", "dB re 1 uPa"),
-        _e("range", "float|nil", "true length of the path", "m"),
-    ),
-    Event.NOTICE: (
-        _e("time", "int", "when", "ns"),
-        _e("text", "str", "for people, such as what the watchdog did", size=400),
-    ),
-}
 
 #: a body in FLEET: little-endian, without gaps
 FLEET_RECORD = (
@@ -261,63 +355,14 @@ FLEET_RECORD = (
 )
 FLEET_BODIES = 16  #: in one datagram
 
-_AT = _e("at", "int|nil", "when, by the node's clock; nil or past = now", "ns")
-_LEVEL = _e("level", "float|nil", "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
-
-REQUESTS: dict[Request, tuple[Element, ...]] = {
-    Request.PING: (
-        _e("frequency", "float", "carrier", "Hz"),
-        _LEVEL,
-        _AT,
-        _e("code", "int|nil", "code; nil = its own"),
-    ),
-    Request.SEND: (
-        _e("to", "int", "modem address of the destination; 0 = all"),
-        _e("payload", "bin", "payload"),
-        _LEVEL,
-        _AT,
-    ),
-    Request.RANGE: (_e("to", "int", "modem address of the one that shall answer"), _LEVEL, _AT),
-    Request.OBSERVE: (
-        _e("period", "int", "wall time between FLEETs; 0 = none", "ns"),
-        _e("bodies", "list|nil", "rows to be told of; nil = all"),
-        _e("center", "list|nil", "middle of the area of interest in W; nil = everywhere", "m", 3),
-        _e("radius", "float", "of that area", "m"),
-        _e("sounds", "int", "1 = SIGNAL and FATE events too"),
-    ),
-}
-
-
-def _rows(elements: tuple[Element, ...]) -> str:
-    parts = []
-    for e in elements:
-        unit = f" [{e.unit}]" if e.unit else ""
-        size = f" ({e.size})" if e.size else ""
-        types = e.types.replace("|", "\\|")  # a bar would end the table's cell
-        parts.append(f"`{e.name}` {types}{size}{unit}: {e.doc}")
-    return "<br>".join(parts) or "(empty array)"
-
-
-def markdown() -> dict[str, str]:
-    """The three tables of docs/PROTOCOL.md, by the name of their place."""
-    lines = ["| type | message | from | session | body, in order |", "|---|---|---|---|---|"]
-    for kind, (client, session, elements) in MESSAGES.items():
-        lines.append(
-            f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {_rows(elements)} |"
-        )
-    tables = {"messages": "\n".join(lines)}
-    lines = ["| offset | field | type | meaning |", "|---|---|---|---|"]
-    offset = 0
-    for name, kind_, count, doc in FLEET_RECORD:
-        lines.append(f"| {offset} | {name} | {kind_}{f' x {count}' if count > 1 else ''} | {doc} |")
-        offset += int(kind_[1]) * count
-    tables["fleet"] = "\n".join(lines)
-    numbered: tuple[tuple[str, dict[Event, tuple[Element, ...]] | dict[Request, tuple[Element, ...]]], ...] = (
-        ("events", EVENTS),
-        ("requests", REQUESTS),
-    )
-    for name, group in numbered:
-        lines = ["| kind | name | elements after the kind, in order |", "|---|---|---|"]
-        lines += [f"| {int(k)} | {k.name} | {_rows(elements)} |" for k, elements in group.items()]
-        tables[name] = "\n".join(lines)
-    return tables
+#: the parts of `effort`, each of six numbers in B
+EFFORT = (
+    ("acceleration", "m/s2, rad/s2", "linear and angular acceleration"),
+    ("total", "N, N m", "total force and moment"),
+    ("restoring", "N, N m", "weight and buoyancy"),
+    ("drag", "N, N m", "of the hull"),
+    ("actuators", "N, N m", "thrusters and fins"),
+    ("environment", "N, N m", "wind and waves"),
+    ("external", "N, N m", "pushes"),
+    ("contact", "N, N m", "moorings and contact"),
+)

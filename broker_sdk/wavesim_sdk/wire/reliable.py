@@ -1,4 +1,8 @@
-"""Numbered items over datagrams: each delivered once, in order. Used in both directions."""
+"""Numbered items over datagrams: each delivered once, in order. Used in both directions.
+
+What is not acknowledged is repeated after a time that follows the measured round trip (Karn's rule: only what was sent once
+is measured; RFC 6298: smoothed mean plus four times the spread; doubled with each repeat in vain).
+"""
 
 from __future__ import annotations
 
@@ -7,58 +11,127 @@ from typing import Any
 
 import msgpack
 
-REPEAT_S = 0.2
-ACK_DELAY_S = 0.05
-PAYLOAD_BYTES = 1100
+from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MOST_ITEMS, SEAL_BYTES
+
+FIRST_WAIT_S = 0.2  #: before a round trip was measured
+LEAST_WAIT_S, MOST_WAIT_S = 0.02, 1.0
+ACK_DELAY_S = 0.02
+ITEMS_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10  #: of one datagram; the rest is the array around them
 MAX_PENDING = 4096
+WINDOW = 32  #: datagrams on their way; after a loss it begins small again
+SMALL_WINDOW = 4
+
+
+class Pace:
+    """How long to wait for an answer of the peer."""
+
+    __slots__ = ("mean", "spread")
+
+    def __init__(self) -> None:
+        self.mean: float | None = None
+        self.spread = 0.0
+
+    def add(self, seconds: float) -> None:
+        """A round trip of something that was sent once."""
+        if self.mean is None:
+            self.mean, self.spread = seconds, 0.5 * seconds
+            return
+        self.spread += 0.25 * (abs(seconds - self.mean) - self.spread)
+        self.mean += 0.125 * (seconds - self.mean)
+
+    def wait(self, repeats: int = 0) -> float:
+        """Before the next repeat, after so many in vain."""
+        base = FIRST_WAIT_S if self.mean is None else max(self.mean + 4.0 * self.spread, LEAST_WAIT_S)
+        return min(base * float(2 ** min(repeats, 10)), MOST_WAIT_S)
 
 
 class Outbox:
     """Items waiting to be acknowledged by the peer."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace) -> None:
         self.last = 0
-        self._pending: deque[tuple[int, list[Any], int]] = deque()  # number, item, bytes
-        self._sent_to = 0
+        self._pace = pace
+        self._pending: deque[tuple[int, Any, int]] = deque()  # number, item, bytes
+        self._next = 1  # number of the item to send next
+        self._sent = 0  # greatest number that was ever sent
         self._repeat_at = 0.0
+        self._repeats = 0
+        self._window = WINDOW
+        self._timed: tuple[int, float] | None = None  # an item whose acknowledgement will tell the round trip
 
-    def push(self, item: list[Any]) -> int:
-        """Queue an item; returns its number. OverflowError when the peer acknowledges nothing."""
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something was never sent, or must be sent again behind a gap."""
+        return self._next <= self.last
+
+    def push(self, item: Any) -> int:
+        """Queue an item (number and values); returns its number. OverflowError when the peer acknowledges nothing, ValueError
+        when it fits no datagram."""
         if len(self._pending) >= MAX_PENDING:
-            raise OverflowError("the peer acknowledges nothing")
+            raise OverflowError(f"the peer acknowledged none of the last {MAX_PENDING}")
+        size = len(msgpack.packb(item))
+        if size > ITEMS_BYTES:
+            raise ValueError(f"it has {size} bytes; {ITEMS_BYTES} fit into a datagram")
         self.last += 1
-        self._pending.append((self.last, item, len(msgpack.packb(item))))
+        self._pending.append((self.last, item, size))
         return self.last
 
-    def acknowledged(self, number: int) -> None:
-        """The peer has everything up to ``number``."""
-        if number > self.last:
+    def undelivered(self) -> list[Any]:
+        """What the peer has not acknowledged, oldest first."""
+        return [item for _, item, _ in self._pending]
+
+    def acknowledged(self, number: int, now: float) -> None:
+        """The peer has everything up to ``number``; one that was never sent is nonsense and ignored."""
+        if number > self._sent or not self._pending or number < self._pending[0][0]:
             return
         while self._pending and self._pending[0][0] <= number:
             self._pending.popleft()
+        self._next = max(self._next, number + 1)
+        if self._timed is not None and number >= self._timed[0]:
+            self._pace.add(now - self._timed[1])
+            self._timed = None
+        self._repeats = 0
+        self._window = min(2 * self._window, WINDOW)
+        self._repeat_at = now + self._pace.wait() + ACK_DELAY_S
 
-    def bodies(self, now: float) -> list[list[Any]]:
-        """Bodies to send now: what is new, or everything unacknowledged when it is time to repeat."""
+    def due(self, now: float) -> list[tuple[int, list[Any]]]:
+        """(number of the first, items) of each datagram to send now: what is new, or what has waited too long."""
         if not self._pending:
             return []
-        repeat = now >= self._repeat_at
-        start = 0 if repeat else self._sent_to
-        due = [p for p in self._pending if p[0] > start]
-        if not due:
+        base = self._pending[0][0]
+        if self._next > base and now >= self._repeat_at:  # the receiver takes nothing behind a gap: again from there
+            self._next, self._timed, self._window = base, None, SMALL_WINDOW
+            self._repeats += 1
+        elif self._next > self.last:
             return []
-        self._sent_to, self._repeat_at = self.last, now + REPEAT_S
-        bodies: list[list[Any]] = []
-        size = PAYLOAD_BYTES
-        for number, item, length in due:
-            if size + length > PAYLOAD_BYTES:
-                bodies.append([number, []])
-                size = 0
-            bodies[-1][1].append(item)
-            size += length
-        return bodies
+        found: list[tuple[int, list[Any]]] = []
+        room, sent_before = 0, 0
+        for number, item, size in self._pending:
+            if number < self._next:
+                sent_before += size
+                continue
+            if not found or size > room or len(found[-1][1]) >= MOST_ITEMS:
+                if sent_before + ITEMS_BYTES * len(found) >= ITEMS_BYTES * self._window:
+                    break
+                found.append((number, []))
+                room = ITEMS_BYTES
+            found[-1][1].append(item)
+            room -= size
+        if not found:
+            return []
+        last = found[-1][0] + len(found[-1][1]) - 1
+        if self._timed is None and last > self._sent and not self._repeats:
+            self._timed = (last, now)
+        if self._next == base:
+            self._repeat_at = now + self._pace.wait(self._repeats) + ACK_DELAY_S
+        self._next, self._sent = last + 1, max(self._sent, last)
+        return found
 
     def next_timer(self) -> float | None:
-        """When :meth:`bodies` has something again, or None."""
+        """When :meth:`due` has something again, or None."""
         return self._repeat_at if self._pending else None
 
 
@@ -68,11 +141,11 @@ class Inbox:
     def __init__(self) -> None:
         self.received = 0
 
-    def accept(self, first: int, items: list[list[Any]]) -> list[tuple[int, list[Any]]]:
+    def accept(self, first: int, items: Any) -> list[tuple[int, Any]]:
         """The new (number, item) pairs; nothing if they would leave a gap."""
         if first < 1 or first > self.received + 1:
             return []
         new = items[self.received + 1 - first :]
-        numbered = [(self.received + 1 + i, item) for i, item in enumerate(new)]
+        numbered = list(enumerate(new, self.received + 1))
         self.received += len(new)
         return numbered

@@ -1,421 +1,483 @@
 """The server's side of all sessions, without socket, clock or simulation.
 
-Bytes, address and ``now`` in; :class:`Happening` objects and datagrams out.  Who may join is decided
-by a callback, so that this module knows nothing of vehicles.
+Bytes, address and ``now`` in; happenings and datagrams out.  Who may join is decided by a callback, so that this module knows
+nothing of vehicles.  Whatever goes wrong in the service of a session ends that session, and no other.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import math
+import random
 import secrets
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from wavesim_sdk.wire import codec
-from wavesim_sdk.wire.batch import pack_address
-from wavesim_sdk.wire.client import Join
+from wavesim_sdk.wire import codec, joining
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.messages import LATEST_WINS, MESSAGES, MIN_HELLO, Refusal, Type
-from wavesim_sdk.wire.reliable import ACK_DELAY_S, Inbox, Outbox
+from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, Event, Notice, RequestRefused
+from wavesim_sdk.wire.messages import (
+    LATEST_WINS,
+    MESSAGES,
+    MIN_HELLO,
+    TEXT_BYTES,
+    Actuate,
+    Bye,
+    Challenge,
+    Done,
+    Estimate,
+    Events,
+    Join,
+    Keepalive,
+    KeepaliveReply,
+    Leave,
+    Proof,
+    Prove,
+    Refusal,
+    Refuse,
+    Requests,
+    Resumption,
+    Role,
+    SensorsMessage,
+    StepMessage,
+    Type,
+)
+from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING
+from wavesim_sdk.wire.schema import Malformed, clean
+from wavesim_sdk.wire.session import (
+    Actuated,
+    Admission,
+    Estimated,
+    Gone,
+    Happening,
+    Joined,
+    Moved,
+    Question,
+    Refused,
+    Requested,
+    Resumed,
+    Session,
+    StepDone,
+    Tomb,
+)
+from wavesim_sdk.wire.strangers import JOIN_COST, Address, Bucket, Strangers
 
 if TYPE_CHECKING:  # a server without keys needs no package that seals
-    from wavesim_sdk.wire.seal import Holder, Keyring, Seal
+    from wavesim_sdk.wire.seal import Holder, Keyring
 
-Address = tuple[str, int]
-MAX_HOSTS = 4096
 MAX_SEQUENCE = 2**32 - 2**20
-COOKIE_PERIOD_S = 10.0
-RETRANSMIT_STEP_S = 0.2
-
-
-@dataclass(frozen=True)
-class Admission:
-    """A join is accepted: the body's row and what goes into WELCOME."""
-
-    id: int
-    truth: bool
-    welcome: list[Any]  # WELCOME's elements after the nonce
-    state_period: float
-
-
-class Bucket:
-    """Datagrams per second, with a second's worth at once."""
-
-    __slots__ = ("left", "rate", "since")
-
-    def __init__(self, rate: float) -> None:
-        self.rate = self.left = rate
-        self.since = 0.0
-
-    def take(self, now: float) -> bool:
-        """Whether one more is within the rate."""
-        if self.rate == math.inf:
-            return True
-        self.left = min(self.left + self.rate * (now - self.since), self.rate)
-        self.since = now
-        if self.left < 1.0:
-            return False
-        self.left -= 1.0
-        return True
-
-
-@dataclass
-class RoundTrip:
-    """Statistics of the keep-alive."""
-
-    sent: int = 0
-    replies: int = 0
-    last: float = 0.0
-    mean: float = 0.0
-    least: float = 0.0
-    greatest: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        self.replies += 1
-        self.last = seconds
-        self.mean += (seconds - self.mean) / self.replies
-        self.least = min(self.least, seconds) if self.replies > 1 else seconds
-        self.greatest = max(self.greatest, seconds)
-
-
-@dataclass
-class Session:
-    """One client."""
-
-    token: int
-    address: Address
-    nonce: int
-    join: Join
-    admission: Admission
-    last_heard: float
-    sequence: int = 0
-    datagrams_in: int = 0
-    datagrams_out: int = 0
-    rtt: RoundTrip = field(default_factory=RoundTrip)
-    outbox: Outbox = field(default_factory=Outbox)
-    inbox: Inbox = field(default_factory=Inbox)
-    latest: dict[Type, int] = field(default_factory=dict)
-    keepalive_at: float = 0.0
-    keepalive_sent: dict[int, float] = field(default_factory=dict)
-    ack_at: float | None = None
-    next_state: float = 0.0
-    step: list[Any] | None = None  # STEP waiting for its DONE
-    step_repeat_at: float = 0.0
-    done: list[Any] | None = None  # DONE waiting for the requests it counts
-    seal: Seal | None = None
-    kind: int = 0  # of the body
-    packed_address: bytes = b""
-    ready: bool = False  # its body has entered
-    bucket: Bucket = field(default_factory=lambda: Bucket(math.inf))
-
-    @property
-    def name(self) -> str:
-        return self.join.name
-
-    @property
-    def slot(self) -> tuple[bool, str]:
-        """Observers and bodies may have the same names."""
-        return self.join.observe, self.join.name
-
-
-@dataclass(frozen=True)
-class Joined:
-    session: Session
-
-
-@dataclass(frozen=True)
-class Resumed:
-    session: Session
-
-
-@dataclass(frozen=True)
-class Gone:
-    """A session ended: by LEAVE, or by silence."""
-
-    session: Session
-    reason: str  # "left" or "silent"
-
-
-@dataclass(frozen=True)
-class Actuated:
-    session: Session
-    command: list[float | None]
-
-
-@dataclass(frozen=True)
-class Requested:
-    session: Session
-    number: int
-    item: list[Any]
-
-
-@dataclass(frozen=True)
-class Estimated:
-    session: Session
-    values: list[float | None]
-
-
-@dataclass(frozen=True)
-class StepDone:
-    session: Session
-    tick: int
-    command: list[float | None] | None
-    estimate: list[float | None] | None
-
-
-Happening = Joined | Resumed | Gone | Actuated | Requested | Estimated | StepDone
-
-
-class Refused(Exception):
-    """Raised by the admission callback."""
-
-    def __init__(self, code: Refusal, text: str) -> None:
-        super().__init__(text)
-        self.code, self.text = code, text
+MAX_TOMBS = 4096
+TOMB_S = 10.0
+BYES = 3  #: times that a BYE is said unasked
+BYE_AGAIN_S = 0.2
+TELL_S = 1.0  #: at most so often is a client told of its malformed datagrams
+_OF_REQUESTS = frozenset({Event.SENT, Event.REQUEST_REFUSED, Event.ANSWER})
+_OF_THE_BODY = frozenset({Event.ACTUATOR, Event.SENSOR})
 
 
 class ServerSessions:
-    """All sessions of a server."""
+    """All sessions of a server.
+
+    ``admit`` says what a join gets, or raises Refused; the session that it would go on for is its second argument. ``clock``
+    is tick and run state of the simulation. ``broke`` is told what nobody expected. ``dice`` makes secrets and tokens.
+    """
 
     def __init__(
         self,
-        admit: Callable[[Join], Admission],
+        admit: Callable[[Join, Session | None], Admission],
+        clock: Callable[[], tuple[int, int]],
         keepalive_period: float,
         keepalive_timeout: float,
         keys: Keyring | None = None,
         takeover: bool = False,
         rate: float = math.inf,
+        limit: int = 4096,
+        dice: random.Random | None = None,
+        broke: Callable[[Exception], None] = lambda error: None,
     ) -> None:
         self.keys, self.takeover = keys, takeover
-        self._rate = rate
-        self._strangers: dict[str, Bucket] = {}  # host -> datagrams outside a session
-        self._spent: dict[tuple[Address, int], float] = {}  # joins of sessions that are over, and when they ended
         self.by_token: dict[int, Session] = {}
         self.drops: Counter[str] = Counter()
         self.outgoing: list[tuple[bytes, Address]] = []
-        self._by_join: dict[tuple[Address, int], Session] = {}
-        self._by_name: dict[tuple[bool, str], Session] = {}
-        self._admit = admit
+        self._admit, self._clock, self._broke = admit, clock, broke
         self._period, self._timeout = keepalive_period, keepalive_timeout
-        self._secret = secrets.token_bytes(32)
+        self._rate, self._limit = rate, limit
+        self._dice = dice if dice is not None else secrets.SystemRandom()
+        self._strangers = Strangers(rate, self._dice)
+        self._now = 0.0  # of the last call
+        self._by_join: dict[tuple[Address, int], Session] = {}
+        self._pilots: dict[str, Session] = {}
+        self._tombs: dict[int, Tomb] = {}
+        self._gone: list[Happening] = []  # sessions that ended between two calls
+        self._news: dict[int, Session] = {}  # with events that were not sent yet
 
     # -- datagrams -------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> list[Happening]:
-        """Take a datagram; never raises on a peer's bytes."""
+        """Take a datagram; never raises, whatever it holds."""
+        self._now = max(self._now, now)
+        before, happened = self._ended(), []
+        session: Session | None = None
         try:
             header = codec.decode_header(data, from_client=True)
-            session = self.by_token.get(header.token) if MESSAGES[header.type][1] else None
-            if session is None:
-                self._stranger(address[0], now)
-                if MESSAGES[header.type][1]:
-                    raise Dropped("token")
-                return self._before_session(header, data, address, now)
-            if session.address != address:
-                raise Dropped("address")
-            if not session.bucket.take(now):
-                raise Dropped("rate")
-            body = codec.decode_body(data, header, session.seal)
-            if header.type in LATEST_WINS:
-                if header.sequence <= session.latest.get(header.type, 0):
-                    raise Dropped("old")
-                session.latest[header.type] = header.sequence
+            if not MESSAGES[header.type][1]:
+                happened = self._before_session(header, data, address, now)
+            else:
+                session = self.by_token.get(header.token)
+                if session is None:
+                    self._of_nobody(header.token, address, now)
+                else:
+                    happened = self._of_session(session, header, data, address, now)
         except Dropped as dropped:
             self.drops[dropped.reason] += 1
-            return []
+            if dropped.reason == "version":
+                self._old_version(data, address, now)
+            elif dropped.reason == "fields" and session is not None:
+                self._tell(session, dropped.detail, now)
+        except Exception as error:  # the last line of defence: a fault of ours costs this session only
+            self.failed(session, error)
+        return [*before, *happened, *self._ended()]
+
+    def _of_session(
+        self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
+    ) -> list[Happening]:
+        if session.address != address:
+            return self._elsewhere(session, header, data, address, now)
+        if not session.bucket.take(now):
+            raise Dropped("rate")
+        message = codec.decode_body(data, header, session.seal)
+        if header.type in LATEST_WINS:
+            if header.sequence <= session.latest.get(header.type, 0):
+                raise Dropped("old")
+            session.latest[header.type] = header.sequence
         session.last_heard = now
         session.datagrams_in += 1
-        session.outbox.acknowledged(header.ack)
-        return self._handle(session, header.type, body, now)
+        if header.sequence > MAX_SEQUENCE:
+            self.bye(session, "your sequence numbers are used up; join again", "sequence")
+            return []
+        if header.ack:
+            session.outbox.acknowledged(header.ack, now)
+            if session.outbox.waiting:
+                self.flush_events(session, now)
+        return self._handle(session, message, now)
 
-    def _stranger(self, host: str, now: float) -> None:
-        """Limit what comes from a host outside of its sessions."""
-        bucket = self._strangers.get(host)
-        if bucket is None:
-            if len(self._strangers) >= MAX_HOSTS:
-                self._strangers.clear()
-            bucket = self._strangers[host] = Bucket(self._rate)
-        if not bucket.take(now):
-            raise Dropped("rate")
+    def _elsewhere(
+        self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
+    ) -> list[Happening]:
+        """A session speaks from a new address: it must show that it hears us there."""
+        self._strangers.knock(address[0], now)
+        message = codec.decode_body(data, header, session.seal)
+        if type(message) is Proof and self._strangers.proves(message.number, session.token, address, now):
+            before, session.address, session.last_heard = session.address, address, now
+            return [Moved(session, before)]
+        self._transmit(session, Prove(self._strangers.challenge(session.token, address, now)), address)
+        raise Dropped("address")
+
+    def _of_nobody(self, token: int, address: Address, now: float) -> None:
+        """A client that does not know yet that its session is over is told again."""
+        self._strangers.knock(address[0], now)
+        tomb = self._tombs.get(token)
+        if tomb is not None and tomb.session.address == address and now >= tomb.say_at:
+            tomb.say_at = now + BYE_AGAIN_S
+            self._say(tomb.session, tomb.text)
+        raise Dropped("token")
+
+    def _old_version(self, data: bytes, address: Address, now: float) -> None:
+        """A client of version 1 says hello: it is told so in its own words."""
+        answer = joining.old_version(data)
+        if answer:
+            try:
+                self._strangers.knock(address[0], now)
+                self._strangers.hello(now)
+            except Dropped as dropped:
+                self.drops[dropped.reason] += 1
+            else:
+                self.outgoing.append((answer, address))
+
+    def _tell(self, session: Session, what: str, now: float) -> None:
+        """A datagram of this session was dropped: its program has a fault that its author wants to see."""
+        if now - session.told_at >= TELL_S:
+            session.told_at = now
+            time_ns = self._clock()[0] * session.admission.step_ns
+            self.push(session, Notice(time_ns, clean(f"a datagram was dropped: {what}", TEXT_BYTES)))
 
     def _before_session(self, header: codec.Header, data: bytes, address: Address, now: float) -> list[Happening]:
         if header.type is Type.HELLO:
-            body = codec.decode_body(data, header)
+            self._strangers.knock(address[0], now)
+            self._strangers.hello(now)
             if len(data) < MIN_HELLO:
                 raise Dropped("size")
-            self._send_raw(Type.CHALLENGE, [body[0], self._cookie(address, int(now // COOKIE_PERIOD_S))], address)
+            hello = codec.decode_body(data, header)
+            challenge = Challenge(hello.nonce, self._strangers.cookie(address, now))
+            self.outgoing.append((codec.encode(challenge), address))
             return []
-        holder = None
-        if self.keys is not None and header.sealed:
-            holder = self.keys.by_id.get(header.token)
-            if holder is None:
-                raise Dropped("key")
-        body = codec.decode_body(
-            data, header, self.keys.opener(holder) if holder is not None and self.keys is not None else None
-        )
+        self._strangers.knock(address[0], now, JOIN_COST)
+        self._strangers.join(now)
         if (self.keys is not None) != header.sealed:
             raise Dropped("flags")
-        return self._join(body, address, now, holder)
-
-    def _cookie(self, address: Address, period: int) -> bytes:
-        return hmac.digest(self._secret, f"{address[0]}|{address[1]}|{period}".encode(), hashlib.sha256)[:16]
-
-    def _join(self, body: list[Any], address: Address, now: float, owner: Holder | None) -> list[Happening]:
-        cookie, nonce = body[0], body[1]
-        period = int(now // COOKIE_PERIOD_S)
-        if not any(hmac.compare_digest(cookie, self._cookie(address, p)) for p in (period, period - 1)):
-            self._refuse(nonce, Refusal.COOKIE, "the cookie is wrong or too old", address, owner)
+        owner = None
+        if self.keys is not None:
+            owner = self.keys.by_id.get(header.token)
+            if owner is None:
+                raise Dropped("key")
+        opener = self.keys.opener(owner) if owner is not None and self.keys is not None else None
+        body = codec.unpack(codec.open_body(data, header, opener), Type.JOIN)
+        try:
+            return self._join(body, len(data), address, now, owner)
+        except Refused as refused:
+            self._refuse(body[1], refused, address, owner)
             return []
-        if (address, nonce) in self._spent:  # a captured JOIN of a session that is over
+
+    # -- joining ---------------------------------------------------------------------------
+
+    def _join(
+        self, body: tuple[Any, ...], size: int, address: Address, now: float, owner: Holder | None
+    ) -> list[Happening]:
+        cookie, nonce = joining.front(body)
+        if not self._strangers.knows(cookie, address, now):
+            if size < MIN_HELLO:  # an address that proved nothing gets no more than it sends
+                raise Dropped("size")
+            raise Refused(Refusal.COOKIE, "wrong or old cookie")
+        if self._strangers.spent(address, nonce):  # a captured JOIN of a session that is over
             raise Dropped("replay")
         known = self._by_join.get((address, nonce))
         if known is not None:
             self._welcome(known)
             return []
-        if None in body[4] or None in body[5]:
-            raise Dropped("fields")
-        join = Join(body[2], body[3], tuple(body[4]), tuple(body[5]), body[6], body[7], body[8], body[9] == 1)
-        if owner is not None and owner.name not in ("*", join.name):
-            self._refuse(nonce, Refusal.KEY, f"this key is that of '{owner.name}'", address, owner)
-            return []
-        holder = self._by_name.get((join.observe, join.name))
-        returns = holder is not None and join.previous == holder.token
-        if holder is not None and not returns and not self.takeover:
-            self._refuse(
-                nonce,
-                Refusal.NAME_IN_USE,
-                f"'{join.name}' is in use by a client at {holder.address[0]}:{holder.address[1]}",
-                address,
-                owner,
-            )
-            return []
+        name = owner.name if owner is not None else ""
+        join, old, how = joining.wanted(body, name, self.by_token, self._pilots, self.takeover)
+        if old is None and len(self.by_token) >= self._limit:
+            raise Refused(Refusal.FULL, f"there are {self._limit} sessions, as many as may be")
         try:
-            admission = self._admit(join) if holder is None else holder.admission
-        except Refused as refused:
-            self._refuse(nonce, refused.code, refused.text, address, owner)
-            return []
-        token = secrets.randbits(63) | 1
-        session = Session(token, address, nonce, join, admission, now, keepalive_at=now, next_state=now)
-        session.bucket, session.packed_address = Bucket(self._rate), pack_address(address)
-        if owner is not None and self.keys is not None:
-            session.seal = self.keys.session(owner, cookie, nonce, token)
-        if holder is not None:
-            if not returns:
-                self.send(holder, Type.BYE, ["another client took over"])
-            self._forget(holder, now)
-        self.by_token[token] = self._by_join[(address, nonce)] = self._by_name[session.slot] = session
+            admission = self._admit(join, old)
+        except Refused:
+            raise
+        except Exception as error:  # a fault of ours costs this join only
+            self.failed(None, error)
+            raise Refused(Refusal.INTERNAL, "the server failed at this join") from None
+        token = self._dice.getrandbits(63) | 1
+        while token in self.by_token or token in self._tombs:
+            token = self._dice.getrandbits(63) | 1
+        seal = self.keys.session(owner, cookie, nonce, token) if owner is not None and self.keys is not None else None
+        session = Session(token, address, join, admission, now, seal)
+        session.owner, session.resumed, session.bucket = name, how, Bucket(self._rate)
+        if old is not None:
+            self._hand_over(old, session, now)
+        self.by_token[token] = self._by_join[session.joined_from] = session
+        if session.role is Role.PILOT:
+            self._pilots[session.name] = session
         self._welcome(session)
-        return [Resumed(session) if holder is not None else Joined(session)]
+        told: list[AnyEvent] = [*admission.actuators, *admission.sensors]
+        for event in told:
+            self.push(session, event)
+        for item in old.outbox.undelivered() if how is Resumption.RESUMED and old is not None else ():
+            if item[0] not in _OF_THE_BODY:  # numbers of requests were those of the old session
+                session.outbox.push((item[0], 0, *item[2:]) if item[0] in _OF_REQUESTS else item)
+        self.flush_events(session, now)
+        return [Joined(session) if old is None else Resumed(session, old, how)]
+
+    def _hand_over(self, old: Session, session: Session, now: float) -> None:
+        text = "this session goes on in another"
+        if session.resumed is Resumption.TOOK_OVER:
+            text = "another client took over"
+            self._say(old, text)
+        self._forget(old, now)
+        self._bury(old, text, now, unasked=session.resumed is Resumption.TOOK_OVER)
 
     def _welcome(self, session: Session) -> None:
-        self.send(session, Type.WELCOME, [session.nonce, *session.admission.welcome])
+        self.send(session, joining.welcome(session, self._clock(), (self._period, self._timeout)))
 
-    def _refuse(self, nonce: int, code: Refusal, text: str, address: Address, owner: Holder | None) -> None:
+    def _refuse(self, nonce: int, refused: Refused, address: Address, owner: Holder | None) -> None:
         closer = self.keys.refuser(owner) if owner is not None and self.keys is not None else None
-        self._send_raw(Type.REFUSE, [nonce, int(code), text[:400]], address, closer)
+        refuse = Refuse(nonce, int(refused.code), clean(refused.text, TEXT_BYTES))
+        self.outgoing.append((codec.encode(refuse, seal=closer), address))
 
-    def _handle(self, session: Session, kind: Type, body: list[Any], now: float) -> list[Happening]:
-        if kind is Type.ACTUATE:
-            return [Actuated(session, body[0])]
-        if kind is Type.ESTIMATE:
-            return [Estimated(session, body[0])]
-        if kind is Type.REQUESTS:
-            session.ack_at = now + ACK_DELAY_S if session.ack_at is None else session.ack_at
-            new: list[Happening] = [
-                Requested(session, number, item) for number, item in session.inbox.accept(body[0], body[1])
-            ]
-            return new + self._release_done(session)
-        if kind is Type.DONE:
-            if session.step is not None and session.step[0] == body[0]:
-                session.done = body
-            return self._release_done(session)
-        if kind is Type.KEEPALIVE_REPLY:
-            sent = session.keepalive_sent.pop(body[0], None)
-            if sent is not None:
-                session.rtt.add(now - sent)
-        if kind is Type.LEAVE:
-            self._forget(session, now)
-            return [Gone(session, "left")]
+    # -- what a client says ----------------------------------------------------------------
+
+    def _handle(self, session: Session, message: Any, now: float) -> list[Happening]:
+        match message:
+            case Actuate(command):
+                return [Actuated(session, command)]
+            case Done():
+                if session.question is not None and session.question.step.tick == message.tick:
+                    session.done = message
+                return self._release_done(session)
+            case Requests(first, items):
+                session.ack_at = now + ACK_DELAY_S if session.ack_at is None else session.ack_at
+                new: list[Happening] = []
+                for number, item in session.inbox.accept(first, items):
+                    new += self._request(session, number, item)
+                return new + self._release_done(session)
+            case KeepaliveReply(number):
+                sent = session.keepalive_sent.pop(number, None)
+                if sent is not None:
+                    session.rtt.add(now - sent)
+                    session.pace.add(now - sent)
+            case Estimate(values):
+                return [Estimated(session, values)]
+            case Leave():
+                self.bye(session, "left", "left")
         return []
+
+    def _request(self, session: Session, number: int, item: Any) -> list[Happening]:
+        try:
+            request = REQUESTS.decode(item)
+        except Malformed as malformed:
+            self.drops["item"] += 1
+            self.refuse(session, number, f"malformed: {malformed}")
+            return []
+        if request is None:
+            self.refuse(session, number, f"this server knows no request of kind {item[0]}")
+            return []
+        return [Requested(session, number, request)]
 
     def _release_done(self, session: Session) -> list[Happening]:
         done = session.done
-        if done is None or session.inbox.received < done[1]:
+        if done is None or session.inbox.received < done.last_request:
             return []
-        session.done = session.step = None
-        return [StepDone(session, done[0], done[2], done[3])]
+        session.done = session.question = None
+        return [StepDone(session, done.tick, done.command, done.estimate)]
 
     # -- what the server says --------------------------------------------------------------
 
-    def send(self, session: Session, kind: Type, body: list[Any]) -> None:
+    def send(self, session: Session, message: Any) -> None:
         """Queue a datagram for a client."""
+        if session.over:
+            return
+        session.ack_at = None
+        try:
+            self._transmit(session, message, session.address)
+        except Exception as error:
+            self.failed(session, error)
+
+    def _transmit(self, session: Session, message: Any, address: Address) -> None:
         session.sequence += 1
         session.datagrams_out += 1
-        session.ack_at = None
-        self.outgoing.append(
-            (
-                codec.encode(kind, body, session.token, session.sequence, session.inbox.received, session.seal),
-                session.address,
-            )
-        )
+        data = codec.encode(message, session.token, session.sequence, session.inbox.received, session.seal)
+        self.outgoing.append((data, address))
 
-    def _send_raw(self, kind: Type, body: list[Any], address: Address, closer: codec.Sealer | None = None) -> None:
-        self.outgoing.append((codec.encode(kind, body, seal=closer), address))
+    def push(self, session: Session, event: AnyEvent) -> None:
+        """An event, delivered once and in order; :meth:`flush` sends it. A client that acknowledges nothing is ended."""
+        if session.over:
+            return
+        try:
+            session.outbox.push(EVENTS.encode(event))
+            self._news[session.token] = session
+        except OverflowError:
+            self.bye(session, f"it acknowledged none of the last {MAX_PENDING} events", "unacknowledged")
+        except Exception as error:
+            self.failed(session, error)
 
-    def step(self, session: Session, state: list[Any], now: float) -> None:
-        """Ask a lockstep client; repeated by :meth:`tick` until it answers."""
+    def refuse(self, session: Session, number: int, text: str) -> None:
+        """Say no to a request."""
+        self.push(session, RequestRefused(number, clean(text, TEXT_BYTES)))
+
+    def step(self, session: Session, step: StepMessage, parts: Sequence[SensorsMessage], now: float) -> None:
+        """Ask a lockstep client; repeated by :meth:`tick` until it answers. ``last_event`` is filled in here."""
         self.flush_events(session, now)
-        session.step = [*state, session.outbox.last]
-        session.step_repeat_at = now + RETRANSMIT_STEP_S
-        self.send(session, Type.STEP, session.step)
+        step = replace(step, last_event=session.outbox.last, parts=len(parts))
+        session.question, session.done = Question(step, parts, now + session.pace.wait()), None
+        self._ask(session, session.question)
 
-    def bye(self, session: Session, text: str) -> None:
-        """End a session from the server's side."""
-        self.send(session, Type.BYE, [text[:400]])
-        self._forget(session, session.last_heard)
+    def _ask(self, session: Session, question: Question) -> None:
+        self.send(session, question.step)
+        for part in question.parts:
+            self.send(session, part)
+
+    def bye(self, session: Session, text: str, reason: str = "ended") -> None:
+        """End a session. Gone comes with the next call of :meth:`receive` or :meth:`tick`; BYE is said a few times."""
+        if session.over:
+            return
+        text = clean(text, TEXT_BYTES)
+        self._say(session, text)
+        self._forget(session, self._now)
+        self._bury(session, text, self._now, unasked=reason != "left")
+        self._gone.append(Gone(session, reason))
+
+    def _say(self, session: Session, text: str) -> None:
+        try:
+            self._transmit(session, Bye(text), session.address)
+        except Exception as error:
+            self.drops["internal"] += 1
+            self._broke(error)
+
+    def failed(self, session: Session | None, error: Exception) -> None:
+        """Something that nobody expected happened in the service of a session: it ends, and no other."""
+        self.drops["internal"] += 1
+        self._broke(error)
+        if session is not None:
+            self.bye(session, "the server failed at something that this session asked for", "internal")
+
+    def flush(self, now: float) -> None:
+        """Send the events that are new."""
+        for session in list(self._news.values()):
+            self.flush_events(session, now)
+        self._news.clear()
 
     def flush_events(self, session: Session, now: float) -> None:
-        """Send the events that are new, or due to be repeated."""
-        for body in session.outbox.bodies(now):
-            self.send(session, Type.EVENTS, body)
+        """Send the events of a session that are new, or due to be repeated."""
+        for first, items in session.outbox.due(now):
+            self.send(session, Events(first, items))
+
+    # -- time ------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[Happening]:
         """Keep-alive, repeats, removal of silent clients. Call it at least every 50 ms."""
-        gone: list[Happening] = []
+        self._now = max(self._now, now)
         for session in list(self.by_token.values()):
-            if now - session.last_heard > self._timeout:
-                self._forget(session, now)
-                self.send(session, Type.BYE, ["no sign of life within the keep-alive time"])
-                gone.append(Gone(session, "silent"))
-                continue
-            if session.sequence > MAX_SEQUENCE:
-                self.bye(session, "its sequence numbers are used up; join again")
-                gone.append(Gone(session, "silent"))
-                continue
-            if now >= session.keepalive_at:
-                session.keepalive_at = now + self._period
-                session.rtt.sent += 1
-                if len(session.keepalive_sent) > 64:
-                    session.keepalive_sent.clear()
-                session.keepalive_sent[session.rtt.sent] = now
-                self.send(session, Type.KEEPALIVE, [session.rtt.sent])
-            self.flush_events(session, now)
-            if session.step is not None and now >= session.step_repeat_at:
-                session.step_repeat_at = now + RETRANSMIT_STEP_S
-                self.send(session, Type.STEP, session.step)
-            if session.ack_at is not None and now >= session.ack_at:
-                self.send(session, Type.KEEPALIVE, [0])
+            try:
+                self._tick(session, now)
+            except Exception as error:
+                self.failed(session, error)
+        self._news.clear()
+        for token, tomb in list(self._tombs.items()):
+            if now >= tomb.until:
+                del self._tombs[token]
+            elif tomb.said < BYES and now >= tomb.say_at:
+                tomb.say_at = now + BYE_AGAIN_S * 2.0**tomb.said
+                tomb.said += 1
+                self._say(tomb.session, tomb.text)
+        return self._ended()
+
+    def _tick(self, session: Session, now: float) -> None:
+        if now - session.last_heard > self._timeout:
+            self.bye(session, "no sign of life within the keep-alive time", "silent")
+            return
+        if session.sequence > MAX_SEQUENCE:
+            self.bye(session, "its sequence numbers are used up; join again", "sequence")
+            return
+        if now >= session.keepalive_at:
+            session.keepalive_at = now + self._period
+            session.rtt.sent += 1
+            if len(session.keepalive_sent) > 64:
+                session.keepalive_sent.clear()
+            session.keepalive_sent[session.rtt.sent] = now
+            self.send(session, Keepalive(session.rtt.sent))
+        self.flush_events(session, now)
+        question = session.question
+        if question is not None and now >= question.repeat_at:
+            question.repeats += 1
+            question.repeat_at = now + session.pace.wait(question.repeats)
+            self._ask(session, question)
+        if session.ack_at is not None and now >= session.ack_at:
+            self.send(session, Keepalive(0))
+
+    def _ended(self) -> list[Happening]:
+        gone, self._gone = self._gone, []
         return gone
 
     def _forget(self, session: Session, now: float) -> None:
+        session.over = True
         self.by_token.pop(session.token, None)
-        self._by_join.pop((session.address, session.nonce), None)
-        if self._by_name.get(session.slot) is session:
-            del self._by_name[session.slot]
-        while self._spent and now - next(iter(self._spent.values())) > 2.0 * COOKIE_PERIOD_S:
-            del self._spent[next(iter(self._spent))]
-        self._spent[session.address, session.nonce] = now
+        self._news.pop(session.token, None)
+        self._by_join.pop(session.joined_from, None)
+        if self._pilots.get(session.name) is session:
+            del self._pilots[session.name]
+        self._strangers.spend(*session.joined_from, now)
+
+    def _bury(self, session: Session, text: str, now: float, unasked: bool) -> None:
+        if len(self._tombs) >= MAX_TOMBS:
+            del self._tombs[next(iter(self._tombs))]
+        said = 1 if unasked else BYES
+        self._tombs[session.token] = Tomb(session, text, now + TOMB_S, now + BYE_AGAIN_S if unasked else now, said)

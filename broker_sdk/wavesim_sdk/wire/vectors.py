@@ -1,98 +1,169 @@
-"""Test vectors of the wire protocol: one datagram of each type."""
+"""Test vectors of the wire protocol: datagrams of each type, sealed ones, and other encodings of the same."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from typing import Any
 
-from wavesim_sdk.wire.codec import encode
-from wavesim_sdk.wire.messages import Type
+from wavesim_sdk.wire import items as i
+from wavesim_sdk.wire import messages as m
+from wavesim_sdk.wire.codec import encode, type_of
+from wavesim_sdk.wire.messages import Reading
+from wavesim_sdk.wire.schema import Family, schema_of
 
 TOKEN = 0x1122334455667788
-_MOTION = [1.5, -2.0, 10.0, 1.0, 0.0, 0.0, 0.0, 1.25, 0.0, 0.5, 0.0, 0.0, 0.125, 1.0, 0.0, 0.5]
-_STATE = [
-    250,
-    1_000_000_000,
-    1,
-    _MOTION,
-    [9.5, *[0.0] * 7, 0.25, 0.25, *[0.0] * 14],
-    {"ctd": [1_000_000_000, 11.5, 15.25, 4.25, 35.5]},
-]
+_MOTION = (1.5, -2.0, 10.0, 1.0, 0.0, 0.0, 0.0, 1.25, 0.0, 0.5, 0.0, 0.0, 0.125, 1.0, 0.0, 0.5)
+_CTD = Reading(0, 1_000_000_000, 0, (11.5, 15.25, 4.25, 35.5))
+_DVL = Reading(2, 996_000_000, 10, (None, 3.5))
+_EFFORT = tuple(float(k) for k in range(48))
 _BODY = struct.pack("<I3d10f", 3, 1.5, -2.0, 10.0, 1.0, *[0.0] * 3, 1.25, 0.0, 0.5, 0.0, 0.0, 0.125)
 _COOKIE = bytes(range(16))
+_GREAT = 2**53 + 1  #: no double holds it
+WELCOME = m.Welcome(
+    7, 3, 0, 1, 4_000_000, 1500.0, _GREAT, 1, 50_000_000, 100_000_000, 0.5, 5.0, 3, 2, m.Right.FAULT | m.Right.CONTROL
+)
+REFUSE = m.Refuse(7, m.Refusal.NAME_IN_USE, "'lauv' is in use by another client")
 
-#: (type, token, sequence, ack, body)
-VECTORS: list[tuple[Type, int, int, int, list[Any]]] = [
-    (Type.HELLO, 0, 1, 0, [7, bytes(64)]),
-    (Type.CHALLENGE, 0, 0, 0, [7, _COOKIE]),
-    (Type.JOIN, 0, 2, 0, [_COOKIE, 7, "lauv", "", [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 100_000_000, 0, 0, 0]),
-    (Type.WELCOME, TOKEN, 1, 0, [7, 3, 4_000_000, 1500.0, 0, 0, 50_000_000, 5.0]),
-    (Type.REFUSE, 0, 0, 0, [7, 2, "'lauv' is in use"]),
-    (Type.ACTUATE, TOKEN, 3, 0, [[9.5, None, None, None, None, None, None, None, 0.25, 0.25]]),
-    (
-        Type.REQUESTS,
-        TOKEN,
-        4,
+
+def _items(family: Family, *records: Any) -> list[Any]:
+    return [family.encode(r) for r in records]
+
+
+_EVENTS = _items(
+    i.EVENTS,
+    i.ActuatorDescription(0, "propeller", 0, "1/s", -25.0, 25.0),
+    i.SensorDescription(
         0,
-        [
-            1,
-            [
-                [1, 25000.0, None, None, None],
-                [1, 26000.0, 180.0, 2_000_000_000, 7],
-                [2, 3, b"ping", None, None],
-                [3, 3, None, None],
-                [4, 50_000_000, [0, 3], [0.0, 0.0, 10.0], 500.0, 1],
-            ],
-        ],
+        "ctd",
+        "ctd",
+        100_000_000,
+        (i.FieldDescription("pressure", "dbar", 1), i.FieldDescription("temperature", "C", 1)),
     ),
-    (Type.DONE, TOKEN, 5, 2, [250, 4, [9.5], None]),
-    (Type.KEEPALIVE_REPLY, TOKEN, 6, 2, [12]),
-    (Type.LEAVE, TOKEN, 7, 2, []),
-    (Type.ESTIMATE, TOKEN, 8, 2, [[1.0, 2.0, 3.0, 0.5, 0.5, 0.1, 1.5, 2.5, 3.0, None]]),
-    (Type.ACK, TOKEN, 9, 2, []),
-    (Type.STATE, TOKEN, 2, 0, _STATE),
+    i.SignalSent(1, 5, 1_000_000_000, 25000.0, 188.0, 0.01),
+    i.Reception(1_350_000_000, 6, 5, 0, 0, 0, 0, 26000.5, 131.5, 40.25, 249.5, None, None, None),
+    i.Reception(1_500_000_000, 7, 0, 1, 0, 3, 4, 25000.0, 128.0, 36.0, None, 0.5, -0.25, b"pong"),
+    i.RunStateChanged(2, 1_400_000_000),
+    i.BodyChanged(3, 1, 1, "lauv", "lauv"),
+    i.SignalSeen(5, 3, 0, 1_000_000_000, 25000.0, 188.0, (1.5, -2.0, 10.0)),
+    i.FateSeen(5, 3, 4, 0, 1_250_000_000, 131.5, 375.0),
+    i.Notice(1_500_000_000, "no command for 2 s: actuators at zero"),
+    i.RequestRefused(2, "the transducer recharges"),
+    i.Answer(3, 1, ""),
+)
+_REQUESTS = _items(
+    i.REQUESTS,
+    i.Ping(25000.0),
+    i.Ping(26000.0, 180.0, _GREAT, 7),
+    i.Send(3, b"ping"),
+    i.Range(3),
+    i.Observe(50_000_000, (0, 3), (0.0, 0.0, 10.0), 500.0, 1),
+    i.Subscribe(("ctd", "dvl-down"), 1, 0, 1, 100_000_000),
+    i.Control("speed", 4.0),
+    i.Fault("", "ctd", "bias", 0.5, "temperature"),
+    i.Push("lauv", (10.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    i.Pose("", (1.5, -2.0, 10.0), None, (0.0,) * 6),
+    i.Allocate("lauv", tuple(float(k) for k in range(6))),
+    i.Weather(current_north=0.25, wave_height=1.5),
+)
+
+#: (token, sequence, ack, message)
+VECTORS: list[tuple[int, int, int, Any]] = [
+    (0, 1, 0, m.Hello(2**63 - 1, bytes(40))),
+    (0, 0, 0, m.Challenge(2**63 - 1, _COOKIE)),
+    (0, 2, 0, m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)),
     (
-        Type.EVENTS,
-        TOKEN,
-        3,
-        1,
-        [
+        0,
+        2,
+        0,
+        m.Join(
+            _COOKIE,
+            7,
+            "\u00e5l-1",
+            m.Role.INSTRUMENT,
+            "lauv",
+            (1.0, 2.0, 3.0),
+            (0.0, 0.0, 1.5),
+            0,
+            _GREAT,
+            TOKEN,
+            ("ctd",),
             1,
-            [
-                [2, 1, 5, 1_000_000_000, 25000.0, 188.0, 0.01],
-                [1, 1_350_000_000, 6, 5, 0, 0, 0, 0, 26000.5, 131.5, 40.25, 249.5, None, None, None],
-                [1, 1_500_000_000, 7, 0, 1, 0, 3, 4, 25000.0, 128.0, 36.0, None, 0.5, -0.25, b"pong"],
-                [4, 2, 1_400_000_000],
-                [5, 3, 1, 1, "lauv", "lauv"],
-                [6, 5, 3, 0, 1_000_000_000, 25000.0, 188.0, [1.5, -2.0, 10.0]],
-                [7, 5, 3, 4, 0, 1_250_000_000, 131.5, 375.0],
-                [8, 1_500_000_000, "no command for 2 s: actuators at zero"],
-            ],
-        ],
+            0,
+            1,
+        ),
     ),
-    (Type.STEP, TOKEN, 4, 1, [*_STATE[:3], None, *_STATE[4:], 4]),
-    (Type.KEEPALIVE, TOKEN, 5, 1, [12]),
-    (Type.FLEET, TOKEN, 7, 1, [250, 1_000_000_000, 1, 0, 1, _BODY]),
-    (Type.BYE, TOKEN, 6, 1, ["the server shuts down"]),
+    (TOKEN, 1, 0, WELCOME),
+    (0, 0, 0, REFUSE),
+    (TOKEN, 3, 0, m.Actuate((9.5, None, None, -0.25))),
+    (TOKEN, 4, 0, m.Requests(1, _REQUESTS)),
+    (TOKEN, 5, 2, m.Done(_GREAT, 4, (9.5,), None)),
+    (TOKEN, 6, 2, m.KeepaliveReply(12)),
+    (TOKEN, 7, 2, m.Leave()),
+    (TOKEN, 8, 2, m.Estimate((1.0, 2.0, 3.0, 0.5, 0.5, 0.1, 1.5, 2.5, 3.0, None))),
+    (TOKEN, 9, 2, m.Ack()),
+    (TOKEN, 10, 2, m.Proof(2**64 - 1)),
+    (TOKEN, 2, 0, m.StateMessage(250, 1_000_000_000, 1, 1, _MOTION, (9.5, 0.0, 0.25), None, (_CTD,))),
+    (TOKEN, 2, 0, m.StateMessage(_GREAT, 2**62, 2, 0, None, (), _EFFORT, ())),
+    (TOKEN, 3, 1, m.Events(1, _EVENTS)),
+    (TOKEN, 4, 1, m.StepMessage(250, 1_000_000_000, 1, 0, None, (9.5, 0.0, 0.25), None, (_CTD, _DVL), 12)),
+    (TOKEN, 5, 1, m.Keepalive(12)),
+    (TOKEN, 6, 1, m.Bye("the server shuts down")),
+    (TOKEN, 7, 1, m.Fleet(250, 1_000_000_000, 1, 0, 1, _BODY)),
+    (TOKEN, 8, 1, m.SensorsMessage(250, 0, (_DVL, Reading(3, 1_000_000_000, 0, (1.0, 2.0))))),
+    (TOKEN, 9, 1, m.Prove(2**64 - 1)),
 ]
 
 
-def _plain(value: Any) -> Any:
+#: a value in other bytes that mean the same: any of them must be taken
+ALTERNATIVES = {
+    "KEEPALIVE, its array as array16 and its number as uint64": (m.Keepalive(12), "dc0001cf000000000000000c"),
+    "KEEPALIVE, its array as array32 and its number as uint16": (m.Keepalive(12), "dd00000001cd000c"),
+    "KEEPALIVE, its number as int8": (m.Keepalive(12), "91d00c"),
+    "BYE, its text as str8": (m.Bye("so long"), "91d907736f206c6f6e67"),
+    "BYE, its text as str16": (m.Bye("so long"), "91da0007736f206c6f6e67"),
+    "BYE, its text as str32": (m.Bye("so long"), "91db00000007736f206c6f6e67"),
+    "CHALLENGE, its cookie as bin16": (m.Challenge(7, _COOKIE), "9207c50010" + _COOKIE.hex()),
+    "STATE, numbers as float32 and integers": (
+        m.StateMessage(250, 1_000_000_000, 1, 0, None, (9.5, 0.0, 2.0), None, (Reading(0, 1_000_000_000, 0, (11.5,)),)),
+        "98d100fad23b9aca000100c093ca4118000000ca40000000c091dc0004d300" + "0" * 14 + "d23b9aca000091ca41380000",
+    ),
+    "BYE, with an element of the future": (m.Bye("so long"), "92a7736f206c6f6e6782a16101a162c0"),
+}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; bytes as {"bin": hexadecimal}."""
     if isinstance(value, bytes):
         return {"bin": value.hex()}
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    return {k: _plain(v) for k, v in value.items()} if isinstance(value, dict) else value
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return {k: plain(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _line(name: str, data: bytes, token: int, sequence: int, ack: int, message: Any) -> str:
+    body = plain(schema_of(type(message)).encode(message))
+    meaning = {"type": int(type_of(message)), "token": token, "sequence": sequence, "ack": ack, "body": body}
+    return f"{name} {data.hex()} {json.dumps(meaning)}"
 
 
 def markdown() -> str:
     """The vectors as the lines of docs/PROTOCOL.md."""
-    lines = ["```"]
-    for kind, token, sequence, ack, body in VECTORS:
-        meaning = {"type": kind.value, "token": token, "sequence": sequence, "ack": ack, "body": _plain(body)}
-        lines.append(f"{kind.name} {encode(kind, body, token, sequence, ack).hex()} {json.dumps(meaning)}")
-    return "\n".join([*lines, "```"])
+    lines = [
+        _line(type_of(message).name, encode(message, token, sequence, ack), token, sequence, ack, message)
+        for token, sequence, ack, message in VECTORS
+    ]
+    return "\n".join(["```", *lines, "```"])
+
+
+def alternatives_markdown() -> str:
+    """The same for other encodings: what, bytes, meaning."""
+    lines = []
+    for name, (message, body) in ALTERNATIVES.items():
+        header = encode(message, TOKEN, 9, 1)[: m.HEADER_BYTES]
+        lines.append(_line(f"{name}:", header + bytes.fromhex(body), TOKEN, 9, 1, message))
+    return "\n".join(["```", *lines, "```"])
 
 
 KEY = bytes(range(32))
@@ -102,25 +173,26 @@ def sealed_markdown() -> str:
     """Sealed datagrams and everything that they follow from, for the same page."""
     from wavesim_sdk.wire import seal
 
-    session = seal.Seal(KEY, _COOKIE, 7, TOKEN, is_client=True)
-    answers = seal.Seal(KEY, _COOKIE, 7, TOKEN, is_client=False)
-    join = next(v for v in VECTORS if v[0] is Type.JOIN)
+    client = seal.Seal(KEY, _COOKIE, 7, TOKEN, is_client=True)
+    server = seal.Seal(KEY, _COOKIE, 7, TOKEN, is_client=False)
     fixed = bytes(range(12))
+    key_id = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()[:8]
     facts = {
         "key": KEY.hex(),
-        "key id": f"{seal.key_id(KEY):016x}",
+        "key id, as its bytes stand in the header": key_id.hex(),
         "cookie": _COOKIE.hex(),
         "nonce of the JOIN": 7,
-        "token": f"{TOKEN:016x}",
+        "token, as its bytes stand in the header": TOKEN.to_bytes(8, "little").hex(),
+        "sealing nonce of JOIN and REFUSE": fixed.hex(),
+    }
+    join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)
+    datagrams = {
+        "JOIN": encode(join, seal.key_id(KEY), 2, 0, seal.Handshake(KEY, seal.JOIN, fixed)),
+        "REFUSE": encode(REFUSE, seal=seal.Handshake(KEY, seal.REFUSE, fixed)),
+        "WELCOME": encode(WELCOME, TOKEN, 1, 0, server),
+        "ACTUATE": encode(m.Actuate((9.5,)), TOKEN, 3, 0, client),
+        "KEEPALIVE": encode(m.Keepalive(12), TOKEN, 2, 1, server),
     }
     lines = ["```", *(f"{k} = {v}" for k, v in facts.items())]
-    datagrams = {
-        f"JOIN (sealing nonce {fixed.hex()})": encode(
-            join[0], join[4], seal.key_id(KEY), 2, 0, seal.Handshake(KEY, seal.JOIN, fixed)
-        ),
-        "WELCOME": encode(Type.WELCOME, [7, 3, 4_000_000, 1500.0, 0, 0, 50_000_000, 5.0], TOKEN, 1, 0, answers),
-        "ACTUATE": encode(Type.ACTUATE, [[9.5]], TOKEN, 3, 0, session),
-        "KEEPALIVE": encode(Type.KEEPALIVE, [12], TOKEN, 2, 1, answers),
-    }
     lines += [f"{name}: {data.hex()}" for name, data in datagrams.items()]
     return "\n".join([*lines, "```"])

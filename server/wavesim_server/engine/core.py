@@ -19,7 +19,7 @@ from wavesim_server.engine.emulators import Emulators
 from wavesim_server.engine.orders import Orders
 from wavesim_server.engine.pace import Pace
 from wavesim_server.engine.publication import Publication
-from wavesim_server.engine.records import log_records, signal_records
+from wavesim_server.engine.records import Seen, log_records, signal_records
 from wavesim_server.fences import Fences
 from wavesim_server.messages import Event, Frozen, Log, Notice, Queue, Roster, Run, Step, encode
 from wavesim_server.simulation import Simulation
@@ -27,6 +27,7 @@ from wavesim_server.watchdog import Watchdog
 
 VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
 FULL_S = 0.0005  #: a full queue is tried again after this
+LOGGED = ("state", "actuation")  #: tables whose rows the log gets
 AWAIT_S = 0.02  #: awaited emulators are looked at this often: one of them may have died
 
 
@@ -58,14 +59,15 @@ class Engine:
         self.over = False
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
         self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
-        self.publication = Publication(simulation, areas)
-        self.orders = Orders(self, areas["vehicles"])
+        self.instruments = emulators.instruments
+        self.publication = Publication(simulation, areas, self.instruments)
+        self.orders = Orders(self)
         self.vehicles = areas["vehicles"]
         self.now = 0.0  # of this turn
         self._started = False
         self._served = -1  # last tick whose participants were served
         self._asked = -1  # last tick at which emulators were asked
-        self._sequences = {s: np.zeros(simulation.capacity, np.int64) for s in emulators.bells}
+        self._seen = Seen(self.vehicles, self.instruments)
         self._backlog: deque[tuple[int, bytes]] = deque()  # events that did not fit
         self._told = False
 
@@ -75,6 +77,8 @@ class Engine:
         """The bodies that need no client; the tables."""
         self.now = now
         self.sim.enter_residents()
+        for row, occupant in self.sim.occupants.items():
+            self.instruments.enter(row, self.sim.loaded.suite_for(occupant.name, occupant.model.name))
         self.publication.begin()
         self.publish()
 
@@ -121,11 +125,11 @@ class Engine:
         """The next tick at which somebody must be served."""
         tick = self.sim.tick
         view = self.view_ticks * max(1, int(self.pace.speed))  # viewers look by wall time
-        periods = [view, *self.lockstep.values(), *self.emulators.periods().values()]
+        periods = [view, *self.lockstep.values()]
         if self.log_ticks:
             periods.append(self.log_ticks)
         stop = min((tick // p + 1) * p for p in periods)
-        stop = min(stop, self.watchdog.next_tick(), self.fences.next_tick(tick))
+        stop = min(stop, self.emulators.next_tick(tick), self.watchdog.next_tick(), self.fences.next_tick(tick))
         if self.end_tick is not None:
             stop = min(stop, self.end_tick)
         return min(stop, tick + self.budget) if self.budget is not None else stop
@@ -166,7 +170,7 @@ class Engine:
             self._ring()
         # Logged while the clients compute: nothing moves until they have answered.
         if self.log_ticks and tick % self.log_ticks == 0:
-            for record in log_records(tick, self.sim.rows, self.vehicles, self._sequences):
+            for record in log_records(tick, self.sim.rows, self.vehicles, self._seen, LOGGED):
                 self.emit(record)
         return True
 
@@ -193,17 +197,20 @@ class Engine:
             if not self._started:
                 self._started = True
                 for row in self.sim.rows:
-                    self.roster(row, present=True)
+                    self.roster(row, present=True, new=False)
         else:
             self.budget = None
         self.emit(Run(int(state), self.sim.time_ns))
         self.publish()
 
-    def roster(self, row: int, present: bool) -> None:
-        """Tell that a body came or left."""
-        if self._started:
-            o = self.sim.occupants[row]
-            self.emit(Roster(self.sim.time_ns, row, o.name, o.model.name, o.model.type, present))
+    def roster(self, row: int, present: bool, new: bool = True) -> None:
+        """Tell that a body came or left. The log has who is there when time starts to run, then every change."""
+        o = self.sim.occupants[row]
+        self.emit(
+            Roster(
+                self.sim.time_ns, row, o.name, o.model.name, o.model.type, int(present), int(new), int(self._started)
+            )
+        )
 
     def publish(self) -> None:
         """The tables of this tick."""

@@ -9,6 +9,8 @@ from typing import Protocol
 import posix_ipc
 
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, alive
+from wavesim_server.instruments import Instruments
+from wavesim_server.watchdog import NEVER
 
 
 class Bell(Protocol):
@@ -44,22 +46,25 @@ class Semaphores:
 
 
 class Emulators:
-    """All sensors of a run."""
+    """One for each type of sensor of the run; each serves all instruments of its type."""
 
-    def __init__(self, vehicles: Area, bells: Mapping[str, Bell], time_limit: float) -> None:
-        self.vehicles, self.bells, self.time_limit = vehicles, bells, time_limit
-        self.awaited: list[str] = []  #: sensors whose values of this tick are not written yet
+    def __init__(self, vehicles: Area, bells: Mapping[str, Bell], instruments: Instruments, time_limit: float) -> None:
+        self.vehicles, self.bells, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
+        self.awaited: list[str] = []  #: types whose values of this tick are not written yet
         self.late = 0  #: answers that did not come in time
         self._limit = 0.0
 
-    def periods(self) -> dict[str, int]:
-        """Period in ticks of each synchronous sensor."""
-        periods = {s: int(self.vehicles[s].header[PERIOD]) for s in self.bells}
-        return {s: p for s, p in periods.items() if p > 0}
+    def _synchronous(self) -> list[str]:
+        return [s for s in self.bells if self.vehicles[s].header[PERIOD] == 1]
+
+    def next_tick(self, tick: int) -> int:
+        """The next tick at which one of them is asked."""
+        due = (self.instruments.next_due(s, tick) for s in self._synchronous())
+        return min((t for t in due if t is not None), default=NEVER)
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
         """Ask those that are due at a tick; whether they are waited for."""
-        due = [s for s, period in self.periods().items() if tick % period == 0]
+        due = [s for s in self._synchronous() if self.instruments.due(s, tick)]
         for s in due:
             self.vehicles[s].header[DUE] = tick
             self.bells[s].ask()
@@ -70,7 +75,7 @@ class Emulators:
         while self.awaited:
             s = self.awaited[0]
             header = self.vehicles[s].header
-            if not self.bells[s].answered() and header[PERIOD] > 0:
+            if not self.bells[s].answered() and header[PERIOD] == 1:
                 if now < self._limit and alive(int(header[OWNER]), int(header[OWNER_START])):
                     return False
                 self.late += 1

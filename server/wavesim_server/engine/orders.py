@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wavesim_sdk.area import Area
-from wavesim_sdk.commander import BODY_VERBS
+from wavesim_sdk import commands
+from wavesim_sdk.actuators import position_of
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.tables import SENSOR_FAULTS, RunState, SensorFault
-from wavesim_sdk.wire.messages import Request
+from wavesim_sdk.names import nearest
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire import items
 from wavesim_server.messages import (
     Actuate,
     Command,
+    Effort,
+    Ended,
     Enter,
     Execute,
     Executed,
-    Failed,
     Leave,
     Refused,
     Release,
     Sound,
-    TurnedAway,
     decode_command,
+    request_of,
 )
 
 if TYPE_CHECKING:
@@ -38,10 +40,9 @@ UNUSABLE = (ValueError, WaveSimError)
 class Orders:
     """Takes commands."""
 
-    def __init__(self, engine: Engine, vehicles: Area) -> None:
-        self.engine, self.sim, self.vehicles = engine, engine.sim, vehicles
-        self.failures = 0
-        self._faults = np.zeros(engine.sim.capacity, SENSOR_FAULTS.dtype)
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.sim, self.instruments = engine, engine.sim, engine.instruments
+        self._traced: set[str] = set()
 
     def take(self, kind: int, payload: bytes) -> None:
         """Do what a record says."""
@@ -52,14 +53,23 @@ class Orders:
         try:
             self._do(command)
         except Exception as error:  # an error of ours: it costs whoever met it, and nobody else
-            self.failures += 1
-            if self.failures == 1:
-                traceback.print_exc()
-            sys.stderr.write(f"wavesim: the engine failed at {type(command).__name__}: {error!r}\n")
-            if isinstance(command, Execute):
-                self._answer(command, False, "the server failed at this; see its standard error")
-            elif not isinstance(command, Release):
-                self.engine.emit(Failed(command.row, f"the server failed at {type(command).__name__}"))
+            self._trace(error)
+            text = f"the server failed at {type(command).__name__}"
+            match command:
+                case Execute():
+                    self._answer(command, False, f"{text}; see its standard error")
+                case Sound():
+                    self.engine.emit(Refused(command.row, command.number, text))
+                case Actuate() | Enter():
+                    self.engine.emit(Ended(command.row, command.session, text, 1))
+
+    def _trace(self, error: Exception) -> None:
+        """Where it was stands on the standard error, once."""
+        lines = traceback.format_exception(error)
+        place = "".join(lines[-2:])
+        if place not in self._traced:
+            self._traced.add(place)
+            sys.stderr.write("".join(lines))
 
     def _do(self, command: Command) -> None:
         match command:
@@ -75,6 +85,8 @@ class Orders:
                 self._leave(command.row)
             case Execute():
                 self._execute(command)
+            case Effort(wanted):
+                self.engine.publication.effort = bool(wanted)
 
     # -- clients ---------------------------------------------------------------------------------
 
@@ -84,7 +96,7 @@ class Orders:
         try:
             self.sim.command(c.row, c.values)
         except UNUSABLE as error:
-            self.engine.emit(Failed(c.row, str(error)))
+            self.engine.emit(Ended(c.row, c.session, f"a command that cannot be: {error}", 0))
         self.engine.watchdog.fed(c.row, self.sim.tick)
 
     def _release(self, c: Release) -> None:
@@ -93,7 +105,7 @@ class Orders:
         self.engine.waiting = False
         for answer in c.answers:
             if answer.values is not None:
-                self._contained(Actuate(answer.row, answer.values))
+                self._contained(Actuate(answer.row, answer.session, answer.values))
             elif answer.row in self.sim.occupants:
                 self.engine.watchdog.fed(answer.row, self.sim.tick)
             for sound in answer.sounds:
@@ -102,29 +114,26 @@ class Orders:
     def _sound(self, c: Sound) -> None:
         if c.row not in self.sim.occupants:
             return
-        kind, *values = c.item
         try:
-            if kind == Request.PING:
-                self.sim.ping(c.row, *values[:4], number=c.number)
-            elif kind == Request.SEND:
-                to, payload, level, at = values[:4]
-                self.sim.send(c.row, payload, to, level, at, number=c.number)
-            else:
-                self.sim.range_request(c.row, *values[:3], number=c.number)
+            match request_of(c.request):
+                case items.Ping(frequency, level, at, code):
+                    self.sim.ping(c.row, frequency, level, at, code, number=c.number)
+                case items.Send(to, payload, level, at):
+                    self.sim.send(c.row, payload, to, level, at, number=c.number)
+                case items.Range(to, level, at):
+                    self.sim.range_request(c.row, to, level, at, number=c.number)
         except UNUSABLE as error:
             self.engine.emit(Refused(c.row, c.number, str(error)))
 
     def _enter(self, c: Enter) -> None:
         engine = self.engine
-        if c.row not in self.sim.occupants:
+        came = c.row not in self.sim.occupants
+        if came:
             try:
-                self.sim.enter(c.name, c.model, c.position, c.attitude, c.row)
+                self._let_in(c)
             except UNUSABLE as error:
-                engine.emit(TurnedAway(c.row, str(error)))
+                engine.emit(Ended(c.row, c.session, f"'{c.name}' cannot enter: {error}", 0))
                 return
-            came = True
-        else:
-            came = False
         engine.lockstep.pop(c.row, None)
         if c.lockstep:
             engine.lockstep[c.row] = c.lockstep
@@ -134,101 +143,120 @@ class Orders:
             engine.publish()  # its state before its presence: a reader between the two sees no body without a state
             engine.publication.identity()
 
+    def _let_in(self, c: Enter) -> None:
+        """The body with its instruments, or neither."""
+        self.instruments.enter(c.row, self.sim.loaded.suite_for(c.name, c.model))
+        try:
+            self.sim.enter(c.name, c.model, c.position, c.attitude, c.row)
+        except BaseException:
+            self.instruments.leave(c.row)
+            raise
+
     def _leave(self, row: int) -> None:
         engine = self.engine
         if row not in self.sim.occupants:
             return
         engine.roster(row, present=False)
         self.sim.leave(row)
+        self.instruments.leave(row)
         engine.lockstep.pop(row, None)
         engine.watchdog.forget(row)
         engine.fences.forget(row)
-        self._faults[row] = 0
-        self.vehicles["sensor_faults"].publish(self._faults, self.sim.tick)
         engine.publication.identity()
         engine.publish()
 
-    # -- the commander -----------------------------------------------------------------------------
+    # -- commands ----------------------------------------------------------------------------------
 
     def _answer(self, c: Execute, ok: bool, text: str) -> None:
-        self.engine.emit(Executed(c.number, ok, text, self.sim.time_ns))
+        self.engine.emit(Executed(c.number, int(ok), text, self.sim.time_ns, c.command))
 
     def _execute(self, c: Execute) -> None:
+        command: commands.Command = request_of(c.command)
         try:
-            text = self._on_body(c.verb, *c.argument) if c.verb in BODY_VERBS else self._control(c.verb, c.argument)
+            text = self._command(command)
         except UNUSABLE as error:
             self._answer(c, False, str(error))
         else:
             self._answer(c, True, text)
 
-    def _control(self, verb: str, argument: Any) -> str:
-        """A verb on the timer; what came of it. ValueError if it cannot be now."""
-        engine = self.engine
-        if verb == "shutdown":
-            engine.over = True
-        elif engine.state is RunState.ENDED and verb != "speed":
-            raise ValueError("the run has ended; start the server again for another")
-        elif verb in ("start", "resume"):
-            engine.set_state(RunState.RUNNING)
-        elif verb == "stop":
-            engine.set_state(RunState.STOPPED)
-        elif verb == "pause":
-            engine.set_state(RunState.PAUSED)
-        elif verb == "speed":
-            engine.pace.speed = float(argument)
-            engine.pace.restart()
-            return f"speed {engine.pace.speed:g}" if engine.pace.speed else "as fast as possible"
-        elif verb == "step":
-            if engine.state is RunState.RUNNING:
-                raise ValueError("the simulation runs; pause it before you step")
-            engine.budget = int(argument)
-            engine.set_state(RunState.RUNNING)
-        return f"{engine.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s"
+    def _command(self, command: commands.Command) -> str:
+        """Do it; what came of it. ValueError if it cannot be."""
+        since = f"from {self.sim.time_ns * 1e-9:.3f} s on"
+        if isinstance(command, items.Control):
+            return self._control(command)
+        if isinstance(command, items.Weather):
+            self._weather(command)
+            return f"weather {since}"
+        row = self._row(command.body)
+        verb = commands.verb_of(command)
+        try:
+            match command:
+                case items.Fault():
+                    self._fault(row, command)
+                case items.Push():
+                    self.sim.push(row, command.force, command.torque)
+                case items.Pose():
+                    self.sim.set_pose(row, command.position, command.attitude, command.velocity)
+                case items.Allocate():
+                    self.sim.allocate(row, np.array(command.matrix, float).reshape(6, -1))
+        except UNUSABLE as error:
+            raise ValueError(f"{verb} '{command.body}': {error}") from None
+        self.engine.publish()
+        return f"{verb} '{command.body}' {since}"
 
-    def _on_body(self, verb: str, name: str, *arguments: Any) -> str:
-        """A verb on one body."""
+    def _row(self, name: str) -> int:
         row = next((k for k, o in self.sim.occupants.items() if o.name == name), None)
         if row is None:
             present = ", ".join(o.name for o in self.sim.occupants.values())
-            raise ValueError(f"'{name}' is not in the simulation; present: {present}")
-        try:
-            if verb == "fault":
-                self.sim.fail(row, *arguments)
-            elif verb == "sensor":
-                self._sensor_fault(row, *arguments)
-            elif verb == "push":
-                self.sim.push(row, *arguments)
-            else:
-                self.sim.allocate(row, np.array(arguments[0], float))
-        except UNUSABLE as error:
-            raise ValueError(f"{verb} '{name}': {error}") from None
-        return f"{verb} '{name}' from {self.sim.time_ns * 1e-9:.3f} s on"
+            raise ValueError(f"'{name}' is not in the simulation; present: {present or 'nobody'}")
+        return row
 
-    def _sensor_fault(self, row: int, sensor: str, fault: str, amount: float | str) -> None:
-        sensors = self.sim.config.emulators.names
-        if sensor not in sensors:
-            raise ValueError(f"this run has no sensor '{sensor}'; it has {', '.join(sensors) or 'none'}")
-        kinds = {f.name.lower(): f for f in SensorFault}
-        if fault not in kinds:
-            raise ValueError(f"there is no fault '{fault}'; faults are {', '.join(kinds)}")
-        k = sensors.index(sensor)
-        for name, only in (("wet", "leak"), ("unlocked", "dvl")):
-            if fault == name and sensor != only:
-                raise ValueError(f"'{name}' is a fault of the sensor '{only}'")
-        if fault == "wet":
-            amount = self._wet(row, k, str(amount))
-        if isinstance(amount, str):
-            raise ValueError(f"the amount of '{fault}' is a number, not '{amount}'")
-        if fault == "spikes" and not 0.0 <= amount <= 1.0:
-            raise ValueError(f"the chance of a spike is 0 to 1, not {amount:g}")
-        self._faults["kind"][row, k], self._faults["amount"][row, k] = kinds[fault], amount
-        self.vehicles["sensor_faults"].publish(self._faults, self.sim.tick)
+    def _control(self, c: items.Control) -> str:
+        """A verb on the timer."""
+        engine = self.engine
+        if c.verb == "shutdown":
+            engine.over = True
+        elif c.verb == "speed":
+            engine.pace.speed = float(c.value or 0.0)
+            engine.pace.restart()
+            engine.publish()
+            return f"speed {engine.pace.speed:g}" if engine.pace.speed else "as fast as possible"
+        elif engine.state is RunState.ENDED:
+            raise ValueError("the run has ended; start the server again for another")
+        elif c.verb in ("start", "resume"):
+            engine.set_state(RunState.RUNNING)
+        elif c.verb == "stop":
+            engine.set_state(RunState.STOPPED)
+        elif c.verb == "pause":
+            engine.set_state(RunState.PAUSED)
+        elif c.verb == "step":
+            if engine.state is RunState.RUNNING:
+                raise ValueError("the simulation runs; pause it before you step")
+            engine.budget = int(c.value or 1)
+            engine.set_state(RunState.RUNNING)
+        else:
+            raise ValueError(f"there is no command '{c.verb}'")
+        return f"{engine.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s"
 
-    def _wet(self, row: int, k: int, compartment: str) -> float:
-        """Bits of the wet compartments of a body, with one more."""
-        leak = self.sim.config.emulators.leak
-        assert leak is not None
-        if compartment not in leak.names:
-            raise ValueError(f"there is no compartment '{compartment}'; there are {', '.join(leak.names)}")
-        had = int(self._faults["amount"][row, k]) if self._faults["kind"][row, k] == SensorFault.WET else 0
-        return float(had | 1 << leak.names.index(compartment))
+    def _fault(self, row: int, c: items.Fault) -> None:
+        """A part is an actuator or a sensor; two of one name are told apart by nobody, so neither is meant."""
+        actuators = self.sim.actuators(row)
+        sensors = [e.instrument.name for e in self.instruments.suite(row)]
+        is_sensor = c.part in sensors
+        is_actuator = c.part in [a.name for a in actuators] or c.part.isdigit()
+        if is_sensor and is_actuator:
+            raise ValueError(f"both an actuator and a sensor are called '{c.part}'")
+        if is_sensor:
+            wet = c.kind == "wet"  # its amount is a compartment, by name
+            self.instruments.fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
+            self.engine.publication.suites()
+        elif is_actuator:
+            position = position_of(actuators, c.part)
+            self.sim.fail(row, position, c.kind, c.amount)
+        else:
+            known = [a.name for a in actuators] + sensors
+            raise ValueError(f"it has no part '{c.part}'{nearest(c.part, known) or '; it has none at all'}")
+
+    def _weather(self, c: items.Weather) -> None:
+        given = {k: v for k, v in commands.values(c).items() if k != "verb"}
+        self.sim.set_weather(**given)

@@ -11,6 +11,7 @@ from wavesim_sdk.area import Area
 from wavesim_sdk.tables import BodyType, RunState
 from wavesim_server.engine.pace import Pace
 from wavesim_server.environment.weather import W_LEVEL, W_WIND
+from wavesim_server.instruments import Instruments
 from wavesim_server.simulation import Simulation
 
 
@@ -25,9 +26,10 @@ class Counts:
 class Publication:
     """Writes them."""
 
-    def __init__(self, simulation: Simulation, areas: Mapping[str, Area]) -> None:
-        self.sim, self.areas = simulation, areas
+    def __init__(self, simulation: Simulation, areas: Mapping[str, Area], instruments: Instruments) -> None:
+        self.sim, self.areas, self.instruments = simulation, areas, instruments
         self.counts = Counts()
+        self.effort = False  #: whether anybody wants the forces
         self._buoys = 0
 
     def begin(self) -> None:
@@ -41,6 +43,7 @@ class Publication:
         w["absorption"] = a.absorption if a.absorption_model == "constant" else np.nan
         w["density"], w["gravity"] = config.world.density, config.world.gravity
         w["origin"] = (config.world.latitude, config.world.longitude)
+        w["digest"] = self.sim.loaded.digest.encode()
         table.end(self.sim.tick)
         self.identity()
 
@@ -50,6 +53,13 @@ class Publication:
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
         vehicles["identity"].publish(who, self.sim.tick)
         vehicles["geometry"].publish(self.sim.geometry, self.sim.tick)
+        self.suites()
+
+    def suites(self) -> None:
+        """The instruments and their faults, if anything changed."""
+        if self.instruments.changed:
+            self.instruments.changed = False
+            self.areas["vehicles"]["instruments"].publish(self.instruments.rows, self.sim.tick)
 
     def tick(self, state: RunState, pace: Pace, now: float) -> None:
         """Motion, sound, weather and clock of this tick."""

@@ -1,558 +1,529 @@
-"""The front process: UDP, keep-alive, send-state, commander and logger on one asyncio loop."""
+"""The front's core: everything between the network, the engine and the commander, without socket, clock or process.
+
+Datagrams, events of the engine and commands come in with ``now``; datagrams, commands to the engine and replies to the
+commander come out.  Whatever a session makes the front do can end that session only.
+"""
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import contextlib
 import math
-import os
-import signal
-import socket
+import random
 import sys
-import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk.area import Area, Record, segment_name
-from wavesim_sdk.commander import CommanderQueue, Reply
-from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.area import Area, Record
+from wavesim_sdk.commander import Reply
+from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
-from wavesim_sdk.wire import codec, server
-from wavesim_sdk.wire.client import Join
-from wavesim_sdk.wire.messages import Event as WireEvent
-from wavesim_sdk.wire.messages import Refusal, Type
-from wavesim_sdk.wire.server import Admission, Session
-from wavesim_sdk.wire.udp import Udp
+from wavesim_sdk.wire import items
+from wavesim_sdk.wire.messages import Fleet, Join, Refusal, Role, Type
+from wavesim_sdk.wire.server import ServerSessions
+from wavesim_sdk.wire.session import (
+    Actuated,
+    Estimated,
+    Gone,
+    Happening,
+    Joined,
+    Moved,
+    Refused,
+    Requested,
+    Resumed,
+    Session,
+    StepDone,
+)
 from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.messages import NO_RESOURCE, Actuate, Answer, Command, Enter, Execute, Leave, Release
-from wavesim_server.network import control, sound
+from wavesim_server.messages import Queue
+from wavesim_server.network import sound, status
+from wavesim_server.network.admission import Gate, Seat, Situation
+from wavesim_server.network.commands import UnderWay, of_queue
+from wavesim_server.network.crew import Crews, Member
+from wavesim_server.network.lockstep import Barrier, Reply as StepReply
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.publish import Publisher
-from wavesim_server.network.states import Sensors, Writer
-from wavesim_server.resources import ring_names
-from wavesim_server.ring import Ring
+from wavesim_server.network.requests import Requests
+from wavesim_server.network.states import Writer, finished
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
-HOUSEKEEPING_S = 0.04
-GRAIN_S = 0.005  #: at most
-STALE_PERIODS = 5.0
+FEW_SESSIONS = 64
+SOON_S, SELDOM_S = 0.01, 0.04  #: between two looks at the sessions: of few, of many
+GRAIN_S = 0.005  #: states go out in batches, at most so far apart
+Address = tuple[str, int]
+GONE = {
+    "left": "left", "silent": "is silent and was removed", "ended": "was ended", "sequence": "was ended: its numbers are used up",
+    "unacknowledged": "was ended: it acknowledges nothing", "internal": "was ended: the server failed at what it asked",
+}  # fmt: skip
 
 
-@dataclass
-class Step:
-    """A lockstep tick that the engine waits at."""
+@dataclass(frozen=True)
+class Rows:
+    """Datagrams of one length, a row each, and where they go: packed as the system has addresses, and plain."""
 
-    tick: int
-    waiting: set[int]  # rows
-    answers: dict[int, tuple[list[float | None] | None, list[float | None] | None]]
-    deadline: float
+    matrix: Any
+    sessions: list[Session]
+
+    def __iter__(self) -> Iterator[tuple[bytes, Address]]:
+        return ((row.tobytes(), s.address) for row, s in zip(self.matrix, self.sessions, strict=True))
 
 
 class Front:
-    """Everything between the socket and the rings."""
+    """One server's front. ``say`` prints a line for people; ``wake`` tells the engine that commands wait."""
 
     def __init__(
-        self, loaded: Loaded, name: str, seed: int, commands_fd: int, events_fd: int, log: LogWriter | None
+        self,
+        loaded: Loaded,
+        name: str,
+        seed: int,
+        areas: Mapping[str, Area],
+        commands: Queue,
+        events: Queue,
+        log: LogWriter | None = None,
+        *,
+        keys: Keyring | None = None,
+        dice: random.Random | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.loaded, self.config, self.name, self.seed, self.log = loaded, loaded.config, name, seed, log
-        self.areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
-        self.tables = Publisher(self.areas["simulation"], self.areas["vehicles"])
-        commands, events = ring_names(name)
-        self.commands, self.events = Ring.attach(commands), Ring.attach(events)
-        self.commands_fd, self.events_fd = commands_fd, events_fd
-        network = self.config.network
-        self.sessions = server.ServerSessions(
-            self._admit, network.keepalive_period, network.keepalive_timeout, keyring(loaded), network.takeover,
-            network.datagram_rate,
-        )  # fmt: skip
-        self.by_row: dict[int, Session] = {}
-        self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
-        self.requests: dict[int, list[messages.Sound]] = {}  # row -> acoustic requests of the step under way
-        self.allowance, self.payloads = sound.Allowance(network.acoustic_rate), sound.Payloads()
-        self.observers = Observers(self._push_event)
-        self.step: Step | None = None
-        self.dismissed: set[int] = set()  # lockstep rows not waited for since they were too slow
-        self.queue = CommanderQueue(name, self.config.shared.group)
-        declared = {
-            n: e for n in self.config.emulators.names if (e := self.config.emulators.get(n)) is not None and e.send
-        }
-        self.sensors = tuple(declared)
-        # a value that is older is stale: its emulator is dead, frozen or too slow
-        fresh_ns = {n: round((STALE_PERIODS / e.rate + e.latency) * 1e9) for n, e in declared.items()}
-        self.states = Writer(Sensors(fresh_ns))
+        self.areas, self.commands, self.events = areas, commands, events
+        self.say, self._wake = say, wake
         self.step_ns = round(self.config.time.step * 1e9)
-        self.pending: dict[int, dict[str, Any]] = {}  # commands to the commander that the engine works on
-        self._numbers = 0
-        self._parent = os.getppid()
-        self.udp: Udp | None = None
-        self.free: list[Session] = []  # sessions that are sent their state by wall time
-        self.shortest = math.inf  # period of one of them
-        self._told: dict[int, Session] = {}  # sessions with new events
-        self._backlog: list[tuple[int, bytes]] = []
-        self._ended = asyncio.Event()
-        self.orphans: dict[int, str] = {}  # bodies of clients that a front before this one had
+        network = self.config.network
+        self.sessions = ServerSessions(
+            self._admit, self._tick_and_state, network.keepalive_period, network.keepalive_timeout, keys,
+            network.takeover, network.datagram_rate, network.sessions, dice, self._broke,
+        )  # fmt: skip
+        self.outgoing: list[list[tuple[bytes, Address]] | Rows] = []
+        self.replies: list[tuple[dict[str, Any], Reply]] = []  #: to the commander: (its command, the reply)
+        self.gauges: Callable[[], dict[str, Any]] = dict  #: what the process around adds to the status
+        self.tables = Publisher(areas["simulation"], areas["vehicles"])
+        self.gate, self.crews = Gate(loaded, self.step_ns), Crews()
+        self.barrier = Barrier(network.lockstep_timeout)
+        self.writer = Writer(areas["vehicles"], self.step_ns)
+        self.observers = Observers(self.sessions.push)
+        self.payloads = sound.Payloads()
+        self.under_way = UnderWay(self.tell)
+        self.requests = Requests(self)
+        self.bodies: dict[int, tuple[str, str]] = {  #: row -> name and model of those that are there, or about to be
+            row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
+        }
+        self.orphans: set[int] = set()  #: rows whose pilots a front before this one had
         self._orphans_until = math.inf
+        self._backlog: deque[tuple[int, bytes]] = deque()
+        self._told = False
+        self._sessions_at = 0.0
+        self._effort = False
+        self._traced: set[str] = set()
+        self.now = 0.0
 
-    def inherit(self) -> None:
-        """Take over from a front that crashed: its clients' bodies wait for them, as long as a silent client has."""
-        identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self._clock()
-        for row in map(int, np.flatnonzero(identity["present"])):
-            name = bytes(identity["name"][row]).decode()
-            if row >= len(self.config.fleet.bodies) or self.config.fleet.bodies[row].client != "none":
-                self.orphans[row] = name
-            if self.log is not None:
-                kind = BodyType(int(identity["type"][row])).name.lower()
-                self.log.body(int(clock["time_ns"]), row, name, bytes(identity["model"][row]).decode(), kind, True)
-        self._orphans_until = time.monotonic() + self.config.network.keepalive_timeout
-        self._tell(Release(int(clock["tick"]), []))  # the engine may wait for an answer that died
+    # -- what comes in -----------------------------------------------------------------------------
 
-    def _let_orphans_go(self) -> None:
-        self._orphans_until = math.inf
-        for row in self.orphans:
-            self._tell(Leave(row))
-            self.tables.left(row, 2)
-        self.orphans.clear()
+    def receive(self, data: bytes, address: Address, now: float) -> None:
+        """A datagram."""
+        self.now = now
+        self._happened(self.sessions.receive(data, address, now))
 
-    # -- processes -------------------------------------------------------------------------------
+    def event(self, kind: int, payload: bytes, now: float) -> None:
+        """A record of the engine."""
+        self.now = now
+        try:
+            self._event(messages.decode_event(kind, payload))
+        except Exception as error:  # the last line of defence: the others go on
+            self.sessions.failed(None, error)
 
-    async def run(self, sock: socket.socket) -> None:
-        """Until the supervisor sends SIGTERM."""
-        self.udp = await Udp.over(sock)
-        loop = asyncio.get_running_loop()
-        loop.add_reader(self.events_fd, self._on_events)
-        loop.add_reader(self.queue.fd, self._on_commander)
-        loop.add_signal_handler(signal.SIGTERM, self._ended.set)
-        tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._housekeeping())]
-        ended = asyncio.create_task(self._ended.wait())
-        await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
-        failed = [t for t in tasks if t.done() and t.exception() is not None]
-        for session in list(self.sessions.by_token.values()):
-            self.sessions.bye(session, "the server shuts down")
-        self._flush()
-        for task in tasks:
-            task.cancel()
-        self._on_events()
-        self.tables.flush(int(self._clock()["tick"]))
-        self.udp.close()
-        await asyncio.sleep(0)  # the transport closes on the next turn of the loop
-        if self.log is not None:
-            self.log.close()
-        self.queue.close()
-        for task in failed:
-            task.result()
+    def command(self, message: dict[str, Any], now: float) -> None:
+        """A command of the commander's queue."""
+        self.now = now
 
-    async def _receive(self) -> None:
-        assert self.udp is not None
-        while (first := await self.udp.receive()) is not None:
-            now = time.monotonic()
-            for data, address in (first, *self.udp.receive_ready()):
-                for happening in self.sessions.receive(data, address, now):
-                    self._handle(happening)
-            self._flush()
+        def answer(ok: bool, text: str) -> None:
+            self.replies.append((message, Reply(ok, text)))
 
-    def _flush(self) -> None:
-        assert self.udp is not None
-        self.udp.send_each(self.sessions.outgoing)
-        self.sessions.outgoing.clear()
+        try:
+            if message["verb"] == "status":
+                self.replies.append((message, Reply(True, "", status.report(self))))
+            else:
+                self.under_way.give(of_queue(message, self._suite_of), "the commander", answer)
+        except ValueError as error:
+            answer(False, str(error))
+        except Exception as error:  # the last line of defence: the sender is told
+            self.sessions.failed(None, error)
+            answer(False, "the server failed at this; see its standard error")
 
-    async def _housekeeping(self) -> None:
-        sessions_at = 0.0
-        while os.getppid() == self._parent:
-            now = time.monotonic()
-            if now >= sessions_at:
-                sessions_at = now + HOUSEKEEPING_S
-                for happening in self.sessions.tick(now):
-                    self._handle(happening)
+    def turn(self, now: float) -> float:
+        """Do what is due; returns when to call again at the latest."""
+        self.now = now
+        if now >= self._sessions_at:
+            self._sessions_at = now + (SOON_S if len(self.sessions.by_token) <= FEW_SESSIONS else SELDOM_S)
+            self._happened(self.sessions.tick(now))
+        try:
             self._send_states(now)
             if now >= self._orphans_until:
                 self._let_orphans_go()
-            if self.step is not None and now > self.step.deadline:
-                self._dismiss(self.step)
-            self.tables.turn(now, int(self._clock()["tick"]), self.by_row)
-            self._push_backlog()
-            self.queue.turn(now)
-            self._flush()
-            await asyncio.sleep(self._pause())
+            self.tables.turn(now, self.tick, self.crews.pilots())
+        except Exception as error:
+            self.sessions.failed(None, error)
+        self.settle()
+        states = math.inf
+        if self.crews.free:
+            states = now + min(max(0.25 * self.crews.shortest, 0.001), GRAIN_S)
+        return min(self._sessions_at, states, self.barrier.deadline, self.observers.next_timer(), self._orphans_until)
 
-    def _pause(self) -> float:
-        """Until states are due: they go out in batches, four in the shortest period of a client."""
-        wait = HOUSEKEEPING_S if self.shortest == math.inf else min(max(0.25 * self.shortest, 0.001), GRAIN_S)
-        return max(0.001, min(wait, self.observers.next_timer() - time.monotonic()))
+    def settle(self) -> None:
+        """Hand on what came of anything before: to the clients, to the engine."""
+        self._release()
+        wanted = self.crews.wanting_effort()
+        if wanted != self._effort:
+            self._effort = wanted
+            self.tell(messages.Effort(int(wanted)))
+        self.sessions.flush(self.now)
+        self._take_outgoing()
+        self._push_backlog()
 
-    def _tell(self, command: Command) -> None:
+    def _take_outgoing(self) -> None:
+        if self.sessions.outgoing:
+            self.outgoing.append(self.sessions.outgoing)
+            self.sessions.outgoing = []
+
+    def finish(self, now: float) -> None:
+        """The server ends."""
+        self.now = now
+        for session in list(self.sessions.by_token.values()):
+            self.sessions.bye(session, "the server shuts down", now=now)
+        self._take_outgoing()
+        self.tables.flush(self.tick)
+        if self.log is not None:
+            self.log.close()
+
+    # -- the engine --------------------------------------------------------------------------------
+
+    def tell(self, command: messages.Command) -> None:
         """Hand a command to the engine, in order, never blocking."""
         self._backlog.append(messages.encode(command))
-        self._push_backlog()
 
     def _push_backlog(self) -> None:
         while self._backlog and self.commands.push(*self._backlog[0]):
-            self._backlog.pop(0)
-        os.eventfd_write(self.commands_fd, 1)
+            self._backlog.popleft()
+            self._told = True
+        if self._told:
+            self._told = False
+            self._wake()
 
-    # -- clients -----------------------------------------------------------------------------------
-
-    def _admit(self, join: Join) -> Admission:
-        if join.observe:
-            limit = self.config.network.observers
-            if len(self.observers.by_token) >= limit:
-                raise server.Refused(Refusal.FULL, f"there are {limit} observers already, as many as may be")
-            if not join.name:
-                raise server.Refused(Refusal.BAD_VALUE, "an observer has a name")
-            return Admission(-1, True, self._welcome(-1, math.inf), math.inf)
-        row = self.reserved.get(join.name)
-        truth = True
-        if row is not None:
-            body = self.config.fleet.bodies[row]
-            if body.client == "none":
-                raise server.Refused(
-                    Refusal.NAME_IN_USE,
-                    f"'{join.name}' is a body without a client (client=\"none\" in the configuration)",
-                )
-            truth = body.truth == "full"
-        else:
-            if not join.model:
-                raise server.Refused(
-                    Refusal.UNKNOWN_NAME,
-                    f"the configuration has no body '{join.name}', and no model was named for a new one",
-                )
-            try:
-                self.loaded.model(join.model)
-            except ConfigError as error:
-                raise server.Refused(Refusal.UNKNOWN_MODEL, error.message) from None
-            if not join.name or not join.name.isascii() or not join.name.replace("-", "").replace("_", "").isalnum():
-                raise server.Refused(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
-            if max(map(abs, (*join.position, *join.attitude))) > 1e6:
-                raise server.Refused(Refusal.BAD_VALUE, "position or attitude is out of range")
-            taken = {*self.reserved.values(), *self.by_row, *self.orphans}
-            mine = [r for r, name in self.orphans.items() if name == join.name]
-            free = (r for r in range(self.config.shared.vehicles) if r not in taken)
-            row = next(iter(mine), next(free, None))
-            if row is None:
-                raise server.Refused(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
-        if join.lockstep_ns < 0 or join.lockstep_ns % self.step_ns:
-            raise server.Refused(
-                Refusal.BAD_VALUE, f"lockstep_ns {join.lockstep_ns} is no multiple of the time step, {self.step_ns} ns"
-            )
-        period = join.state_period_ns * 1e-9 if join.state_period_ns > 0 else 1.0 / self.config.network.state_rate
-        period = max(period, 1e-3)
-        return Admission(row, truth, self._welcome(row, period), period)
-
-    def _welcome(self, row: int, period: float) -> list[Any]:
-        clock = self._clock()
-        return [
-            row,
-            self.step_ns,
-            self.config.acoustics.sound_speed,
-            int(clock["tick"]),
-            int(clock["state"]),
-            round(period * 1e9) if math.isfinite(period) else 0,
-            self.config.network.keepalive_timeout,
-        ]
-
-    def _handle(self, happening: server.Happening) -> None:
-        session, row = happening.session, happening.session.admission.id
-        match happening:
-            case server.Joined() | server.Resumed():
-                j = session.join
-                if j.observe:
-                    self.observers.join(session, self.areas["vehicles"]["identity"].snapshot()[1])
-                    return
-                self.by_row[row] = session
-                self.orphans.pop(row, None)
-                session.kind = self._type(j)
-                self._list_free()
-                lockstep = j.lockstep_ns // self.step_ns
-                self._tell(Enter(row, j.name, j.model, list(j.position), list(j.attitude), lockstep))
-                if isinstance(happening, server.Resumed) and self.step is not None and row in self.step.waiting:
-                    self._ask(session, self.step.tick)
-            case server.Gone(reason=reason):
-                self._gone(session, reason)
-            case server.Actuated(command=command) if not session.join.observe:
-                self._tell(Actuate(row, command))
-            case server.Estimated(values=values) if not session.join.observe:
-                self._estimate(row, values, int(self._clock()["time_ns"]))
-            case server.Requested(number=number, item=item):
-                self._request(session, row, number, item)
-            case server.StepDone(tick=tick, command=command, estimate=estimate):
-                self._answered(row, tick, command, estimate)
-
-    def _entered(self, session: Session) -> bool:
-        """Whether the engine has let the body of a new session in; before that its row holds nothing to send."""
-        who = self.areas["vehicles"]["identity"].snapshot()[1][session.admission.id]
-        session.ready = bool(who["present"]) and bytes(who["name"]).decode() == session.name
-        return session.ready
-
-    def _list_free(self) -> None:
-        self.free = [s for s in self.by_row.values() if not s.join.lockstep_ns]
-        self.shortest = min((s.admission.state_period for s in self.free), default=math.inf)
-
-    def _type(self, join: Join) -> int:
-        row = self.reserved.get(join.name)
-        model = self.loaded.model(self.config.fleet.bodies[row].model if row is not None else join.model)
-        return int(BodyType[model.type.upper()])
-
-    def _gone(self, session: Session, reason: str) -> None:
-        row = session.admission.id
-        self.observers.leave(session)
-        if self.by_row.get(row) is session:
-            del self.by_row[row]
-            self._list_free()
-            self.allowance.forget(row)
-            self.requests.pop(row, None)
-            self.dismissed.discard(row)
-            self._tell(Leave(row))
-            self.tables.left(row, 2 if reason == "silent" else 3)
-            if self.step is not None:
-                self.step.waiting.discard(row)
-                self.step.answers.pop(row, None)
-                self._release_if_complete()
-
-    def _request(self, session: Session, row: int, number: int, item: list[Any]) -> None:
-        if session.join.observe:
-            why_not = self.observers.ask(session, item, time.monotonic())
-        else:
-            why_not = self.allowance.why_not(row, session.name, item[0], int(self._clock()["time_ns"]))
-        if why_not:
-            self._refuse(session, number, why_not)
-        elif session.join.lockstep_ns:
-            self.requests.setdefault(row, []).append(messages.Sound(row, number, item))
-        elif not session.join.observe:
-            self._tell(messages.Sound(row, number, item))
-
-    def _refuse(self, session: Session, number: int, text: str) -> None:
-        session.outbox.push(codec.event(WireEvent.REQUEST_REFUSED, number, text[:400]))
-
-    def _estimate(self, row: int, values: list[float | None] | None, time_ns: int) -> None:
-        if values is not None:
-            self.tables.estimate(row, values)
-            if self.log is not None:
-                self.log.estimate(time_ns, row, values)
-
-    # -- lockstep ------------------------------------------------------------------------------------
-
-    def _on_step(self, tick: int, rows: list[int]) -> None:
-        now = time.monotonic()
-        present = {row for row in rows if row in self.by_row}
-        waited = present - self.dismissed
-        self.step = Step(tick, waited, {}, now + self.config.network.lockstep_timeout)
-        snapshot = self._states()
-        for row in sorted(present):
-            self._ask(self.by_row[row], tick, snapshot)
-        self._release_if_complete()
-
-    def _ask(
-        self, session: Session, tick: int, snapshot: tuple[Record, Record, dict[str, Record]] | None = None
-    ) -> None:
-        state = self._state_body(session, tick, snapshot or self._states())
-        self.sessions.step(session, state, time.monotonic())
-
-    def _answered(
-        self, row: int, tick: int, command: list[float | None] | None, estimate: list[float | None] | None
-    ) -> None:
-        self.dismissed.discard(row)
-        if self.step is not None and self.step.tick == tick:
-            self.step.answers[row] = (command, estimate)
-            self.step.waiting.discard(row)
-            self._release_if_complete()
-
-    def _dismiss(self, step: Step) -> None:
-        """Clients that took too long are no longer waited for, until they answer again."""
-        self.dismissed |= step.waiting
-        step.waiting.clear()
-        self._release_if_complete()
-
-    def _release_if_complete(self) -> None:
-        step = self.step
-        if step is None or step.waiting:
-            return
-        self.step = None
-        answers = []
-        for row, (command, estimate) in sorted(step.answers.items()):
-            answers.append(Answer(row, command, self.requests.pop(row, [])))
-            self._estimate(row, estimate, step.tick * self.step_ns)
-        self._tell(Release(step.tick, answers))
-
-    # -- send-state ------------------------------------------------------------------------------------
-
-    def _clock(self) -> Any:
+    def clock(self) -> Any:
+        """The clock's record."""
         return self.areas["simulation"]["clock"].snapshot()[1][0]
 
-    def _states(self) -> tuple[Record, Record, dict[str, Record]]:
-        vehicles = self.areas["vehicles"]
-        sensors = {s: vehicles[s].snapshot()[1] for s in self.sensors}
-        return vehicles["state"].snapshot()[1], vehicles["actuation"].snapshot()[1], sensors
+    @property
+    def tick(self) -> int:
+        return int(self.clock()["tick"])
 
-    def _state_body(self, session: Session, tick: int, snapshot: tuple[Record, Record, dict[str, Record]]) -> list[Any]:
-        state, actuation, sensors = snapshot
-        row = session.admission.id
-        motion = state[row : row + 1].view(np.float64).tolist() if session.admission.truth else None
-        values = self.states.sensors.of(row, tick * self.step_ns, sensors)
-        run_state = int(self._clock()["state"])
-        return [tick, tick * self.step_ns, run_state, motion, actuation["actual"][row].tolist(), values]
+    def _tick_and_state(self) -> tuple[int, int]:
+        clock = self.clock()
+        return int(clock["tick"]), int(clock["state"])
+
+    def inherit(self, now: float) -> None:
+        """Take over from a front that crashed: its clients' bodies wait for them, as long as a silent client has."""
+        identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
+        for row in map(int, np.flatnonzero(identity["present"])):
+            name, model = (bytes(identity[k][row]).decode() for k in ("name", "model"))
+            if row not in self.bodies:
+                self.bodies[row] = name, model
+                self.orphans.add(row)
+            if self.log is not None:
+                kind = BodyType(int(identity["type"][row])).name.lower()
+                self.log.body(int(clock["time_ns"]), row, name, model, kind, True)
+        self._orphans_until = now + self.config.network.keepalive_timeout
+        self.tell(messages.Release(int(clock["tick"]), ()))  # the engine may wait for an answer that died
+
+    def _let_orphans_go(self) -> None:
+        self._orphans_until = math.inf
+        for row in sorted(self.orphans):
+            self._body_leaves(row, silent=True)
+        self.orphans.clear()
+
+    # -- sessions ------------------------------------------------------------------------------------
+
+    def _admit(self, join: Join, old: Session | None) -> Seat:
+        seat = self.gate.admit(join, self._situation(old))
+        if old is not None and seat.id != old.admission.id:
+            raise Refused(Refusal.EXPIRED, f"'{join.name}' is another body by now; join anew")
+        return seat
+
+    def _situation(self, old: Session | None) -> Situation:
+        observing = len(self.observers.by_token) - (old is not None and old.role is Role.OBSERVER)
+        rows = {name: row for row, (name, _) in self.bodies.items()}
+        return Situation(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
+
+    def _suite_of(self, body: str) -> Any:
+        row = next((r for r, (name, _) in self.bodies.items() if name == body), None)
+        return self.gate.suite(body, self.bodies[row][1]) if row is not None or body in self.gate.reserved else ()
+
+    def _happened(self, happenings: list[Happening]) -> None:
+        """What sessions did. More may come of it, such as the end of one."""
+        while happenings:
+            for h in happenings:
+                try:
+                    self._handle(h)
+                except Exception as error:  # the last line of defence: it costs this session
+                    self.sessions.failed(h.session, error)
+            happenings = self.sessions.ended()
+
+    def _handle(self, h: Happening) -> None:
+        session = h.session
+        member = self.crews.by_token.get(session.token)
+        match h:
+            case Joined():
+                self._joined(session, None)
+            case Resumed(old=old):
+                self._joined(session, old)
+            case Gone(reason=reason):
+                self._gone(session, reason)
+            case Moved(before=before):
+                self.say(f"'{session.name}' moved from {_place(before)} to {_place(session.address)}")
+            case Actuated(command=command) if member is not None and member.role is Role.PILOT:
+                self.tell(messages.Actuate(member.row, session.token, command))
+            case Estimated(values=values) if member is not None and member.role is Role.PILOT:
+                self._estimate(member.row, values, int(self.clock()["time_ns"]))
+            case StepDone(tick=tick, command=command, estimate=estimate):
+                self.barrier.answered(session.token, tick, StepReply(command, estimate))
+            case Requested(number=number, request=request):
+                self.requests.take(session, member, number, request)
+
+    def _joined(self, session: Session, old: Session | None) -> None:
+        assert isinstance(session.admission, Seat)
+        berth, join = session.admission.berth, session.join
+        how = "joined" if old is None else "came back" if session.resumed == 1 else "took over"
+        self.say(f"'{session.name}' {how} as {session.role.name.lower()} from {_place(session.address)}")
+        if session.role is Role.OBSERVER:
+            self.observers.join(session, self._identity(), old)
+            return
+        former = self.crews.leave(old.token) if old is not None else None
+        member = Member(session, berth, session.admission.state_period, next_state=self.now)
+        member.acoustics, member.effort, member.others = bool(join.acoustics), bool(join.effort), bool(join.others)
+        member.choose(join.sensors)
+        member.told.update(member.chosen)
+        self.crews.join(member)
+        if member.others:
+            self.observers.roll_call(session, self._identity())
+        if old is not None:
+            self.requests.forget(old)
+        if member.role is Role.PILOT:
+            self._pilot_joined(member, former)
+
+    def _pilot_joined(self, member: Member, former: Member | None) -> None:
+        berth, join, token = member.berth, member.session.join, member.session.token
+        self.bodies[member.row] = berth.body, berth.model
+        self.orphans.discard(member.row)
+        self.tell(
+            messages.Enter(
+                member.row, token, berth.body, join.model or berth.model, join.position, join.attitude,
+                berth.lockstep_ticks,
+            )
+        )  # fmt: skip
+        if former is None:
+            return
+        if self.barrier.goes_on(former.session.token, token):
+            if member.in_lockstep:
+                self._ask([member])
+            else:
+                self.barrier.gone(token)
+
+    def _gone(self, session: Session, reason: str) -> None:
+        if self.crews.by_token.get(session.token) is None and session.token not in self.observers.by_token:
+            return
+        self.say(f"'{session.name}' ({session.role.name.lower()}) {GONE.get(reason, reason)}")
+        self.observers.leave(session)
+        self.requests.forget(session)
+        member = self.crews.leave(session.token)
+        if member is None or member.role is not Role.PILOT:
+            return
+        self.barrier.gone(session.token)
+        self._body_leaves(member.row, silent=reason != "left")
+        for other in self.crews.of(member.row):
+            other.aboard = False
+            if member.berth.newcomer:  # its row may be another's soon
+                self.sessions.bye(other.session, f"'{member.berth.body}' left the simulation", now=self.now)
+
+    def _body_leaves(self, row: int, silent: bool) -> None:
+        self.bodies.pop(row, None)
+        self.tell(messages.Leave(row))
+        self.tables.left(row, 2 if silent else 3)
+
+    def _estimate(self, row: int, values: Any, time_ns: int) -> None:
+        self.tables.estimate(row, values)
+        if self.log is not None:
+            self.log.estimate(time_ns, row, values)
+
+    def _broke(self, error: Exception) -> None:
+        """Something that nobody expected: where it was stands on the standard error, once."""
+        place = "".join(traceback.format_exception(error)[-2:])
+        if place not in self._traced:
+            self._traced.add(place)
+            self.say("".join(traceback.format_exception(error)).rstrip())
+
+    # -- lockstep --------------------------------------------------------------------------------------
+
+    def _on_step(self, tick: int, rows: tuple[int, ...]) -> None:
+        pilots = [m for row in rows if (m := self.crews.pilot(row)) is not None and m.in_lockstep]
+        self.barrier.close(tick, [m.session.token for m in pilots], self.now)
+        self._ask(pilots)
+
+    def _ask(self, pilots: list[Member]) -> None:
+        assert self.barrier.tick is not None
+        self._write(pilots, self.barrier.tick, Type.STEP)
+
+    def _release(self) -> None:
+        tick = self.barrier.tick
+        replies = self.barrier.open(self.now)
+        if replies is None or tick is None:
+            return
+        answers = []
+        for member in sorted((m for m in map(self.crews.by_token.get, replies) if m is not None), key=lambda m: m.row):
+            token = member.session.token
+            reply = replies[token]
+            answers.append(messages.Answer(member.row, token, reply.command, self.requests.sounds.pop(token, [])))
+            if reply.estimate is not None:
+                self._estimate(member.row, reply.estimate, tick * self.step_ns)
+        self.tell(messages.Release(tick, answers))
+
+    # -- states ------------------------------------------------------------------------------------------
+
+    def _write(self, members: list[Member], tick: int, kind: Type) -> None:
+        """States of some sessions, in few calls; where that fails, one by one, so that it costs one session."""
+        view = self.writer.view(tick, int(self.clock()["state"]))
+        if kind is Type.STEP:
+            for m in members:
+                self.sessions.flush_events(m.session, self.now)
+        self._take_outgoing()  # in the order of their numbers
+        try:
+            self._write_some(members, view, kind)
+        except Exception as error:
+            if len(members) == 1:
+                self.sessions.failed(members[0].session, error)
+                return
+            for m in members:
+                if not m.session.over:
+                    self._write([m], tick, kind)
+
+    def _write_some(self, members: list[Member], view: Any, kind: Type) -> None:
+        for some, bodies in self.writer.bodies(members, view, kind):
+            sessions = [m.session for m in some]
+            if kind is Type.STEP:
+                for k, s in enumerate(sessions):
+                    self.sessions.asked(s, view.tick, [(t, matrix[k].tobytes()) for t, matrix in bodies], self.now)
+            for type_, matrix in bodies:
+                done = finished(sessions, type_, matrix)
+                if len(done) == 1:
+                    self.outgoing.append(Rows(done[0], sessions))
+                else:
+                    self.outgoing += [Rows(row, [s]) for row, s in zip(done, sessions, strict=True)]
+
+    def _identity(self) -> Record:
+        return self.areas["vehicles"]["identity"].snapshot()[1]
+
+    def _come_aboard(self, members: list[Member]) -> None:
+        """Bodies that the engine has let in; before that a row holds nothing to send."""
+        identity = self._identity()
+        for m in members:
+            who = identity[m.row]
+            there = m.row in self.bodies and bool(who["present"])
+            m.aboard = there and bytes(who["name"]).decode() == m.berth.body
 
     def _send_states(self, now: float) -> None:
-        due = [s for s in self.free if now >= s.next_state and (s.ready or self._entered(s))]
-        watching = self.observers.due(now)
-        if not due and not watching:
-            return
-        snapshot = self._states()
-        tick = int(self._clock()["tick"])
-        for watch in watching:
-            identity, run_state = self.areas["vehicles"]["identity"].snapshot()[1], int(self._clock()["state"])
-            for body in self.observers.fleet(watch, tick, tick * self.step_ns, run_state, identity, snapshot[0]):
-                self.sessions.send(watch.session, Type.FLEET, body)
-        for session in due:
-            behind, period = now - session.next_state, session.admission.state_period
-            session.next_state = now + period - (behind if behind < period else 0.0)
+        due = [m for m in self.crews.free if now >= m.next_state]
         if due:
-            assert self.udp is not None
-            self._flush()  # in the order of their numbers
-            run_state = int(self._clock()["state"])
-            for members, rows in self.states.write(due, tick, tick * self.step_ns, run_state, snapshot):
-                self.udp.send_rows(rows, b"".join([s.packed_address for s in members]))
+            if not all(m.aboard for m in due):
+                self._come_aboard([m for m in due if not m.aboard])
+            for m in due:
+                behind = now - m.next_state
+                m.next_state = now + m.period - (behind if behind < m.period else 0.0)
+            aboard = [m for m in due if m.aboard]
+            if aboard:
+                self._write(aboard, self.tick, Type.STATE)
+        watching = self.observers.due(now)
+        if not watching:
+            return
+        state, identity = self.areas["vehicles"]["state"].snapshot()[1], self._identity()
+        tick, run_state = self._tick_and_state()
+        for watch in watching:
+            for part, parts, records in self.observers.fleet(watch, identity, state):
+                fleet = Fleet(tick, tick * self.step_ns, run_state, part, parts, records)
+                self.sessions.send(watch.session, fleet)
 
-    # -- the engine's events ----------------------------------------------------------------------------
+    # -- events of the engine ------------------------------------------------------------------------------
 
-    def _on_events(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self.events_fd)
-        for kind, payload in self.events.pop_all():
-            match messages.decode_event(kind, payload):
-                case messages.Signals(sent, receptions):
-                    self._on_signals(np.frombuffer(sent, SENT.dtype), np.frombuffer(receptions, RECEPTION.dtype))
-                case messages.Log() as record:
-                    if self.log is not None:
-                        rows = np.frombuffer(record.rows, np.int64)
-                        self.log.table(record.tick * self.step_ns, record.table, rows, record.records)
-                case messages.Step(tick, rows):
-                    self._on_step(tick, rows)
-                case messages.Run(state, time_ns):
-                    self._on_run(state, time_ns)
-                case messages.Executed(number, ok, text):
-                    self._on_reply(number, ok, text, {})
-                case messages.Refused(row, number, text):
-                    if row in self.by_row:
-                        self._refuse(self.by_row[row], number, text)
-                case messages.Roster() as r:
-                    self._on_roster(r.time_ns, r.row, r.name, r.model, r.type, r.present)
-                case messages.Notice() as n:
-                    self._on_notice(n.time_ns, n.row, n.name, n.text)
-                case messages.TurnedAway(row, text) | messages.Failed(row, text):
-                    if row in self.by_row:
-                        self.sessions.bye(self.by_row[row], text)
-                        self._gone(self.by_row[row], "silent")
-                case messages.Frozen(time_ns, names):
-                    print(f"faulted and frozen: {', '.join(names)}", file=sys.stderr, flush=True)
-                    if self.log is not None:
-                        self.log.json("/faults", time_ns, {"frozen": names})
-            if self.sessions.outgoing:  # a step must not wait for the log behind it
-                self._flush()
-        if self._told:
-            now = time.monotonic()
-            for session in self._told.values():
-                self.sessions.flush_events(session, now)
-            self._told.clear()
-            self._flush()
+    def _event(self, event: messages.Event) -> None:
+        match event:
+            case messages.Step(tick, rows):
+                self._on_step(tick, tuple(rows))
+            case messages.Log() if self.log is not None:
+                rows_ = np.frombuffer(event.rows, np.int64)
+                self.log.table(event.tick * self.step_ns, event.table, rows_, event.records)
+            case messages.Signals(sent, receptions):
+                self._on_signals(np.frombuffer(sent, SENT.dtype), np.frombuffer(receptions, RECEPTION.dtype))
+            case messages.Run(state, time_ns):
+                self._on_run(state, time_ns)
+            case messages.Executed():
+                record = self.under_way.executed(event)
+                if self.log is not None:
+                    self.log.json("/commands", event.time_ns, record)
+            case messages.Refused(row, number, text):
+                member, own = self.crews.owner(row, number)
+                if member is not None:
+                    self.sessions.refuse(member.session, own, text)
+            case messages.Roster():
+                self._on_roster(event)
+            case messages.Notice():
+                self._on_notice(event)
+            case messages.Ended(row, token, text, internal):
+                member = self.crews.by_token.get(token)
+                if member is not None:
+                    if internal:
+                        self.sessions.drops["internal"] += 1
+                    self.sessions.bye(member.session, text, "internal" if internal else "ended", self.now)
+            case messages.Frozen(time_ns, names):
+                self.say(f"faulted and frozen: {', '.join(names)}")
+                if self.log is not None:
+                    self.log.json("/faults", time_ns, {"frozen": list(names)})
+        self._happened(self.sessions.ended())
 
     def _on_signals(self, sent: Record, receptions: Record) -> None:
         if self.log is not None:
             self.log.signals(sent, receptions)
         self.tables.signals(sent, receptions)
-        sound.tell(sent, receptions, self.payloads, self.by_row, lambda row, e: self._push_event(self.by_row[row], e))
+        sound.tell(sent, receptions, self.payloads, self.crews, self.sessions.push)
         self.observers.sounds(sent, receptions)
-
-    def _push_event(self, session: Session, event: list[Any]) -> None:
-        try:
-            session.outbox.push(event)
-            self._told[session.token] = session
-        except OverflowError:
-            self.sessions.bye(session, "it acknowledged none of the last 4096 events")
-            self._gone(session, "silent")
 
     def _on_run(self, state: int, time_ns: int) -> None:
         if self.log is not None:
             self.log.json("/run", time_ns, {"state": RunState(state).name.lower()})
-        for session in list(self.by_row.values()):
-            self._push_event(session, codec.event(WireEvent.RUN_STATE, state, time_ns))
-        self.observers.run_state(state, time_ns)
+        for session in list(self.sessions.by_token.values()):
+            self.sessions.push(session, items.RunStateChanged(state, time_ns))
 
-    def _on_roster(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
+    def _on_roster(self, r: messages.Roster) -> None:
         # after the end programs leave in any order: that is no part of the run
-        if self.log is not None and self._clock()["state"] != RunState.ENDED:
-            self.log.body(time_ns, row, name, model, kind, present)
-        who = {"name": name.encode(), "model": model.encode(), "type": int(BodyType[kind.upper()])}
-        self.observers.roster(row, who, present)
+        if r.logged and self.log is not None and self.clock()["state"] != RunState.ENDED:
+            self.log.body(r.time_ns, r.row, r.name, r.model, r.type, bool(r.present))
+        if r.new:
+            body = items.BodyChanged(r.row, r.present, int(BodyType[r.type.upper()]), r.name, r.model)
+            for member in self.crews.watching_others():
+                self.sessions.push(member.session, body)
+            self.observers.tell(body)
 
-    def _on_notice(self, time_ns: int, row: int, name: str, text: str) -> None:
-        self.tables.notice(time_ns, row, name, text)
+    def _on_notice(self, n: messages.Notice) -> None:
+        self.tables.notice(n.time_ns, n.row, n.name, n.text)
         if self.log is not None:
-            self.log.json("/notices", time_ns, {"body": name, "text": text})
-        if row in self.by_row:
-            self._push_event(self.by_row[row], codec.event(WireEvent.NOTICE, time_ns, text))
-
-    # -- commander -----------------------------------------------------------------------------------------
-
-    def _on_commander(self) -> None:
-        for command in self.queue.receive():
-            verb, argument, error = control.parse(command)
-            if error:
-                self.queue.reply(command, Reply(False, error))
-            elif verb == "status":
-                self.queue.reply(command, Reply(True, "", control.status(self)))
-            elif len(self.pending) < 64:
-                self._numbers += 1
-                self.pending[self._numbers] = command
-                self._tell(Execute(self._numbers, verb, argument))
-            else:
-                self.queue.reply(command, Reply(False, "too many commands at once"))
-
-    def _on_reply(self, number: int, ok: bool, text: str, data: dict[str, Any]) -> None:
-        command = self.pending.pop(number, None)
-        if command is not None:
-            self.queue.reply(command, Reply(ok, text, data))
+            self.log.json("/notices", n.time_ns, {"body": n.name, "text": n.text})
+        for member in self.crews.of(n.row):
+            self.sessions.push(member.session, items.Notice(n.time_ns, n.text))
 
 
-def keyring(loaded: Loaded) -> Keyring | None:
-    """The keys of a configuration; None = datagrams in the clear."""
-    if not loaded.config.network.keys:
-        return None
-    from wavesim_sdk.wire import seal
-
-    return seal.Keyring(seal.read_keys(loaded.data_file(loaded.config.network.keys)))
-
-
-def main() -> None:
-    """Entry point of the process; arguments come from the supervisor."""
-    parser = argparse.ArgumentParser()
-    for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--socket-fd", "--log"):
-        parser.add_argument(name)
-    parser.add_argument("--again", action="store_true")
-    a = parser.parse_args()
-    try:
-        loaded = load(Path(a.config))
-        log = LogWriter(Path(a.log), loaded, int(a.seed)) if a.log else None
-        front = Front(loaded, a.name, int(a.seed), int(a.commands_fd), int(a.events_fd), log)
-        if a.again:
-            front.inherit()
-    except WaveSimError as error:
-        print(f"wavesim: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    sock = socket.socket(fileno=int(a.socket_fd))
-    sock.setblocking(False)
-    try:
-        asyncio.run(front.run(sock))
-    except OSError as error:
-        sys.stderr.write(f"wavesim: the system refuses the front what it needs: {error}\n")
-        sys.exit(NO_RESOURCE)
-
-
-if __name__ == "__main__":
-    main()
+def _place(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"

@@ -11,10 +11,9 @@ import numpy as np
 
 from wavesim_sdk.area import Record
 from wavesim_sdk.observer import RECORD
-from wavesim_sdk.tables import IDENTITY
-from wavesim_sdk.wire import codec
-from wavesim_sdk.wire.messages import FLEET_BODIES, Event, Request
-from wavesim_sdk.wire.server import Session
+from wavesim_sdk.wire.items import AnyEvent, BodyChanged, FateSeen, Observe, SignalSeen
+from wavesim_sdk.wire.messages import FLEET_BODIES
+from wavesim_sdk.wire.session import Session
 
 LEAST_PERIOD_S = 0.01
 
@@ -35,36 +34,37 @@ class Watch:
 class Observers:
     """All of them. ``push`` hands an event to a session."""
 
-    def __init__(self, push: Callable[[Session, list[Any]], None]) -> None:
+    def __init__(self, push: Callable[[Session, AnyEvent], None]) -> None:
         self.by_token: dict[int, Watch] = {}
         self._push = push
-        self._identity: Record = np.zeros(0, IDENTITY.dtype)
 
-    def join(self, session: Session, identity: Record) -> None:
-        """A new observer: it is told who is there."""
+    def join(self, session: Session, identity: Record, old: Session | None = None) -> None:
+        """A new observer, or one that goes on: it is told who is there."""
+        if old is not None:
+            self.leave(old)
         self.by_token[session.token] = Watch(session)
+        self.roll_call(session, identity)
+
+    def roll_call(self, session: Session, identity: Record) -> None:
+        """Tell a session of everybody who is there."""
         for row in np.flatnonzero(identity["present"]):
-            self._push(session, _body(int(row), identity[row], 1))
+            who = identity[row]
+            name, model = (bytes(who[k]).decode() for k in ("name", "model"))
+            self._push(session, BodyChanged(int(row), 1, int(who["type"]), name, model))
 
     def leave(self, session: Session) -> None:
         """An observer is gone."""
         self.by_token.pop(session.token, None)
 
-    def ask(self, session: Session, item: list[Any], now: float) -> str:
-        """The request OBSERVE; why it is refused, if it is."""
-        if item[0] != Request.OBSERVE:
-            return "an observer only observes"
-        period, bodies, center, radius, sounds = item[1:6]
-        numbers = [*(bodies or ()), *(center or ())]
-        if any(not isinstance(v, int | float) for v in numbers) or (center is not None and len(center) != 3):
-            return "rows and the middle of an area are numbers"
+    def ask(self, session: Session, request: Observe, now: float) -> None:
+        """The request OBSERVE."""
         w = self.by_token[session.token]
-        w.period = max(period * 1e-9, LEAST_PERIOD_S) if period > 0 else math.inf
-        w.next = now if period > 0 else math.inf
-        w.bodies = None if bodies is None else np.array(bodies, np.int64)
-        w.center = None if center is None else np.array(center, float)
-        w.radius, w.sounds = float(radius), sounds == 1
-        return ""
+        some = request.period_ns > 0
+        w.period = max(request.period_ns * 1e-9, LEAST_PERIOD_S) if some else math.inf
+        w.next = now if some else math.inf
+        w.bodies = None if request.bodies is None else np.array(request.bodies, np.int64)
+        w.center = None if request.center is None else np.array(request.center, float)
+        w.radius, w.sounds = request.radius, request.sounds == 1
 
     def due(self, now: float) -> list[Watch]:
         """Observers that want bodies now."""
@@ -77,10 +77,8 @@ class Observers:
         """When somebody is due."""
         return min((w.next for w in self.by_token.values()), default=math.inf)
 
-    def fleet(
-        self, w: Watch, tick: int, time_ns: int, run_state: int, identity: Record, state: Record
-    ) -> Iterator[list[Any]]:
-        """Bodies of FLEET for an observer."""
+    def fleet(self, w: Watch, identity: Record, state: Record) -> Iterator[tuple[int, int, bytes]]:
+        """(part, parts, records) of the bodies that an observer wants."""
         rows = np.flatnonzero(identity["present"])
         if w.bodies is not None:
             rows = rows[np.isin(rows, w.bodies)]
@@ -93,43 +91,32 @@ class Observers:
             records[name] = state[name][rows]
         parts = max(1, -(-len(rows) // FLEET_BODIES))
         for k in range(parts):
-            yield [tick, time_ns, run_state, k, parts, records[k * FLEET_BODIES : (k + 1) * FLEET_BODIES].tobytes()]
+            yield k, parts, records[k * FLEET_BODIES : (k + 1) * FLEET_BODIES].tobytes()
 
-    def roster(self, row: int, identity: Any, present: bool) -> None:
+    def tell(self, body: BodyChanged) -> None:
         """A body came or left."""
         for w in list(self.by_token.values()):
-            self._push(w.session, _body(row, identity, int(present)))
-
-    def run_state(self, state: int, time_ns: int) -> None:
-        """The timer changed."""
-        for w in list(self.by_token.values()):
-            self._push(w.session, codec.event(Event.RUN_STATE, state, time_ns))
+            self._push(w.session, body)
 
     def sounds(self, sent: Record, receptions: Record) -> None:
         """Signals, for those who asked for them."""
         listening = [w for w in self.by_token.values() if w.sounds]
         if not listening:
             return
-        events = [
-            codec.event(
-                Event.SIGNAL, *(int(s[k]) for k in ("id", "source", "kind", "emission_ns")),
+        events: list[AnyEvent] = [
+            SignalSeen(
+                *(int(s[k]) for k in ("id", "source", "kind", "emission_ns")),
                 float(s["frequency"]), float(s["source_level"]), s["origin_W"].tolist(),
             )
             for s in sent[sent["outcome"] == 0]
         ]  # fmt: skip
         events += [
-            codec.event(
-                Event.FATE, *(int(r[k]) for k in ("id", "source", "receiver", "outcome", "arrival_ns")),
+            FateSeen(
+                *(int(r[k]) for k in ("id", "source", "receiver", "outcome", "arrival_ns")),
                 *(float(r[k]) if np.isfinite(r[k]) else None for k in ("level", "range")),
             )
             for r in receptions
         ]  # fmt: skip
         for w in listening:
             for event in events:
-                if w.session.token in self.by_token:  # it may be ended for not keeping up
-                    self._push(w.session, event)
-
-
-def _body(row: int, identity: Any, present: int) -> list[Any]:
-    name, model = (bytes(identity[k]).decode() for k in ("name", "model"))
-    return codec.event(Event.BODY, row, present, int(identity["type"]), name, model)
+                self._push(w.session, event)

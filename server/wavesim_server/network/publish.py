@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from wavesim_sdk.area import Area, Record, TableView
 from wavesim_sdk.tables import CLIENTS, ESTIMATE, NOTICE, RECEPTION, SENT
-from wavesim_sdk.wire.server import Session
+from wavesim_server.network.crew import Member
 
 CLIENTS_PERIOD_S = 0.2
 HISTORY_PERIOD_S = 0.02
@@ -56,7 +56,7 @@ class Publisher:
         """What a person should know."""
         self.notices.add(np.array([(time_ns, row, name.encode(), text.encode())], NOTICE.dtype))
 
-    def estimate(self, row: int, values: list[float | None]) -> None:
+    def estimate(self, row: int, values: Sequence[float | None]) -> None:
         """What an on-board navigator believes."""
         if len(values) >= 10:
             numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
@@ -69,11 +69,11 @@ class Publisher:
         self._believed[row] = np.zeros((), ESTIMATE.dtype)
         self._new_belief = True
 
-    def turn(self, now: float, tick: int, sessions: Mapping[int, Session]) -> None:
+    def turn(self, now: float, tick: int, pilots: Iterable[Member]) -> None:
         """Publish what is due."""
         if now >= self._clients_at:
             self._clients_at = now + CLIENTS_PERIOD_S
-            self._publish_clients(now, tick, sessions)
+            self._publish_clients(now, tick, list(pilots))
         if now >= self._history_at:
             self._history_at = now + HISTORY_PERIOD_S
             self.flush(tick)
@@ -87,18 +87,19 @@ class Publisher:
             self._new_belief = False
             self.estimates.publish(self._believed, tick)
 
-    def _publish_clients(self, now: float, tick: int, sessions: Mapping[int, Session]) -> None:
+    def _publish_clients(self, now: float, tick: int, pilots: list[Member]) -> None:
         rows = self.clients.snapshot()[1]
         for row, status in self.departed.items():
             rows["status"][row] = status
         self.departed.clear()
-        entries = [
-            (
-                1, session.kind, session.name.encode(), session.address[0].encode(), session.address[1], session.join.lockstep_ns,
-                now - session.last_heard, session.rtt.last, session.rtt.mean, session.rtt.least, session.rtt.greatest,
-                session.rtt.sent, session.rtt.replies, session.datagrams_in, session.datagrams_out,
-            )
-            for session in sessions.values()
-        ]  # fmt: skip
-        rows[list(sessions)] = np.array(entries, CLIENTS.dtype)
+        if pilots:
+            rows[[m.row for m in pilots]] = np.array([_client(m, now) for m in pilots], CLIENTS.dtype)
         self.clients.publish(rows, tick)
+
+
+def _client(m: Member, now: float) -> tuple[object, ...]:
+    s, rtt = m.session, m.session.rtt
+    return (
+        1, m.berth.type, s.name.encode(), s.address[0].encode(), s.address[1], s.join.lockstep_ns, now - s.last_heard,
+        rtt.last, rtt.mean, rtt.least, rtt.greatest, rtt.sent, rtt.replies, s.datagrams_in, s.datagrams_out,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sound between the engine and the clients: requests in, within their rate; what was sent and heard out."""
+"""Sound between the engine and the crews: requests in, within their rate; what was sent and heard out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from wavesim_sdk.area import Record
 from wavesim_sdk.tables import Outcome
-from wavesim_sdk.wire import codec
-from wavesim_sdk.wire.messages import Event, Request
+from wavesim_sdk.wire.items import AnyEvent, Reception, RequestRefused, SignalSent
+from wavesim_sdk.wire.session import Session
+from wavesim_server.network.crew import Crews
 
 BURST_S = 10.0
 FORGET_NS = 600_000_000_000
-Push = Callable[[int, list[Any]], None]  #: an event for the client of a row
+Push = Callable[[Session, AnyEvent], None]
 
 
 class Allowance:
@@ -24,23 +25,20 @@ class Allowance:
     def __init__(self, rate: float) -> None:
         self.rate = rate
         self.refused: Counter[str] = Counter()  # by client
-        self._left: dict[int, tuple[float, int]] = {}  # row -> requests left, and when that was
+        self._left: dict[int, tuple[float, int]] = {}  # session -> requests left, and when that was
 
-    def why_not(self, row: int, name: str, kind: int, now_ns: int) -> str:
-        """Why a request is refused; empty if it is allowed."""
-        if kind not in (Request.PING, Request.SEND, Request.RANGE):
-            return f"unknown request {kind}"
-        left, since = self._left.get(row, (BURST_S * self.rate, now_ns))
+    def take(self, token: int, name: str, now_ns: int) -> None:
+        """One request more of a session; ValueError if it is too many."""
+        left, since = self._left.get(token, (BURST_S * self.rate, now_ns))
         left = min(left + self.rate * (now_ns - since) * 1e-9, BURST_S * self.rate)
-        self._left[row] = (left - 1.0, now_ns) if left >= 1.0 else (left, now_ns)
-        if left >= 1.0:
-            return ""
-        self.refused[name] += 1
-        return f"more than {self.rate:g} acoustic requests per simulated second; this one is dropped"
+        self._left[token] = (left - 1.0, now_ns) if left >= 1.0 else (left, now_ns)
+        if left < 1.0:
+            self.refused[name] += 1
+            raise ValueError(f"more than {self.rate:g} acoustic requests per simulated second; this one is dropped")
 
-    def forget(self, row: int) -> None:
-        """The client of a row left."""
-        self._left.pop(row, None)
+    def forget(self, token: int) -> None:
+        """A session is over."""
+        self._left.pop(token, None)
 
 
 class Payloads:
@@ -63,26 +61,41 @@ class Payloads:
         return self._kept.get(signal, (None, 0))[0]
 
 
-def tell(sent: Record, receptions: Record, payloads: Payloads, clients: Any, push: Push) -> None:
-    """Events for the clients (rows of ``clients``) that sent and heard."""
+def tell(sent: Record, receptions: Record, payloads: Payloads, crews: Crews, push: Push) -> None:
+    """Events for the sessions that sent and those that listen."""
     for s in sent:
         if s["payload_bytes"] and s["outcome"] == Outcome.HEARD:
             payloads.keep(s)
-        row = int(s["source"])
-        if row not in clients:
-            continue
-        number = int(s["request"])
-        if s["outcome"] == Outcome.HEARD:
-            values = [number, int(s["id"]), int(s["clock_ns"])]
-            numbers = [float(s[k]) for k in ("frequency", "source_level", "duration")]
-            push(row, codec.event(Event.SENT, *values, *numbers))
-        else:
-            text = "the transducer was recharging; nothing was sent"
-            push(row, codec.event(Event.REQUEST_REFUSED, number, text))
+        _tell_sent(s, crews, push)
     for r in receptions[receptions["outcome"] == Outcome.HEARD]:
-        row = int(r["receiver"])
-        if row in clients:
-            values = [int(r[k]) for k in ("reported_ns", "id", "query", "kind", "code", "from_address", "to_address")]
-            numbers = [float(r["heard_frequency"]), float(r["heard_level"]), float(r["heard_level"] - r["noise"])]
-            measured = [None if np.isnan(r[k]) else float(r[k]) for k in ("measured", "azimuth", "elevation")]
-            push(row, codec.event(Event.RECEPTION, *values, *numbers, *measured, payloads.of(int(r["id"]))))
+        listening = [m for m in crews.of(int(r["receiver"])) if m.acoustics]
+        if not listening:
+            continue
+        values = [int(r[k]) for k in ("reported_ns", "id", "query", "kind", "code", "from_address", "to_address")]
+        numbers = [float(r["heard_frequency"]), float(r["heard_level"]), float(r["heard_level"] - r["noise"])]
+        measured = [None if np.isnan(r[k]) else float(r[k]) for k in ("measured", "azimuth", "elevation")]
+        reception = Reception(*values, *numbers, *measured, payloads.of(int(r["id"])))
+        for m in listening:
+            push(m.session, reception)
+
+
+def _tell_sent(s: Any, crews: Crews, push: Push) -> None:
+    """To the session that asked; what a node sent by itself, to all that listen."""
+    row, tag = int(s["source"]), int(s["request"])
+    asker, number = crews.owner(row, tag)
+    if tag:
+        to = [asker] if asker is not None else []
+    else:
+        to = [m for m in crews.of(row) if m.acoustics]
+    if not to:
+        return
+    event: AnyEvent
+    if s["outcome"] == Outcome.HEARD:
+        values = [float(s[k]) for k in ("frequency", "source_level", "duration")]
+        event = SignalSent(number if tag else 0, int(s["id"]), int(s["clock_ns"]), *values)
+    elif tag:
+        event = RequestRefused(number, "the transducer was recharging; nothing was sent")
+    else:
+        return
+    for m in to:
+        push(m.session, event)

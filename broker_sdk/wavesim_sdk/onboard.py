@@ -1,0 +1,317 @@
+"""What a program on board sees and can ask for, however it waits: the part that blocking and asyncio brokers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wavesim_sdk.errors import BrokerError, Refused
+from wavesim_sdk.wire import items
+from wavesim_sdk.wire.client import ClientSession, SessionEvent
+from wavesim_sdk.wire.items import (
+    ActuatorDescription,
+    Answer,
+    AnyRequest,
+    BodyChanged,
+    Notice,
+    Reception,
+    RequestRefused,
+    RunStateChanged,
+    SensorDescription,
+    SignalSent,
+)
+from wavesim_sdk.wire.link import make_session
+from wavesim_sdk.wire.messages import Join, Role, Welcome
+from wavesim_sdk.wire.schema import Malformed
+from wavesim_sdk.wire.state import Sensors, State, absent
+
+DEFAULT_SERVER = ("127.0.0.1", 9750)
+KEPT_ANSWERS = 256
+Command = Mapping[str, float] | Sequence[float | None]
+ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LISTENER}
+
+
+@dataclass
+class Step:
+    """One state, with everything that happened since the one before."""
+
+    state: State
+    receptions: list[Reception] = field(default_factory=list)
+    sent: list[SignalSent] = field(default_factory=list)
+    refused: list[RequestRefused] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    run_states: list[RunStateChanged] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    others: list[BodyChanged] = field(default_factory=list)
+
+    @property
+    def time(self) -> float:
+        """Simulation time in s."""
+        return self.state.time_ns * 1e-9
+
+    @property
+    def sensors(self) -> Sensors:
+        """The sensors that have a valid value: ``step.sensors.ctd.temperature``."""
+        return self.state.sensors
+
+    def before(self, later: Step) -> None:
+        """A program was too slow for this step: what happened in it goes into a later one."""
+        later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
+        later.answers[:0], later.run_states[:0] = self.answers, self.run_states
+        later.notices[:0], later.others[:0] = self.notices, self.others
+
+
+class Steps:
+    """Collects session events into steps."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.listeners: list[Callable[[Reception], None]] = []
+        self.outcomes: dict[int, Answer | RequestRefused] = {}  #: of requests, the newest
+        self.next = Step(State())
+
+    def feed(self, event: SessionEvent) -> Step | None:
+        """A finished step, if this event completes one."""
+        step = self.next
+        match event:
+            case Reception():
+                step.receptions.append(event)
+                for call in self.listeners:
+                    call(event)
+            case SignalSent():
+                step.sent.append(event)
+            case RequestRefused():
+                step.refused.append(event)
+                self._outcome(event)
+            case Answer():
+                step.answers.append(event)
+                self._outcome(event)
+            case RunStateChanged():
+                step.run_states.append(event)
+                self.ended = self.ended or event.run_state == 3
+            case Notice():
+                step.notices.append(event)
+            case BodyChanged():
+                step.others.append(event)
+            case State():
+                step.state = event
+                self.next = Step(event)
+                return step
+        return None
+
+    def _outcome(self, event: Answer | RequestRefused) -> None:
+        self.outcomes[event.request] = event
+        while len(self.outcomes) > KEPT_ANSWERS:
+            del self.outcomes[next(iter(self.outcomes))]
+
+    def outcome(self, request: int) -> str | None:
+        """What the server said to a request, None if nothing yet; Refused if it said no."""
+        match self.outcomes.pop(request, None):
+            case Answer(ok=1, text=text):
+                return text
+            case Answer(text=text) | RequestRefused(text=text):
+                raise Refused(f"the server refused request {request}: {text}")
+        return None
+
+
+class Base:
+    """What both kinds of broker share: the session and the calls that need no waiting."""
+
+    def __init__(
+        self,
+        name: str,
+        server: tuple[str, int] = DEFAULT_SERVER,
+        *,
+        role: str = "pilot",
+        model: str = "",
+        position: Sequence[float] = (0.0, 0.0, 0.0),
+        attitude: Sequence[float] = (0.0, 0.0, 0.0),
+        lockstep: float = 0.0,
+        state_period: float = 0.0,
+        previous: int = 0,
+        sensors: Sequence[str] | None = None,
+        acoustics: bool = True,
+        effort: bool = False,
+        others: bool = False,
+        key: bytes | None = None,
+    ) -> None:
+        if role not in ROLES:
+            raise BrokerError(f"{absent('there is', role, ROLES)} among the roles")
+        self.name, self.server, self.lockstep = name, server, lockstep
+        self.join = Join(
+            name=name, role=ROLES[role], model=model, position=_floats(position), attitude=_floats(attitude),
+            lockstep_ns=round(lockstep * 1e9), state_period_ns=round(state_period * 1e9), previous=previous,
+            sensors=None if sensors is None else tuple(sensors), acoustics=int(acoustics), effort=int(effort),
+            others=int(others),
+        )  # fmt: skip
+        self.session = self._session(key)
+        self._steps = Steps()
+        self._step: State | None = None
+
+    def _session(self, key: bytes | None) -> ClientSession:
+        return make_session(self.join, key)
+
+    @property
+    def welcome(self) -> Welcome:
+        """What the server said at joining."""
+        if self.session.welcome is None:
+            raise BrokerError("the broker has not joined")
+        return self.session.welcome
+
+    @property
+    def token(self) -> int:
+        """Of the session: give it as ``previous`` to come back without a break after a crash."""
+        return self.session.token
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has ended."""
+        return self._steps.ended
+
+    @property
+    def actuators(self) -> tuple[ActuatorDescription, ...]:
+        """What the body can be commanded, in order: name, unit, limits."""
+        return tuple(self.session.body.actuators[k] for k in sorted(self.session.body.actuators))
+
+    @property
+    def sensors(self) -> tuple[SensorDescription, ...]:
+        """The sensors of the body, with their fields and units."""
+        return tuple(self.session.body.layouts[k].description for k in sorted(self.session.body.layouts))
+
+    @property
+    def since(self) -> Step:
+        """What happened since the last step that was handed out; its state is that one's."""
+        return self._steps.next
+
+    # -- requests --------------------------------------------------------------------------
+
+    def request(self, request: AnyRequest) -> int:
+        """Any request; returns its number, which its answer or refusal carries."""
+        try:
+            return self.session.request(request)
+        except Malformed as malformed:
+            raise BrokerError(f"a request like this cannot be sent: {malformed}") from None
+        except (ValueError, OverflowError) as error:
+            raise BrokerError(f"this request cannot be sent: {error}") from None
+
+    def ping(
+        self, frequency: float, level: float | None = None, *, at: int | None = None, code: int | None = None
+    ) -> int:
+        """Ask the transducer to send a pulse (Hz, dB re 1 uPa at 1 m); returns the request's number.
+
+        It leaves at the time of the step under way (in lockstep) or at the next tick, or ``at`` a time of the
+        node's own clock (ns). A refusal, such as a transducer that still recharges, comes in ``Step.refused``.
+        """
+        return self.request(items.Ping(float(frequency), level, at, code))
+
+    def send(self, payload: bytes, to: int = 0, level: float | None = None, *, at: int | None = None) -> int:
+        """Send a packet by modem, to an address or (0) to all; otherwise like :meth:`ping`."""
+        return self.request(items.Send(to, payload, level, at))
+
+    def range_to(self, address: int, level: float | None = None, *, at: int | None = None) -> int:
+        """Ask the modem of an address to answer; its range comes as ``range`` of a reception of kind 3."""
+        return self.request(items.Range(address, level, at))
+
+    def subscribe(
+        self, sensors: Sequence[str] | None = None, *, acoustics: bool = True, effort: bool = False, others: bool = False,
+        state_period: float = 0.0,
+    ) -> int:  # fmt: skip
+        """Ask for other things than at joining: sensors by name (None: all), receptions, forces, who else comes and goes."""
+        names = None if sensors is None else tuple(sensors)
+        period = round(state_period * 1e9)
+        return self.request(items.Subscribe(names, int(acoustics), int(effort), int(others), period))
+
+    def control(self, verb: str, value: float | None = None) -> int:
+        """Right `control`: start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, shutdown."""
+        return self.request(items.Control(verb, None if value is None else float(value)))
+
+    def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
+        """Right `fault`: break an actuator or a sensor (or one field of it), or make it whole again (kind ``none``)."""
+        return self.request(items.Fault(body, part, kind, float(amount), field))
+
+    def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
+        """Right `push`: an external force (N) and moment (N m) in B, until the next one."""
+        return self.request(items.Push(body, _floats(force), _floats(torque)))
+
+    def pose(
+        self, position: Sequence[float] | None = None, attitude: Sequence[float] | None = None,
+        velocity: Sequence[float] | None = None, *, body: str = "",
+    ) -> int:  # fmt: skip
+        """Right `pose`: put the body elsewhere; what is None stays as it is."""
+        p, a, v = (None if some is None else _floats(some) for some in (position, attitude, velocity))
+        return self.request(items.Pose(body, p, a, v))
+
+    def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
+        """Right `allocate`: another allocation matrix: six rows of one number per thruster."""
+        return self.request(items.Allocate(body, tuple(float(v) for row in matrix for v in row)))
+
+    def weather(self, **values: float) -> int:
+        """Right `weather`: current_north, current_east, wind_speed, wind_direction, wave_height, wave_peak, wave_direction."""
+        try:
+            return self.request(items.Weather(**values))
+        except TypeError:
+            known = items.Weather.__dataclass_fields__
+            strange = next((name for name in values if name not in known), "")
+            raise BrokerError(absent("the weather has", strange, known)) from None
+
+    def on_reception(self, call: Callable[[Reception], None]) -> None:
+        """Call a function with every reception, before its step is handed out."""
+        self._steps.listeners.append(call)
+
+    # -- commands --------------------------------------------------------------------------
+
+    def command(self, wanted: Command) -> list[float | None]:
+        """Actuator commands by position, from those by name or by position; BrokerError says what is wrong with them."""
+        actuators = self.actuators
+        if isinstance(wanted, Mapping):
+            positions = {a.name: k for k, a in enumerate(actuators)}
+            values: list[Any] = [None] * len(actuators)
+            for name, value in wanted.items():
+                if name not in positions:
+                    raise BrokerError(absent(f"'{self.name}' has", name, positions))
+                values[positions[name]] = value
+        else:
+            values = list(wanted)
+            if len(values) > len(actuators):
+                raise BrokerError(f"{len(values)} commands for the {len(actuators)} actuators of '{self.name}'")
+        for k, value in enumerate(values):
+            if value is not None:
+                values[k] = _number(value, f"the command of '{actuators[k].name}'")
+        return values
+
+    def answer(self, command: Command | None = None, estimate: Sequence[float | None] | None = None) -> None:
+        """Actuator commands (by name, or in the order of ``actuators``; None: as before), and what the navigator believes.
+
+        ``estimate``: position x3, sigma x3, dead reckoning x3, last range innovation. BrokerError if a value is no number;
+        nothing was sent then, and a step still waits for its answer.
+        """
+        values = None if command is None else self.command(command)
+        belief = None
+        if estimate is not None:
+            belief = [None if v is None else _number(v, f"estimate[{k}]") for k, v in enumerate(estimate)]
+        try:
+            if self._step is not None and self._step.step:
+                self.session.done(self._step.tick, values, belief)
+                self._step = None
+                return
+            if values is not None:
+                self.session.actuate(values)
+            if belief is not None:
+                self.session.estimate(belief)
+        except Malformed as malformed:
+            raise BrokerError(f"an answer like this cannot be sent: {malformed}") from None
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BrokerError(f"{what} is no number: {value!r}") from None
+    if number - number != 0.0:
+        raise BrokerError(f"{what} is {number}, no finite number")
+    return number
+
+
+def _floats(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(v) for v in values)

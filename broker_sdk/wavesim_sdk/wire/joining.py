@@ -1,0 +1,80 @@
+"""What a JOIN asks for, and what is said to it: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+
+from wavesim_sdk.wire import codec
+from wavesim_sdk.wire.codec import Dropped
+from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MIN_HELLO, Join, Refusal, Resumption, Role, Type, Welcome
+from wavesim_sdk.wire.schema import Malformed, schema_of
+from wavesim_sdk.wire.session import Refused, Session
+
+_WHOLE = schema_of(Join)
+ANYBODY = "*"  #: name of a key that serves every name
+
+
+def front(body: tuple[Any, ...]) -> tuple[bytes, int]:
+    """Cookie and nonce; without them nobody can be answered."""
+    if len(body) < 2 or type(body[0]) is not bytes or type(body[1]) is not int or not 0 <= body[1] < 2**64:
+        raise Dropped("fields")
+    return body[0], body[1]
+
+
+def wanted(
+    body: tuple[Any, ...],
+    owner: str,
+    by_token: Mapping[int, Session],
+    pilots: Mapping[str, Session],
+    takeover: bool,
+) -> tuple[Join, Session | None, Resumption]:
+    """What is asked for, and the session that it would go on for; Refused if it cannot be. ``owner`` is the name of the key, if
+    there is one."""
+    try:
+        join = _WHOLE.decode(body)
+        role = Role(join.role)
+    except Malformed as malformed:
+        raise Refused(Refusal.BAD_VALUE, str(malformed)) from None
+    except ValueError:
+        raise Refused(Refusal.BAD_VALUE, f"role: there is no role {body[3]}") from None
+    if join.lockstep_ns and role is not Role.PILOT:
+        raise Refused(Refusal.BAD_VALUE, "lockstep_ns: only a pilot is waited for")
+    if owner not in ("", ANYBODY, join.name):
+        raise Refused(Refusal.KEY, f"this key is that of '{owner}'")
+    if join.previous:
+        old = by_token.get(join.previous)
+        if old is None or (old.name, old.join.role, old.owner) != (join.name, join.role, owner):
+            raise Refused(Refusal.EXPIRED, f"'{join.name}' has no live session of that token and role; join anew")
+        return join, old, Resumption.RESUMED
+    holder = pilots.get(join.name) if role is Role.PILOT else None
+    if holder is None:
+        return join, None, Resumption.NEW
+    if not takeover:
+        raise Refused(Refusal.NAME_IN_USE, f"'{join.name}' is in use by another client")
+    return join, holder, Resumption.TOOK_OVER
+
+
+def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Welcome:
+    """What a session is told at its beginning, true at this moment."""
+    a = session.admission
+    return Welcome(
+        session.nonce, a.id, session.join.role, session.resumed, a.step_ns, a.sound_speed, *clock, a.state_period_ns,
+        session.join.lockstep_ns, *keepalive, len(a.actuators), len(a.sensors), a.rights,
+    )  # fmt: skip
+
+
+def old_version(data: bytes) -> bytes:
+    """A REFUSE as version 1 knows it, to a HELLO of that version and no longer than it; empty if it is none."""
+    if codec.version_of(data) != 1 or data[5] != Type.HELLO or len(data) < MIN_HELLO:
+        return b""
+    try:
+        body = codec.unpack(data[HEADER_BYTES:], Type.HELLO)
+    except Dropped:
+        return b""
+    if not body or type(body[0]) is not int:
+        return b""
+    plain: bytes = msgpack.packb([body[0], int(Refusal.BAD_VALUE), "server speaks version 2"])
+    return MAGIC + bytes((1, Type.REFUSE)) + bytes(HEADER_BYTES - 6) + plain

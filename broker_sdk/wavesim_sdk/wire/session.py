@@ -1,0 +1,180 @@
+"""One session as the server sees it, and what the server's sessions tell it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wavesim_sdk.wire.items import ActuatorDescription, AnyRequest, SensorDescription
+from wavesim_sdk.wire.messages import Done, Join, Refusal, Resumption, Role, SensorsMessage, StepMessage, Type
+from wavesim_sdk.wire.reliable import Inbox, Outbox, Pace
+from wavesim_sdk.wire.strangers import Address, Bucket
+
+if TYPE_CHECKING:  # a server without keys needs no package that seals
+    from wavesim_sdk.wire.seal import Seal
+
+
+class Refused(Exception):
+    """Raised by the admission callback."""
+
+    def __init__(self, code: Refusal, text: str) -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A join is accepted: what its client is told at once."""
+
+    id: int  #: row of the body; -1 for an observer
+    step_ns: int
+    sound_speed: float
+    state_period_ns: int = 0  #: 0 = no states by wall time
+    truth: bool = True
+    rights: int = 0
+    actuators: Sequence[ActuatorDescription] = ()
+    sensors: Sequence[SensorDescription] = ()
+
+    @property
+    def state_period(self) -> float:
+        """In seconds of wall time."""
+        return self.state_period_ns * 1e-9 if self.state_period_ns else math.inf
+
+
+@dataclass
+class RoundTrip:
+    """Statistics of the keep-alive."""
+
+    sent: int = 0
+    replies: int = 0
+    last: float = 0.0
+    mean: float = 0.0
+    least: float = 0.0
+    greatest: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.replies += 1
+        self.last = seconds
+        self.mean += (seconds - self.mean) / self.replies
+        self.least = min(self.least, seconds) if self.replies > 1 else seconds
+        self.greatest = max(self.greatest, seconds)
+
+
+@dataclass
+class Question:
+    """A STEP that waits for its DONE."""
+
+    step: StepMessage
+    parts: Sequence[SensorsMessage]
+    repeat_at: float
+    repeats: int = 0
+
+
+class Session:
+    """One client."""
+
+    def __init__(
+        self, token: int, address: Address, join: Join, admission: Admission, now: float, seal: Seal | None = None
+    ) -> None:
+        self.token, self.address, self.join, self.admission, self.seal = token, address, join, admission, seal
+        self.resumed = Resumption.NEW
+        self.owner = ""  #: name that its key belongs to
+        self.over = False  #: nothing more is sent or taken
+        self.last_heard = now
+        self.sequence = self.datagrams_in = self.datagrams_out = 0
+        self.rtt, self.pace = RoundTrip(), Pace()
+        self.outbox, self.inbox = Outbox(self.pace), Inbox()
+        self.latest: dict[Type, int] = {}
+        self.keepalive_at = now
+        self.keepalive_sent: dict[int, float] = {}
+        self.ack_at: float | None = None
+        self.question: Question | None = None
+        self.done: Done | None = None  # waiting for the requests it counts
+        self.told_at = -math.inf  # of a malformed datagram
+        self.bucket = Bucket(math.inf)
+        self.joined_from = (address, join.nonce)
+
+    @property
+    def name(self) -> str:
+        return self.join.name
+
+    @property
+    def nonce(self) -> int:
+        return self.join.nonce
+
+    @property
+    def role(self) -> Role:
+        return Role(self.join.role)
+
+
+@dataclass
+class Tomb:
+    """A session that is over: its client may not know."""
+
+    session: Session
+    text: str
+    until: float
+    say_at: float  # again, unasked
+    said: int = 1
+
+
+@dataclass(frozen=True)
+class Joined:
+    session: Session
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A session goes on for one that is over: its client came back, or another client took over."""
+
+    session: Session
+    old: Session
+    how: Resumption
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The client has another address, and proved it."""
+
+    session: Session
+    before: Address
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A session ended: `left`, `silent`, `ended` (by the server), `unacknowledged`, `sequence` or `internal`."""
+
+    session: Session
+    reason: str
+
+
+@dataclass(frozen=True)
+class Actuated:
+    session: Session
+    command: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Requested:
+    session: Session
+    number: int
+    request: AnyRequest
+
+
+@dataclass(frozen=True)
+class Estimated:
+    session: Session
+    values: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class StepDone:
+    session: Session
+    tick: int
+    command: Sequence[float | None] | None
+    estimate: Sequence[float | None] | None
+
+
+Happening = Joined | Resumed | Moved | Gone | Actuated | Requested | Estimated | StepDone

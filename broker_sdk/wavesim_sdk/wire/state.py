@@ -1,0 +1,242 @@
+"""States as a program sees them: sensors and actuators by name."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, SupportsIndex, overload
+
+from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
+from wavesim_sdk.wire.messages import EFFORT, Reading, Snapshot
+
+MOST_PARTS = 4096
+_NAN = math.nan
+
+
+def absent(what: str, name: str, there: Iterable[str]) -> str:
+    """Why something is not there, and what is."""
+    names = list(there)
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"{what} no '{name}'{hint} (there is {', '.join(names) or 'none'})"
+
+
+class Value:
+    """The latest values of one sensor: its fields as attributes (numbers; tuples where a field has several), NaN where there
+    is no such value; all of them in order in ``numbers``; ``time_ns`` of simulation time."""
+
+    __slots__ = ("_layout", "numbers", "time_ns")
+
+    def __init__(self, layout: Layout, time_ns: int, numbers: tuple[float, ...]) -> None:
+        self._layout, self.time_ns, self.numbers = layout, time_ns, numbers
+
+    def __getitem__(self, name: str) -> Any:
+        place = self._layout.places.get(name)
+        if place is None:
+            raise KeyError(absent(f"'{self._layout.description.name}' has", name, self._layout.places))
+        first, count = place
+        return self.numbers[first] if count == 1 else self.numbers[first : first + count]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def __repr__(self) -> str:
+        return f"Value({', '.join(f'{n}={self[n]!r}' for n in self._layout.places)}, time_ns={self.time_ns})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Value) and (self.time_ns, repr(self.numbers)) == (other.time_ns, repr(other.numbers))
+
+    __hash__ = None  # type: ignore[assignment]  # equal by value, and NaN equals itself here
+
+
+class Layout:
+    """Where the fields of a sensor stand among its numbers."""
+
+    def __init__(self, description: SensorDescription) -> None:
+        self.description = description
+        self.places: dict[str, tuple[int, int]] = {}
+        self.count = 0
+        for f in description.fields:
+            self.places[f.name] = (self.count, f.count)
+            self.count += f.count
+
+
+class Sensors(Mapping[str, Value]):
+    """The sensors that have a valid value now, by name: ``sensors.ctd.temperature``, ``sensors["dvl-down"].bottom``."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: dict[str, Value] | None = None) -> None:
+        self._values = values or {}
+
+    def __getitem__(self, name: str) -> Value:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise KeyError(absent("there is now", name, self._values)) from None
+
+    def __getattr__(self, name: str) -> Value:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Sensors({self._values!r})"
+
+
+class Actuation(tuple[float, ...]):
+    """The actual values of the actuators, in order; ``actuation["propeller"]`` by name."""
+
+    names: Mapping[str, int] = {}
+
+    @classmethod
+    def of(cls, values: Sequence[float], names: Mapping[str, int]) -> Actuation:
+        """Values of actuators of some names."""
+        made = cls(values)
+        made.names = names
+        return made
+
+    @overload
+    def __getitem__(self, at: SupportsIndex | str) -> float: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[float, ...]: ...
+    def __getitem__(self, at: SupportsIndex | str | slice) -> float | tuple[float, ...]:
+        if not isinstance(at, str):
+            return super().__getitem__(at)
+        if at not in self.names:
+            raise KeyError(absent("the body has", at, self.names))
+        return super().__getitem__(self.names[at])
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Accelerations (m/s2, rad/s2) and the forces (N, N m) behind them, six numbers each, in B."""
+
+    acceleration: Sequence[float]
+    total: Sequence[float]
+    restoring: Sequence[float]
+    drag: Sequence[float]
+    actuators: Sequence[float]
+    environment: Sequence[float]
+    external: Sequence[float]
+    contact: Sequence[float]
+
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> Effort:
+        """From the numbers of a datagram."""
+        return cls(*(tuple(numbers[6 * k : 6 * k + 6]) for k in range(len(EFFORT))))
+
+
+@dataclass(frozen=True)
+class State:
+    """A state of the client's body.
+
+    ``motion`` is None when the configuration hides the truth, ``effort`` unless it was asked for; ``step`` is True when the
+    server waits for :meth:`ClientSession.done`.
+    """
+
+    tick: int = 0
+    time_ns: int = 0
+    run_state: int = 0
+    motion: Sequence[float] | None = None
+    actuation: Actuation = Actuation()
+    sensors: Sensors = field(default_factory=Sensors)
+    effort: Effort | None = None
+    step: bool = False
+
+
+class Body:
+    """What the server told of the own body, and states in these terms."""
+
+    def __init__(self) -> None:
+        self.actuators: dict[int, ActuatorDescription] = {}
+        self.layouts: dict[int, Layout] = {}
+        self._positions: dict[str, int] = {}
+
+    def actuator(self, told: ActuatorDescription) -> None:
+        """An ACTUATOR event."""
+        self.actuators[told.number] = told
+        self._positions[told.name] = told.number
+
+    def sensor(self, told: SensorDescription) -> None:
+        """A SENSOR event."""
+        self.layouts[told.number] = Layout(told)
+
+    def state(self, message: Snapshot, parts: Iterable[Sequence[Reading]], step: bool = False) -> State:
+        """A state and its parts, by name."""
+        numbers: dict[int, tuple[int, list[float]]] = {}
+        for readings in (message.sensors, *parts):
+            for r in readings:
+                layout = self.layouts.get(r.number)
+                if layout is None or r.first + len(r.values) > layout.count:
+                    continue  # of the future, or nonsense
+                values = [_NAN if v is None else v for v in r.values]
+                if len(values) == layout.count:
+                    numbers[r.number] = (r.time_ns, values)
+                    continue
+                kept = numbers.get(r.number)
+                if kept is None or kept[0] != r.time_ns:
+                    kept = numbers[r.number] = (r.time_ns, [_NAN] * layout.count)
+                kept[1][r.first : r.first + len(values)] = values
+        found = {}
+        for number in sorted(numbers):
+            layout, (time_ns, values) = self.layouts[number], numbers[number]
+            found[layout.description.name] = Value(layout, time_ns, tuple(values))
+        effort = None if message.effort is None else Effort.of(message.effort)
+        actuation = Actuation.of(message.actuation, self._positions)
+        return State(
+            message.tick, message.time_ns, message.run_state, message.motion, actuation, Sensors(found), effort, step
+        )
+
+
+class Parts:
+    """SENSORS datagrams by tick, until their state is whole."""
+
+    KEPT = 2  #: ticks
+
+    def __init__(self) -> None:
+        self._of: dict[int, dict[int, Sequence[Reading]]] = {}
+
+    def add(self, tick: int, part: int, readings: Sequence[Reading]) -> None:
+        """One of them; of old ticks none are kept."""
+        if tick not in self._of:
+            if len(self._of) >= self.KEPT and tick < min(self._of):
+                return
+            self._of[tick] = {}
+            if len(self._of) > self.KEPT:
+                del self._of[min(self._of)]
+        if part < MOST_PARTS:
+            self._of[tick][part] = readings
+
+    def of(self, tick: int) -> list[Sequence[Reading]]:
+        """Those of a tick, in order."""
+        parts = self._of.get(tick, {})
+        return [parts[k] for k in sorted(parts)]
+
+    def whole(self, message: Snapshot) -> bool:
+        """Whether all that a state has are there."""
+        if not message.parts:
+            return True
+        parts = self._of.get(message.tick)
+        return parts is not None and len(parts) >= message.parts
+
+    def done(self, tick: int) -> None:
+        """A state was handed out."""
+        for old in [t for t in self._of if t <= tick]:
+            del self._of[old]

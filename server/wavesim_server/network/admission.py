@@ -1,0 +1,177 @@
+"""Who may join as what: one pure decision, the same for a new session, one that resumes and one that takes over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wavesim_sdk.actuators import actuators_of
+from wavesim_sdk.config import Body, Loaded, Model
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
+from wavesim_sdk.sensors import value_fields
+from wavesim_sdk.tables import BodyType
+from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, SensorDescription
+from wavesim_sdk.wire.messages import Join, Refusal, Right, Role
+from wavesim_sdk.wire.session import Admission, Refused
+from wavesim_server.network.crew import Berth
+
+LEAST_PERIOD_NS = 1_000_000
+STALE_PERIODS = 5.0  #: a value that is older is stale: its emulator is dead, frozen or too slow
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
+
+
+@dataclass(frozen=True)
+class Seat(Admission):
+    """What a session is given: what its client is told, and what only the server knows."""
+
+    berth: Berth = Berth(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Who is there: bodies that are in the simulation, or about to enter."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)  #: by name
+    models: Mapping[int, str] = field(default_factory=dict)  #: by row
+    observers: int = 0
+
+
+class Gate:
+    """Decides by the configuration."""
+
+    def __init__(self, loaded: Loaded, step_ns: int) -> None:
+        self.loaded, self.config, self.step_ns = loaded, loaded.config, step_ns
+        self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
+        self._suites: dict[str, tuple[Instrument, ...]] = {}
+
+    def admit(self, join: Join, situation: Situation) -> Seat:
+        """What a client gets; Refused with the reason."""
+        role = Role(join.role)
+        if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
+            raise Refused(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
+        if role is Role.OBSERVER:
+            return self._observer(join, situation)
+        row = self.reserved.get(join.name)
+        if row is not None:
+            body = self.config.fleet.bodies[row]
+            return self._seat(join, role, row, body, self.loaded.model(body.model))
+        row = situation.rows.get(join.name)
+        if row is not None:
+            here = situation.models[row]
+            if join.model not in ("", here):
+                raise Refused(Refusal.BAD_VALUE, f"model: '{join.name}' is here, and it is a '{here}'")
+            return self._seat(join, role, row, None, self.loaded.model(here))
+        if role is not Role.PILOT:
+            raise Refused(Refusal.UNKNOWN_NAME, f"there is no body '{join.name}' to be on board of")
+        return self._newcomer(join, situation)
+
+    def suite(self, name: str, model: str) -> tuple[Instrument, ...]:
+        """The sensors of a body."""
+        key = name if name in self.reserved else f" {model}"  # no name begins with a blank
+        if key not in self._suites:
+            self._suites[key] = self.loaded.suite_for(name, model)
+        return self._suites[key]
+
+    def _observer(self, join: Join, situation: Situation) -> Seat:
+        limit = self.config.network.observers
+        if situation.observers >= limit:
+            raise Refused(Refusal.FULL, f"there are {limit} observers already, as many as may be")
+        rights, others = self._rights(join)
+        berth = Berth(-1, "", "", 0, True, False, rights, others, 0, (), ())
+        return Seat(-1, self.step_ns, self.config.acoustics.sound_speed, rights=int(rights), berth=berth)
+
+    def _newcomer(self, join: Join, situation: Situation) -> Seat:
+        if not join.model:
+            raise Refused(
+                Refusal.UNKNOWN_NAME,
+                f"the configuration has no body '{join.name}', and no model was named for a new one",
+            )
+        try:
+            model = self.loaded.model(join.model)
+        except ConfigError as error:
+            raise Refused(Refusal.UNKNOWN_MODEL, error.message) from None
+        taken = set(situation.models)
+        free = (r for r in range(len(self.reserved), self.config.shared.vehicles) if r not in taken)
+        row = next(free, None)
+        if row is None:
+            raise Refused(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
+        return self._seat(join, Role.PILOT, row, None, model)
+
+    def _seat(self, join: Join, role: Role, row: int, body: Body | None, model: Model) -> Seat:
+        if role is Role.PILOT and body is not None and body.client == "none":
+            raise Refused(
+                Refusal.NAME_IN_USE, f"'{join.name}' is a body without a pilot (client=\"none\" in the configuration)"
+            )
+        lockstep = self._lockstep(join)
+        rights, others = self._rights(join)
+        suite = self.suite(join.name, model.name)
+        told = self._sensors(join, suite)
+        actuators = _actuators(model)
+        period = join.state_period_ns or round(1e9 / self.config.network.state_rate)
+        truth = body is None or body.truth == "full"
+        may_send = role is Role.PILOT or (role is Role.INSTRUMENT and (body is None or body.instruments == "send"))
+        berth = Berth(
+            row, join.name, model.name, int(BodyType[model.type.upper()]), truth, may_send, rights, others,
+            len(actuators), suite, tuple(map(_fresh_ns, suite)), lockstep, body is None,
+        )  # fmt: skip
+        return Seat(
+            row, self.step_ns, self.config.acoustics.sound_speed,
+            state_period_ns=0 if lockstep else max(period, LEAST_PERIOD_NS), truth=truth, rights=int(rights),
+            actuators=actuators, sensors=told, berth=berth,
+        )  # fmt: skip
+
+    def _lockstep(self, join: Join) -> int:
+        """The lockstep period in ticks."""
+        if join.lockstep_ns % self.step_ns:
+            raise Refused(
+                Refusal.BAD_VALUE, f"lockstep_ns {join.lockstep_ns} is no multiple of the time step, {self.step_ns} ns"
+            )
+        return join.lockstep_ns // self.step_ns
+
+    def _rights(self, join: Join) -> tuple[Right, bool]:
+        rights, others = Right(0), False
+        role = Role(join.role).name.lower()
+        for grant in self.config.network.grant:
+            if grant.to in ("*", join.name) and grant.role in ("any", role):
+                for word in grant.rights.split():
+                    rights |= Right[word.upper()]
+                others = others or grant.others
+        return rights, others
+
+    def _sensors(self, join: Join, suite: Sequence[Instrument]) -> tuple[SensorDescription, ...]:
+        """Those that a join asks for."""
+        told = self.describe(suite)
+        known = [s.name for s in told]
+        for name in join.sensors or ():
+            if name not in known:
+                what = nearest(name, known) or "; it has none"
+                raise Refused(Refusal.BAD_VALUE, f"sensors: '{join.name}' has no sensor '{name}'{what}")
+        return tuple(s for s in told if join.sensors is None or s.name in join.sensors)
+
+    def describe(self, suite: Sequence[Instrument]) -> tuple[SensorDescription, ...]:
+        """The sensors of a suite that clients may get; their numbers are those of the suite."""
+        step = self.step_ns * 1e-9
+        return tuple(
+            SensorDescription(k, i.name, i.type, i.period(step) * self.step_ns, _fields(i))
+            for k, i in enumerate(suite)
+            if i.parameters.send
+        )
+
+
+def _actuators(model: Model) -> tuple[ActuatorDescription, ...]:
+    return tuple(
+        ActuatorDescription(k, a.name, int(a.kind), a.unit, a.minimum, a.maximum)
+        for k, a in enumerate(actuators_of(model))
+    )
+
+
+def _fields(instrument: Instrument) -> tuple[FieldDescription, ...]:
+    found = value_fields(instrument.table)
+    return tuple(FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in found)
+
+
+def _fresh_ns(instrument: Instrument) -> int:
+    return round((STALE_PERIODS / instrument.parameters.rate + instrument.parameters.latency) * 1e9)

@@ -1,0 +1,97 @@
+"""Commands: who may give them, which are under way to the engine, and who waits for what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wavesim_sdk import commands
+from wavesim_sdk.commands import Command
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.names import nearest
+from wavesim_sdk.sensor_faults import fault_of
+from wavesim_sdk.wire.items import Fault
+from wavesim_server.messages import Execute, Executed
+from wavesim_server.network.crew import Berth
+
+MOST = 256  #: under way at once
+Answer = Callable[[bool, str], None]
+
+
+def permitted(command: Command, berth: Berth) -> Command:
+    """The command of a session, its own body filled in; ValueError if it may not."""
+    right = commands.RIGHTS[type(command)]
+    if not berth.rights & right:
+        raise ValueError(f"this session has no right to '{commands.verb_of(command)}' (<network><grant>)")
+    body = commands.body_of(command)
+    if body is None:
+        return commands.sensible(command)
+    own = berth.body
+    if not body and not own:
+        raise ValueError(f"'{commands.verb_of(command)}' needs the name of a body")
+    if body not in ("", own) and not berth.others:
+        raise ValueError(f'this session may do that to its own body only (<grant others="yes">)')
+    return commands.sensible(replace(command, body=body or own))  # type: ignore[call-arg]  # those with a body
+
+
+def of_queue(message: dict[str, Any], suite_of: Callable[[str], tuple[Instrument, ...]]) -> Command:
+    """A command of the commander's queue. ValueError says what is wrong with it.
+
+    ``suite_of`` names the sensors of a body: the amount of a fault may be written with its unit.
+    """
+    arguments = {k: v for k, v in message.items() if k not in ("verb", "reply", "id")}
+    verb = message["verb"]
+    if verb not in commands.TIMER_VERBS and verb not in commands.VERBS:
+        known = [*commands.TIMER_VERBS, *commands.VERBS, "status"]
+        raise ValueError(f"there is no command '{verb[:40]}'{nearest(verb[:40], known)}")
+    if verb == "fault" and isinstance(amount := arguments.get("amount"), str):
+        arguments["amount"] = _in_unit(arguments, amount, suite_of)
+    return commands.make(verb, arguments)
+
+
+def _in_unit(arguments: dict[str, Any], amount: str, suite_of: Callable[[str], tuple[Instrument, ...]]) -> float:
+    """The number of an amount that is written with a unit, or without one."""
+    try:
+        return float(amount)
+    except ValueError:
+        pass
+    body, part = str(arguments.get("body")), str(arguments.get("part"))
+    instrument = next((i for i in suite_of(body) if i.name == part), None)
+    if instrument is None:
+        raise ValueError(f"fault: '{body}' has no sensor '{part}', so '{amount[:40]}' must be a plain number")
+    return fault_of(instrument, str(arguments.get("kind")), amount, str(arguments.get("field") or "")).amount
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    by: str
+    answer: Answer
+
+
+class UnderWay:
+    """Commands that the engine has not answered yet."""
+
+    def __init__(self, tell: Callable[[Execute], None]) -> None:
+        self._tell = tell
+        self._waiting: dict[int, _Waiting] = {}
+        self._number = 0
+
+    def give(self, command: Command, by: str, answer: Answer) -> None:
+        """Hand a command to the engine; ValueError when there are too many."""
+        if len(self._waiting) >= MOST:
+            raise ValueError("too many commands at once")
+        self._number += 1
+        self._waiting[self._number] = _Waiting(by, answer)
+        self._tell(Execute(self._number, commands.encode(command)))
+
+    def executed(self, event: Executed) -> dict[str, Any]:
+        """Tell who waits; returns what the log says of it."""
+        waiting = self._waiting.pop(event.number, None)
+        by = waiting.by if waiting is not None else "the configuration" if not event.number else "a client that left"
+        command = commands.decode(event.command)
+        if waiting is not None:
+            waiting.answer(bool(event.ok), event.text)
+        return {"by": by, "ok": bool(event.ok), "text": event.text, **commands.values(command)}
+
+

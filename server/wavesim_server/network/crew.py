@@ -1,0 +1,154 @@
+"""Who is on board: the sessions of each body by role, and what each of them wants to hear.
+
+A body has one pilot (ordinal 0) and any number of instruments and listeners (ordinals from 1, the lowest that is free).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.names import nearest
+from wavesim_sdk.wire.messages import Right, Role
+from wavesim_sdk.wire.session import Session
+
+_NUMBER, _ORDINAL, _EPOCH = (1 << 32) - 1, (1 << 16) - 1, (1 << 15) - 1
+
+
+@dataclass(frozen=True)
+class Berth:
+    """What a join was given: decided by the admission, kept as long as the session lives."""
+
+    row: int  #: -1 for an observer
+    body: str  #: its name
+    model: str
+    type: int  #: of the body
+    truth: bool
+    may_send: bool  #: acoustics
+    rights: Right
+    others: bool  #: the rights are for other bodies too
+    actuators: int
+    suite: tuple[Instrument, ...]  #: the sensors of the body, by number
+    fresh_ns: tuple[int, ...]  #: how old a value of each may be
+    lockstep_ticks: int = 0
+    newcomer: bool = False  #: the configuration does not name it
+
+
+@dataclass
+class Member:
+    """A session, and what it is told. ``chosen`` are numbers of sensors."""
+
+    session: Session
+    berth: Berth
+    period: float  #: wall time between states; infinite = none
+    chosen: tuple[int, ...] = ()
+    told: set[int] = field(default_factory=set)  #: sensors that its client knows
+    acoustics: bool = True
+    effort: bool = False
+    others: bool = False
+    ordinal: int = 0
+    epoch: int = 0
+    aboard: bool = False  #: its body is there, with a state
+    next_state: float = 0.0
+    shape: Any = field(default=None, repr=False)  #: of its states: a note of their writer
+
+    @property
+    def row(self) -> int:
+        return self.berth.row
+
+    @property
+    def role(self) -> Role:
+        return self.session.role
+
+    @property
+    def in_lockstep(self) -> bool:
+        return self.berth.lockstep_ticks > 0
+
+    def choose(self, names: Sequence[str] | None) -> str:
+        """The sensors to be told of (None = all); what is wrong with them, if anything."""
+        known = {i.name: k for k, i in enumerate(self.berth.suite) if i.parameters.send}
+        for name in names or ():
+            if name not in known:
+                return f"'{self.berth.body}' has no sensor '{name}'{nearest(name, known) or '; it has none'}"
+        self.chosen = tuple(k for name, k in known.items() if names is None or name in names)
+        self.shape = None
+        return ""
+
+
+class Crews:
+    """All sessions that belong to bodies."""
+
+    def __init__(self) -> None:
+        self.by_token: dict[int, Member] = {}
+        self.free: list[Member] = []  #: those that are sent their states by wall time
+        self.shortest = math.inf  #: least period of one of them
+        self._rows: dict[int, dict[int, Member]] = {}
+        self._epochs: dict[tuple[int, int], int] = {}
+
+    def join(self, member: Member) -> None:
+        """A new session."""
+        row = member.row
+        crew = self._rows.setdefault(row, {})
+        if member.role is Role.PILOT:
+            member.ordinal = 0
+        else:
+            member.ordinal = next(k for k in range(1, len(crew) + 2) if k not in crew)
+        key = (row, member.ordinal)
+        member.epoch = self._epochs[key] = (self._epochs.get(key, -1) + 1) & _EPOCH
+        crew[member.ordinal] = member
+        self.by_token[member.session.token] = member
+        self.arrange()
+
+    def leave(self, token: int) -> Member | None:
+        """A session is over; None if it was no member."""
+        member = self.by_token.pop(token, None)
+        if member is None:
+            return None
+        crew = self._rows[member.row]
+        if crew.get(member.ordinal) is member:
+            del crew[member.ordinal]
+        if not crew:
+            del self._rows[member.row]
+        self.arrange()
+        return member
+
+    def arrange(self) -> None:
+        """After a session came or went, or asked for another period."""
+        self.free = [m for m in self.by_token.values() if not m.in_lockstep and math.isfinite(m.period)]
+        self.shortest = min((m.period for m in self.free), default=math.inf)
+
+    def of(self, row: int) -> list[Member]:
+        """The crew of a body, by ordinal."""
+        crew = self._rows.get(row)
+        return [crew[k] for k in sorted(crew)] if crew else []
+
+    def pilot(self, row: int) -> Member | None:
+        """Who steers a body."""
+        return self._rows.get(row, {}).get(0)
+
+    def pilots(self) -> Iterator[Member]:
+        """All of them."""
+        return (m for m in self.by_token.values() if m.role is Role.PILOT)
+
+    def watching_others(self) -> list[Member]:
+        """Those that want to know who comes and goes."""
+        return [m for m in self.by_token.values() if m.others]
+
+    def wanting_effort(self) -> bool:
+        """Whether anybody wants the forces."""
+        return any(m.effort for m in self.by_token.values())
+
+    @staticmethod
+    def tag(member: Member, number: int) -> int:
+        """The number of a request together with its session's, as it stands in records: an answer finds its way by it."""
+        return number | member.ordinal << 32 | member.epoch << 48
+
+    def owner(self, row: int, tag: int) -> tuple[Member | None, int]:
+        """Whose request that was (None if that session is over), and its number."""
+        number, ordinal, epoch = tag & _NUMBER, tag >> 32 & _ORDINAL, tag >> 48
+        member = self._rows.get(row, {}).get(ordinal)
+        return (member if member is not None and member.epoch == epoch else None), number
+

@@ -1,0 +1,200 @@
+"""The front's process: UDP, keep-alive, commander queue and logger on one asyncio loop, around the core."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wavesim_sdk.area import Area, segment_name
+from wavesim_sdk.commander import CommanderQueue
+from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.wire.batch import pack_address
+from wavesim_sdk.wire.udp import Udp
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.messages import NO_RESOURCE
+from wavesim_server.network.front import Front, Rows
+from wavesim_server.resources import ring_names
+from wavesim_server.ring import Ring
+
+if TYPE_CHECKING:
+    from wavesim_sdk.wire.seal import Keyring
+
+IDLE_S = 0.1  #: at most between two looks at the parent process
+LINE_BYTES = 4000  #: a pipe that is writable takes so many without waiting
+
+
+class Console:
+    """Lines for people on the standard error. A pipe that nobody reads must not hold the server up: then they are lost."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self._poll.register(sys.stderr, select.POLLOUT)
+        self.lost = 0
+
+    def say(self, text: str) -> None:
+        """A line, or several."""
+        if not self._poll.poll(0):
+            self.lost += 1
+            return
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"wavesim: {text}"[:LINE_BYTES] + "\n")
+            sys.stderr.flush()
+
+
+class Process:
+    """The core with its socket, its queue and its clock."""
+
+    def __init__(self, front: Front, queue: CommanderQueue, events_fd: int) -> None:
+        self.front, self.queue, self.events_fd = front, queue, events_fd
+        front.gauges = self._gauges
+        self.udp: Udp | None = None
+        self._ended = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._parent = os.getppid()
+
+    def _gauges(self) -> dict[str, Any]:
+        return {
+            "queue_dropped": self.udp.dropped if self.udp is not None else 0,
+            "commander_bad": self.queue.bad,
+            "commander_unread": self.queue.unread,
+        }
+
+    async def run(self, sock: socket.socket) -> None:
+        """Until the supervisor sends SIGTERM."""
+        self.udp = await Udp.over(sock)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.events_fd, self._on_events)
+        loop.add_reader(self.queue.fd, self._on_commander)
+        loop.add_signal_handler(signal.SIGTERM, self._ended.set)
+        tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._time())]
+        ended = asyncio.create_task(self._ended.wait())
+        await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
+        failed = [t for t in tasks if t.done() and t.exception() is not None]
+        for task in tasks:
+            task.cancel()
+        self._on_events()
+        self.front.finish(time.monotonic())
+        self._send()
+        self._reply()
+        self.udp.close()
+        await asyncio.sleep(0)  # the transport closes on the next turn of the loop
+        self.queue.close()
+        for task in failed:
+            task.result()
+
+    async def _receive(self) -> None:
+        assert self.udp is not None
+        while (first := await self.udp.receive()) is not None:
+            now = time.monotonic()
+            for data, address in (first, *self.udp.receive_ready()):
+                self.front.receive(data, address, now)
+            self._settle(now)
+
+    async def _time(self) -> None:
+        while os.getppid() == self._parent:
+            now = time.monotonic()
+            due = self.front.turn(now)
+            self.queue.turn(now)
+            self._send()
+            with contextlib.suppress(TimeoutError):
+                self._wake.clear()
+                await asyncio.wait_for(self._wake.wait(), min(max(due - time.monotonic(), 0.001), IDLE_S))
+
+    def _on_events(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self.events_fd)
+        for kind, payload in self.front.events.pop_all():
+            self.front.event(kind, payload, time.monotonic())
+            if self.front.outgoing:  # a step must not wait for the log behind it
+                self._send()
+        self._settle(time.monotonic())
+
+    def _on_commander(self) -> None:
+        now = time.monotonic()
+        for message in self.queue.receive():
+            self.front.command(message, now)
+        self._settle(now)
+
+    def _settle(self, now: float) -> None:
+        self.front.now = now
+        self.front.settle()
+        self._send()
+        self._reply()
+
+    def _reply(self) -> None:
+        for message, reply in self.front.replies:
+            self.queue.reply(message, reply)
+        self.front.replies.clear()
+
+    def _send(self) -> None:
+        assert self.udp is not None
+        for batch in self.front.outgoing:
+            if isinstance(batch, Rows):
+                self.udp.send_rows(batch.matrix, b"".join([pack_address(s.address) for s in batch.sessions]))
+            else:
+                self.udp.send_each(batch)
+        self.front.outgoing.clear()
+
+
+def keyring(loaded: Loaded) -> Keyring | None:
+    """The keys of a configuration; None = datagrams in the clear."""
+    if not loaded.config.network.keys:
+        return None
+    from wavesim_sdk.wire import seal
+
+    return seal.Keyring(seal.read_keys(loaded.data_file(loaded.config.network.keys)))
+
+
+def attached(loaded: Loaded, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool) -> Front:
+    """A front on the shared memory and the rings of a server."""
+    areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
+    commands, events = ring_names(name)
+    front = Front(
+        loaded, name, seed, areas, Ring.attach(commands), Ring.attach(events), log, keys=keyring(loaded),
+        say=Console().say, wake=lambda: os.eventfd_write(commands_fd, 1),
+    )  # fmt: skip
+    if again:
+        front.inherit(time.monotonic())
+    return front
+
+
+def main() -> None:
+    """Entry point of the process; arguments come from the supervisor."""
+    parser = argparse.ArgumentParser()
+    for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--socket-fd", "--log"):
+        parser.add_argument(name)
+    parser.add_argument("--again", action="store_true")
+    a = parser.parse_args()
+    try:
+        loaded = load(Path(a.config))
+        log = LogWriter(Path(a.log), loaded, int(a.seed)) if a.log else None
+        front = attached(loaded, a.name, int(a.seed), int(a.commands_fd), log, a.again)
+        queue = CommanderQueue(a.name, loaded.config.shared.group)
+    except WaveSimError as error:
+        sys.stderr.write(f"wavesim: {error}\n")
+        sys.exit(error.exit_code)
+    sock = socket.socket(fileno=int(a.socket_fd))
+    sock.setblocking(False)
+
+    async def serve() -> None:
+        await Process(front, queue, int(a.events_fd)).run(sock)
+
+    try:
+        asyncio.run(serve())
+    except OSError as error:
+        sys.stderr.write(f"wavesim: the system refuses the front what it needs: {error}\n")
+        sys.exit(NO_RESOURCE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Everything the server knows of itself, of any size: the answer goes out in pieces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire.messages import Role
+
+if TYPE_CHECKING:
+    from wavesim_server.network.front import Front
+
+
+def report(front: Front) -> dict[str, Any]:
+    """For the commander's `status`."""
+    clock = front.clock()
+    plain = {k: clock[k].item() for k in clock.dtype.names}
+    plain["state"] = RunState(plain["state"]).name.lower()
+    members = sorted(front.crews.by_token.values(), key=lambda m: (m.row, m.ordinal))
+    required = [b.name for b in front.config.fleet.bodies if b.client == "required"]
+    piloted = {m.berth.body for m in members if m.role is Role.PILOT}
+    return {
+        "name": front.name,
+        "configuration": str(front.loaded.path),
+        "digest": front.loaded.digest,
+        "seed": front.seed,
+        **plain,
+        "clients": [
+            {
+                "name": m.session.name,
+                "id": m.row,
+                "role": m.role.name.lower(),
+                "address": f"{m.session.address[0]}:{m.session.address[1]}",
+                "lockstep_s": m.berth.lockstep_ticks * front.step_ns * 1e-9,
+                "rtt_ms": round(m.session.rtt.mean * 1e3, 3),
+                "waited_for": m.session.token in front.barrier.waiting,
+            }
+            for m in members
+        ],
+        "clients_total": len(members),
+        "observers": [w.session.name for w in front.observers.by_token.values()],
+        "missing": [n for n in required if n not in piloted],
+        "drops": dict(front.sessions.drops),
+        "acoustic_refused": dict(front.requests.allowance.refused.most_common(24)),
+        **front.gauges(),
+        "log": front.log.failed or "ok" if front.log is not None else "off",
+    }
