@@ -24,16 +24,20 @@ def hold(world: World) -> None:
     """After each step."""
     server = world.server
     engine, front = server.engine, server.front
-    if engine.orders.failures:
-        raise Broken(f"internal: the engine failed at {engine.orders.failures} commands")
+    if engine.orders._traced:
+        raise Broken(f"internal: the engine failed: {_last_line(engine.orders._traced)}")
     if front is not None and front.sessions.drops["internal"]:
-        raise Broken(f"internal: the front failed {front.sessions.drops['internal']} times")
+        raise Broken(f"internal: the front failed: {_last_line(front._traced)}")
     _limits(world)
     if world.clock.steps % EVERY == 0 and front is not None:
         _bounds(front, world)
         _crew(front)
         if server.quiet:
             _bodies(world, front)
+
+
+def _last_line(traces: set[str]) -> str:
+    return " and ".join(sorted(t.strip().splitlines()[-1] for t in traces)) or "without a word"
 
 
 def _limits(world: World) -> None:

@@ -92,5 +92,6 @@ def shrink(seed: int, without: frozenset[str]) -> int:
             if less.kind == report.kind:
                 report, without, left = less, without | {part}, True
                 print(f"also without {part}: step {report.steps}", flush=True)
-    print(f"\n{report}\n\nagain: python -m benchmarks.world --seed {seed} --without {','.join(sorted(without)) or "''"}")
+    left_out = ",".join(sorted(without))
+    print(f"\n{report}\n\nagain: python -m benchmarks.world --seed {seed}" + (f" --without {left_out}" if left_out else ""))
     return 1

@@ -25,7 +25,6 @@ _BODIES = f"""
   </vehicle>
   <vehicle name="usv" model="jolner" position="30 0 0 m" client="optional" truth="none" instruments="listen">
     {_TRANSDUCER.format(2)}
-    <fault at="1 s" for="1 s" every="3 s" part="port" kind="reduced" amount="0.5"/>
   </vehicle>
   <vehicle name="drifter" model="bluerov2" position="60 20 5 m" client="optional"><sensors inherit="no"/></vehicle>
   <vehicle name="wreck" model="lauv" position="-50 0 20 m"/>
@@ -40,7 +39,7 @@ _WORLD = '<world><current north="0.2 m/s"/><bed depth="80 m"/><wind speed="5 m/s
 _SENSORS = '<sensors><ctd rate="10 Hz"/><gps rate="1 Hz"/></sensors>'
 #: more numbers than a datagram holds
 _MANY = "<sensors>" + "".join(f'<ctd name="ctd-{k}" rate="5 Hz"/><imu name="imu-{k}" rate="5 Hz"/>' for k in range(8)) + (
-    '<multibeam name="swath" rate="1 Hz"><beam direction="0 0 1"/></multibeam></sensors>'
+    '<multibeam name="swath" rate="1 Hz"/></sensors>'
 )  # fmt: skip
 _GRANTS = (
     '<grant to="*" role="pilot" rights="fault push pose allocate weather control"/>'

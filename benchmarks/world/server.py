@@ -6,16 +6,19 @@ the log to a disk that may be full, and takes the front away and starts another.
 
 from __future__ import annotations
 
+import errno
 import io
 import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.world.clock import Timer
+from benchmarks.world.emulators import Bell
 from benchmarks.world.network import Address
 from wavesim_sdk.area import Area
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import Emulators
+from wavesim_server.instruments import Instruments, capacity_of
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.front import Front
 from wavesim_server.resources import tables_of
@@ -23,7 +26,6 @@ from wavesim_server.ring import READ, WRITTEN, Ring
 from wavesim_server.simulation import Simulation
 
 if TYPE_CHECKING:
-    from benchmarks.world.emulators import Bell
     from benchmarks.world.scenes import Scene
     from benchmarks.world.world import World
 
@@ -40,7 +42,7 @@ class Disk(io.BytesIO):
 
     def write(self, data: Any) -> int:
         if self.tell() + len(data) > self.room:
-            raise OSError(28, "No space left on device")
+            raise OSError(errno.ENOSPC, "No space left on device")
         return super().write(data)
 
     def close(self) -> None:
@@ -50,18 +52,21 @@ class Disk(io.BytesIO):
 class Server:
     """Engine, front, and what lies between them."""
 
-    def __init__(self, world: World, scene: Scene, r: random.Random, bells: dict[str, Bell]) -> None:
+    def __init__(self, world: World, scene: Scene, r: random.Random) -> None:
         self.world, self.scene = world, scene
         self.loaded = loaded = scene.loaded
         self.areas = {name: Area.private(tables) for name, tables in tables_of(loaded).items()}
-        small = "rings" in world.parts and r.random() < 0.5
+        small = "rings" in world.plagues and r.random() < 0.5
         self.commands = Ring.private(r.choice((2_000, 8_000)) if small else 1 << 16)
         self.events = Ring.private(r.choice((3_000, 16_000)) if small else 1 << 18)
-        self.room = r.choice((0, 900, 6_000, 20_000)) if "disk" in world.parts and r.random() < 0.3 else float("inf")
+        self.room = r.choice((0, 900, 6_000, 20_000)) if "disk" in world.plagues and r.random() < 0.3 else float("inf")
         self.disks: list[Disk] = []
         self.slow = r.choice((0.002, 0.01, 0.03))  #: wall time of an engine's turn, of the front's looking around
-        emulators = Emulators(self.areas["vehicles"], bells, loaded.config.network.lockstep_timeout)
         simulation = Simulation(loaded, world.seed)
+        instruments = Instruments(capacity_of(loaded), simulation.step_ns)
+        vehicles = self.areas["vehicles"]
+        self.bells = {name: Bell() for name in instruments.types}
+        emulators = Emulators(vehicles, self.bells, instruments, loaded.config.network.lockstep_timeout)
         self.engine = Engine(
             simulation, self.areas, self.commands, self.events, emulators, log=True, wake=self._events_wait
         )

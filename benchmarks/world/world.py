@@ -16,7 +16,7 @@ from benchmarks.world import invariants
 from benchmarks.world.absurd import Absurd
 from benchmarks.world.clients import Client
 from benchmarks.world.clock import Clock
-from benchmarks.world.emulators import Bell, Emulator
+from benchmarks.world.emulators import Emulator
 from benchmarks.world.ledger import Book
 from benchmarks.world.network import Address, Network, Weather
 from benchmarks.world.others import Commander, Stranger
@@ -52,21 +52,19 @@ class World:
         r = self.stream("world")
         self.scene: Scene = scene(r.choice(NAMES))
         self.step_ns = round(self.scene.loaded.config.time.step * 1e9)
-        self.parts = [p for p in r.sample(PLAGUES, r.randrange(len(PLAGUES) + 1)) if p not in without]
+        self.plagues = [p for p in r.sample(PLAGUES, r.randrange(len(PLAGUES) + 1)) if p not in without]
         self.network = Network(self.clock, self.stream("network"), self._weather(), self._damaged)
         self.calm = False
         self.books: dict[int, Book] = {}
         self._places: dict[Address, Client] = {}
         self._addresses = 0
         self._names: dict[str, int] = {}
-        types = sorted({i.type for b in self.scene.loaded.config.fleet.bodies for i in self.scene.loaded.suite(b)})
-        bells = {t: Bell() for t in types}
-        self.server = Server(self, self.scene, self.stream("server"), bells)
+        self.server = Server(self, self.scene, self.stream("server"))
         self.witness = Witness(self.server, self.trace)
         vehicles = self.server.areas["vehicles"]
         self.emulators = [
             Emulator(self, t, self.stream(f"emulator {t}"), bell, vehicles)
-            for t, bell in bells.items()
+            for t, bell in self.server.bells.items()
             if f"emulator-{t}" not in without
         ]
         self.commander = Commander(self, self.stream("commander"))
@@ -74,7 +72,7 @@ class World:
         strangers = r.choice((0, 0, 1, 2))
         self.strangers = [Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without]
         self.length = r.choice((0.7, 1.5, 2.5))
-        if "crash" in self.parts:
+        if "crash" in self.plagues:
             self.clock.at(BEGIN_S + self.length * r.random(), self._crash)
 
     def stream(self, of: str) -> random.Random:
@@ -84,7 +82,7 @@ class World:
     def _weather(self) -> Weather:
         weather = Weather.draw(self.stream("weather"))
         for plague in ("loss", "double", "flip", "cut", "late"):
-            if plague not in self.parts:
+            if plague not in self.plagues:
                 setattr(weather, plague, 0.0)
         return weather
 
@@ -100,12 +98,12 @@ class World:
         return found
 
     @property
-    def all_parts(self) -> list[str]:
+    def parts(self) -> list[str]:
         """What can be left out."""
         names = [c.name for c in self.clients]
         habits = [f"{c.name}.{h}" for c in self.clients for h in c.habits]
         others = [f"stranger-{k}" for k in range(len(self.strangers))] + [f"emulator-{e.sensor}" for e in self.emulators]
-        return [p for p in (*names, *others, *self.parts, *habits) if p not in self.without]
+        return [p for p in (*names, *others, *self.plagues, *habits) if p not in self.without]
 
     # -- what the actors ask of it ---------------------------------------------------------------------
 
@@ -224,7 +222,7 @@ class World:
         self.server.start(now)
         for emulator in self.emulators:
             emulator.start(now)
-        if "emulators" in self.parts:
+        if "emulators" in self.plagues:
             self.clock.at(now + 0.3, self._plague_emulators)
         self.commander.start(now)
         for client in self.clients:
