@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Callable
@@ -40,9 +41,10 @@ class Client:
         self.welcome: Welcome | None = None
         self.last_token = 0
         self.steps = self.states = 0
-        self.joined_at = self.heard_at = 0.0
+        self.joined_at = self.heard_at = self.state_at = 0.0
         self.gone = False  #: for good, without a word
         self._deaf = self._mute = 0.0  # until then it reads nothing, sends nothing
+        self._period_ns = 0.0
         self._own: deque[bytes] = deque(maxlen=KEPT)
         self._due = Timer(world.clock, self._turn)
         self._next = Timer(world.clock, self._act)
@@ -100,6 +102,11 @@ class Client:
 
     def _joined(self) -> bool:
         return self.session is not None and self.session.phase is Phase.JOINED
+
+    @property
+    def period(self) -> float:
+        """Wall time between its states, as it asked last."""
+        return self._period_ns * 1e-9
 
     @property
     def honest(self) -> bool:
@@ -173,12 +180,14 @@ class Client:
         assert self.session is not None
         self.welcome = welcome
         self.last_token = self.session.token
+        self._period_ns = welcome.state_period_ns
         self.world.note("welcome", self.name, welcome.id, Resumption(welcome.resumed).name)
         if self.honest:
             self.world.check_welcome(self, welcome)
 
     def _state(self, state: State, now: float) -> None:
         self.states += 1
+        self.state_at = now
         self.world.note("step" if state.step else "state", self.name, state.tick)
         if self.honest:
             self.world.check_state(self, state)
@@ -250,6 +259,8 @@ class Client:
 
     def request(self, request: Any) -> None:
         """Ask for something."""
+        if isinstance(request, items.Subscribe):
+            self._period_ns = max(self._period_ns, request.state_period_ns)
         if self._joined() and self.session is not None:
             try:
                 self.session.request(request)
@@ -259,6 +270,7 @@ class Client:
     def ask_absurd(self, now: float) -> None:
         """A request of absurd values, some of which are malformed; it travels as all others do."""
         if self._joined() and self.session is not None:
+            self._period_ns = math.inf  # nobody knows what it asked for
             for _ in range(self.random.choice((1, 1, 3, 20))):
                 item = self.world.absurd(self.random).item("requests", self.random.choice((0.0, 0.0, 0.2)))
                 try:

@@ -13,11 +13,14 @@ from wavesim_sdk.wire.messages import Role
 from wavesim_server.network.front import Front
 
 if TYPE_CHECKING:
+    from benchmarks.world.clients import Client
     from benchmarks.world.world import World
 
 GRACE_S = 0.25  #: beyond a time limit: the shells look so seldom, and the queues between them may be full
 EVERY = 4  #: steps between two looks at what costs more
 MOST_BACKLOG = 20_000
+#: what may hold more after a run than before: place -> by how much
+ALLOWED: dict[str, int] = {}
 
 
 def hold(world: World) -> None:
@@ -127,9 +130,35 @@ def at_rest(world: World) -> None:
         _served(world, client, running)
 
 
-def _served(world: World, client: object, running: bool) -> None:
-    """A live client hears of its body."""
+def _served(world: World, client: Client, running: bool) -> None:
+    """A live client hears of its body: states by wall time, or steps as long as time runs."""
+    assert client.welcome is not None
+    if client.role is Role.OBSERVER:
+        return
+    silence = world.clock.now - max(client.state_at, client.joined_at)
+    if client.welcome.lockstep_ns:
+        if running and silence > 2.0 * world.scene.loaded.config.network.lockstep_timeout:
+            raise Broken(f"no steps: {client.name} was not asked for {silence:.2f} s")
+        return
+    identity = world.server.areas["vehicles"]["identity"].latest[client.welcome.id]
+    present = identity["present"] and bytes(identity["name"]).decode() == client.body
+    if present and silence > 2.0 * client.period + 0.3:
+        raise Broken(f"no states: {client.name} was told nothing for {silence:.2f} s")
 
 
-def nobody_left(world: World) -> None:
-    """After all have left."""
+def nobody_left(world: World, before: dict[str, int]) -> None:
+    """After all have left: only the residents are there, and nothing holds more than at the beginning."""
+    front, engine = world.server.front, world.server.engine
+    assert front is not None
+    if front.sessions.by_token:
+        raise Broken(f"somebody stayed: {sorted(s.name for s in front.sessions.by_token.values())}")
+    if not engine.over:
+        residents = {b.name for b in world.scene.loaded.config.fleet.bodies if b.client == "none"}
+        there = {o.name for o in engine.sim.occupants.values()}
+        if there != residents:
+            raise Broken(f"bodies stayed: {sorted(there ^ residents)}")
+        if world.commander.waiting:
+            raise Broken(f"no reply: {world.commander.waiting}")
+    for place, size in world.server.sizes().items():
+        if size > before.get(place, 0) + ALLOWED.get(place, 0):
+            raise Broken(f"memory is not given back: {place} holds {size}, {before.get(place, 0)} before")

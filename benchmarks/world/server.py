@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.world.clock import Timer
 from benchmarks.world.emulators import Bell
 from benchmarks.world.network import Address
+from benchmarks.world.sizes import sizes
 from wavesim_sdk.area import Area
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import Emulators
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 ADDRESS: Address = ("10.0.0.1", 9750)
 SWITCH_S = 0.0005  #: from one process to the other
+
+
+#: configuration, shared tables, the log's file: they do not grow with clients
+_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "vehicles", "said"})
 
 
 class Disk(io.BytesIO):
@@ -176,6 +181,10 @@ class Server:
         """The supervisor starts another."""
         if self.front is None:
             self._begin_front(now, again=True)
+
+    def sizes(self) -> dict[str, int]:
+        """How much everything holds."""
+        return sizes({"front": self.front, "engine": self.engine}, _NOT_OURS)
 
     @property
     def quiet(self) -> bool:

@@ -35,6 +35,7 @@ from wavesim_server.network.front import Front
 BEGIN_S = 100.0  #: the virtual clock does not begin at zero
 ROLES = (Role.PILOT, Role.PILOT, Role.PILOT, Role.INSTRUMENT, Role.LISTENER, Role.OBSERVER)
 PLAGUES = ("loss", "double", "flip", "cut", "late", "crash", "disk", "rings", "emulators")
+TOMBS_S = 11.0  #: so long are sessions remembered that are over
 CALM_S = 2.6  #: longer than every time limit, one after the other
 _FAMILIES = {
     family.name: {number: schema_of(record).describe() for number, record in family.records.items()}
@@ -220,6 +221,7 @@ class World:
     def _live(self) -> None:
         now = self.clock.now
         self.server.start(now)
+        self._sizes = self.server.sizes()
         for emulator in self.emulators:
             emulator.start(now)
         if "emulators" in self.plagues:
@@ -258,5 +260,9 @@ class World:
         for client in self.clients:
             client.quit()
         self._until(self.clock.now + 0.5)
-        invariants.nobody_left(self)
+        self.commander.send("pause")
+        self._until(self.clock.now + 0.1)
+        self.server.slow = 1.0  # little is left to do
+        self._until(self.clock.now + TOMBS_S)
+        invariants.nobody_left(self, self._sizes)
         self.witness.read_logs()
