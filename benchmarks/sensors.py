@@ -1,10 +1,12 @@
 """Cost of each emulator against the number of bodies, rays per second on every kind of sea bed, latency of a value.
 
-python benchmarks/sensors.py
+python benchmarks/sensors.py [--against CHECKOUT]
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -16,19 +18,23 @@ from pathlib import Path
 
 import numpy as np
 import trimesh
+from sensors_before import place
 
-from wavesim_emulators.base import no_faults
+from wavesim_emulators.station import Station
 from wavesim_sdk.attach import SharedState, Snapshot
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.ocean.scene import Scene
 from wavesim_sdk.sensors import SENSORS
-from wavesim_sdk.tables import IDENTITY, STATE
+from wavesim_sdk.tables import ACTUATION, IDENTITY, INSTRUMENTS, STATE, WEATHER
 
 WALLS = '<obstacles><block position="30 0 10 m" size="2 40 20 m"/><pier position="-20 10 10 m" radius="2 m" height="20 m"/></obstacles>'
 HILLS = '<bed depth="40 m" slope_north="0.05"><bump height="-15 m" north="20 m" east="10 m" alpha="0.03 1/m" beta="0.04 1/m"/></bed>'
 
 DYE = '<scalar name="dye"><gaussian peak="1" north="0 m" east="0 m" sigma_north="9 m" sigma_east="9 m"/></scalar>'
+WORLD = HILLS + WALLS + DYE
+COUNTS, FIVE = (1, 10, 100, 1000), -1
+TICKS, TURNS = 8, 3
 PAUSE_S = 5e-5  #: between looks: a reader that spins takes a core from the others
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 
@@ -40,29 +46,90 @@ def configuration(inner: str) -> Loaded:
         return load(path)
 
 
-def emulators() -> None:
-    names = [n for n in SENSORS if n not in ("encoder", "battery", "rpm")]  # these read a running server's actuators
-    print(f"{'ms per value of all bodies':28} {'1':>8} {'100':>8} {'1000':>8}")
-    classes = {e.name: e.load() for e in entry_points(group="wavesim.emulators")}
-    for name in names:
+class Fleet:
+    """Bodies some 30 m from each other that carry one sensor of a type, in as many different mountings as ``suites``."""
+
+    def __init__(self, name: str, bodies: int, suites: int = 1) -> None:
+        of = {e.name: e.load() for e in entry_points(group="wavesim.emulators")}[name]
         element = name.replace("_", "-")
+        kinds = [f"<sensors><{element} send='no' position='{0.1 * k} 0 0 m'/></sensors>" for k in range(suites)]
+        vehicles = "".join(
+            f"<vehicle name='b{k}' model='lauv' position='0 0 5 m'>{kinds[k % suites]}</vehicle>" for k in range(bodies)
+        )
+        loaded = configuration(f"<world>{WORLD}</world><shared vehicles='{bodies}'/><fleet>{vehicles}</fleet>")
+        identity, self.state = np.zeros(bodies, IDENTITY.dtype), np.zeros(bodies, STATE.dtype)
+        identity["present"] = identity["generation"] = 1
+        identity["name"], identity["model"] = [f"b{k}".encode() for k in range(bodies)], b"lauv"
+        place(self.state)
+        instruments = np.zeros(bodies, INSTRUMENTS.dtype)
+        instruments["type"], instruments["name"], instruments["period"] = name.encode(), name.encode(), 1
+        instruments["body"] = instruments["place"] = np.arange(bodies)
+        instruments["generation"] = 1
+        self.identity = identity
+        self.tables = {
+            "instruments": instruments,
+            "actuation": np.zeros(bodies, ACTUATION.dtype),
+            "weather": np.zeros(1, WEATHER.dtype),
+        }
+        self.station = Station(of(loaded), 1, np.zeros(bodies, SENSORS[name].dtype))
+
+    def best(self, ticks: int) -> float:
+        """Seconds for a value of all of them."""
+        best, rows = np.inf, np.arange(len(self.state))
+        for tick in range(ticks):
+            view = Snapshot(tick, tick * 4_000_000, rows, self.identity, self.state, self.tables, (1,))
+            before = time.perf_counter()
+            self.station.compute(view, tick)
+            best = min(best, time.perf_counter() - before)
+        return best
+
+
+def emulators(against: Path | None) -> None:
+    """Milliseconds; with another checkout, in turns with it: values per second of this one as a share of that one's."""
+    print(f"{'ms per value of all bodies':28} {'1':>8} {'10':>8} {'100':>8} {'1000':>8} {'1000, five suites':>18}")
+    for name in SENSORS:
+        here = dict.fromkeys((*COUNTS, FIVE), np.inf)
+        there = dict.fromkeys(COUNTS, np.inf)
+        for _ in range(1 if against is None else TURNS):
+            for n in COUNTS:
+                here[n] = min(here[n], Fleet(name, n).best(TICKS))
+            here[FIVE] = min(here[FIVE], Fleet(name, 1000, 5).best(TICKS))
+            if against is not None:
+                there = {n: min(there[n], t) for n, t in before(against, name).items()}
+        print(f"{name:28}" + "".join(f" {here[n] * 1e3:8.2f}" for n in COUNTS) + f" {here[FIVE] * 1e3:18.2f}")
+        if against is not None:
+            shares = [there[n] / here[n] for n in COUNTS] + [there[1000] / here[FIVE]]
+            print(
+                f"{'    values/s, this / that':28}"
+                + "".join(f" {x:8.2f}" for x in shares[:-1])
+                + f" {shares[-1]:18.2f}"
+            )
+
+
+def before(checkout: Path, name: str) -> dict[int, float]:
+    """The same measured with the packages of another checkout."""
+    path = os.pathsep.join(str(checkout / p) for p in ("broker_sdk", "server", "emulators"))
+    arguments = json.dumps({"world": WORLD, "names": [name], "counts": list(COUNTS), "ticks": TICKS})
+    script = str(Path(__file__).with_name("sensors_before.py"))
+    done = subprocess.run(
+        [sys.executable, script, arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {int(n): t for n, t in json.loads(done.stdout)[name].items()}
+
+
+def bodies() -> None:
+    """What the bodies cost a beam: a multibeam of 64 beams and a single one on each of 1000, the closer the more to look at."""
+    print(f"\n{'ms, 1000 bodies, apart by':28} {'300 m':>8} {'30 m':>8} {'10 m':>8} {'3 m':>8}")
+    for name in ("echosounder", "dvl", "multibeam"):
         line = f"{name:28}"
-        for bodies in (1, 100, 1000):
-            world = f"<world>{HILLS}{WALLS}{DYE}</world><shared vehicles='{bodies}'/>"
-            emulator = classes[name](configuration(f"{world}<emulators><{element} send='no'/></emulators>"))
-            identity, state = np.zeros(bodies, IDENTITY.dtype), np.zeros(bodies, STATE.dtype)
-            identity["present"] = identity["generation"] = 1
-            identity["name"] = [f"b{k}".encode() for k in range(bodies)]
-            state["q_WB"][:, 0] = 1.0
-            rng = np.random.default_rng(1)
-            state["p_WB_W"] = np.column_stack([rng.uniform(-15, 15, (bodies, 2)), rng.uniform(1, 8, bodies)])
-            out, faults = np.zeros(bodies, SENSORS[name].dtype), no_faults(bodies)
-            best = np.inf
-            for tick in range(6):
-                before = time.perf_counter()
-                emulator.compute(Snapshot(tick, tick * 4_000_000, np.arange(bodies), identity, state), faults, 1, out)
-                best = min(best, time.perf_counter() - before)
-            line += f" {best * 1e3:8.2f}"
+        for apart in (300.0, 30.0, 10.0, 3.0):
+            fleet = Fleet(name, 1000)
+            fleet.state["p_WB_W"][:, :2] *= apart / 30.0
+            line += f" {fleet.best(3) * 1e3:8.2f}"
         print(line)
 
 
@@ -98,7 +165,7 @@ def latency() -> None:
         path = Path(folder) / "c.xml"
         body = '<vehicle name="v" model="lauv" position="0 0 10 m" client="none"/>'
         path.write_text(
-            f'<wavesim name="latency{os.getpid()}"><time step="4 ms"/><fleet>{body}</fleet><emulators><ahrs rate="25 Hz"/></emulators></wavesim>'
+            f'<wavesim name="latency{os.getpid()}"><time step="4 ms"/><fleet><sensors><ahrs rate="25 Hz"/></sensors>{body}</fleet></wavesim>'
         )
         name = load(path).config.name
         server = subprocess.Popen(
@@ -112,19 +179,19 @@ def latency() -> None:
                 commander.send("start")
             state = SharedState(name)
             limit = time.monotonic() + 60.0
-            while not state.sensor("ahrs")["sequence"][0]:
+            while not state.values("ahrs")["sequence"][0]:
                 if time.monotonic() > limit:
                     raise SystemExit("the emulator did not come up")
                 time.sleep(0.05)
             found = []
             while len(found) < 200:
-                due = int(state.sensor("ahrs")["tick"][0]) + 10
+                due = int(state.values("ahrs")["tick"][0]) + 10
                 while int(state.clock()["tick"]) < due - 1:
                     time.sleep(0.0005)
                 while int(state.clock()["tick"]) < due:
                     time.sleep(PAUSE_S)
                 begun = time.perf_counter()
-                while int(state.sensor("ahrs")["tick"][0]) < due:
+                while int(state.values("ahrs")["tick"][0]) < due:
                     time.sleep(PAUSE_S)
                 found.append(time.perf_counter() - begun)
             cuts = statistics.quantiles(found, n=100)
@@ -138,8 +205,15 @@ def latency() -> None:
             server.wait(10)
 
 
-if __name__ == "__main__":
-    emulators()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--against", type=Path, help="a checkout from before bodies had instruments of their own")
+    against = parser.parse_args().against
+    emulators(against)
+    bodies()
     rays()
     latency()
-    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

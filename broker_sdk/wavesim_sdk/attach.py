@@ -5,29 +5,54 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, Record, alive, process_start, segment_name
+from wavesim_sdk.area import (
+    BEGUN,
+    DONE,
+    DUE,
+    OWNER,
+    OWNER_START,
+    PERIOD,
+    Area,
+    Record,
+    TableView,
+    alive,
+    process_start,
+    segment_name,
+)
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.tables import CLIENTS, HISTORY, NOTICE, RECEPTION, SENT, SIGNALS, SIMULATION_TABLES, RunState, Table
 
 START_LIMIT_S = 180.0
 
 
+EACH_TICK = frozenset(
+    ("state", "actuation", "weather")
+)  #: tables that the engine writes at each tick that it publishes
+AGREE_S = 1.0  #: the engine publishes within microseconds; tables that disagree for longer will do so for ever
+
+
 @dataclass(frozen=True)
 class Snapshot:
-    """Bodies of one tick. ``rows`` are those with a body; arrays have capacity rows."""
+    """Bodies of one tick. ``rows`` are those with a body; arrays have capacity rows.
+
+    ``tables`` holds what else was asked for, of the same moment.  ``version`` stands for who is there: equal versions, the same
+    bodies and instruments; None = unknown.
+    """
 
     tick: int
     time_ns: int
     rows: np.ndarray[Any, np.dtype[np.int64]]
     identity: Record
     state: Record
+    tables: Mapping[str, Record] = field(default_factory=dict)
+    version: tuple[int, ...] | None = None
 
 
 class SharedState:
@@ -39,8 +64,18 @@ class SharedState:
 
     def __init__(self, server: str = "wavesim") -> None:
         self.server = server
-        self.simulation = Area.attach(segment_name(server, "simulation"))
-        self.vehicles = Area.attach(segment_name(server, "vehicles"))
+        self._map(Area.attach(segment_name(server, "simulation")), Area.attach(segment_name(server, "vehicles")))
+
+    @classmethod
+    def over(cls, simulation: Area, vehicles: Area) -> SharedState:
+        """A reader of areas that lie in this process."""
+        reader = cls.__new__(cls)
+        reader.server = ""
+        reader._map(simulation, vehicles)
+        return reader
+
+    def _map(self, simulation: Area, vehicles: Area) -> None:
+        self.simulation, self.vehicles = simulation, vehicles
         self._step_ns = self._await_engine()
 
     def _await_engine(self) -> int:
@@ -96,12 +131,46 @@ class SharedState:
         """What on-board navigators believe, by row; all zero where none does."""
         return self.vehicles["estimate"].snapshot()[1]
 
-    def snapshot(self) -> Snapshot:
-        """Identity and motion of every body at one tick."""
-        identity = self.vehicles["identity"].snapshot()[1]
-        tick, state = self.vehicles["state"].snapshot()
+    def table(self, name: str) -> TableView:
+        """A table of either area."""
+        for area in (self.vehicles, self.simulation):
+            if name in area.tables:
+                return area.tables[name]
+        raise AttachError(f"this run has no table '{name}'")
+
+    def snapshot(self, *more: str) -> Snapshot:
+        """Identity and motion of every body at one tick, and the tables named besides, all of one moment.
+
+        Tables that are written at each tick are of the same one, and nobody came, went or had a fault changed between the first
+        copy and the last.
+        """
+        names = dict.fromkeys(("identity", *more, "state"))
+        limit = time.monotonic() + AGREE_S
+        while True:
+            found = self._together({name: self.table(name) for name in names})
+            if found is not None:
+                return found
+            if time.monotonic() > limit:
+                if not self.alive():
+                    raise NotRunning(f"the server '{self.server}' ended between two of its tables")
+                raise AttachError("the tables change faster than they can be read together")
+            time.sleep(0.0)
+
+    def _together(self, views: dict[str, TableView]) -> Snapshot | None:
+        """One attempt; None if the engine wrote meanwhile."""
+        steady = {n: v for n, v in views.items() if n not in EACH_TICK}
+        before = {n: int(v.header[DONE]) for n, v in steady.items()}
+        copies, ticks = {}, set()
+        for name in sorted(views, key=lambda n: n in EACH_TICK):  # who is there first, then where
+            tick, copies[name] = views[name].snapshot()
+            if name in EACH_TICK:
+                ticks.add(tick)
+        if len(ticks) > 1 or any(int(v.header[BEGUN]) != before[n] for n, v in steady.items()):
+            return None
+        tick, identity = ticks.pop(), copies.pop("identity")
         rows = np.flatnonzero(identity["present"])
-        return Snapshot(tick, tick * self._step_ns, rows, identity, state)
+        state = copies.pop("state")
+        return Snapshot(tick, tick * self._step_ns, rows, identity, state, copies, tuple(before.values()))
 
     def row(self, name: str) -> int:
         """Row of a body by its name."""
@@ -111,15 +180,33 @@ class SharedState:
             raise AttachError(f"there is no body '{name}' at present")
         return int(found[0])
 
-    def sensor(self, name: str) -> Record:
-        """All rows of a sensor's table."""
-        if name not in self.vehicles.tables:
-            raise AttachError(f"this run has no sensor '{name}'; name it under <emulators>")
-        return self.vehicles[name].snapshot()[1]
+    def instruments(self, name: str) -> dict[str, Record]:
+        """The instruments of a body: name -> its record of the table instruments, in the order of its suite."""
+        row = self.row(name)
+        table = self.vehicles["instruments"].snapshot()[1]
+        mine = table[table["body"] == row]
+        return {bytes(r["name"]).decode(): r for r in mine[np.argsort(mine["number"])]}
+
+    def sensor(self, body: str, name: str) -> Record:
+        """The newest value of an instrument of a body; not valid while there is none."""
+        suite = self.instruments(body)
+        if name not in suite:
+            raise AttachError(f"'{body}' has no sensor '{name}'; it has {', '.join(suite) or 'none'}")
+        entry = suite[name]
+        record: Record = self.values(bytes(entry["type"]).decode())[int(entry["place"])]
+        if record["generation"] != entry["generation"]:
+            record["valid"] = 0  # of an instrument that stood there before
+        return record
+
+    def values(self, type_: str) -> Record:
+        """All values of a type of sensor, at the places that the table instruments says."""
+        if type_ not in self.vehicles.tables:
+            raise AttachError(f"this run has no sensor of the type '{type_}'; name it under <sensors>")
+        return self.vehicles[type_].snapshot()[1]
 
 
 class SensorColumn:
-    """The right to write one sensor's table.
+    """The right to write the table of one type of sensor.
 
     A claim is guarded by a POSIX semaphore with a time limit; it is refused while another live
     process holds the table, and taken over from a dead one.
@@ -128,7 +215,7 @@ class SensorColumn:
     def __init__(self, simulation: SharedState, sensor: str) -> None:
         self.simulation, self.sensor = simulation, sensor
         if sensor not in simulation.vehicles.tables:
-            raise AttachError(f"this run has no sensor '{sensor}'; name it under <emulators>")
+            raise AttachError(f"this run has no sensor of the type '{sensor}'; name it under <sensors>")
         self.table = Area.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
         with claim_lock(simulation.server):
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
@@ -145,9 +232,9 @@ class SensorColumn:
                 while True:
                     s.acquire(0)
 
-    def synchronise(self, period_ticks: int) -> None:
-        """Ask the engine to wait for this column at each ``period_ticks``-th tick."""
-        self.table.header[PERIOD] = period_ticks
+    def synchronise(self) -> None:
+        """Ask the engine to wait for this column at each tick at which one of its instruments has a value."""
+        self.table.header[PERIOD] = 1
 
     @property
     def synchronous(self) -> bool:

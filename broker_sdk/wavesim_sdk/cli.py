@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from wavesim_sdk import __version__
+from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.errors import WaveSimError
 
 _ORDER = ("serve", "trial", "start", "stop", "pause", "resume", "step", "speed", "status", "shutdown")
@@ -64,85 +65,7 @@ def main() -> None:
     cli()
 
 
-server_option = click.option(
-    "--server", "-s", default="wavesim", envvar="WAVESIM_SERVER", show_default=True, help="Name of the server."
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
-
-
-def _send(server: str, verb: str, **arguments: Any) -> None:
-    from wavesim_sdk.commander import Commander
-    from wavesim_sdk.errors import CommanderError
-
-    with Commander(server) as commander:
-        reply = commander.send(verb, **arguments)
-    if not reply.ok:
-        raise CommanderError(reply.text)
-    click.echo(reply.text)
-
-
-def _verb(verb: str, argument: str, meaning: str) -> click.Command:
-    """A command for a verb of the commander."""
-    if not argument:
-
-        def run(server: str) -> None:
-            _send(server, verb)
-
-        return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(server_option(run))
-
-    def run_with(server: str, **arguments: Any) -> None:
-        _send(server, verb, **arguments)
-
-    kind = int if argument == "ticks" else float
-    return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(
-        click.argument(argument, type=kind)(server_option(run_with))
-    )
-
-
-@click.command()
-@click.argument("vehicle")
-@click.argument("actuator", type=click.IntRange(0, 23))
-@click.argument("fault", type=click.Choice(["stuck", "frozen", "lost", "reduced", "reversed", "none"]))
-@click.argument("amount", type=float, default=0.0)
-@server_option
-def fault(vehicle: str, actuator: int, fault: str, amount: float, server: str) -> None:
-    """Fail an actuator of VEHICLE; `none` repairs it.
-
-    ACTUATOR is its number: thrusters 0..7, fins 8..11, angles 12..15, deflectors 16..19, ballast 20..23. AMOUNT is the
-    time in s for `frozen` and the share that is left for `reduced`.
-    """
-    _send(server, "fault", vehicle=vehicle, actuator=actuator, fault=fault, amount=amount)
-
-
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("vehicle")
-@click.argument("sensor")
-@click.argument("fault", type=click.Choice(["lost", "frozen", "bias", "spikes", "noisy", "wet", "unlocked", "none"]))
-@click.argument("amount", default="0")
-@server_option
-def sensor(vehicle: str, sensor: str, fault: str, amount: str, server: str) -> None:
-    """Make a SENSOR of VEHICLE fail; `none` repairs it.
-
-    AMOUNT is the bias, the chance of a spike (0 to 1), the factor of the noise, or for `wet` the compartment of the sensor
-    `leak`. `unlocked` takes the bottom lock from the sensor `dvl`.
-    """
-    try:
-        value: float | str = float(amount)
-    except ValueError:
-        value = amount
-    _send(server, "sensor", vehicle=vehicle, sensor=sensor, fault=fault, amount=value)
-
-
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("vehicle")
-@click.argument("force", nargs=3, type=float)
-@click.argument("torque", nargs=-1, type=float)
-@server_option
-def push(vehicle: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
-    """Push VEHICLE with FORCE X Y Z (N) and TORQUE K M N (N m), body axes, until the next push; 0 0 0 ends it."""
-    if len(torque) not in (0, 3):
-        raise click.UsageError("a torque has three numbers")
-    _send(server, "push", vehicle=vehicle, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
 
 
 @click.command()
@@ -186,13 +109,22 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     files.check(loaded)
-    bodies = [{"name": b.name, "model": b.model, "client": b.client} for b in loaded.config.fleet.bodies]
+    bodies: list[dict[str, Any]] = []
+    for b in loaded.config.fleet.bodies:
+        suite = [{"name": i.name, "type": i.type, "rate_hz": i.parameters.rate} for i in loaded.suite(b)]
+        bodies.append({"name": b.name, "model": b.model, "client": b.client, "sensors": suite})
     if as_json:
         click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": bodies}, indent=2))
         return
     click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
-    for b in bodies:
-        click.echo(f"  {b['name']:16} {b['model']:12} client {b['client']}")
+    for body in bodies:
+        carried = ", ".join(_instrument(**i) for i in body["sensors"]) or "none"
+        click.echo(f"  {body['name']:16} {body['model']:12} client {body['client']:9} sensors: {carried}")
+
+
+def _instrument(name: str, type: str, rate_hz: float) -> str:
+    """An instrument for people: its name, its type if that is another word, how often it speaks."""
+    return f"{name}{'' if name == type else f' ({type})'} {rate_hz:g} Hz"
 
 
 @click.command()
@@ -383,10 +315,9 @@ def conformance(command: tuple[str, ...], sensor: str | None, step: float, as_js
 
 def commands() -> list[click.Command]:
     """The SDK's own commands."""
-    from wavesim_sdk.commander import VERBS
+    from wavesim_sdk.cli_commands import commands as server_commands
 
-    verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in VERBS.items() if verb != "status"]
-    return [*verbs, fault, sensor, push, status, check, keys, conformance, mailbox, device]
+    return [*server_commands(), status, check, keys, conformance, mailbox, device]
 
 
 if __name__ == "__main__":

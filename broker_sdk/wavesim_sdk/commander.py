@@ -25,28 +25,6 @@ QUEUE_LENGTH = 8
 SWEEP_S = 10.0
 _ids = itertools.count(1)
 
-#: verb -> (argument name or "", meaning)
-VERBS: dict[str, tuple[str, str]] = {
-    "start": ("", "arm the timer: time runs (also after pause or stop)"),
-    "stop": ("", "unarm the timer; clients may still talk"),
-    "pause": ("", "hold time"),
-    "resume": ("", "go on after a pause"),
-    "step": ("ticks", "advance a paused or stopped simulation by a number of ticks"),
-    "speed": ("factor", "simulated seconds per wall second; 0 = as fast as possible"),
-    "status": ("", "everything the server knows of itself"),
-    "shutdown": ("", "end the server"),
-}
-
-#: verbs on one body -> meaning; their arguments are ``vehicle`` and those named here
-BODY_VERBS: dict[str, str] = {
-    "fault": "fail an actuator (`actuator`, `fault`: stuck, frozen, lost, reduced, reversed, none; `amount`: seconds of "
-    "frozen, share left of reduced)",
-    "sensor": "make a sensor fail (`sensor`, `fault`: lost, frozen, bias, spikes, noisy, wet, unlocked, none; `amount`: the "
-    "bias, the chance of a spike, the factor of the noise, the wet compartment)",
-    "push": "apply a force (`force`: X Y Z in N, `torque`: K M N in N m, in B) until it is changed",
-    "allocate": "set the thruster allocation matrix (`matrix`: 6 rows of one number per thruster)",
-}
-
 
 def queue_name(server: str) -> str:
     """POSIX name of a server's commander queue."""

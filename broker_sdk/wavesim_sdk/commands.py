@@ -7,7 +7,7 @@ Here is what belongs to people: verbs, their words for the command line, and wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from wavesim_sdk.wire.items import REQUESTS, Allocate, Control, Fault, Pose, Push, Weather
@@ -61,6 +61,13 @@ def verb_of(command: Command) -> str:
 def body_of(command: Command) -> str | None:
     """The name of the body that a command acts on; None if it acts on none, "" for the sender's own."""
     return None if isinstance(command, Control | Weather) else command.body
+
+
+def on(command: Command, body: str) -> Command:
+    """The command, on a body of that name."""
+    if isinstance(command, Control | Weather):
+        return command
+    return replace(command, body=body)
 
 
 def make(verb: str, arguments: Mapping[str, Any]) -> Command:

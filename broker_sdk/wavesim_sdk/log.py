@@ -16,13 +16,27 @@ import numpy as np
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.sensors import known
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, Table
+from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 METADATA = "wavesim"
+TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {t.message: t for t in (STATE, ACTUATION, ESTIMATE, SENT, RECEPTION, *known().values())}
+TABLES: dict[str, Table] = {t.message: t.told for t in (*VEHICLE_TABLES, SENT, RECEPTION, *known().values())}
+
+
+def cdr_text(text: str) -> bytes:
+    """A ROS string as a message."""
+    data = text.encode() + b"\0"
+    return CDR_HEADER + struct.pack("<I", len(data)) + data
+
+
+def text_of(message: bytes) -> str:
+    """What :func:`cdr_text` made a message of. ValueError, also where it is torn."""
+    if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
+        raise ValueError("no ROS string")
+    return message[8:-1].decode()
 
 
 @dataclass
@@ -31,6 +45,7 @@ class Series:
 
     time_ns: np.ndarray[Any, np.dtype[np.int64]]
     records: Record
+    type: str = ""  #: name of the table that the records are rows of
 
 
 @dataclass
@@ -51,6 +66,20 @@ class Log:
         """Row -> the body that was (last) there."""
         return {int(b["row"]): b for _, b in self.json.get("/bodies", [])}
 
+    def sensors(self, body: str) -> dict[str, Series]:
+        """The values of a body's instruments, by their names."""
+        prefix = f"/sensor/{body}/"
+        return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
+
+    def of_type(self, type_: str) -> dict[tuple[str, str], Series]:
+        """The values of all instruments of a type, by body and instrument."""
+        found = {}
+        for topic, series in self.series.items():
+            if topic.startswith("/sensor/") and series.type == type_:
+                body, _, name = topic.removeprefix("/sensor/").partition("/")
+                found[body, name] = series
+        return found
+
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
         """(times s, horizontal error m of what a vehicle's navigator believed, that of dead reckoning) where both are known."""
         estimate, state = self.get(f"/estimate/{name}", ESTIMATE), self.get(f"/state/{name}", STATE)
@@ -63,7 +92,7 @@ class Log:
 
     def get(self, topic: str, table: Table) -> Series:
         """A topic's series; empty if there was none."""
-        return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.dtype))
+        return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.told.dtype), table.name)
 
 
 def records(path: Path) -> Iterator[Any]:
@@ -117,9 +146,9 @@ def read(path: str | Path) -> Log:
                 continue
             digests[topic].update(struct.pack("<q", r.log_time) + r.data)
             log.end_ns = max(log.end_ns, r.log_time)
-            if schema == "json":
+            if schema == TEXT:
                 with contextlib.suppress(ValueError):
-                    log.json[topic].append((r.log_time, json.loads(r.data)))
+                    log.json[topic].append((r.log_time, json.loads(text_of(r.data))))
             else:
                 times[topic].append(r.log_time)
                 data[topic].append(r.data[len(CDR_HEADER) :])
@@ -133,7 +162,7 @@ def read(path: str | Path) -> Log:
         size = table.dtype.itemsize
         good = [(t, p) for t, p in zip(times[topic], parts, strict=True) if len(p) == size]
         joined = np.frombuffer(b"".join(p for _, p in good), table.dtype)
-        log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined)
+        log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined, table.name)
     whole = "".join(f"{topic}={digests[topic].hexdigest()}\n" for topic in sorted(digests))
     log.content_hash = hashlib.sha256(whole.encode()).hexdigest()
     if not log.metadata:

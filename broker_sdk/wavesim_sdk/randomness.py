@@ -28,17 +28,24 @@ def _mix(x: Keys) -> Keys:
     return x ^ (x >> np.uint64(31))
 
 
-def uniform(keys: Keys, counter: int, index: int = 0) -> Floats:
-    """One number in (0, 1) for each key; ``index`` tells several draws at one counter apart."""
+def stream(keys: Keys, purpose: str) -> Keys:
+    """Streams of their own for one purpose of each key: whatever is drawn from them, it is none of the key's other numbers."""
+    digest = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
     with np.errstate(over="ignore"):
-        n = np.uint64((2 * counter + 1) & 0xFFFFFFFFFFFFFFFF) * np.uint64(0x9E3779B97F4A7C15)
-        n = n + np.uint64(index) * np.uint64(0xD1342543DE82EF95)
+        return _mix(np.asarray(keys, np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))
+
+
+def uniform(keys: Keys, counter: int, index: Any = 0) -> Floats:
+    """One number in (0, 1) for each key; ``index`` (one, or an array of them) tells several draws at one counter apart."""
+    with np.errstate(over="ignore"):
+        tick = np.uint64((2 * counter + 1) & 0xFFFFFFFFFFFFFFFF) * np.uint64(0x9E3779B97F4A7C15)
+        n = tick + np.asarray(index, np.uint64) * np.uint64(0xD1342543DE82EF95)
         bits = _mix(_mix(np.asarray(keys, np.uint64) + n) + np.uint64(0x9E3779B97F4A7C15))
     return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
-def normal(keys: Keys, counter: int, index: int = 0) -> Floats:
-    """One standard normal number for each key."""
+def normal(keys: Keys, counter: int, index: Any = 0) -> Floats:
+    """One standard normal number for each key; made of two of :func:`uniform`, so not for keys from which that draws too."""
     u = uniform(keys, counter, 2 * index)
     v = uniform(keys, counter, 2 * index + 1)
     return np.asarray(np.sqrt(-2.0 * np.log(u)) * np.cos(2.0 * np.pi * v))

@@ -15,6 +15,11 @@ KINDS: dict[str, SensorFault] = {f.name.lower(): f for f in SensorFault}
 _ONLY = {SensorFault.WET: "leak", SensorFault.UNLOCKED: "dvl"}  #: faults of one type
 
 
+def kinds_of(type_: str) -> list[str]:
+    """Words of the faults that a sensor of a type can have."""
+    return [name for name, kind in KINDS.items() if _ONLY.get(kind, type_) == type_]
+
+
 @dataclass(frozen=True)
 class Fault:
     """What the table `instruments` holds of a fault: its kind, the numbers it acts on, its amount in their unit."""

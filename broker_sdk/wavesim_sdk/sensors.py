@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 
+from wavesim_sdk.actuators import THRUSTERS
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
@@ -39,7 +40,13 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     for f in fields:
         if f.type != "f8":
             raise ValueError(f"sensor '{name}': the value '{f.name}' is no floating-point number")
-    hidden = tuple(replace(f, hidden=True) for f in state)
+    generation = integer(
+        "generation",
+        "",
+        "That of its instrument in the table instruments; with another the value is of one that was there before.",
+    )
+    measured = integer("measured_ns", "ns", "Time at which the following was true.")
+    hidden = tuple(replace(f, hidden=True) for f in (generation, *((measured, *state) if state else ())))
     return Table(name, doc, f"emulator {name}", head + tuple(fields) + hidden)
 
 
@@ -87,6 +94,13 @@ _BUILT_IN = (
         "imu",
         "Inertial measurement unit; means over the time since its last value.",
         (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),
+        (
+            value("force_bias", "m/s2", "Bias that walks, frame S.", 3),
+            value("rates_bias", "rad/s", "Bias that walks, frame S.", 3),
+            value("v_WS_W", "m/s", "Velocity of the sensor, frame W.", 3),
+            value("q_WB", "", "Attitude of the body.", 4),
+            value("w_WB_B", "rad/s", "Angular velocity of the body, frame B.", 3),
+        ),
     ),
     sensor_table(
         "ahrs",
@@ -111,6 +125,7 @@ _BUILT_IN = (
             value("hacc", "m", "Standard deviation of the position."),
             value("satellites", "", "Satellites in use."),
         ),
+        (value("error_W", "m", "Slow error of the position, frame W.", 3),),
     ),
     sensor_table("uwb", "Ultra-wideband position above water.", (value("position", "m", "North, east, down.", 3),)),
     sensor_table(
@@ -132,12 +147,13 @@ _BUILT_IN = (
         (value("speed", "m/s", "Speed."), value("angle", "rad", "Direction from which it blows, from the bow to starboard.")),
     ),
     sensor_table("encoder", "Actuators as they report themselves.", (value("actuator", "1/s, rad or kg", "Value.", MAX_ACTUATORS),)),
-    sensor_table("rpm", "Speed of the propellers, counted by pulses.", (value("rpm", "1/min", "Thrusters 0..7.", 8),)),
+    sensor_table("rpm", "Speed of the propellers, counted by pulses.", (value("rpm", "1/min", "Thrusters; NaN = one without a shaft.", THRUSTERS),)),
     sensor_table("leak", "Leak detectors.", (value("wet", "", "1 if the compartment is wet.", COMPARTMENTS),)),
     sensor_table(
         "battery",
         "Battery.",
         (value("voltage", "V", "Voltage."), value("current", "A", "Current."), value("charge", "", "Share of the capacity left.")),
+        (value("used", "W h", "Energy drawn since it was full."),),
     ),
     sensor_table(
         "navigation",
@@ -149,6 +165,7 @@ _BUILT_IN = (
             value("w_WB_B", "rad/s", "Angular velocity, frame B.", 3),
             value("a_WB_W", "m/s2", "Acceleration, frame W, mean since its last value.", 3),
         ),
+        (value("v_before_W", "m/s", "Velocity over ground at its last value, frame W.", 3),),
     ),
 )  # fmt: skip
 

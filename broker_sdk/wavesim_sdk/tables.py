@@ -109,7 +109,7 @@ class Table:
     @property
     def message(self) -> str:
         """Name of the log's message type, as ROS 2 writes such names."""
-        return "wavesim/" + "".join(part.capitalize() for part in self.name.split("_"))
+        return "wavesim/msg/" + "".join(part.capitalize() for part in self.name.split("_"))
 
     @functools.cached_property
     def told(self) -> Table:
@@ -311,23 +311,6 @@ INSTRUMENTS = Table(
     ),
 )
 
-MAX_SENSORS = 32  #: sensors of a run
-
-SENSOR_FAULTS = Table(
-    "sensor_faults",
-    "Faults of sensors, commanded at run time; column k is the k-th sensor of the configuration.",
-    "engine",
-    (
-        integer("kind", "", "0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy, 6 wet, 7 unlocked.", MAX_SENSORS),
-        value(
-            "amount",
-            "",
-            "Size of a bias (units of the values), chance of a spike, factor of the noise, bits of wet compartments.",
-            MAX_SENSORS,
-        ),
-    ),
-)
-
 # ------------------------------------------------------------------ records (log, mailbox; the newest also in shared memory)
 
 SENT = Table(
@@ -464,7 +447,7 @@ MAILBOX_RECEPTION = Table(
 RECORDS = (MAILBOX_STATE, MAILBOX_RECEPTION)
 
 SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS, SENT, RECEPTION, NOTICE)
-VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, INSTRUMENTS, SENSOR_FAULTS, ESTIMATE)
+VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, INSTRUMENTS, ESTIMATE)
 HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from wavesim_emulators.manager import Manager
+from wavesim_emulators.process import Process
 from wavesim_sdk.cli import server_option
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import AttachError
@@ -19,7 +20,7 @@ from wavesim_sdk.names import nearest
 @server_option
 @click.option("--free", is_flag=True, help="At their own pace in wall time; the engine never waits for them.")
 def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
-    """Write the values of SENSORS: names as in the configuration (ctd, gps, ...), or `all` of it.
+    """Write the values of SENSORS: types of sensors (ctd, gps, ...), or `all` that the configuration gives to somebody.
 
     The last word may be the configuration that the server runs; without it, config.xml. One sensor runs in this process;
     several get one each, and those that die are started again. Each can be stopped and replaced at any time.
@@ -29,17 +30,20 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
         raise click.UsageError("name at least one sensor, or `all`")
     loaded = load(Path(config))
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
-    wanted = list(dict.fromkeys(loaded.config.emulators.names if names == ["all"] else names))
+    there = loaded.sensor_rows
+    wanted = list(dict.fromkeys(there if names == ["all"] else (n.replace("-", "_") for n in names)))
     if not wanted:
-        raise AttachError(f"{config} has no sensors; name them under <emulators>")
+        raise AttachError(f"{config} has no sensors; name them under <sensors>")
     for sensor in wanted:
         if sensor not in known:
             raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
+        if sensor not in there:
+            raise AttachError(f"nobody in {config} has a sensor of the type '{sensor}'{nearest(sensor, there)}")
     if len(wanted) > 1:
         Manager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
         return
-    emulator = known[wanted[0]].load()(loaded)
-    click.echo(f"emulator {wanted[0]}: {emulator.run(server, free)} values written", err=True)
+    process = Process(known[wanted[0]].load()(loaded), server, free)
+    click.echo(f"emulator {wanted[0]}: {process.run()} values written", err=True)
 
 
 def commands() -> list[click.Command]:

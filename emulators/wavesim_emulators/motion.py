@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Emulator, Floats, Noise, Rows
+from wavesim_emulators.base import Batch, Emulator, Floats
+from wavesim_emulators.ranging import Scenery
 from wavesim_sdk import frames
 from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.config.sensors import Dvl as DvlParameters
+from wavesim_sdk.sensors import DVL_BEAMS
 from wavesim_sdk.tables import SensorFault
 
 TILT_SIGMA = np.radians(0.1)
 HEADING_SIGMA = np.radians(0.3)
 RATE_SIGMA = np.radians(0.02)
 SPEED_SIGMA = 0.01  #: m/s
-BIAS = 500  #: index of the draws of the turn-on bias
 
 
 class Ahrs(Emulator):
@@ -27,13 +27,12 @@ class Ahrs(Emulator):
 
     sensor = "ahrs"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        angles = frames.euler(view.state["q_WB"][rows])
-        out["roll"][rows] = angles[:, 0] + TILT_SIGMA * noise(0)
-        out["pitch"][rows] = angles[:, 1] + TILT_SIGMA * noise(1)
-        out["heading"][rows] = np.mod(angles[:, 2] + HEADING_SIGMA * noise(2), 2 * np.pi)
-        for axis in range(3):
-            out["rates"][rows, axis] = view.state["w_WB_B"][rows, axis] + RATE_SIGMA * noise(3 + axis)
+    def measure(self, now: Batch, out: Record) -> None:
+        angles, noise = frames.euler(now.state["q_WB"]), now.noise.several(6)
+        out["roll"] = angles[:, 0] + TILT_SIGMA * noise[:, 0]
+        out["pitch"] = angles[:, 1] + TILT_SIGMA * noise[:, 1]
+        out["heading"] = np.mod(angles[:, 2] + HEADING_SIGMA * noise[:, 2], 2 * np.pi)
+        out["rates"] = now.state["w_WB_B"] + RATE_SIGMA * noise[:, 3:]
 
 
 class SpeedLog(Emulator):
@@ -41,35 +40,11 @@ class SpeedLog(Emulator):
 
     sensor = "speedlog"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        for axis in range(3):
-            out["v_FB_B"][rows, axis] = view.state["v_FB_B"][rows, axis] + SPEED_SIGMA * noise(axis)
+    def measure(self, now: Batch, out: Record) -> None:
+        out["v_FB_B"] = now.state["v_FB_B"] + SPEED_SIGMA * now.noise.several(3)
 
 
-class SinceLast(Emulator):
-    """A sensor of what has changed since its last value."""
-
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
-        n = loaded.config.shared.vehicles
-        self.velocity, self.rates, self.R_WS = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3, 3))
-        self.time = np.full(n, -1, np.int64)
-
-    def step(self, view: Snapshot, rows: Rows, velocity: Floats, R_WS: Floats) -> tuple[Floats, Floats, Floats, Any]:
-        """(mean acceleration in W, mean angular velocity in B, mean R_WS, whether there was a value before) and the
-        time since it; remembers this one."""
-        had = (self.time[rows] >= 0) & ~self.new[rows] & (self.time[rows] < view.time_ns)
-        dt = np.where(had, (view.time_ns - self.time[rows]) * 1e-9, 1.0)
-        rates = view.state["w_WB_B"][rows]
-        a = (velocity - self.velocity[rows]) / dt[:, None]
-        w = 0.5 * (rates + self.rates[rows])
-        R = 0.5 * (R_WS + self.R_WS[rows])
-        self.velocity[rows], self.rates[rows], self.R_WS[rows], self.time[rows] = velocity, rates, R_WS, view.time_ns
-        self.dt = dt
-        return a, w, R, had
-
-
-class Imu(SinceLast):
+class Imu(Emulator):
     """Mean specific force and angular rate since the last value, at the sensor's place (lever arm included), with white
     noise, random walk of the biases and turn-on biases."""
 
@@ -78,82 +53,108 @@ class Imu(SinceLast):
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self.gravity = loaded.config.world.gravity
-        self.bias = np.zeros((loaded.config.shared.vehicles, 6))
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p, m = self.parameters, self.mounted(view, rows)
-        a, w, R, had = self.step(view, rows, m.v_WS_W, m.R_WS)
-        force = np.einsum("nji,nj->ni", R, a - (0.0, 0.0, self.gravity))
-        rates = w @ self.R_BS
-        fresh = self.new[rows]
-        first = np.concatenate(
-            [p.accelerometer_turn_on * noise.vector(BIAS), p.gyro_turn_on * noise.vector(BIAS + 3)], axis=1
-        )
-        walk = np.concatenate([p.accelerometer_walk * noise.vector(6), p.gyro_walk * noise.vector(9)], axis=1)
-        root = np.sqrt(self.dt)[:, None]
-        self.bias[rows] = np.where(fresh[:, None], first, self.bias[rows] + walk * root)
-        out["force"][rows] = force + self.bias[rows, :3] + p.accelerometer_noise / root * noise.vector(0)
-        out["rates"][rows] = rates + self.bias[rows, 3:] + p.gyro_noise / root * noise.vector(3)
-        out["valid"][rows] = had
+    def measure(self, now: Batch, out: Record) -> None:
+        p, m, state = now.parameters, now.mounted, now.state
+        fresh = now.fresh
+        dt = np.where(fresh, 1.0, now.since)[:, None]
+        a = (m.v_WS_W - out["v_WS_W"]) / dt
+        w = 0.5 * (m.w_WB_B + out["w_WB_B"])
+        R_WS = 0.5 * (m.R_WS + frames.rotation(out["q_WB"]) @ now.mounting.R_BS)
+        force = np.einsum("nji,nj->ni", R_WS, a - (0.0, 0.0, self.gravity))
+        out["v_WS_W"], out["q_WB"], out["w_WB_B"] = m.v_WS_W, state["q_WB"], m.w_WB_B
+
+        root = np.sqrt(dt)
+        white, walk, first = now.noise.several(6), now.noise.of("walk"), now.noise.of("turn-on")
+        out["force_bias"] += p.accelerometer_walk * root * walk.several(3)
+        out["rates_bias"] += p.gyro_walk * root * walk.several(3, 3)
+        if fresh.any():
+            out["force_bias"][fresh] = p.accelerometer_turn_on * first.several(3)[fresh]
+            out["rates_bias"][fresh] = p.gyro_turn_on * first.several(3, 3)[fresh]
+        out["force"] = force + out["force_bias"] + p.accelerometer_noise / root * white[:, :3]
+        out["rates"] = now.mounting.into_S(w) + out["rates_bias"] + p.gyro_noise / root * white[:, 3:]
+        out["valid"] = ~fresh
 
 
-class Navigation(SinceLast):
+class Navigation(Emulator):
     """Pose, velocity and acceleration of the body's origin: the truth, for reference."""
 
     sensor = "navigation"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        state, R = view.state[rows], frames.rotation(view.state["q_WB"][rows])
-        velocity = np.einsum("nij,nj->ni", R, state["v_WB_B"])
-        a, _, _, had = self.step(view, rows, velocity, R)
-        out["p_WB_W"][rows], out["euler"][rows] = state["p_WB_W"], frames.euler(state["q_WB"])
-        out["v_WB_W"][rows], out["w_WB_B"][rows], out["a_WB_W"][rows] = velocity, state["w_WB_B"], a
-        out["valid"][rows] = had
+    def measure(self, now: Batch, out: Record) -> None:
+        state = now.state
+        velocity = np.einsum("nij,nj->ni", now.R_WB, state["v_WB_B"])
+        out["a_WB_W"] = (velocity - out["v_before_W"]) / np.where(now.fresh, 1.0, now.since)[:, None]
+        out["v_before_W"] = velocity
+        out["p_WB_W"], out["euler"] = state["p_WB_W"], frames.euler(state["q_WB"])
+        out["v_WB_W"], out["w_WB_B"] = velocity, state["w_WB_B"]
+        out["valid"] = ~now.fresh
 
 
-class Dvl(Emulator):
-    """Four Janus beams: velocity over the bottom from at least three that have lock, velocity through the water."""
+class Janus(NamedTuple):
+    """Beams of a Doppler log in S: directions, places, and the velocity from those that have lock, by their bits."""
+
+    along: Floats
+    places: Floats
+    solve: dict[int, Floats]
+
+
+class Dvl(Scenery):
+    """Three or four beams: velocity over the bottom from at least three that have lock, velocity through the water.
+
+    A beam measures against what it hits: over another body, against that body.
+    """
 
     sensor = "dvl"
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
-        self.scene = Scene(loaded)
-        p = self.parameters
-        azimuth = p.first + np.arange(4) * math.pi / 2.0
-        self.beams = np.stack(
-            [math.sin(p.angle) * np.cos(azimuth), math.sin(p.angle) * np.sin(azimuth), np.full(4, math.cos(p.angle))],
-            axis=1,
-        )
-        self.solve = {}
-        for mask in range(16):
-            used = [k for k in range(4) if mask >> k & 1]
-            if len(used) >= 3:
-                self.solve[mask] = np.zeros((3, 4))
-                self.solve[mask][:, used] = np.linalg.pinv(self.beams[used])
+    def prepare(self, parameters: DvlParameters) -> Janus:
+        p = parameters
+        if p.beam:
+            along, places = np.array([b.direction for b in p.beam]), np.array([b.position for b in p.beam])
+        else:
+            azimuth = p.first + np.arange(4) * math.pi / 2.0
+            around = np.stack([np.cos(azimuth), np.sin(azimuth), np.zeros(4)], axis=1)
+            along = math.sin(p.angle) * around + (0.0, 0.0, math.cos(p.angle))
+            places = p.radius * around
+        solve = {}
+        for mask in range(1 << len(along)):
+            used = [k for k in range(len(along)) if mask >> k & 1]
+            if len(used) >= 3 and np.linalg.matrix_rank(along[used], tol=1e-3) == 3:
+                solve[mask] = np.zeros((3, len(along)))
+                solve[mask][:, used] = np.linalg.pinv(along[used])
+        return Janus(along, places, solve)
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p, m = self.parameters, self.mounted(view, rows)
-        directions = np.einsum("nij,kj->nki", m.R_WS, self.beams)
-        ranges = self.scene.cast(m.p_WS_W[:, None, :], directions, p.maximum, surface=False)
+    def measure(self, now: Batch, out: Record) -> None:
+        p, m, janus = now.parameters, now.mounted, now.prepared
+        beams = len(janus.along)
+        directions = np.einsum("nij,kj->nki", m.R_WS, janus.along)
+        starts = self.starts(now, janus.places)
+        ranges, hit = self.look(now, starts, directions, p.maximum, surface=False)
         lock = np.isfinite(ranges) & (ranges >= p.minimum)
         if p.beam_drop_out > 0.0:
-            lock &= np.stack([noise.chance(100 + k) for k in range(4)], axis=1) >= p.beam_drop_out
-        lock &= (self.faulty != SensorFault.UNLOCKED)[:, None]
-        over = np.einsum("nji,nj->ni", m.R_WS, m.v_WS_W)
-        beams = over @ self.beams.T + p.bottom_sigma * np.stack([noise(k) for k in range(4)], axis=1)
-        bottom = np.full((len(rows), 3), np.nan)
-        masks = lock @ (1 << np.arange(4))
-        for mask, inverse in self.solve.items():
+            lock &= np.stack([now.noise.chance(k) for k in range(beams)], axis=1) >= p.beam_drop_out
+        lock &= (now.fault != SensorFault.UNLOCKED)[:, None]
+        noise = now.noise.several(2 * beams)
+        over = np.einsum("nji,nj->ni", m.R_WS, m.v_WS_W) @ janus.along.T
+        if (hit >= 0).any():
+            points = starts + np.where(hit >= 0, ranges, 0.0)[:, :, None] * directions
+            over -= np.einsum("nki,nki->nk", directions, self.bodies.velocity(hit, points))
+        found = over + p.bottom_sigma * noise[:, :beams]
+        bottom = np.full((len(now), 3), np.nan)
+        masks = lock @ (1 << np.arange(beams))
+        for mask, inverse in janus.solve.items():
             here = masks == mask
-            bottom[here] = beams[here] @ inverse.T
-        through = view.state["v_FB_B"][rows] + np.cross(view.state["w_WB_B"][rows], self.lever)
-        in_S = through @ self.R_BS
-        water = in_S @ self.beams.T + p.water_sigma * np.stack([noise(4 + k) for k in range(4)], axis=1)
-        out["bottom"][rows], out["water"][rows] = bottom, water @ self.solve[15].T
-        out["beams"][rows], out["ranges"][rows] = np.where(lock, beams, np.nan), np.where(lock, ranges, np.nan)
+            if here.any():
+                bottom[here] = found[here] @ inverse.T
+        through = now.mounting.into_S(now.mounting.speed(now.state["v_FB_B"], now.state["w_WB_B"]))
+        water = through @ janus.along.T + p.water_sigma * noise[:, beams:]
+        out["bottom"], out["water"] = bottom, water @ janus.solve[(1 << beams) - 1].T
+        if beams < DVL_BEAMS:
+            out["beams"], out["ranges"] = np.nan, np.nan
+        out["beams"][:, :beams] = np.where(lock, found, np.nan)
+        out["ranges"][:, :beams] = np.where(lock, ranges, np.nan)
         down = np.where(lock, ranges * directions[:, :, 2], 0.0).sum(axis=1)
         count = lock.sum(axis=1)
-        out["altitude"][rows] = np.where(count > 0, down / np.maximum(count, 1), np.nan)
-        out["locked"][rows] = count
-        out["valid"][rows] = m.p_WS_W[:, 2] > 0.0
+        out["altitude"] = np.where(count > 0, down / np.maximum(count, 1), np.nan)
+        out["locked"] = count
+        out["valid"] = now.depth > 0.0

@@ -1,20 +1,23 @@
-"""Beams: echosounder, fixed rangers, scanning beam, multibeam; on sea bed, obstacles and surface."""
+"""Beams: echosounder, fixed rangers, scanning beam, multibeam; on sea bed, obstacles, surface and other bodies."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Emulator, Floats, Noise, Rows
+from wavesim_emulators.base import Batch, Emulator, Floats, Rows
 from wavesim_sdk.area import Record
 from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import sensors as declared
+from wavesim_sdk.ocean.bodies import Bodies, Shapes
 from wavesim_sdk.ocean.scene import Scene
-from wavesim_sdk.sensors import RANGERS
 
 SIGMA = 0.02  #: m, of the echosounder
 RINGS, SPOKES = 3, 12  #: rays of a cone
+FLOATING = 0.5  #: m above the water at which an echosounder on a floating hull still counts as wet
 
 
 def cone(width: float) -> Floats:
@@ -28,82 +31,111 @@ def cone(width: float) -> Floats:
     return np.array(rays)
 
 
-class Beams(Emulator):
-    """An emulator with beams."""
+class Beams(NamedTuple):
+    """Beams in S: directions and places (n, 3)."""
+
+    along: Floats
+    places: Floats
+
+    @classmethod
+    def of(cls, beams: tuple[declared.RangeBeam, ...]) -> Beams:
+        """As they are declared."""
+        return cls(np.array([b.direction for b in beams]), np.array([b.position for b in beams]))
+
+    @classmethod
+    def from_origin(cls, along: Floats) -> Beams:
+        return cls(along, np.zeros((1, 3)))
+
+
+class Scenery(Emulator):
+    """An emulator that looks into the world: bed, obstacles, surface, and the bodies as they are now."""
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self.scene = Scene(loaded)
+        self._shapes = Shapes(loaded)
 
-    def cast(self, view: Snapshot, rows: Rows, beams: Floats, surface: bool = True, level: bool = False) -> Floats:
-        """Ranges (bodies, beams) along unit vectors (n, 3) of S, or of W if ``level``; inf = nothing within reach."""
-        m = self.mounted(view, rows)
-        directions = beams[None] if level else np.einsum("nij,kj->nki", m.R_WS, beams)
-        return self.scene.cast(m.p_WS_W[:, None, :], directions, self.parameters.maximum, surface=surface)
+    def begin(self, view: Snapshot, weather: object) -> None:
+        self.bodies = Bodies(self._shapes, view.rows, view.identity, view.state)
+
+    def starts(self, now: Batch, places: Floats) -> Floats:
+        """Where beams start in W (instruments, beams or 1, 3), from their places in S."""
+        if not places.any():
+            return now.p_WS_W[:, None, :]
+        return np.asarray(now.p_WS_W[:, None, :] + np.einsum("nij,kj->nki", now.R_WS, places))
+
+    def look(
+        self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
+    ) -> tuple[Floats, Rows]:
+        """(ranges, number of the body that was hit or -1), both (n, beams), along unit vectors of W; inf = nothing within reach."""
+        level = float(now.weather["level"])
+        ranges = self.scene.cast(starts, along, maximum, surface=surface, level=level)
+        return self.bodies.cast(starts, along, ranges, maximum, now.rows)
+
+    def ranges(self, now: Batch, beams: Beams, surface: bool = True, level: bool = False) -> Floats:
+        """Ranges (n, beams) along beams of S, or of W if ``level``."""
+        along = beams.along[None] if level else np.einsum("nij,kj->nki", now.R_WS, beams.along)
+        return self.look(now, self.starts(now, beams.places), along, now.parameters.maximum, surface)[0]
 
 
-class Echosounder(Beams):
-    """The nearest of bottom and obstacles within the cone. Noise 2 cm."""
+class Echosounder(Scenery):
+    """The nearest of bottom, obstacles and bodies within the cone. Noise 2 cm."""
 
     sensor = "echosounder"
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
-        self.beams = cone(self.parameters.width)
+    def prepare(self, parameters: declared.Echosounder) -> Beams:
+        return Beams.from_origin(cone(parameters.width))
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        distance = self.cast(view, rows, self.beams, False, self.parameters.level).min(axis=1)
-        out["range"][rows] = np.where(np.isfinite(distance), distance + SIGMA * noise(0), np.nan)
-        in_water = view.state["p_WB_W"][rows, 2] >= -0.5
-        out["valid"][rows] = in_water & np.isfinite(distance) & (distance > self.parameters.minimum)
+    def measure(self, now: Batch, out: Record) -> None:
+        distance = self.ranges(now, now.prepared, False, now.parameters.level).min(axis=1)
+        out["range"] = np.where(np.isfinite(distance), distance + SIGMA * now.noise(0), np.nan)
+        in_water = now.depth >= -FLOATING
+        out["valid"] = in_water & np.isfinite(distance) & (distance > now.parameters.minimum)
 
 
-class Ranger(Beams):
+class Ranger(Scenery):
     """Ranges along fixed beams."""
 
     sensor = "ranger"
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
-        angles = [(b.azimuth, b.elevation) for b in self.parameters.beam][:RANGERS] or [(0.0, 0.0)]
-        self.beams = np.array([(math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)) for a, e in angles])
+    def prepare(self, parameters: declared.Ranger) -> Beams:
+        return Beams.of(parameters.beam or (declared.RangeBeam(),))
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        ranges = self.cast(view, rows, self.beams)
-        out["range"][rows] = np.nan
-        for k in range(len(self.beams)):
-            r = ranges[:, k] + self.parameters.sigma * noise(k)
-            out["range"][rows, k] = np.where(np.isfinite(r), r, np.nan)
+    def measure(self, now: Batch, out: Record) -> None:
+        count = len(now.prepared.along)
+        found = self.ranges(now, now.prepared) + now.parameters.sigma * now.noise.several(count)
+        out["range"] = np.nan
+        out["range"][:, :count] = np.where(np.isfinite(found), found, np.nan)
 
 
-class Scanner(Beams):
+class Scanner(Scenery):
     """One beam; its angle follows from the tick, so that a new process goes on where the old one was."""
 
     sensor = "scanner"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p = self.parameters
+    def measure(self, now: Batch, out: Record) -> None:
+        p = now.parameters
         steps = max(1, round((p.last - p.first) / p.step))
-        angle = p.first + (view.tick // self.period_ticks) % steps * p.step
-        ranges = self.cast(view, rows, np.array([(math.cos(angle), math.sin(angle), 0.0)]))[:, 0]
-        out["angle"][rows] = angle
-        r = ranges + p.sigma * noise(0)
-        out["range"][rows] = np.where(np.isfinite(r), r, np.nan)
+        angle = p.first + (now.tick // now.period) % steps * p.step
+        beam = Beams.from_origin(np.array([(math.cos(angle), math.sin(angle), 0.0)]))
+        found = self.ranges(now, beam)[:, 0] + p.sigma * now.noise(0)
+        out["angle"] = angle
+        out["range"] = np.where(np.isfinite(found), found, np.nan)
 
 
-class Multibeam(Beams):
-    """A fan down and to both sides."""
+class Multibeam(Scenery):
+    """A fan down and to both sides, or beams of any place and direction."""
 
     sensor = "multibeam"
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
-        a = np.linspace(-0.5, 0.5, self.parameters.beams) * self.parameters.width
-        self.beams = np.stack([np.zeros_like(a), np.sin(a), np.cos(a)], axis=1)
+    def prepare(self, parameters: declared.Multibeam) -> Beams:
+        if parameters.beam:
+            return Beams.of(parameters.beam)
+        a = np.linspace(-0.5, 0.5, parameters.beams) * parameters.width
+        return Beams.from_origin(np.stack([np.zeros_like(a), np.sin(a), np.cos(a)], axis=1))
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        ranges = self.cast(view, rows, self.beams, surface=False)
-        out["range"][rows] = np.nan
-        for k in range(len(self.beams)):
-            r = ranges[:, k] + self.parameters.sigma * noise(k)
-            out["range"][rows, k] = np.where(np.isfinite(r), r, np.nan)
+    def measure(self, now: Batch, out: Record) -> None:
+        count = len(now.prepared.along)
+        found = self.ranges(now, now.prepared, surface=False) + now.parameters.sigma * now.noise.several(count)
+        out["range"] = np.nan
+        out["range"][:, :count] = np.where(np.isfinite(found), found, np.nan)

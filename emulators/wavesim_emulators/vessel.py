@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Emulator, Floats, Noise, Rows
+from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_sdk import frames
+from wavesim_sdk.actuators import THRUSTERS
 from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.wind import profile
 from wavesim_sdk.sensors import COMPARTMENTS
@@ -23,27 +25,52 @@ class Anemometer(Emulator):
 
     sensor = "anemometer"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        m, now = self.mounted(view, rows), self.weather(view.time_ns)
-        heading = frames.euler(view.state["q_WB"][rows])[:, 2]
-        height = -m.p_WS_W[:, 2] - now["level"]
-        speed = now["wind_speed"] * profile(self.loaded.config.world.wind.drag, height)
-        away = now["wind_direction"] + math.pi
+    def measure(self, now: Batch, out: Record) -> None:
+        m, wind, p = now.mounted, now.weather, now.parameters
+        heading = frames.euler(now.state["q_WB"])[:, 2]
+        height = -now.depth
+        speed = wind["wind_speed"] * profile(self.loaded.config.world.wind.drag, height)
+        away = wind["wind_direction"] + math.pi
         apparent = np.stack([speed * math.cos(away), speed * math.sin(away)], axis=1) - m.v_WS_W[:, :2]
         angle = np.arctan2(apparent[:, 1], apparent[:, 0]) + math.pi - heading
-        angle = angle + self.parameters.angle_sigma * noise(1)
-        out["speed"][rows] = np.maximum(np.hypot(*apparent.T) + self.parameters.speed_sigma * noise(0), 0.0)
-        out["angle"][rows] = np.mod(angle, 2.0 * math.pi)
-        out["valid"][rows] = height > 0.0
+        angle = angle + p.angle_sigma * now.noise(1)
+        out["speed"] = np.maximum(np.hypot(*apparent.T) + p.speed_sigma * now.noise(0), 0.0)
+        out["angle"] = np.mod(angle, 2.0 * math.pi)
+        out["valid"] = height > 0.0
+
+
+class Drive(NamedTuple):
+    """Thrusters of a model: 1 for each with a shaft, and 1 for each that is commanded a force; else 0."""
+
+    shaft: Floats
+    force: Floats
 
 
 class WithActuators(Emulator):
     """A sensor that knows the actuators."""
 
-    def actual(self, view: Snapshot, rows: Rows) -> Floats:
-        """Actual actuation of the rows."""
-        assert self.simulation is not None
-        return np.asarray(self.simulation.vehicles["actuation"].snapshot()[1]["actual"][rows])
+    needs = ("actuation",)
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self.drive = functools.cache(self._drive)
+
+    def _drive(self, model: bytes) -> Drive:
+        thrusters = self.loaded.model(model.decode()).thruster
+        shaft = [float(t.law == "shaft") for t in thrusters]
+        rest = [0.0] * (THRUSTERS - len(thrusters))
+        return Drive(np.array(shaft + rest), np.array([1.0 - s for s in shaft] + rest))
+
+    def actual(self, now: Batch) -> Floats:
+        """Actual actuation of the bodies."""
+        return np.asarray(now.view.tables["actuation"]["actual"][now.rows])
+
+    def drives(self, now: Batch) -> tuple[Floats, Floats]:
+        """(shaft, force) of the thrusters (n, thrusters) of the bodies' models."""
+        models = now.view.identity["model"][now.rows].tolist()
+        kinds = list(dict.fromkeys(models))
+        at = [kinds.index(m) for m in models] if len(kinds) > 1 else np.zeros(len(models), np.int64)
+        return np.array([self.drive(k).shaft for k in kinds])[at], np.array([self.drive(k).force for k in kinds])[at]
 
 
 class Encoder(WithActuators):
@@ -51,8 +78,8 @@ class Encoder(WithActuators):
 
     sensor = "encoder"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        out["actuator"][rows] = self.actual(view, rows)
+    def measure(self, now: Batch, out: Record) -> None:
+        out["actuator"] = self.actual(now)
 
 
 class Rpm(WithActuators):
@@ -60,28 +87,12 @@ class Rpm(WithActuators):
 
     sensor = "rpm"
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
-        self._shafts: dict[bytes, Floats] = {}
-
-    def shafts(self, model: bytes) -> Floats:
-        """1 for each of eight thrusters with a shaft, NaN for the others."""
-        if model not in self._shafts:
-            thrusters = self.loaded.model(model.decode()).thruster
-            has = [1.0 if t.law == "shaft" or t.open_water else np.nan for t in thrusters]
-            self._shafts[model] = np.array((has + [np.nan] * 8)[:8])
-        return self._shafts[model]
-
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        speed = self.actual(view, rows)[:, :8] * [self.shafts(m) for m in view.identity["model"][rows]]
-        if pulses := self.parameters.pulses:
-            window = self.period_ticks * self.loaded.config.time.step
-            speed = (
-                np.floor(np.abs(speed) * pulses * window + noise.chance(0)[:, None])
-                / (pulses * window)
-                * np.sign(speed)
-            )
-        out["rpm"][rows] = 60.0 * speed
+    def measure(self, now: Batch, out: Record) -> None:
+        speed = self.actual(now)[:, :THRUSTERS]
+        if pulses := now.parameters.pulses:
+            counted = pulses * now.period * self.loaded.config.time.step
+            speed = np.floor(np.abs(speed) * counted + now.noise.chance()[:, None]) / counted * np.sign(speed)
+        out["rpm"] = np.where(self.drives(now)[0] == 1.0, 60.0 * speed, np.nan)
 
 
 class Leak(Emulator):
@@ -89,32 +100,29 @@ class Leak(Emulator):
 
     sensor = "leak"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        wet = np.where(self.faulty == SensorFault.WET, self.amount, 0.0).astype(np.int64)
-        out["wet"][rows] = wet[:, None] >> np.arange(COMPARTMENTS) & 1
+    def measure(self, now: Batch, out: Record) -> None:
+        wet = np.where(now.fault == SensorFault.WET, now.amount, 0.0).astype(np.int64)
+        out["wet"] = wet[:, None] >> np.arange(COMPARTMENTS) & 1
 
 
 class Battery(WithActuators):
-    """Charge, current and voltage: a linear open-circuit voltage behind a resistance; noise 10 mV, 50 mA."""
+    """Charge, current and voltage: a linear open-circuit voltage behind a resistance; noise 10 mV, 50 mA.
+
+    Power is the hotel load, and for each thruster c1 T^1.5 of its thrust T, or c2 n^3 of its shaft speed n, by the law of its
+    model: an ideal propeller at rest takes T^1.5 / sqrt(2 rho A), a shaft 2 pi rho D^5 KQ n^3. Both neglect the inflow.
+    """
 
     sensor = "battery"
 
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__(loaded)
-        n = loaded.config.shared.vehicles
-        self.used, self.time = np.zeros(n), np.zeros(n, np.int64)
-
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p = self.parameters
-        self.used[self.new] = 0.0
-        self.time[self.new] = view.time_ns
-        thrust = np.abs(self.actual(view, rows)[:, :8])
-        power = p.hotel + p.per_thrust * (thrust**1.5).sum(axis=1)
-        self.used[rows] += power * (view.time_ns - self.time[rows]) * 1e-9 / 3600.0
-        self.time[rows] = view.time_ns
-        charge = np.clip(1.0 - self.used[rows] / p.capacity, 0.0, 1.0)
+    def measure(self, now: Batch, out: Record) -> None:
+        p = now.parameters
+        value = np.abs(self.actual(now)[:, :THRUSTERS])
+        shaft, force = self.drives(now)
+        power = p.hotel + (p.per_thrust * force * value**1.5 + p.per_shaft * shaft * value**3).sum(axis=1)
+        out["used"] += power * now.since / 3600.0
+        charge = np.clip(1.0 - out["used"] / p.capacity, 0.0, 1.0)
         open_circuit = p.empty + (p.voltage - p.empty) * charge
         current = power / open_circuit
-        out["charge"][rows] = charge
-        out["current"][rows] = current + CURRENT_SIGMA * noise(1)
-        out["voltage"][rows] = open_circuit - p.resistance * current + VOLTAGE_SIGMA * noise(0)
+        out["charge"] = charge
+        out["current"] = current + CURRENT_SIGMA * now.noise(1)
+        out["voltage"] = open_circuit - p.resistance * current + VOLTAGE_SIGMA * now.noise(0)

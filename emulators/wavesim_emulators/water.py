@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavesim_emulators.base import Emulator, Floats, Noise, Rows
+from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean import seawater, sound
 from wavesim_sdk.ocean.water import NONE, Water, depth_of_pressure
@@ -25,12 +24,10 @@ class InWater(Emulator):
         super().__init__(loaded)
         self.water = Water(loaded)
 
-    def place(self, view: Snapshot, rows: Rows, out: Record) -> Floats:
+    def place(self, now: Batch, out: Record) -> Floats:
         """Where it is (n, 3), its depth below the water as it stands; marks the values of sensors in the air."""
-        p_W = self.mounted(view, rows).p_WS_W
-        p_W[:, 2] += self.weather(view.time_ns)["level"]
-        out["valid"][rows] = p_W[:, 2] >= 0.0
-        return p_W
+        out["valid"] = now.depth >= 0.0
+        return np.column_stack([now.p_WS_W[:, :2], now.depth])
 
 
 class Ctd(InWater):
@@ -41,14 +38,14 @@ class Ctd(InWater):
 
     sensor = "ctd"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p_W, time = self.place(view, rows, out), view.time_ns * 1e-9
-        pressure = self.water.pressure(p_W) + PRESSURE_SIGMA * noise(0)
-        temperature = self.water.temperature(p_W, time) + TEMPERATURE_SIGMA * noise(1)
-        conductivity = self.water.conductivity(p_W, time) + CONDUCTIVITY_SIGMA * noise(2)
+    def measure(self, now: Batch, out: Record) -> None:
+        p_W = self.place(now, out)
+        pressure = self.water.pressure(p_W) + PRESSURE_SIGMA * now.noise(0)
+        temperature = self.water.temperature(p_W, now.time) + TEMPERATURE_SIGMA * now.noise(1)
+        conductivity = self.water.conductivity(p_W, now.time) + CONDUCTIVITY_SIGMA * now.noise(2)
         gauge = np.maximum(pressure - self.water.world.pressure_0, 0.0)
-        out["pressure"][rows], out["temperature"][rows], out["conductivity"][rows] = pressure, temperature, conductivity
-        out["salinity"][rows] = seawater.salinity(conductivity, temperature, gauge)
+        out["pressure"], out["temperature"], out["conductivity"] = pressure, temperature, conductivity
+        out["salinity"] = seawater.salinity(conductivity, temperature, gauge)
 
 
 class Pressure(InWater):
@@ -56,10 +53,10 @@ class Pressure(InWater):
 
     sensor = "pressure"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        pressure = self.water.pressure(self.place(view, rows, out)) + PRESSURE_SIGMA * noise(0)
-        out["pressure"][rows] = pressure
-        out["depth"][rows] = [depth_of_pressure(self.water.world, float(p)) for p in pressure]
+    def measure(self, now: Batch, out: Record) -> None:
+        pressure = self.water.pressure(self.place(now, out)) + PRESSURE_SIGMA * now.noise(0)
+        out["pressure"] = pressure
+        out["depth"] = depth_of_pressure(self.water.world, pressure)
 
 
 class Temperature(InWater):
@@ -67,9 +64,9 @@ class Temperature(InWater):
 
     sensor = "temperature"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p_W = self.place(view, rows, out)
-        out["temperature"][rows] = self.water.temperature(p_W, view.time_ns * 1e-9) + TEMPERATURE_SIGMA * noise(0)
+    def measure(self, now: Batch, out: Record) -> None:
+        p_W = self.place(now, out)
+        out["temperature"] = self.water.temperature(p_W, now.time) + TEMPERATURE_SIGMA * now.noise(0)
 
 
 class Conductivity(InWater):
@@ -77,10 +74,9 @@ class Conductivity(InWater):
 
     sensor = "conductivity"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p_W = self.place(view, rows, out)
-        value = self.water.conductivity(p_W, view.time_ns * 1e-9)
-        out["conductivity"][rows] = value + CONDUCTIVITY_SIGMA * noise(0)
+    def measure(self, now: Batch, out: Record) -> None:
+        p_W = self.place(now, out)
+        out["conductivity"] = self.water.conductivity(p_W, now.time) + CONDUCTIVITY_SIGMA * now.noise(0)
 
 
 class Salinity(InWater):
@@ -88,9 +84,9 @@ class Salinity(InWater):
 
     sensor = "salinity"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p_W = self.place(view, rows, out)
-        out["salinity"][rows] = self.water.salinity(p_W, view.time_ns * 1e-9) + SALINITY_SIGMA * noise(0)
+    def measure(self, now: Batch, out: Record) -> None:
+        p_W = self.place(now, out)
+        out["salinity"] = self.water.salinity(p_W, now.time) + SALINITY_SIGMA * now.noise(0)
 
 
 class Scalar(InWater):
@@ -98,12 +94,12 @@ class Scalar(InWater):
 
     sensor = "scalar"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p_W, time = self.place(view, rows, out), view.time_ns * 1e-9
-        out["value"][rows] = NONE
+    def measure(self, now: Batch, out: Record) -> None:
+        p_W = self.place(now, out)
+        out["value"] = NONE
         for k in range(len(self.water.world.scalar)):
-            value = self.water.scalar(k, p_W, time)
-            out["value"][rows, k] = np.where(value == NONE, NONE, value * (1.0 + 0.01 * noise(k)))
+            value = self.water.scalar(k, p_W, now.time)
+            out["value"][:, k] = np.where(value == NONE, NONE, value * (1.0 + 0.01 * now.noise(k)))
 
 
 class SoundVelocity(InWater):
@@ -111,8 +107,8 @@ class SoundVelocity(InWater):
 
     sensor = "sound_velocity"
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p_W, time = self.place(view, rows, out), view.time_ns * 1e-9
+    def measure(self, now: Batch, out: Record) -> None:
+        p_W = self.place(now, out)
         gauge = np.maximum(self.water.pressure(p_W) - self.water.world.pressure_0, 0.0)
-        temperature, salinity = self.water.temperature(p_W, time), self.water.salinity(p_W, time)
-        out["speed"][rows] = sound.chen_millero(temperature, salinity, gauge) + SOUND_SIGMA * noise(0)
+        temperature, salinity = self.water.temperature(p_W, now.time), self.water.salinity(p_W, now.time)
+        out["speed"] = sound.chen_millero(temperature, salinity, gauge) + SOUND_SIGMA * now.noise(0)

@@ -21,7 +21,7 @@ struct wavesim_mailbox_state {
     double v_WB_B[3]; /* Velocity over ground, in B. [m/s] */
     double w_WB_B[3]; /* Angular velocity, in B. [rad/s] */
     double v_FB_B[3]; /* Velocity through the water, in B. [m/s] */
-    double actuation[24]; /* Actual actuation, numbered as in the table actuation. [N, 1/s, rad or kg] */
+    double actuation[32]; /* Actual actuation, numbered as in the table actuation. [N, 1/s, rad or kg] */
 };
 
 /* Reception message of the mailbox. */

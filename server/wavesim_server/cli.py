@@ -128,11 +128,12 @@ def export(file: Path, folder: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("vehicle")
 @click.argument("out", type=click.Path(path_type=Path))
-def ctd(file: Path, vehicle: str, out: Path) -> None:
+@click.option("--sensor", default="", help="Which CTD, by its name, if the vehicle has several.")
+def ctd(file: Path, vehicle: str, out: Path, sensor: str) -> None:
     """Write what VEHICLE's CTD measured as a Sea-Bird CTD file (.cnv)."""
     from wavesim_server.logbook.export import write_cnv
 
-    click.echo(f"{out}: {write_cnv(file, vehicle, out)} samples")
+    click.echo(f"{out}: {write_cnv(file, vehicle, out, sensor)} samples")
 
 
 @log.command()

@@ -9,37 +9,17 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.names import nearest
 from wavesim_sdk.sensor_faults import fault_of
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
 
-
-def capacity_of(loaded: Loaded) -> dict[str, int]:
-    """Rows that the table of each type needs; types that cannot occur are left out.
-
-    Room for every body of the configuration, and in the rows that are left for newcomers with the most instruments that one
-    of its models has.
-    """
-    config = loaded.config
-    total: Counter[str] = Counter()
-    for body in config.fleet.bodies:
-        total.update(i.type for i in loaded.suite(body))
-    largest: Counter[str] = Counter()
-    declared = config.fleet.sensors
-    suites = [() if declared is None else declared.instruments]
-    suites += [loaded.suite_of(model) for model in loaded.models.values()]
-    for suite in suites:
-        largest |= Counter(i.type for i in suite)
-    newcomers = config.shared.vehicles - len(config.fleet.bodies)
-    for name, count in largest.items():
-        total[name] += newcomers * count
-    return {name: count for name, count in sorted(total.items()) if count}
+Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -53,7 +33,7 @@ class Entry:
 
 
 class Instruments:
-    """The instruments of all bodies that are present."""
+    """The instruments of all bodies that are present. ``capacity`` is what ``Loaded.sensor_rows`` says."""
 
     def __init__(self, capacity: Mapping[str, int], step_ns: int) -> None:
         self.step_ns = step_ns
@@ -65,6 +45,7 @@ class Instruments:
         self._free = list(range(total))
         self._places = {name: list(range(count)) for name, count in capacity.items()}
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
+        self._at = {name: np.full(count, -1) for name, count in capacity.items()}  # place -> row of the table
         self._suites: dict[int, dict[str, Entry]] = {}
         self._periods: dict[str, Counter[int]] = {name: Counter() for name in capacity}
 
@@ -97,6 +78,7 @@ class Instruments:
         record["body"], record["number"], record["place"], record["period"] = body, number, place, period
         record["type"], record["name"] = instrument.type.encode(), instrument.name.encode()
         record["generation"] = generations[place]
+        self._at[instrument.type][place] = row
         self._periods[instrument.type][period] += 1
         self._suites[body][instrument.name] = Entry(instrument, row, place, period)
 
@@ -106,6 +88,7 @@ class Instruments:
             type_ = entry.instrument.type
             self.rows[entry.row] = np.zeros((), INSTRUMENTS.dtype)
             self.rows["body"][entry.row] = -1
+            self._at[type_][entry.place] = -1
             heapq.heappush(self._free, entry.row)
             heapq.heappush(self._places[type_], entry.place)
             self._periods[type_][entry.period] -= 1
@@ -125,6 +108,14 @@ class Instruments:
         wet = fault.kind is SensorFault.WET  # one compartment more
         record["fault_amount"] = bits | int(fault.amount) if wet else fault.amount
         self.changed = True
+
+    def at(self, type_: str, generations: Array) -> tuple[Array, Array]:
+        """(places, row of the body and number in its suite (n, 2)) where a type's value, by its generation, is of the instrument
+        that stands there now."""
+        places = np.flatnonzero(self._at[type_] >= 0)
+        rows = self.rows[self._at[type_][places]]
+        mine = rows["generation"] == generations[places]
+        return places[mine], np.column_stack([rows["body"], rows["number"]])[mine]
 
     def periods(self, type_: str) -> tuple[int, ...]:
         """The periods in ticks that instruments of a type have at present."""

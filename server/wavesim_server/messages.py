@@ -21,7 +21,6 @@ from wavesim_sdk.wire.schema import (
     List,
     Malformed,
     Maybe,
-    Number,
     Numbered,
     Numbers,
     Struct,

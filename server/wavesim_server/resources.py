@@ -19,7 +19,6 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.replies import sweep
 from wavesim_sdk.sensors import known, table_of
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES, Table
-from wavesim_server.instruments import capacity_of
 
 
 class AlreadyRunning(WaveSimError):
@@ -68,7 +67,7 @@ class NameLock:
 def tables_of(loaded: Loaded) -> dict[str, list[tuple[Table, int]]]:
     """The tables of both areas of a server, with their rows."""
     shared = loaded.config.shared
-    sensors = capacity_of(loaded)
+    sensors = loaded.sensor_rows
     rows = {INSTRUMENTS.name: max(1, sum(sensors.values()))}
     vehicles = [(t, rows.get(t.name, shared.vehicles)) for t in VEHICLE_TABLES]
     vehicles += [(table_of(s), count) for s, count in sensors.items()]

@@ -23,7 +23,6 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, NO_RESOURCE
-from wavesim_server.instruments import capacity_of
 from wavesim_server.resources import NameLock, ring_names, tables_of, wipe
 from wavesim_server.ring import Ring
 
@@ -69,7 +68,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
-            make_semaphores(name, capacity_of(loaded), group)
+            make_semaphores(name, loaded.sensor_rows, group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot make what the server's processes share: {error}") from None
         yield

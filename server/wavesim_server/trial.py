@@ -114,7 +114,7 @@ class Trial:
     def _take_part(self, server: Supervisor) -> float:
         path = str(self.loaded.path)
         reader = SharedState(self.name)
-        emulators = self.loaded.config.emulators.names
+        emulators = tuple(self.loaded.sensor_rows)
         for s in emulators:
             self._start(f"emulator-{s}", ["-m", "wavesim_sdk.cli", "emulate", s, path, "--server", self.name])
         for b in self.loaded.config.fleet.bodies:

@@ -15,7 +15,7 @@ import serial
 from tests.conftest import CLI, Server
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.wire.client import Reception
+from wavesim_sdk.wire.items import Reception
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("acoustics")]
 

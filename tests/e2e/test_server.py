@@ -42,17 +42,20 @@ def test_faults_and_pushes_on_command(config: Callable[..., Loaded], serve: Call
     assert pushed.returncode == 0 and "push 'boat'" in pushed.stdout
     wrong = wavesim("push", "bota", "1", "0", "0", "-s", server.name)
     assert wrong.returncode == 4 and "present: boat" in wrong.stderr
-    assert wavesim("fault", "boat", "12", "lost", "-s", server.name).returncode == 4, "an angle makes no force"
-    assert wavesim("fault", "boat", "1", "stuck", "-s", server.name).returncode == 0
-    assert wavesim("fault", "boat", "1", "broken", "-s", server.name).returncode == 2
+    wrong = wavesim("fault", "boat", "starbord", "lost", "-s", server.name)
+    assert wrong.returncode == 4 and "did you mean 'starboard'?" in wrong.stderr
+    assert wavesim("fault", "boat", "starboard", "stuck", "-s", server.name).returncode == 0
+    assert wavesim("fault", "boat", "starboard", "broken", "-s", server.name).returncode == 4
     server.send("step", ticks=1250)
     server.wait(lambda s: s["tick"] == 1250)
     state = SharedState(server.name).snapshot().state[0]
     assert state["v_WB_B"][0] > 0.3 and state["w_WB_B"][2] > 0.05
     with Commander(server.name) as commander:
-        assert "matrix" in commander.send("allocate", vehicle="boat", matrix=[[1.0]]).text
-        assert commander.send("allocate", vehicle="boat", matrix=[[1.0, 1.0], *[[0.0, 0.0]] * 5]).ok
-        assert not commander.send("fault", vehicle="boat", actuator="x", fault="lost").ok
+        assert "matrix" in commander.send("allocate", body="boat", matrix=[[1.0]]).text
+        assert commander.send("allocate", body="boat", matrix=[[1.0, 1.0], *[[0.0, 0.0]] * 5]).ok
+        assert not commander.send("fault", body="boat", part="x", kind="lost").ok
+        assert "needs body" in commander.send("fault", part="port", kind="lost").text
+        assert "there is no 'vehicle'" in commander.send("fault", vehicle="boat", part="port", kind="lost").text
 
 
 def test_the_commander(server: Server) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 from tests.conftest import CLI
+from tests.readers import READERS, compare
 from wavesim_sdk.config import load
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.sensors import SENSORS
@@ -92,6 +94,14 @@ def test_the_log_holds_everything(trial: tuple[Log, dict[str, Any], str]) -> Non
     assert json.loads(log.metadata["versions"])["numba"]
     assert log.metadata["seed"] == "7" and "lbl4" in log.metadata["configuration"]
     assert [m["state"] for _, m in log.json["/run"]] == ["running", "ended"]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_other_readers_open_the_log_and_find_the_same(
+    trial: tuple[Log, dict[str, Any], str], reader: Callable[..., Any]
+) -> None:
+    log = trial[0]
+    assert compare(log.path, reader) == log.messages
 
 
 def test_emulators_followed_the_formulas(trial: tuple[Log, dict[str, Any], str], root: Path) -> None:

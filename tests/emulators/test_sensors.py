@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import allantools
@@ -12,61 +11,12 @@ import pyproj
 import pytest
 from scipy.optimize import brentq
 
+from tests.emulators.bench import STEP_NS, Bench, Make, bench
 from wavesim_emulators import motion, position, ranging, vessel, water
-from wavesim_emulators.base import Emulator, no_faults
-from wavesim_sdk.attach import Snapshot
-from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.ocean.bed import analytic
 from wavesim_sdk.ocean.scene import Scene
-from wavesim_sdk.sensors import SENSORS
-from wavesim_sdk.tables import IDENTITY, STATE, SensorFault
-
-Make = Callable[..., Loaded]
-STEP_NS = 4_000_000
-
-
-class Bench:
-    """One emulator and some bodies that stand where they are put."""
-
-    def __init__(self, loaded: Loaded, of: type[Emulator], bodies: int = 1, seed: int = 1) -> None:
-        self.emulator, self.seed = of(loaded), seed
-        n = loaded.config.shared.vehicles
-        self.identity, self.state = np.zeros(n, IDENTITY.dtype), np.zeros(n, STATE.dtype)
-        self.identity["present"][:bodies] = self.identity["generation"][:bodies] = 1
-        self.identity["name"][:bodies] = [f"b{k}".encode() for k in range(bodies)]
-        self.state["q_WB"][:, 0] = 1.0
-        self.faults, self.out = no_faults(n), np.zeros(n, SENSORS[of.sensor].dtype)
-
-    def put(
-        self, p: Any, angles: Any = (0.0, 0.0, 0.0), v: Any = (0.0, 0.0, 0.0), w: Any = (0.0, 0.0, 0.0), row: int = 0
-    ) -> None:
-        s = self.state
-        s["p_WB_W"][row], s["q_WB"][row], s["v_WB_B"][row], s["w_WB_B"][row] = p, quaternion(*angles), v, w
-        s["v_FB_B"][row] = v
-
-    def at(self, tick: int) -> Any:
-        """The table after the value of a tick."""
-        rows = np.flatnonzero(self.identity["present"])
-        self.emulator.compute(
-            Snapshot(tick, tick * STEP_NS, rows, self.identity, self.state), self.faults, self.seed, self.out
-        )
-        return self.out
-
-
-def bench(
-    config: Make, of: type[Emulator], attributes: str = 'noise="0"', inner: str = "", world: str = "", bodies: int = 1
-) -> Bench:
-    name = of.sensor.replace("_", "-")
-    return Bench(
-        config(
-            f"<world>{world}</world><shared vehicles='64'/><emulators><{name} {attributes}>{inner}</{name}></emulators>"
-        ),
-        of,
-        bodies,
-    )
-
 
 # ------------------------------------------------------------------ the base
 
@@ -94,17 +44,15 @@ def test_faults(config: Make) -> None:
     b = bench(config, position.Uwb, 'sigma="0.1 m"', bodies=6)
     b.state["p_WB_W"][:, 2] = -1.0
     b.at(0)
-    for row, (kind, amount) in enumerate(
-        [
-            (SensorFault.NONE, 0),
-            (SensorFault.LOST, 0),
-            (SensorFault.FROZEN, 0),
-            (SensorFault.BIAS, 5.0),
-            (SensorFault.SPIKES, 0.5),
-            (SensorFault.NOISY, 30.0),
-        ]
-    ):
-        b.faults["kind"][row, 0], b.faults["amount"][row, 0] = kind, amount
+    kinds: list[tuple[str, float | str]] = [
+        ("none", 0.0),
+        ("lost", 0.0),
+        ("frozen", 0.0),
+        ("bias", "5 m"),
+        ("spikes", 0.5),
+    ]
+    for row, (kind, amount) in enumerate([*kinds, ("noisy", 30.0)]):
+        b.fault(row, kind, amount)
     first = b.out["position"][:6].copy()
     values = []
     for tick in range(1, 400):
@@ -116,7 +64,7 @@ def test_faults(config: Make) -> None:
     assert x[:, 0].std() == pytest.approx(0.1, rel=0.15) and x[:, 3].mean() == pytest.approx(5.0, abs=0.05)
     assert (np.abs(x[:, 4]) > 5.0).mean() == pytest.approx(0.5, abs=0.1)
     assert x[:, 5].std() == pytest.approx(3.0, rel=0.15)
-    b.faults["kind"] = 0
+    b.fault(1, "none")
     assert b.at(500)["valid"][1] == 1, "repaired"
 
 
@@ -124,9 +72,9 @@ def test_a_body_that_leaves_and_another_that_enters(config: Make) -> None:
     b = bench(config, motion.Imu, bodies=2)
     b.at(0)
     assert b.at(10)["valid"][:2].tolist() == [1, 1]
-    b.identity["present"][1] = 0
+    b.leave(1)
     assert b.at(20)["valid"][:2].tolist() == [1, 0]
-    b.identity["present"][1], b.identity["generation"][1] = 1, 2
+    b.enter(1, "b1")
     assert b.at(30)["valid"][:2].tolist() == [1, 0], "no acceleration of a body that has just come"
     assert b.at(40)["valid"][:2].tolist() == [1, 1]
 
@@ -140,20 +88,12 @@ def test_a_replaced_emulator_goes_on_with_the_same_numbers(config: Make) -> None
         assert (one.out[name] == other.out[name]).all()
 
 
-def test_too_many_numbers_for_a_state_message(config: Make) -> None:
-    with pytest.raises(ConfigError, match='send="no"'):
-        config("<emulators><multibeam/></emulators>")
-    config('<emulators><multibeam send="no"/></emulators>')
-    with pytest.raises(ConfigError, match="no sensor 'thermal'"):
-        config('<emulators><sensor name="thermal"/></emulators>')
-
-
 # ------------------------------------------------------------------ beams
 
 
 def test_the_echosounder_on_slopes_hills_and_walls(config: Make) -> None:
     hill = '<bed depth="60 m" slope_north="0.1" slope_east="-0.05"><bump height="-25 m" north="40 m" east="10 m" alpha="0.03 1/m" beta="0.05 1/m"/></bed>'
-    loaded = config(f"<world>{hill}</world><emulators><echosounder noise='0' level='no'/></emulators>")
+    loaded = config(f"<world>{hill}</world><fleet><sensors><echosounder noise='0' level='no'/></sensors></fleet>")
     b = Bench(loaded, ranging.Echosounder)
     rng = np.random.default_rng(1)
     for k in range(40):
@@ -322,20 +262,19 @@ def test_the_doppler_log_in_four_mountings(config: Make, mount: tuple[float, flo
 def test_three_beams_are_enough_and_two_are_not(config: Make) -> None:
     b = bench(config, motion.Dvl, 'noise="0" beam_drop_out="0.4"', world='<bed depth="60 m"/>', bodies=60)
     for row in range(60):
-        b.put((0.0, 0.0, 30.0), v=(1.0, 0.5, -0.2), row=row)
+        b.put((0.0, 100.0 * row, 30.0), v=(1.0, 0.5, -0.2), row=row)  # they would see each other
     out = b.at(0)[:60]
     counts = set(out["locked"].tolist())
     assert {2.0, 3.0, 4.0} <= counts
     good = out["locked"] >= 3
     assert out["bottom"][good] == pytest.approx(np.tile((1.0, 0.5, -0.2), (good.sum(), 1)), abs=1e-12)
     assert np.isnan(out["bottom"][~good]).all()
-    for depth, locked in (
-        (60.0 - 0.5 * math.cos(math.radians(30)), 0),
-        (60.0 - 91.0 * math.cos(math.radians(30)) + 40, 4),
+    for tick, depth, locked in (
+        (1, 60.0 - 0.5 * math.cos(math.radians(30)), 0),
+        (2, 60.0 - 91.0 * math.cos(math.radians(30)) + 40, 4),
     ):
         b.put((0.0, 0.0, depth))
-        assert b.emulator.scene is not None  # type: ignore[attr-defined]
-        assert (b.at(1)["locked"][0] == 0) == (locked == 0)
+        assert (b.at(tick)["locked"][0] == 0) == (locked == 0)
 
 
 # ------------------------------------------------------------------ position and vessel
@@ -343,15 +282,15 @@ def test_three_beams_are_enough_and_two_are_not(config: Make) -> None:
 
 def test_gps_against_pyproj(config: Make) -> None:
     world = config(
-        '<world latitude="41.18 deg" longitude="-8.70 deg"/><emulators><gps noise="0" position="0 0 -2 m"/></emulators>'
+        '<world latitude="41.18 deg" longitude="-8.70 deg"/><fleet><sensors><gps noise="0" position="0 0 -2 m"/></sensors></fleet>'
     )
     b = Bench(world, position.Gps)
     to_geodetic = pyproj.Transformer.from_pipeline(
         "+proj=pipeline +step +inv +proj=topocentric +lat_0=41.18 +lon_0=-8.70 +h_0=0 +ellps=WGS84 +step +inv +proj=cart +ellps=WGS84"
     )
-    for n, e in ((0.0, 0.0), (1500.0, -2500.0), (-9000.0, 12000.0)):
+    for tick, (n, e) in enumerate(((0.0, 0.0), (1500.0, -2500.0), (-9000.0, 12000.0))):
         b.put((n, e, 0.0), (0.0, 0.0, 0.3), (2.0, 0.0, 0.0))
-        out = b.at(0)[0]
+        out = b.at(tick)[0]
         lon, lat, _ = to_geodetic.transform(e, n, 0.0)
         assert (
             math.degrees(out["latitude"]) == pytest.approx(lat, abs=1e-11)
@@ -360,7 +299,7 @@ def test_gps_against_pyproj(config: Make) -> None:
         assert math.degrees(out["longitude"]) == pytest.approx(lon, abs=1e-9)
         assert (out["height"], out["sog"], out["cog"], out["valid"]) == pytest.approx((2.0, 2.0, 0.3, 1))
     b.put((0.0, 0.0, 2.5))
-    assert b.at(1)["valid"][0] == 0, "the antenna is under water"
+    assert b.at(3)["valid"][0] == 0, "the antenna is under water"
 
 
 def test_gps_errors_are_slow_and_of_the_right_size(config: Make) -> None:
@@ -376,11 +315,8 @@ def test_gps_errors_are_slow_and_of_the_right_size(config: Make) -> None:
 
 
 def test_the_battery_counts_energy(config: Make) -> None:
-    class Thrusters(vessel.Battery):
-        def actual(self, view: Any, rows: Any) -> Any:
-            return np.tile([4.0, 9.0, *[0.0] * 22], (len(rows), 1))
-
-    b = bench(config, Thrusters, 'noise="0" capacity="100" hotel="15" per_thrust="1"')
+    b = bench(config, vessel.Battery, 'noise="0" capacity="100" hotel="15" per_thrust="1"', model="vita1")
+    b.drive(4.0, -9.0)
     for k in range(361):
         b.at(2500 * k)  # an hour
     power = 15.0 + 8.0 + 27.0
@@ -390,6 +326,19 @@ def test_the_battery_counts_energy(config: Make) -> None:
     assert out["current"] == pytest.approx(power / volts) and out["voltage"] == pytest.approx(
         volts - 0.05 * power / volts
     )
+
+
+def test_power_follows_the_law_of_the_thruster(config: Make) -> None:
+    """Force thrusters by T^1.5, shafts by n^3: twice the thrust 2.83 times the power, twice the revolutions eight times."""
+    attributes = 'noise="0" capacity="100" hotel="0" per_thrust="2" per_shaft="0.01"'
+    for model, one, factor in (("vita1", 2.0 * 4.0**1.5, 2.0**1.5), ("jolner", 0.01 * 4.0**3, 8.0)):
+        used = []
+        for n in (4.0, 8.0, -8.0):
+            b = bench(config, vessel.Battery, attributes, model=model)
+            b.drive(n)
+            b.at(0)
+            used.append(1.0 - b.at(250 * 60)["charge"][0])
+        assert used[0] == pytest.approx(one / 60.0 / 100.0) and used[1] == pytest.approx(factor * used[0]) == used[2]
 
 
 def test_the_apparent_wind(config: Make) -> None:
@@ -416,7 +365,7 @@ def test_the_tide_raises_the_pressure(config: Make) -> None:
 
 def test_parts_of_the_ctd_agree_with_it(config: Make) -> None:
     loaded = config(
-        "<emulators><ctd noise='0'/><conductivity noise='0'/><salinity noise='0'/><temperature noise='0'/></emulators>"
+        "<fleet><sensors><ctd noise='0'/><conductivity noise='0'/><salinity noise='0'/><temperature noise='0'/></sensors></fleet>"
     )
     found = {}
     for of in (water.Ctd, water.Conductivity, water.Salinity, water.Temperature):
@@ -437,30 +386,25 @@ def test_other_quantities_are_measured(config: Make) -> None:
 
 
 def test_propellers_are_counted_by_pulses(config: Make) -> None:
-    class Shafts(vessel.Rpm):
-        def actual(self, view: Any, rows: Any) -> Any:
-            return np.tile([12.3, -7.7, 5.0, *[0.0] * 21], (len(rows), 1))
-
-        def shafts(self, model: bytes) -> Any:
-            return np.array([1.0, 1.0, np.nan, *[1.0] * 5])
-
-    b = bench(config, Shafts, 'pulses="16" rate="10 Hz"')
+    b = bench(config, vessel.Rpm, 'pulses="16" rate="10 Hz"', period=0, model="jolner")  # two shafts
+    b.drive(12.3, -7.7, 5.0)
     values = []
     for k in range(400):
         values.append(b.at(25 * k)["rpm"][0].copy())
     r = np.array(values)
-    assert np.isnan(r[:, 2]).all() and (r[:, 3] == 0.0).all()
+    assert np.isnan(r[:, 2:]).all(), "it has no more thrusters"
     one = 60.0 / (16 * 0.1)
     assert np.allclose(r[:, :2] / one, np.round(r[:, :2] / one)), "whole pulses"
     assert r[:, 0].mean() == pytest.approx(738.0, abs=3.0) and r[:, 1].mean() == pytest.approx(-462.0, abs=3.0)
-    real = bench(config, vessel.Rpm)
-    assert np.isnan(real.emulator.shafts(b"vita1")[0]) and real.emulator.shafts(b"remus100-fossen")[0] == 1.0  # type: ignore[attr-defined]
+    force = bench(config, vessel.Rpm, model="vita1")
+    force.drive(3.0, 3.0)
+    assert np.isnan(force.at(0)["rpm"][0]).all(), "thrusters that are commanded a force have no shaft to count"
 
 
 def test_a_leak_in_named_compartments(config: Make) -> None:
     b = bench(config, vessel.Leak, 'compartments="bow stern"')
     assert (b.at(0)["wet"][0] == 0).all()
-    b.faults["kind"][0, 0], b.faults["amount"][0, 0] = SensorFault.WET, 2.0
+    b.fault(0, "wet", "stern")
     assert b.at(1)["wet"][0].tolist() == [0, 1, 0, 0]
     with pytest.raises(ConfigError, match="one to 4 different names"):
         bench(config, vessel.Leak, 'compartments="bow bow"')
@@ -470,7 +414,7 @@ def test_the_doppler_log_loses_the_bottom_on_command(config: Make) -> None:
     b = bench(config, motion.Dvl, world='<bed depth="60 m"/>')
     b.put((0.0, 0.0, 30.0), v=(1.0, 0.5, -0.2))
     assert b.at(0)["locked"][0] == 4
-    b.faults["kind"][0, 0] = SensorFault.UNLOCKED
+    b.fault(0, "unlocked")
     out = b.at(1)[0]
     assert out["locked"] == 0 and np.isnan(out["bottom"]).all() and np.isnan(out["altitude"]) and out["valid"] == 1
     assert out["water"] == pytest.approx((1.0, 0.5, -0.2)), "the water track goes on"

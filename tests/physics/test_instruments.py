@@ -215,7 +215,7 @@ def test_an_offset_from_range_and_bearing(config: Make) -> None:
     b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0), (0.1, -0.1, 2.0))
     sim.ping(b, 25e3)
     (got,) = heard(run(sim, 2.0)[1], b)
-    from wavesim_sdk.wire.client import Reception
+    from wavesim_sdk.wire.items import Reception
 
     seen = Reception(
         0, 2, 1, 0, 0, 0, 0, 26e3, 100.0, 40.0, float(got["measured"]), float(got["azimuth"]), float(got["elevation"])

@@ -63,24 +63,35 @@ def test_a_command_that_does_not_exist() -> None:
 
 # ---------------------------------------------------------------------------------- emulators
 
-SENSORS = """<wavesim><time step="4 ms"/><world><bed depth="30 m"/></world>
-<fleet><vehicle name="alpha" model="jolner" position="0 0 0 m"/></fleet>
-<emulators><ctd rate="10 Hz" position="0 0 0.6 m"/><imu rate="50 Hz"/><echosounder rate="5 Hz"/><gps rate="2 Hz" position="0 0 -1.5 m"/></emulators></wavesim>"""
+SENSORS = """<wavesim><time step="4 ms"/><world><bed depth="30 m"/></world><fleet>
+<sensors><{sensor} name="first" rate="10 Hz" {mounted}/></sensors>
+<vehicle name="alpha" model="jolner" position="0 0 0 m"><sensors><{sensor} name="second" rate="5 Hz" {mounted}/></sensors></vehicle>
+<vehicle name="beta" model="jolner" position="0 0 0 m"/>
+<vehicle name="gamma" model="jolner" position="0 0 0 m"><sensors inherit="no"/></vehicle></fleet></wavesim>"""
+MOUNTED = {"ctd": 'position="0 0 0.6 m"', "gps": 'position="0 0 -1.5 m"'}
 FAULTY = """
 import sys
-from wavesim_emulators.base import Emulator
 {patch}
 from wavesim_sdk.cli import main
 sys.argv = ["wavesim", "emulate", "ctd", sys.argv[1], "--server", sys.argv[2]]
 main()
 """
+OLD = "from wavesim_emulators.station import Station, Group\n"
 WRONG = {
-    "its number grows by one with each value": "old = Emulator.compute\ndef twice(self, view, faults, seed, out):\n    new = old(self, view, faults, seed, out)\n"
-    "    out['sequence'][view.rows] += 1\n    return new\nEmulator.compute = twice",
-    "a value carries the tick and the time of its bodies": "old = Emulator.compute\ndef late(self, view, faults, seed, out):\n    new = old(self, view, faults, seed, out)\n"
-    "    out['tick'][view.rows] -= 1\n    return new\nEmulator.compute = late",
-    "the fault 'lost' makes values invalid": "Emulator._break = lambda *a: None",
-    "the same seed and the same motion give the same values": "import time\nEmulator.key = lambda self, seed, name: time.time_ns()",
+    "each instrument has a value at each multiple of its period, and its number grows by one": OLD + "old = Station._come_out\n"
+    "def twice(self, places, values):\n    new = old(self, places, values)\n    self.table['sequence'][places] += 1\n    return new\n"
+    "Station._come_out = twice",
+    "a value carries the tick and the time of its bodies": OLD + "old = Station._come_out\n"
+    "def late(self, places, values):\n    new = old(self, places, values)\n    self.table['tick'][places] -= 1\n    return new\n"
+    "Station._come_out = late",
+    "a value carries the generation of its instrument": ""
+    "import wavesim_sdk.attach as a\nwrite = a.SensorColumn.write\ndef wrong(self, rows, tick):\n    rows = rows.copy()\n"
+    "    rows['generation'] += 1\n    write(self, rows, tick)\na.SensorColumn.write = wrong",
+    "the fault 'lost' makes values invalid": OLD + "Station._break = lambda *a: None",
+    "a fault acts on the numbers that it names, and on no others": OLD + "old = Station._break\n"
+    "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
+    "Station._break = all",
+    "the same seed and the same motion give the same values": OLD + "import time\nStation._key = lambda self, body, name: time.time_ns()",
 }  # fmt: skip
 
 
@@ -95,17 +106,17 @@ def emulator_findings(sensor: str, *command: str) -> dict[str, bool]:
 @pytest.mark.parametrize("sensor", ["ctd", "imu", "echosounder", "gps"])
 def test_our_own_emulators_keep_every_rule(sensor: str, tmp_path: Path) -> None:
     path = tmp_path / "c.xml"
-    path.write_text(SENSORS)
+    path.write_text(SENSORS.format(sensor=sensor, mounted=MOUNTED.get(sensor, "")))
     found = emulator_findings(
         sensor, sys.executable, "-m", "wavesim_sdk.cli", "emulate", sensor, str(path), "-s", "{name}"
     )
-    assert len(found) == 18 and all(found.values()), [r for r, ok in found.items() if not ok]
+    assert len(found) == 20 and all(found.values()), [r for r, ok in found.items() if not ok]
 
 
 @pytest.mark.parametrize("rule", WRONG, ids=lambda r: r.replace(" ", "-"))
 def test_a_broken_rule_of_an_emulator_is_found(rule: str, tmp_path: Path) -> None:
     path, script = tmp_path / "c.xml", tmp_path / "emulator.py"
-    path.write_text(SENSORS)
+    path.write_text(SENSORS.format(sensor="ctd", mounted=MOUNTED["ctd"]))
     script.write_text(FAULTY.format(patch=WRONG[rule]))
     assert not emulator_findings("ctd", sys.executable, str(script), str(path), "{name}")[rule]
 

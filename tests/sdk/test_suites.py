@@ -60,10 +60,10 @@ def test_a_body_that_joins_by_a_model(config: Make) -> None:
     assert loaded.suite_for("newcomer", "sub") == loaded.suite_of("sub")
 
 
-def test_instruments_that_differ_in_their_name_only_are_of_a_kind(config: Make) -> None:
+def test_instruments_that_differ_in_name_and_mounting_only_are_of_a_kind(config: Make) -> None:
     loaded = config(
         '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"><sensors><dvl name="x" position="1 0 0 m"/>\n'
-        '<dvl name="y" position="1 0 0 m"/><dvl name="z"/></sensors></vehicle></fleet>'
+        '<dvl name="y" attitude="180 0 0 deg" noise="0"/><dvl name="z" maximum="50 m"/></sensors></vehicle></fleet>'
     )
     x, y, z = loaded.suite(loaded.config.fleet.bodies[0])
     assert x.kind == y.kind != z.kind and hash(x.kind) == hash(y.kind)

@@ -9,7 +9,7 @@ import pytest
 
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import SensorFault
-from wavesim_server.instruments import Instruments, capacity_of
+from wavesim_server.instruments import Instruments
 
 Make = Callable[..., Loaded]
 STEP_NS = 4_000_000
@@ -28,7 +28,7 @@ def loaded(config: Make) -> Loaded:
 
 def made(loaded: Loaded) -> Instruments:
     """With every body of the configuration in its row."""
-    found = Instruments(capacity_of(loaded), STEP_NS)
+    found = Instruments(loaded.sensor_rows, STEP_NS)
     for row, body in enumerate(loaded.config.fleet.bodies):
         found.enter(row, loaded.suite(body))
     return found
@@ -36,7 +36,7 @@ def made(loaded: Loaded) -> Instruments:
 
 def test_room_for_everybody_and_for_newcomers(loaded: Loaded) -> None:
     # two of the five rows are free; a newcomer carries what the fleet gives
-    assert capacity_of(loaded) == {"ahrs": 3, "ctd": 1, "dvl": 2, "gps": 3, "leak": 1}
+    assert loaded.sensor_rows == {"ahrs": 3, "ctd": 1, "dvl": 2, "gps": 3, "leak": 1}
 
 
 def test_a_row_for_each_instrument(loaded: Loaded) -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from mcap.reader import make_reader
-from mcap_ros2.decoder import DecoderFactory
 
+from tests.readers import READERS, compare
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import read
+from wavesim_sdk.log import cdr_text, read, text_of
 from wavesim_sdk.sensors import SENSORS
-from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE
+from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, VEHICLE_TABLES
 from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.writer import LogWriter
 
@@ -42,7 +42,17 @@ def write(path: Path, loaded: Loaded, states: int = 50) -> None:
     rec["outcome"], rec["level"] = [0, 2], [130.5, 60.0]
     writer.signals(sent, rec)
     writer.estimate(0, 0, [1.0] * 9 + [None])
+    writer.run(0, "running")
+    writer.command(5, "", "push", {"body": "b", "force": [1.0, 0.0, 0.0]})
+    writer.command(6, "b", "pause", {})
+    writer.fault(7, "b", "ctd", "bias", begins=True, amount=0.5, field="température")
+    writer.fault(9, "b", "ctd", "bias", begins=False, amount=None, field=None)
+    writer.frozen(10, ["b", "c"])
+    writer.notice(11, "b", "left the fence")
     writer.close()
+
+
+TEXTS = 9  #: messages of plain values that `write` makes: body, bed and the seven at its end
 
 
 @pytest.fixture
@@ -50,31 +60,55 @@ def loaded(config: Callable[..., Loaded]) -> Loaded:
     return config('<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet><emulators><ctd/></emulators>')
 
 
-def test_another_reader_decodes_every_message(tmp_path: Path, loaded: Loaded) -> None:
+@pytest.mark.parametrize("reader", READERS)
+def test_other_readers_find_every_message(tmp_path: Path, loaded: Loaded, reader: Callable[..., object]) -> None:
     path = tmp_path / "a.mcap"
     write(path, loaded)
+    assert compare(path, reader) == 50 * 3 + 3 + 1 + TEXTS
     ours = read(path)
-    count = 0
-    with path.open("rb") as file:
-        reader = make_reader(file, decoder_factories=[DecoderFactory()])
-        for schema, channel, message, decoded in reader.iter_decoded_messages(topics=list(ours.series)):
-            assert schema is not None
-            series = ours.series[channel.topic]
-            record = (
-                series.records[np.searchsorted(series.time_ns, message.log_time)]
-                if len(set(series.time_ns)) == len(series.time_ns)
-                else None
-            )
-            if record is not None:
-                for name in series.records.dtype.names or ():
-                    theirs, own = getattr(decoded, name.lower()), record[name]
-                    if own.dtype.kind == "S":
-                        assert bytes(theirs).rstrip(b"\0") == bytes(own), (channel.topic, name)
-                        continue
-                    assert np.array_equal(np.ravel(theirs), np.ravel(own), equal_nan=True), (channel.topic, name)
-            count += 1
-    assert count == 50 * 3 + 3 + 1
     assert ours.complete and ours.metadata["seed"] == "5" and "<fleet>" in ours.metadata["configuration"]
+
+
+def test_what_happened_is_in_the_log(tmp_path: Path, loaded: Loaded) -> None:
+    path = tmp_path / "a.mcap"
+    write(path, loaded)
+    found = read(path).json
+    assert found["/run"] == [(0, {"state": "running"})]
+    assert found["/commands"] == [
+        (5, {"sender": "", "verb": "push", "arguments": {"body": "b", "force": [1.0, 0.0, 0.0]}}),
+        (6, {"sender": "b", "verb": "pause", "arguments": {}}),
+    ]
+    fault = {"body": "b", "part": "ctd", "kind": "bias", "amount": 0.5, "field": "température"}
+    assert found["/faults"] == [
+        (7, {**fault, "begins": True}),
+        (9, {"body": "b", "part": "ctd", "kind": "bias", "begins": False}),
+    ]
+    assert found["/frozen"] == [(10, {"bodies": ["b", "c"]})]
+    assert found["/notices"] == [(11, {"body": "b", "text": "left the fence"})]
+    assert found["/bodies"] == [(0, {"row": 0, "name": "b", "model": "buoy", "type": "buoy", "present": True})]
+    assert set(found) == {"/run", "/commands", "/faults", "/frozen", "/notices", "/bodies", "/world/bed"}
+
+
+@pytest.mark.parametrize("name", sorted(t.name for t in VEHICLE_TABLES))
+def test_every_table_of_bodies_can_be_logged(tmp_path: Path, loaded: Loaded, name: str) -> None:
+    table = next(t for t in VEHICLE_TABLES if t.name == name)
+    rows = np.frombuffer(np.random.default_rng(3).bytes(2 * table.dtype.itemsize), table.dtype)
+    writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
+    writer.body(0, 0, "b", "buoy", "buoy", True)
+    writer.table(8, name, [0, 3], rows.tobytes())
+    writer.close()
+    log = read(tmp_path / "a.mcap")
+    assert log.get(f"/{name}/b", table).records.tobytes() == rows[:1].tobytes()
+    assert log.get(f"/{name}/row3", table).records.tobytes() == rows[1:].tobytes()
+
+
+@pytest.mark.parametrize("text", ["", "x", '{"a": "é"}', "x" * 100_000])
+def test_a_ros_string(text: str) -> None:
+    message = cdr_text(text)
+    assert text_of(message) == text
+    for torn in (b"", message[:4], message[:-1], message + b"\0"):
+        with pytest.raises(ValueError, match="no ROS string"):
+            text_of(torn)
 
 
 def test_the_hash_is_of_the_content(tmp_path: Path, loaded: Loaded) -> None:
@@ -141,6 +175,13 @@ def test_csv(tmp_path: Path, loaded: Loaded) -> None:
     write(tmp_path / "a.mcap", loaded)
     names = dict(write_csv(tmp_path / "a.mcap", tmp_path / "csv"))
     assert names["state.b.csv"] == 50 and names["acoustics.reception.csv"] == 2
+    with (tmp_path / "csv" / "commands.csv").open() as file:
+        commands = list(csv.DictReader(file))
+    assert [c["verb"] for c in commands] == ["push", "pause"] and commands[0]["time_ns"] == "5"
+    assert json.loads(commands[0]["arguments"]) == {"body": "b", "force": [1.0, 0.0, 0.0]}
+    with (tmp_path / "csv" / "faults.csv").open() as file:
+        faults = list(csv.DictReader(file))
+    assert [(f["begins"], f["amount"], f["part"]) for f in faults] == [("True", "0.5", "ctd"), ("False", "", "ctd")]
     with (tmp_path / "csv" / "sensor.ctd.b.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(r["temperature"]) for r in rows] == list(range(50))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_viz.asked import Fault
 from wavesim_viz.frame import Frame, bodies
 
 
@@ -17,6 +18,8 @@ class Stage:
     def __init__(self, file: str = "") -> None:
         self.tick = 0
         self.verbs: list[tuple[str, float | None]] = []
+        self.faults: list[Fault] = []
+        self.kits: dict[int, dict[str, Any]] = {}
         self.broken: set[str] = set()  #: names of methods that raise
         self.described: dict[str, Any] = {
             "name": "stage", "file": file, "origin": None, "sound": {"speed": 1500.0, "noise": 60.0}, "bed": None, "boxes": [],
@@ -56,6 +59,15 @@ class Stage:
         self._work(f"panel {row}")
         motion = {"position": [0, 0, 3], "euler": [0, 0, 0], "velocity": [0, 0, 0], "rates": [0, 0, 0], "water": None}
         return {"row": row, "time": self.tick, "identity": {}, "motion": motion}
+
+    def kit(self, row: int) -> dict[str, Any]:
+        self._work(f"kit {row}")
+        return self.kits.setdefault(row, {"row": row, "generation": 1, "actuators": [], "sensors": []})
+
+    def fault(self, wanted: Fault) -> tuple[bool, str]:
+        self._work("fault")
+        self.faults.append(wanted)
+        return True, "done"
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         self._work("control")

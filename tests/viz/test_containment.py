@@ -18,7 +18,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.viz.browser import Page
 from tests.viz.stage import Stage
-from wavesim_viz.asked import Control, Nonsense, Watch, asked
+from wavesim_viz.asked import Control, Fault, Nonsense, Watch, asked
 from wavesim_viz.containment import Mishaps, Often
 from wavesim_viz.web import HUB, Access, make_app
 
@@ -56,7 +56,7 @@ async def tick(ws: Any) -> float:
     raise AssertionError("the socket ended without a frame")
 
 
-@pytest.mark.parametrize("part", ["scene", "roster", "sounds", "beliefs", "weather", "panel 0"])
+@pytest.mark.parametrize("part", ["scene", "roster", "sounds", "beliefs", "weather", "panel 0", "kit 0"])
 async def test_a_part_that_fails_leaves_the_others(
     client: TestClient[Any, Any], part: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,7 +158,12 @@ NONSENSE = [
     '{"do":"control","verb":"seek","value":NaN}', '{"do":"control","verb":"seek","value":1e999}',
     '{"do":"control","verb":"seek","value":-Infinity}', '{"do":"control","verb":"speed","value":"2"}',
     '{"do":"control","verb":"speed","value":true}', '{"do":"control","verb":"speed","value":[[[]]]}',
-    f'{{"do":"control","verb":"speed","value":{10**400}}}',
+    f'{{"do":"control","verb":"speed","value":{10**400}}}', '{"do":"fault","row":0}',
+    '{"do":"fault","row":0,"part":"","kind":"lost","amount":"","field":""}',
+    '{"do":"fault","row":0,"part":"a","kind":"lost","amount":1,"field":""}',
+    '{"do":"fault","row":true,"part":"a","kind":"lost","amount":"","field":""}',
+    '{"do":"fault","row":0,"part":"' + "x" * 65 + '","kind":"lost","amount":"","field":""}',
+    '{"do":"fault","row":0,"part":"a\\u0007","kind":"lost","amount":"","field":""}',
 ]  # fmt: skip
 
 
@@ -173,6 +178,8 @@ def test_what_a_page_may_say() -> None:
     assert asked('{"do":"watch","row":null}') == Watch(None)
     assert asked('{"do":"control","verb":"step","value":25}') == Control("step", 25)
     assert asked('{"do":"control","verb":"start","value":null}') == Control("start", None)
+    fault = '{"do":"fault","row":3,"part":"gps","kind":"bias","amount":"2 m","field":"latitude"}'
+    assert asked(fault) == Fault(3, "gps", "bias", "2 m", "latitude")
     assert asked('{"do":"control","verb":"speed","value":0.5,"new":1}') == Control("speed", 0.5)
 
 

@@ -108,3 +108,19 @@ def test_a_configuration_that_changed_is_told(
     frame = live.frame()
     assert frame is not None and len(frame.bodies) == 1
     assert [b[1] for b in live.roster()] == ["b"]
+
+
+def test_a_viewer_could_not_write(config: Callable[..., Loaded], serve: Callable[..., Server], name: str) -> None:
+    """It maps the server's memory to read only: a fault of the viewer, or of who breaks into it, changes no simulation."""
+    from wavesim_viz.live import Live
+
+    serve(config(EMPTY).path)
+    live = Live(name)
+    assert live.frame() is not None and live.panel(0) is not None
+    segment = f"/dev/shm/wavesim.{name}."
+    maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if segment in line]
+    assert len(maps) >= 2
+    assert [m[1] for m in maps if "w" in m[1]] == []
+    for area in (live.state.simulation, live.state.vehicles):
+        with pytest.raises(ValueError, match="read-only"):
+            area["clock" if "clock" in area.tables else "state"].header[0] = 1

@@ -264,6 +264,20 @@ def test_replay(
     page.clean()
 
 
+def drag(page: Page) -> None:
+    """Drag what is chosen along the gizmo's forward axis."""
+    page.page.wait_for_timeout(500)
+    a, b = page.see(
+        "(() => { const w = configure.bench, g = w.gizmo.object, c = w.canvas.getBoundingClientRect(), s = w.gizmo.size;"
+        " const at = (d) => { const v = g.position.clone(); const far = v.distanceTo(w.camera.position); v.z -= d * far; v.project(w.camera);"
+        " return [c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] }; return [at(0.05), at(0.2)] })()"
+    )
+    page.page.mouse.move(*a)
+    page.page.mouse.down()
+    page.page.mouse.move(*b, steps=6)
+    page.page.mouse.up()
+
+
 def test_configurator_makes_a_model_that_flies(
     view: Any, open_page: Opener, serve: Callable[..., Server], tmp_path: Path, name: str
 ) -> None:
@@ -300,24 +314,23 @@ def test_configurator_makes_a_model_that_flies(
         "(() => { const m = configure.tree().model.children.find(c => c.tag === 'transducer'); configure.choose(m) })()"
     )
     before = page.see("configure.tree().model.children.find(c => c.tag === 'transducer').attributes.position")
-    page.page.wait_for_timeout(500)
-    a, b = page.see(
-        "(() => { const w = configure.bench, g = w.gizmo.object, c = w.canvas.getBoundingClientRect(), s = w.gizmo.size;"
-        " const at = (d) => { const v = g.position.clone(); const far = v.distanceTo(w.camera.position); v.z -= d * far; v.project(w.camera);"
-        " return [c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] }; return [at(0.05), at(0.2)] })()"
-    )
-    page.page.mouse.move(*a)
-    page.page.mouse.down()
-    page.page.mouse.move(*b, steps=6)
-    page.page.mouse.up()
+    drag(page)
     after = page.see("configure.tree().model.children.find(c => c.tag === 'transducer').attributes.position")
     x0, x1 = (float(re.split(r"[\s,]+", p.strip())[0]) for p in (before, after))
     assert x1 > x0 + 0.01, (before, after)
-    # a sensor, mounted by numbers
-    page.page.locator("select[aria-label='Add to emulators']").select_option(label="echosounder")
-    page.page.locator(".form input[data-key='echosounder.position']").fill("0.3 0 0.1 m")
-    page.page.keyboard.press("Tab")
+    # instruments: two of a type have names of their own; mounted by numbers and by the gizmo
+    for type_ in ("echosounder", "dvl", "dvl"):
+        page.page.locator("select[aria-label='Add to sensors']").select_option(label=type_)
+    assert page.see("configure.tree().sensors.children.map(c => c.attributes.name ?? c.tag)") == ["echosounder", "dvl", "dvl2"]  # fmt: skip
+    for key, text in (("name", "dvl-up"), ("attitude", "180 0 0 deg"), ("rate", "5 Hz"), ("noise", "0.5")):
+        page.page.locator(f".side input[data-key='dvl.{key}']").fill(text)
+        page.page.keyboard.press("Tab")
     page.page.wait_for_selector("#verdict.good")
+    drag(page)
+    position = page.see("configure.tree().sensors.children[2].attributes.position")
+    assert float(re.split(r"[\s,]+", position.strip())[0]) > 0.01, position
+    page.page.wait_for_selector("#verdict.good")
+    page.wait("configure.bench.rays.children.length === 3")  # beams of all three
     # try it
     page.page.click("#try-turn")
     page.page.wait_for_selector("#way", timeout=120_000)
@@ -334,7 +347,12 @@ def test_configurator_makes_a_model_that_flies(
     loaded = load(trial)
     assert loaded.model("mylauv").mass.value == 18.5
     assert loaded.model("mylauv").transducer.position[0] == pytest.approx(x1, abs=1e-3)
-    assert loaded.config.emulators.get("echosounder").position == (0.3, 0.0, 0.1)
+    (vehicle,) = loaded.config.fleet.vehicle
+    suite = {i.name: i.parameters for i in loaded.suite(vehicle)}
+    assert list(suite) == ["echosounder", "dvl", "dvl-up"]
+    up = suite["dvl-up"]
+    assert (up.rate, up.noise, up.attitude[0]) == (5.0, 0.5, pytest.approx(math.pi))
+    assert up.position[0] == pytest.approx(float(re.split(r"[\s,]+", position.strip())[0]), abs=1e-3)
     server = serve(trial, "--start")
     with Broker("mylauv", ("127.0.0.1", server.port)) as broker:
         for step in broker.steps():
@@ -342,6 +360,46 @@ def test_configurator_makes_a_model_that_flies(
             if step.state.motion is not None and step.state.motion[7] > 0.3:  # surge
                 break
         assert step.time > 0.5
+
+
+def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path) -> None:
+    """What the model and the fleet give is shown; own ones are added beside it, or take its place; the checked file is saved."""
+    (tmp_path / "sea.xml").write_text(
+        '<wavesim><fleet><vehicle name="one" model="lauv" position="0 0 5 m"><sensors><imu/></sensors></vehicle>'
+        '<vehicle name="two" model="lauv" position="9 0 5 m"/><sensors><ctd/><dvl/></sensors></fleet></wavesim>'
+    )
+    page = open_page(view("--folder", tmp_path, command="configure").url)
+    page.page.wait_for_selector("#verdict.good")
+    label = page.page.locator("#models option", has_text="one — lauv").text_content()
+    page.page.select_option("#models", label=label)
+    page.wait("document.querySelector('#verdict').textContent.includes('vehicle')")
+    assert "Its model and the fleet give it: ctd, dvl" in page.see("document.querySelector('.form').textContent")
+    assert page.see("configure.tree().sensors.children.map(c => c.tag)") == ["imu"]
+    for type_ in ("dvl", "gps"):
+        page.page.locator("select[aria-label='Add to sensors']").select_option(label=type_)
+    page.page.locator(".side input[data-key='gps.position']").fill("0 0 -0.5 m")
+    page.page.keyboard.press("Tab")
+    page.wait("configure.bench.places.size === 3 && document.querySelector('#verdict.good')")
+    page.wait(
+        "document.querySelector('.form').textContent.includes('give it: ctd.')"
+    )  # the own dvl takes the other's place
+    page.page.locator(".side input[data-key='gps.rate']").fill("2 m")
+    page.page.keyboard.press("Tab")
+    page.page.wait_for_selector("#verdict.bad")
+    page.page.click("#undo")
+    page.page.wait_for_selector("#verdict.good")
+    page.shot("configurator-vehicle")
+    page.page.fill("#save-file", "fitted.xml")
+    page.page.click("#save")
+    page.wait("document.querySelector('.toast')?.textContent.includes('saved')")
+    page.clean()
+    assert wavesim("check", tmp_path / "fitted.xml").returncode == 0
+    loaded = load(tmp_path / "fitted.xml")
+    one, two = loaded.config.fleet.vehicle
+    assert [i.name for i in loaded.suite(one)] == ["ctd", "dvl", "imu", "gps"]
+    assert next(i for i in loaded.suite(one) if i.name == "gps").parameters.position == (0.0, 0.0, -0.5)
+    assert [i.name for i in loaded.suite(two)] == ["ctd", "dvl"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fitted.xml", "sea.xml"]
 
 
 def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:

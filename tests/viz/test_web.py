@@ -21,9 +21,10 @@ from wavesim_sdk.config import Loaded, library, load
 from wavesim_sdk.config.load import models_of
 from wavesim_sdk.tables import SIGNALS
 from wavesim_viz import hub as hubs
-from wavesim_viz.configurator import Configurator, Trouble, preset, to_element, to_text, to_tree
+from wavesim_viz.configurator import Configurator, preset
 from wavesim_viz.frame import Frame, bodies, plain, signals
-from wavesim_viz.web import Access, make_app
+from wavesim_viz.trees import Trouble, to_element, to_text, to_tree
+from wavesim_viz.web import HUB, Access, make_app
 
 SEA = (
     '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/><buoy name="b" model="buoy" position="9 0 5 m"/></fleet>'
@@ -94,7 +95,7 @@ async def test_strangers_are_refused(client: TestClient[Any, Any]) -> None:
 
 
 async def test_a_viewer_looks_and_does_not_touch(client: TestClient[Any, Any]) -> None:
-    source = client.server.app[hub_key(client)].source
+    source = client.server.app[HUB].source
     async with client.ws_connect("/ws", headers={"Origin": origin(client)}) as ws:
         await ws.send_json({"do": "control", "verb": "shutdown"})
         replies = [m async for m in some(ws, "reply")]
@@ -130,18 +131,12 @@ async def some(ws: Any, kind: str) -> AsyncIterator[dict[str, Any]]:
             return
 
 
-def hub_key(_client: Any) -> Any:
-    from wavesim_viz.web import HUB
-
-    return HUB
-
-
 async def test_a_frozen_viewer_costs_the_others_nothing(
     client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is dropped when it took nothing for so long; meanwhile another gets every frame."""
     monkeypatch.setattr(hubs, "FROZEN_S", 1.0)
-    hub = client.server.app[hub_key(client)]
+    hub = client.server.app[HUB]
     big = np.zeros((20_000, 9), np.float32)  # 720 kB a frame: soon the frozen one's buffers are full
     source = hub.source
     make = source.frame
@@ -256,3 +251,37 @@ def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loa
             c.mission({"file": "n.xml", **bad})
     assert not (tmp_path / "n.xml").exists()
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_vehicles_instruments_are_written_beside_its_configuration(
+    config: Callable[..., Loaded], tmp_path: Path
+) -> None:
+    loaded = config(SEA.replace("</fleet>", "<sensors><ctd/></sensors></fleet>"))
+    c = Configurator(tmp_path, lambda: str(loaded.path))
+    assert {"file": loaded.path.name, "name": "a", "model": "lauv"} in c.vehicles({})
+    asked = {"file": loaded.path.name, "name": "a"}
+    found = c.vehicle(asked)
+    assert found["sensors"] is None and found["given"] == ["ctd"] and found["look"]["name"] == "lauv"
+    gps = {"tag": "gps", "attributes": {"name": "mast"}, "text": "", "children": []}
+    sensors = {"tag": "sensors", "attributes": {"inherit": "no"}, "text": "", "children": [gps]}
+    body = {"file": loaded.path.name, "vehicle": "a", "sensors": sensors}
+    fitted = c.fit(body)
+    assert fitted["ok"] and [i["name"] for i in fitted["instruments"]] == ["mast"] and fitted["given"] == []
+    wrong = {**gps, "attributes": {"hacc": "1 kg"}}
+    assert "unit 'kg'" in c.fit({**body, "sensors": {**sensors, "children": [wrong]}})["error"]
+    assert list(tmp_path.glob("*.xml")) == [loaded.path], "checking leaves nothing"
+    saved = load(c.mount({**body, "file_out": "n.xml"})["file"])
+    assert [i.name for i in saved.suite(saved.config.fleet.vehicle[0])] == ["mast"]
+    with pytest.raises(Trouble, match="exists already"):
+        c.mount({**body, "file_out": "n.xml"})
+    for bad in ({**body, "vehicle": "nobody"}, {**body, "file": "../x.xml"}, {**body, "file_out": "../x.xml"}, {}):
+        with pytest.raises(Trouble):
+            c.mount({"file_out": "o.xml", **bad})
+    assert not list(tmp_path.glob(".*"))
+
+
+async def test_files_are_touched_with_control_only(client: TestClient[Any, Any]) -> None:
+    """Even the draft that a check writes beside a configuration."""
+    for path in ("/api/fit", "/api/mount", "/api/save", "/api/mission"):
+        answer = await client.post(path, json={}, headers={"Origin": origin(client)})
+        assert answer.status == 400 and "--control" in (await answer.json())["error"]

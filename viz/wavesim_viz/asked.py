@@ -11,7 +11,7 @@ from wavesim_sdk.errors import WaveSimError
 
 MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
-MOST_LETTERS = 32
+MOST_LETTERS, MOST_WORD = 32, 64
 
 
 class Nonsense(WaveSimError):
@@ -37,11 +37,25 @@ class Control:
     value: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A part of a body is to fail."""
+
+    row: int
+    part: str
+    kind: str
+    amount: str
+    field: str
+
+
 def _no_constant(name: str) -> Any:
     raise Nonsense("number", f"{name} is no number of JSON")
 
 
-def asked(text: str) -> Watch | Control:
+Asked = Watch | Control | Fault
+
+
+def asked(text: str) -> Asked:
     """The request in a message of a page; :class:`Nonsense` if it is none."""
     try:
         message = json.loads(text, parse_constant=_no_constant)
@@ -50,13 +64,25 @@ def asked(text: str) -> Watch | Control:
     match message:
         case {"do": "watch", "row": None}:
             return Watch(None)
-        case {"do": "watch", "row": int() as row} if not isinstance(row, bool):
-            if not 0 <= row < MOST_ROW:
-                raise Nonsense("row", "there is no such row")
-            return Watch(row)
+        case {"do": "watch", "row": row}:
+            return Watch(_row(row))
         case {"do": "control", "verb": str() as verb} if 0 < len(verb) <= MOST_LETTERS and verb.isascii():
             return Control(verb, _value(message.get("value")))
+        case {"do": "fault", "row": row, "part": part, "kind": kind, "amount": amount, "field": field}:
+            return Fault(_row(row), _word(part), _word(kind), _word(amount, 0), _word(field, 0))
     raise Nonsense("request", "that is no request of this page")
+
+
+def _row(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST_ROW:
+        raise Nonsense("row", "there is no such row")
+    return value
+
+
+def _word(value: Any, least: int = 1) -> str:
+    if not isinstance(value, str) or not least <= len(value) <= MOST_WORD or not value.isprintable():
+        raise Nonsense("word", f"a word has up to {MOST_WORD} letters")
+    return value
 
 
 def _value(value: Any) -> float | None:

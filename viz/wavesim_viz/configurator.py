@@ -6,105 +6,32 @@ whatever the simulator knows can be set, and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
+import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
-from wavesim_sdk import units
-from wavesim_sdk.config import Model, library, load
+from wavesim_sdk.config import Loaded, Model, library, load
 from wavesim_sdk.config.load import models_of
 from wavesim_sdk.config.plausible import check_model
-from wavesim_sdk.config.schema import child_elements, keys
-from wavesim_sdk.config.sensors import Emulators
+from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.errors import WaveSimError
+from wavesim_viz.kit import instrument, told_of
 from wavesim_viz.scene import look
+from wavesim_viz.trees import Tree, Trouble, classes, parse, root_of, to_element, to_text, to_tree
 
 COMMAND_S = 120.0
 MOST_SECONDS = 600.0
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}\.xml")
-Tree = dict[str, Any]
-
-
-class Trouble(WaveSimError):
-    """A request that cannot be fulfilled, in the user's words."""
-
-
-def to_tree(element: etree._Element) -> Tree:
-    """An element as plain data."""
-    return {
-        "tag": str(element.tag),
-        "attributes": {str(k): str(v) for k, v in element.attrib.items()},
-        "text": " ".join((element.text or "").split()),
-        "children": [to_tree(c) for c in element if isinstance(c.tag, str)],
-    }
-
-
-def to_element(tree: Any) -> etree._Element:
-    """The element of plain data."""
-    try:
-        element = etree.Element(tree["tag"], {str(k): str(v) for k, v in tree.get("attributes", {}).items()})
-        element.text = tree.get("text") or None
-        for child in tree.get("children", []):
-            element.append(to_element(child))
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise Trouble(f"that is no tree of elements: {error}") from None
-    return element
-
-
-def to_text(root: etree._Element) -> str:
-    etree.indent(root)
-    return etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="utf-8").decode()
-
-
-def _declared(of: type) -> dict[str, Any]:
-    return {
-        "doc": " ".join((of.__doc__ or "").split()),
-        "keys": [
-            {
-                "name": k.name,
-                "kind": k.kind,
-                "doc": k.doc,
-                "units": list(units.QUANTITIES[k.quantity]) if k.quantity else [],
-                "count": k.count,
-                "required": k.required,
-                "default": None if k.required else _written(k.default, k.quantity, k.kind),
-                "low": None if k.low is None else units.text(k.low, k.quantity),
-                "high": None if k.high is None else units.text(k.high, k.quantity),
-                "choices": list(k.choices) or (["yes", "no"] if k.kind == "flag" else []),
-            }
-            for _, k in keys(of)
-        ],
-        "children": [
-            {"name": c.name, "of": c.of.__name__, "many": c.many, "required": c.required, "doc": c.doc}
-            for _, c in child_elements(of)
-        ],
-    }
-
-
-def _written(value: Any, quantity: str, kind: str) -> str:
-    """A default as one would write it."""
-    if kind == "flag":
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        unit, factor = next(iter(units.QUANTITIES[quantity].items())) if quantity else ("", 1.0)
-        return f"{' '.join(f'{v / factor:g}' for v in value)} {unit}".strip() if value else ""
-    return value if isinstance(value, str) else units.text(float(value), quantity)
-
-
-def _classes(root: type, found: dict[str, Any]) -> dict[str, Any]:
-    if root.__name__ not in found:
-        found[root.__name__] = _declared(root)
-        for _, c in child_elements(root):
-            _classes(c.of, found)
-    return found
 
 
 class Configurator:
@@ -142,26 +69,76 @@ class Configurator:
         name = str(query.get("name", ""))
         if name not in (known := self._sources()):
             raise Trouble(f"there is no model '{name}'")
-        for element in _parse(known[name][1].read_bytes()).iter("model"):
+        for element in parse(known[name][1].read_bytes()).iter("model"):
             if element.get("name") == name:
                 return to_tree(element)
         raise Trouble(f"the file of '{name}' has changed")
 
     def schema(self, _query: Any) -> dict[str, Any]:
-        """Every element of a model and of the sensors: keys with unit, default, range, meaning."""
-        return _classes(Emulators, _classes(Model, {}))
+        """Every element of a model, its instruments among them: keys with unit, default, range, meaning."""
+        return classes(Model, {})
+
+    def _configurations(self) -> dict[str, Path]:
+        """File name -> configuration: the scene's own, those of the folder."""
+        own = [Path(f)] if (f := self._configuration()).endswith(".xml") else []
+        found: dict[str, Path] = {}
+        for path in [*own, *sorted(self.folder.glob("*.xml"))]:
+            if path.name not in found and root_of(path) == "wavesim":
+                found[path.name] = path
+        return found
+
+    def vehicles(self, _query: Any) -> list[dict[str, str]]:
+        """Bodies of the configurations, whose own instruments can be changed."""
+        found = []
+        for name, path in self._configurations().items():
+            try:
+                root = parse(path.read_bytes())
+            except (Trouble, OSError):
+                continue
+            found += [
+                {"file": name, "name": b.get("name", ""), "model": b.get("model", "")}
+                for b in root.iterfind("fleet/*")
+                if b.tag in ("vehicle", "buoy")
+            ]
+        return found
+
+    def vehicle(self, query: Any) -> dict[str, Any]:
+        """A body of a configuration: its own <sensors>, its model's looks, the instruments that it is given besides."""
+        path = self._configuration_of(query)
+        element = _body(parse(path.read_bytes()), str(query.get("name", "")))
+        own = element.find("sensors")
+        return {"sensors": to_tree(own) if own is not None else None, "file": path.name} | self._fitted(path, element)
+
+    def _configuration_of(self, query: Any) -> Path:
+        name, known = str(query.get("file", "")), self._configurations()
+        if name not in known:
+            raise Trouble(f"there is no configuration '{name}' here")
+        return known[name]
+
+    @staticmethod
+    def _fitted(path: Path, element: Any) -> dict[str, Any]:
+        """Looks and instruments of a body as the reader sees them; ``given``: those that are not its own."""
+        loaded = load(path)
+        body = next(b for b in loaded.config.fleet.bodies if b.name == element.get("name"))
+        own = {i.name for i in body.sensors.instruments} if body.sensors is not None else set()
+        suite = loaded.suite(body)
+        return {
+            "look": look(loaded.model(body.model)),
+            "instruments": _instruments(suite, loaded),
+            "given": [i.name for i in suite if i.name not in own],
+        }
 
     def take(self, body: Any) -> list[Tree]:
         """Models of a file that the user gives: our own, or one that `wavesim vehicles import` reads."""
         name, text = Path(str(body.get("file", "model.xml"))).name, str(body.get("text", ""))
         if name.endswith(".xml"):
-            return [to_tree(m) for m in _parse(text.encode()).iter("model")]
+            return [to_tree(m) for m in parse(text.encode()).iter("model")]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
             path.write_text(text)
             more = [f"--section={s}"] if (s := str(body.get("section", ""))) else []
             xml = _run(["vehicles", "import", str(path), *more], Path(folder))
-        return [to_tree(m) for m in _parse(xml.encode()).iter("model")]
+        return [to_tree(m) for m in parse(xml.encode()).iter("model")]
 
     # -- checking and trying --------------------------------------------------------------------------
 
@@ -174,7 +151,45 @@ class Configurator:
             raise
         except WaveSimError as error:
             return {"ok": False, "error": getattr(error, "message", str(error))}
-        return {"ok": True, "look": look(model)}
+        suite = model.sensors.instruments if model.sensors is not None else ()
+        return {"ok": True, "look": look(model), "instruments": _instruments(suite), "given": []}
+
+    def fit(self, body: Any) -> dict[str, Any]:
+        """What the reader says of a vehicle with other instruments of its own."""
+        try:
+            with self._draft(body) as (draft, element):
+                return {"ok": True} | self._fitted(draft, element)
+        except Trouble:
+            raise
+        except WaveSimError as error:
+            return {"ok": False, "error": getattr(error, "message", str(error))}
+
+    @contextlib.contextmanager
+    def _draft(self, body: Any) -> Iterator[tuple[Path, Any]]:
+        """A configuration with other instruments of one body, beside the one that it changes: what that names is relative."""
+        base = self._configuration_of(body)
+        root = parse(base.read_bytes())
+        element = _body(root, str(body.get("vehicle", "")))
+        for old in element.findall("sensors"):
+            element.remove(old)
+        if body.get("sensors"):
+            element.append(to_element(body["sensors"]))
+        with self._beside(base, root) as draft:
+            yield draft, element
+
+    @contextlib.contextmanager
+    def _beside(self, base: Path, root: Any) -> Iterator[Path]:
+        """A configuration as a file beside another, until it is left; it is checked."""
+        draft = base.parent / f".{base.stem}.{os.getpid()}.draft.xml"
+        try:
+            try:
+                draft.write_text(to_text(root))
+            except OSError as error:
+                raise Trouble(f"cannot write beside {base}: {error.strerror}") from None
+            load(draft)
+            yield draft
+        finally:
+            draft.unlink(missing_ok=True)
 
     @staticmethod
     def _read(tree: Any, folder: Path) -> Model:
@@ -236,7 +251,7 @@ class Configurator:
         return target
 
     def save(self, body: Any) -> dict[str, Any]:
-        """Write a models file, and beside it a configuration that flies the model with its sensors."""
+        """Write a models file, and beside it a configuration that flies the model with its instruments."""
         overwrite = body.get("replace") is True
         target = self._target(body.get("file"), overwrite)
         trial = self._target(f"{target.stem}-trial.xml", overwrite)
@@ -244,7 +259,7 @@ class Configurator:
             folder = Path(name)
             model = self._read(body.get("model"), folder)
             (folder / target.name).write_text((folder / "model.xml").read_text())
-            (folder / trial.name).write_text(_trial(model, target.name, body.get("emulators")))
+            (folder / trial.name).write_text(_trial(model, target.name))
             load(folder / trial.name)
             texts = [(folder / p.name).read_text() for p in (target, trial)]
         try:
@@ -254,33 +269,44 @@ class Configurator:
             raise Trouble(f"cannot write to {self.folder}: {error.strerror}") from None
         return {"file": str(target), "trial": str(trial)}
 
+    def mount(self, body: Any) -> dict[str, Any]:
+        """Write a configuration anew in which a vehicle has other instruments of its own."""
+        base = self._configuration_of(body)
+        target = self._target_beside(base, body)
+        with self._draft(body) as (draft, _):
+            return self._put(draft, target)
+
     def mission(self, body: Any) -> dict[str, Any]:
         """Write the scene's configuration anew with other waypoints, beacons and fences."""
         base = Path(self._configuration())
         if base.suffix != ".xml" or not base.is_file():
             raise Trouble("there is no configuration to change here (the scene comes from a log or another machine)")
-        target = self._target(body.get("file"), body.get("replace") is True)
+        target = self._target_beside(base, body)
+        root = parse(base.read_bytes())
+        fleet = root.find("fleet")
+        if fleet is None:
+            fleet = etree.SubElement(root, "fleet")
+        self._missions(fleet, body)
+        with self._beside(base, root) as draft:
+            return self._put(draft, target)
+
+    def _target_beside(self, base: Path, body: Any) -> Path:
+        """Where a changed configuration goes: beside the one that it was, for what that names is relative."""
+        target = self._target(body.get("file_out", body.get("file")), body.get("replace") is True)
         if target.parent.resolve() != base.parent.resolve():
             target = base.parent / target.name
             if target.exists() and body.get("replace") is not True:
                 raise Trouble(
                     f"{target.name} exists already beside {base.name}; choose another name, or tick 'replace'"
                 )
-        root = _parse(base.read_bytes())
-        fleet = root.find("fleet")
-        if fleet is None:
-            fleet = etree.SubElement(root, "fleet")
-        self._missions(fleet, body)
-        whole = to_text(root)
-        draft = base.parent / f".{target.name}.draft.xml"  # beside it: includes and data files are relative
+        return target
+
+    @staticmethod
+    def _put(draft: Path, target: Path) -> dict[str, Any]:
         try:
-            draft.write_text(whole)
-            load(draft)
             draft.replace(target)
         except OSError as error:
             raise Trouble(f"cannot write {target}: {error.strerror}") from None
-        finally:
-            draft.unlink(missing_ok=True)
         return {"file": str(target)}
 
     @staticmethod
@@ -321,7 +347,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
             found[f.name] = 0.5 * f.limit * (1.0 if f.position[0] <= 0 else -1.0) * math.copysign(1.0, f.normal[1])
         for t in swivels:
             assert t.swivel is not None
-            found[f"{t.name}.angle"] = 0.5 * t.swivel.minimum
+            found[f"{t.name}-angle"] = 0.5 * t.swivel.minimum
         if not steering and not swivels:  # thrust on one side alone
             for t in forward:
                 if t.position[1] > 0.0:
@@ -329,7 +355,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
     return found
 
 
-def _trial(model: Model, models_file: str, emulators: Any) -> str:
+def _trial(model: Model, models_file: str) -> str:
     """A configuration with one vehicle of the model."""
     depth = {"underwater": 5.0}.get(model.type, 0.0)
     root = etree.Element("wavesim", name=f"try-{model.name}"[:31])
@@ -337,9 +363,20 @@ def _trial(model: Model, models_file: str, emulators: Any) -> str:
     fleet = etree.SubElement(root, "fleet")
     tag = "buoy" if model.type == "buoy" else "vehicle"
     etree.SubElement(fleet, tag, name=model.name[:31], model=model.name, position=f"0 0 {depth:g} m", client="optional")
-    if emulators:
-        root.append(to_element(emulators))
     return to_text(root)
+
+
+def _instruments(suite: Sequence[Instrument], loaded: Loaded | None = None) -> list[dict[str, Any]]:
+    """Where instruments sit and look."""
+    return [instrument(t, (), loaded) for t in told_of(suite)]
+
+
+def _body(root: Any, name: str) -> Any:
+    """The element of a body of a configuration."""
+    for element in root.iterfind("fleet/*"):
+        if element.tag in ("vehicle", "buoy") and element.get("name") == name:
+            return element
+    raise Trouble(f"the configuration has no vehicle '{name}'")
 
 
 def _points(points: Any, count: int) -> list[list[float]]:
@@ -353,18 +390,6 @@ def _points(points: Any, count: int) -> list[list[float]]:
         ):
             raise Trouble(f"a point has {count} finite numbers")
     return points
-
-
-def _parse(data: bytes) -> Any:
-    """XML without entities, DTD or network."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_pis=True)
-    try:
-        root = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise Trouble(f"not well-formed XML: {error}") from None
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise Trouble("document types are not allowed")
-    return root
 
 
 def _run(arguments: list[str], folder: Path) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from aiohttp import web
 
 from wavesim_sdk import __version__
+from wavesim_viz.asked import Control, Fault
 from wavesim_viz.containment import Mishaps, Often, say
 from wavesim_viz.frame import Frame
 from wavesim_viz.live import Source
@@ -36,6 +37,7 @@ class Viewer:
     def __init__(self, ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
         self.ws, self.transport = ws, transport
         self.watched: int | None = None
+        self.kit: dict[str, Any] | None = None  #: what it was told that the watched body has
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.seen = (0, 0, 0)  # frame, scene, roster
@@ -90,15 +92,18 @@ class Hub:
         if n := self.refused.again(kind):
             say(f"wavesim viz: ended the socket of a page: {text}" + ("" if n == 1 else f" ({n} times by now)"))
 
-    async def control(self, verb: str, value: float | None) -> tuple[bool, str]:
+    async def control(self, wanted: Control | Fault) -> tuple[bool, str]:
         """One command at a time; the commander may block, so beside the loop."""
-        if self.source is None:
+        source = self.source
+        if source is None:
             return False, "there is nothing to control here"
         async with self._controlling:
             try:
-                return await asyncio.to_thread(self.source.control, verb, value)
+                if isinstance(wanted, Fault):
+                    return await asyncio.to_thread(source.fault, wanted)
+                return await asyncio.to_thread(source.control, wanted.verb, wanted.value)
             except Exception as error:  # it ends this command, not the page's socket
-                return False, f"the viewer failed at '{verb}': {self.mishaps.add('control', error)}"
+                return False, f"the viewer failed at this: {self.mishaps.add('control', error)}"
 
     async def run(self) -> None:
         """Read the source at the wanted rate while anybody looks."""
@@ -155,10 +160,15 @@ class Hub:
             watched = {v.watched for v in self.viewers if v.watched is not None}
             for row in watched:
                 with part(self._data_of(row)):
+                    kit = source.kit(row)
                     text = text_of({"type": "panel", "row": row, "panel": source.panel(row)})
                     for viewer in self.viewers:
-                        if viewer.watched == row:
-                            viewer.texts.append(text)
+                        if viewer.watched != row:
+                            continue
+                        if viewer.kit is not kit:  # a source gives the same one until another body is there
+                            viewer.kit = kit
+                            viewer.tell({"type": "kit", "row": row, "kit": kit})
+                        viewer.texts.append(text)
             self.mishaps.forget("the data of ", {self._data_of(row) for row in watched})
 
     def _data_of(self, row: int) -> str:

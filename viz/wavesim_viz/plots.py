@@ -17,7 +17,6 @@ from matplotlib.ticker import MaxNLocator
 
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
 
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#6a4c93", "#30638e", "#8c564b")
@@ -183,13 +182,13 @@ def _bed(run: Run, chart: Axes, bar: Axes) -> None:
 
 
 def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> None:
-    echo = run.log.get(f"/sensor/echosounder/{name}", SENSORS["echosounder"])
-    good = echo.records["valid"] == 1
     state = run.state(name)
-    if good.any() and len(state.time_ns) > 1:
-        at = echo.records["time_ns"][good]
-        depth = np.interp(at, state.time_ns, state.records["p_WB_W"][:, 2])
-        profile.plot(at * 1e-9, depth + echo.records["range"][good], ".", ms=1.2, color=colour, alpha=0.5)
+    for (body, _), echo in run.log.of_type("echosounder").items():
+        good = echo.records["valid"] == 1
+        if body == name and good.any() and len(state.time_ns) > 1:
+            at = echo.records["time_ns"][good]
+            depth = np.interp(at, state.time_ns, state.records["p_WB_W"][:, 2])
+            profile.plot(at * 1e-9, depth + echo.records["range"][good], ".", ms=1.2, color=colour, alpha=0.5)
 
 
 def navigation(run: Run) -> Figure | None:
@@ -233,9 +232,8 @@ def navigation(run: Run) -> Figure | None:
 
 def ctd(run: Run) -> Figure | None:
     """What the CTDs measured against depth."""
-    table = SENSORS["ctd"]
-    names = [n for n in run.vehicles if len(run.log.get(f"/sensor/ctd/{n}", table).records)]
-    if not names:
+    found = {who: s for who, s in run.log.of_type("ctd").items() if who[0] in run.vehicles and len(s.records)}
+    if not found:
         return None
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 4.6), sharey=True)
     columns = (
@@ -243,15 +241,16 @@ def ctd(run: Run) -> Figure | None:
         ("conductivity", "conductivity (S/m)"),
         ("salinity", "practical salinity"),
     )
-    for name in names:
-        sensor, state = run.log.get(f"/sensor/ctd/{name}", table), run.state(name)
+    several = len({name for name, _ in found}) < len(found)
+    for (name, which), sensor in found.items():
+        state, label = run.state(name), f"{name}: {which}" if several else name
         good = sensor.records["valid"] == 1
         values = sensor.records[good]
         depth = np.interp(values["time_ns"], state.time_ns, state.records["p_WB_W"][:, 2])
         for ax, (column, _) in zip(axes, columns, strict=True):
-            ax.plot(values[column], depth, ".", ms=1.5, alpha=0.5, color=run.colour[name], label=name)
-    for ax, (_, label) in zip(axes, columns, strict=True):
-        ax.set_xlabel(label)
+            ax.plot(values[column], depth, ".", ms=1.5, alpha=0.5, color=run.colour[name], label=label)
+    for ax, (_, title) in zip(axes, columns, strict=True):
+        ax.set_xlabel(title)
         ax.ticklabel_format(useOffset=False)
     axes[0].invert_yaxis()
     axes[0].set_ylabel("depth (m)")

@@ -14,6 +14,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.observer import Frame as Seen
 from wavesim_sdk.observer import Observer
 from wavesim_viz import scene
+from wavesim_viz.asked import Fault
 from wavesim_viz.frame import SIGNAL, Frame, bodies
 from wavesim_viz.live import MOST_TOLD, motion
 
@@ -156,6 +157,12 @@ class Remote:
             "identity": {"name": self._observer.names.get(row, ""), "model": self._observer.models.get(row, "")},
             "motion": motion(b["p_WB_W"], b["q_WB"], b["v_WB_B"], b["w_WB_B"]),
         }
+
+    def kit(self, row: int) -> dict[str, Any] | None:
+        return None
+
+    def fault(self, wanted: Fault) -> tuple[bool, str]:
+        return self.control("fault", None)
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         return False, "an observer session cannot control; run `wavesim viz --control` on the server's machine"

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.config import library
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.sensors import HEAD, known
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, BodyType, Outcome, RunState
 from wavesim_viz import scene
+from wavesim_viz.asked import Fault
 from wavesim_viz.frame import SIGNAL, Frame, bodies, plain
-from wavesim_viz.live import motion, told
+from wavesim_viz.kit import Told, kit, told_of
+from wavesim_viz.live import actuation, motion, told
 
 TRACK_POINTS = 3000
 BELIEF_S = 5.0  #: an estimate is shown for so long
@@ -32,7 +34,8 @@ class Replay:
         self.name, self.trouble = path.name, ""
         self.step_s = float(self.log.metadata.get("step_ns", "4000000")) * 1e-9
         self.end = self.log.end_ns * 1e-9
-        self._scene = scene.of_log(self.log)
+        self._scene, self._loaded = scene.of_log(self.log)
+        self._kits: dict[int, dict[str, Any]] = {}
         self._scene["models"] |= {
             b["model"]: self._guess(b) for b in self.log.bodies.values() if b["model"] not in self._scene["models"]
         }
@@ -66,7 +69,7 @@ class Replay:
         size = {"sphere": [1.0] * 3, "box": [2.0, 0.8, 0.6], "cylinder": [2.0, 0.2, 0.2]}[kind]
         return {
             "name": body["model"], "type": body["type"], "title": "", "source": "", "validated": "", "appearance": "",
-            "shape": {"kind": kind, "size": size}, "mass": None, "thrusters": [], "fins": [], "actuators": [], "slots": [],
+            "shape": {"kind": kind, "size": size}, "mass": None, "thrusters": [], "fins": [], "tanks": [],
             "transducer": None,
         }  # fmt: skip
 
@@ -213,23 +216,41 @@ class Replay:
             return None
         s = series.records[max(int(np.searchsorted(series.time_ns, ns, "right")) - 1, 0)]
         name, sensors = body["name"], {}
-        actuation = self.log.get(f"/actuation/{name}", ACTUATION)
-        k = int(np.searchsorted(actuation.time_ns, ns, "right")) - 1
-        for sensor, table in known().items():
-            values = self.log.get(f"/sensor/{sensor}/{name}", table)
+        acting = self.log.get(f"/actuation/{name}", ACTUATION)
+        k = int(np.searchsorted(acting.time_ns, ns, "right")) - 1
+        known = self.kit(row)
+        for look in known["sensors"]:
+            values = self.log.sensors(name)[look["name"]]
             i = int(np.searchsorted(values.time_ns, ns, "right")) - 1
-            if i >= 0:
-                value = values.records[i]
-                fields = {f: plain(value[f]) for f in table.dtype.names[HEAD:]}  # type: ignore[index]
-                sensors[sensor] = {"valid": bool(value["valid"]), "age": (ns - int(value["time_ns"])) * 1e-9, **fields}
+            sensors[look["name"]] = {
+                "valid": bool(i >= 0 and values.records["valid"][i]),
+                "age": (ns - int(values.records["time_ns"][i])) * 1e-9 if i >= 0 else None,
+                "fault": "",
+                "fields": {f["name"]: plain(values.records[f["name"]][i]) for f in look["fields"]} if i >= 0 else {},
+            }
         return {
             "row": row,
             "time": self._at,
             "identity": {"name": name, "model": body["model"], "type": int(BodyType[body["type"].upper()])},
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": plain(actuation.records[k]) if k >= 0 else None,
+            "actuation": actuation(acting.records[k], len(known["actuators"])) if k >= 0 else None,
             "sensors": sensors,
         }
+
+    def kit(self, row: int) -> dict[str, Any]:
+        """What a body had: the instruments whose values the log has, as its configuration declares them."""
+        if row not in self._kits:
+            body, _ = self._series[row]
+            name, loaded = body["name"], self._loaded
+            models = loaded.models if loaded is not None else library()
+            suite = loaded.suite_for(name, body["model"]) if loaded is not None and body["model"] in models else ()
+            declared = {t.name: t for t in told_of(suite)}
+            told = [declared.get(n, Told(n, s.type, None)) for n, s in self.log.sensors(name).items()]
+            self._kits[row] = kit(row, 0, models.get(body["model"]), told, loaded)
+        return self._kits[row]
+
+    def fault(self, wanted: Fault) -> tuple[bool, str]:
+        return False, "what is over cannot be made to fail"
 
     def tracks(self) -> dict[str, Any]:
         """The whole way of each body, thinned: row -> times and positions; and what its navigator believed."""

@@ -48,27 +48,16 @@ def look(model: Model) -> dict[str, Any]:
                 "name": t.name,
                 "position": t.position,
                 "direction": t.direction,
-                "maximum": t.maximum,
-                "minimum": t.minimum,
-                "law": t.law,
                 "swivel": t.swivel is not None,
+                "deflector": t.deflector is not None,
             }
             for t in (model.thruster if model.allocation is None else ())
         ],
         "fins": [
-            {"name": f.name, "position": f.position, "normal": f.normal, "chord": f.chord, "area": f.area, "limit": f.limit}
+            {"name": f.name, "position": f.position, "normal": f.normal, "chord": f.chord, "area": f.area}
             for f in model.fin
         ],
-        "actuators": [
-            *(f"{t.name} ({'N' if t.law == 'force' else '1/s'})" for t in model.thruster),
-            *(f"{f.name} (deg)" for f in model.fin),
-            *(f"{b.name} (kg)" for b in model.ballast),
-        ],
-        "slots": [
-            *range(len(model.thruster)),
-            *range(8, 8 + len(model.fin)),
-            *range(20, 20 + len(model.ballast)),
-        ],
+        "tanks": [{"name": b.name, "position": b.position} for b in model.ballast],
         "transducer": model.transducer.position if model.transducer is not None else None,
     }  # fmt: skip
 
@@ -117,21 +106,23 @@ def empty(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_log(log: Log) -> dict[str, Any]:
+def of_log(log: Log) -> tuple[dict[str, Any], Loaded | None]:
     """The scene that a log tells: its configuration without the files that it names, and the sea bed that they gave."""
+    loaded: Loaded | None = None
     try:
         root = etree.fromstring(log.metadata.get("configuration", "").encode())
         surveyed = _stand_alone(root)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "config.xml"
             path.write_bytes(etree.tostring(root))
-            scene = describe(load(path))
+            loaded = load(path)
+            scene = describe(loaded)
     except (ConfigError, OSError, etree.XMLSyntaxError):
         scene, surveyed = empty(log.metadata.get("server", "log")), True
     scene["file"] = str(log.path)
     if surveyed:
         scene["bed"] = next((m for _, m in log.json.get("/world/bed", [])), None)
-    return scene
+    return scene, loaded
 
 
 def _stand_alone(root: etree._Element) -> bool:

@@ -19,12 +19,13 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from wavesim_viz.asked import Control, Nonsense, Watch, asked
-from wavesim_viz.configurator import Configurator, Trouble
+from wavesim_viz.asked import Asked, Nonsense, Watch, asked
+from wavesim_viz.configurator import Configurator
 from wavesim_viz.frame import plain
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import Source
 from wavesim_viz.replay import Replay
+from wavesim_viz.trees import Trouble
 
 STATIC = Path(__file__).parent / "static"
 COOKIE = "wavesim_token"
@@ -176,17 +177,16 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     return ws
 
 
-async def _act(hub: Hub, viewer: Viewer, wanted: Watch | Control, may_control: bool) -> None:
+async def _act(hub: Hub, viewer: Viewer, wanted: Asked, may_control: bool) -> None:
     """Do what a page asked for."""
-    match wanted:
-        case Watch():
-            viewer.watched = wanted.row
-        case Control() if not may_control:
-            text = "this viewer only looks; start it with: wavesim viz --control"
-            viewer.tell({"type": "reply", "ok": False, "text": text})
-        case Control():
-            ok, said = await hub.control(wanted.verb, wanted.value)
-            viewer.tell({"type": "reply", "ok": ok, "text": said})
+    if isinstance(wanted, Watch):
+        viewer.watched, viewer.kit = wanted.row, None
+    elif not may_control:
+        text = "this viewer only looks; start it with: wavesim viz --control"
+        viewer.tell({"type": "reply", "ok": False, "text": text})
+    else:
+        ok, said = await hub.control(wanted)
+        viewer.tell({"type": "reply", "ok": ok, "text": said})
 
 
 def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
@@ -218,11 +218,15 @@ def make_app(source: Source | None, rate: float, access: Access, folder: Path) -
     app.router.add_get("/ws", websocket)
     app.router.add_get("/api/models", json_call(Configurator.models))
     app.router.add_get("/api/model", json_call(Configurator.model))
+    app.router.add_get("/api/vehicles", json_call(Configurator.vehicles))
+    app.router.add_get("/api/vehicle", json_call(Configurator.vehicle))
     app.router.add_get("/api/schema", json_call(Configurator.schema))
     app.router.add_post("/api/import", json_call(Configurator.take))
     app.router.add_post("/api/check", json_call(Configurator.check))
     app.router.add_post("/api/test", json_call(Configurator.test))
     app.router.add_post("/api/save", json_call(Configurator.save, changes=True))
+    app.router.add_post("/api/fit", json_call(Configurator.fit, changes=True))
+    app.router.add_post("/api/mount", json_call(Configurator.mount, changes=True))
     app.router.add_post("/api/mission", json_call(Configurator.mission, changes=True))
 
     async def running(_app: web.Application) -> Any:

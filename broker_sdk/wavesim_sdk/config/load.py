@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -67,8 +68,31 @@ class Loaded:
 
     def suite_for(self, name: str, model: str) -> tuple[Instrument, ...]:
         """The instruments of whoever is called so: a body of the configuration, or another one of that model."""
-        body = next((b for b in self.config.fleet.bodies if b.name == name), None)
+        body = self._bodies.get(name)
         return self.suite_of(model) if body is None else self.suite(body)
+
+    @functools.cached_property
+    def _bodies(self) -> dict[str, Body]:
+        return {b.name: b for b in self.config.fleet.bodies}
+
+    @functools.cached_property
+    def sensor_rows(self) -> dict[str, int]:
+        """Rows that the table of each type of sensor needs; types that cannot occur are left out.
+
+        Room for every body of the configuration, and in the rows that are left for newcomers with the most instruments that one
+        of its models has.
+        """
+        total: Counter[str] = Counter()
+        for body in self.config.fleet.bodies:
+            total.update(i.type for i in self.suite(body))
+        declared = self.config.fleet.sensors
+        suites = [() if declared is None else declared.instruments]
+        largest: Counter[str] = Counter()
+        for suite in (*suites, *map(self.suite_of, self.models.values())):
+            largest |= Counter(i.type for i in suite)
+        for name, count in largest.items():
+            total[name] += count * (self.config.shared.vehicles - len(self.config.fleet.bodies))
+        return {name: count for name, count in sorted(total.items()) if count}
 
     def _suite(self, model: Model, own: Sensors | None) -> tuple[Instrument, ...]:
         everybody = None if model.type == "buoy" else self.config.fleet.sensors

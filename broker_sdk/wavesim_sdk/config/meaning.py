@@ -17,11 +17,9 @@ from wavesim_sdk.config.plausible import at, check_model
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
-from wavesim_sdk.sensors import COMPARTMENTS, SCALARS, numbers, table_of
-from wavesim_sdk.tables import MAX_SENSORS
+from wavesim_sdk.sensors import SCALARS
 from wavesim_sdk.wire.messages import Right
 
-STATE_NUMBERS = 68  #: sensor values that fit beside motion and actuation into a datagram of 1200 bytes
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -49,7 +47,6 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
     _fleet(config, models)
     _fences(config)
     suites.check(config, models)
-    _sensors(config, path)
     _water(config, path)
     _files(config, path)
 
@@ -157,24 +154,6 @@ def _failsafe(body: Body, model: Model) -> None:
         at(body.place, f"'{body.name}': `safe`: {error}")
 
 
-def _sensors(config: Config, path: Path) -> None:
-    names = config.emulators.names
-    if len(names) > MAX_SENSORS:
-        raise ConfigError(f"{len(names)} sensors; a run has at most {MAX_SENSORS}", str(path))
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"the sensor '{name}' stands twice under <emulators>", str(path))
-    sizes = {n: numbers(table_of(n)) for n in names if (e := config.emulators.get(n)) is not None and e.send}
-    total = sum(sizes.values())
-    if total > STATE_NUMBERS:
-        largest = max(sizes, key=lambda n: sizes[n])
-        raise ConfigError(
-            f"the sensors of a body have {total} numbers; a state message to a broker holds {STATE_NUMBERS}. "
-            f"Write send=\"no\" on some, such as '{largest}' with {sizes[largest]}",
-            str(path),
-        )
-
-
 def _water(config: Config, path: Path) -> None:
     world = config.world
     if world.volume is not None and world.samples is not None:
@@ -186,11 +165,6 @@ def _water(config: Config, path: Path) -> None:
             at(s.place, f"scalar '{s.name}' has either a `column` or one <gaussian> and more")
         if s.column and world.volume is None:
             at(s.place, f"scalar '{s.name}' has a `column`, but there is no <volume>")
-    if config.emulators.scalar is not None and not world.scalar:
-        raise ConfigError("<emulators> has <scalar>, but the world has none", str(path))
-    leak = config.emulators.leak
-    if leak is not None and not 1 <= len(set(leak.names)) == len(leak.names) <= COMPARTMENTS:
-        raise ConfigError(f"leak: `compartments` are one to {COMPARTMENTS} different names", str(path))
 
 
 def _files(config: Config, path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from wavesim_sdk.config.acoustics import Acoustics, Transducer
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
-from wavesim_sdk.config.sensors import Emulators, Sensors
+from wavesim_sdk.config.sensors import Sensors
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.config.world import World
 
@@ -121,9 +121,7 @@ class Grant:
     """What some sessions may do beside steering and listening; nobody may unless it is granted."""
 
     to: str = text("Name with which they join; * = any.")
-    role: str = choice(
-        "Their role; any: all of them.", ("any", "pilot", "instrument", "listener", "observer"), "any"
-    )
+    role: str = choice("Their role; any: all of them.", ("any", "pilot", "instrument", "listener", "observer"), "any")
     rights: str = text(
         "With blanks between: fault (break and mend), push (forces from outside), pose (place and velocity), allocate "
         "(the thrusters' matrix), weather (current, wind, waves), control (start, pause, step, speed, stop, shutdown)."
@@ -263,4 +261,3 @@ class Config:
     log: Log = child(Log, "Logger.")
     models: Models = child(Models, "Models of this run.")
     fleet: Fleet = child(Fleet, "Vehicles and buoys.")
-    emulators: Emulators = child(Emulators, "Sensors.")

@@ -6,7 +6,7 @@ import functools
 import math
 from dataclasses import dataclass, fields, replace
 
-from wavesim_sdk.config.schema import Vector, child, children, flag, key, order, place, text
+from wavesim_sdk.config.schema import Vector, children, flag, key, order, place, text
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import Table
 
@@ -199,8 +199,9 @@ class Instrument:
 
     @functools.cached_property
     def kind(self) -> tuple[str, Sensor]:
-        """Type and parameters without the name: what instruments have in common that are computed in one pass."""
-        return self.type, replace(self.parameters, name="")
+        """Type and parameters without name, place, attitude and noise: equal for instruments that are computed in one pass."""
+        alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
+        return self.type, alike
 
     def period(self, step: float) -> int:
         """Ticks of this length in s from one value to the next."""
@@ -255,55 +256,3 @@ class Sensors:
     def instruments(self) -> tuple[Instrument, ...]:
         """Those declared here. ConfigError where a type is unknown."""
         return tuple(Instrument(s.name or type_, type_, s, table_of(type_)) for type_, s in self.declared)
-
-
-@dataclass(frozen=True)
-class ForeignEmulator(Sensor):
-    """A sensor that another package offers (entry points wavesim.sensors and wavesim.emulators)."""
-
-    name: str = text("Name of the sensor, as its package offers it.")
-    parameter: tuple[Parameter, ...] = children(Parameter, "A parameter.")
-
-
-@dataclass(frozen=True)
-class Emulators:
-    """Which sensors exist in this run; each is written by one emulator process, for all bodies."""
-
-    ctd: Sensor | None = child(Sensor, "Pressure, temperature, conductivity, salinity.")
-    pressure: Sensor | None = child(Sensor, "Pressure and depth.")
-    temperature: Sensor | None = child(Sensor, "Temperature.")
-    conductivity: Sensor | None = child(Sensor, "Conductivity.")
-    salinity: Sensor | None = child(Sensor, "Practical salinity.")
-    scalar: Sensor | None = child(Sensor, "Other quantities of the water.")
-    sound_velocity: Sensor | None = child(Sensor, "Speed of sound.")
-    echosounder: Echosounder | None = child(Echosounder, "Distance to the bottom.")
-    ranger: Ranger | None = child(Ranger, "Fixed range beams.")
-    scanner: Scanner | None = child(Scanner, "Scanning pencil beam.")
-    multibeam: Multibeam | None = child(Multibeam, "Fan of beams.")
-    imu: Imu | None = child(Imu, "Specific force and angular rates.")
-    ahrs: Sensor | None = child(Sensor, "Roll, pitch, heading and angular rates.")
-    gps: Gps | None = child(Gps, "Satellite receiver.")
-    uwb: Uwb | None = child(Uwb, "Ultra-wideband position.")
-    dvl: Dvl | None = child(Dvl, "Doppler velocity log.")
-    speedlog: Sensor | None = child(Sensor, "Speed through water.")
-    anemometer: Anemometer | None = child(Anemometer, "Apparent wind.")
-    encoder: Sensor | None = child(Sensor, "Actuators.")
-    rpm: Rpm | None = child(Rpm, "Speed of the propellers.")
-    leak: Leak | None = child(Leak, "Leak detectors.")
-    battery: Battery | None = child(Battery, "Battery.")
-    navigation: Sensor | None = child(Sensor, "Pose, velocity, acceleration.")
-    sensor: tuple[ForeignEmulator, ...] = children(ForeignEmulator, "A sensor of another package.")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The sensors of this run."""
-        own = tuple(f.name for f in fields(self) if f.name != "sensor" and getattr(self, f.name) is not None)
-        return own + tuple(s.name for s in self.sensor)
-
-    def get(self, name: str) -> Sensor | None:
-        """The declaration of a sensor."""
-        for s in self.sensor:
-            if s.name == name:
-                return s
-        found: Sensor | None = getattr(self, name, None) if name != "sensor" else None
-        return found

@@ -50,14 +50,20 @@ class Scene:
         triangles = mesh.triangles(loaded)
         self.solid = mesh.Solid(triangles) if len(triangles) else None
 
-    def cast(self, origin: Array, direction: Array, maximum: float, *, surface: bool = True) -> Array:
-        """Distance (n,) from origins (n, 3) along unit directions (n, 3), all in W; inf where nothing is within reach."""
+    def cast(
+        self, origin: Array, direction: Array, maximum: float, *, surface: bool = True, level: float = 0.0
+    ) -> Array:
+        """Distance (n,) from origins (n, 3) along unit directions (n, 3), all in W; inf where nothing is within reach.
+
+        ``level`` is that of the water above the mean: what is below it meets the surface there.
+        """
         origin, direction = np.broadcast_arrays(np.asarray(origin, float), np.asarray(direction, float))
         o, d = origin.reshape(-1, 3), direction.reshape(-1, 3)
         found = np.minimum(self._bottom(o, d, maximum), self._solid(o, d))
         if surface:
             with np.errstate(divide="ignore", invalid="ignore"):
-                up = np.where((d[:, 2] < 0.0) & (o[:, 2] >= 0.0), -o[:, 2] / d[:, 2], np.inf)
+                depth = o[:, 2] + level
+                up = np.where((d[:, 2] < 0.0) & (depth >= 0.0), -depth / d[:, 2], np.inf)
             found = np.minimum(found, up)
         return np.where(found <= maximum, found, np.inf).reshape(origin.shape[:-1])
 
@@ -82,19 +88,30 @@ class Scene:
     def _solid(self, o: Array, d: Array) -> Array:
         best = np.full(len(o), np.inf)
         for x, y, z, a, b, c, heading in self.boxes:
-            cos, sin = math.cos(heading), math.sin(heading)
-            rel = o - (x, y, z)
-            p = np.stack([cos * rel[:, 0] + sin * rel[:, 1], -sin * rel[:, 0] + cos * rel[:, 1], rel[:, 2]], axis=1)
-            v = np.stack([cos * d[:, 0] + sin * d[:, 1], -sin * d[:, 0] + cos * d[:, 1], d[:, 2]], axis=1)
-            best = np.minimum(best, _slab(p, v, np.array([a, b, c])))
+            some, rel = _towards(o, d, (x, y, z), a * a + b * b + c * c)
+            if len(some):
+                cos, sin = math.cos(heading), math.sin(heading)
+                turn = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
+                best[some] = np.minimum(best[some], slab(rel @ turn, d[some] @ turn, np.array([a, b, c])))
         for x, y, z, radius, half in self.piers:
-            best = np.minimum(best, _post(o - (x, y, z), d, radius, half))
+            some, rel = _towards(o, d, (x, y, z), radius * radius + half * half)
+            if len(some):
+                best[some] = np.minimum(best[some], post(rel, d[some], radius, half))
         if self.solid is not None:
             best = np.minimum(best, self.solid.cast(o, d))
         return best
 
 
-def _slab(p: Array, v: Array, half: Array) -> Array:
+def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
+    """(indices, origins from the centre) of rays that come as close to a centre as the root of ``square``."""
+    rel = o - centre
+    ahead = -(rel[:, 0] * d[:, 0] + rel[:, 1] * d[:, 1] + rel[:, 2] * d[:, 2])
+    far = rel[:, 0] ** 2 + rel[:, 1] ** 2 + rel[:, 2] ** 2
+    some = np.flatnonzero((far - ahead * ahead <= square + 1e-6) & ((ahead > 0.0) | (far <= square)))
+    return some, rel[some]
+
+
+def slab(p: Array, v: Array, half: Array) -> Array:
     """First meeting of rays with a box around the origin; 0 from inside."""
     with np.errstate(divide="ignore", invalid="ignore"):
         near, far = (-half - p) / v, (half - p) / v
@@ -105,7 +122,7 @@ def _slab(p: Array, v: Array, half: Array) -> Array:
     return np.where((low <= high) & (high >= 0.0), np.maximum(low, 0.0), np.inf)
 
 
-def _post(p: Array, v: Array, radius: float, half: float) -> Array:
+def post(p: Array, v: Array, radius: Any, half: Any) -> Array:
     """First meeting of rays with an upright cylinder around the origin; 0 from inside."""
     a = v[:, 0] ** 2 + v[:, 1] ** 2
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]

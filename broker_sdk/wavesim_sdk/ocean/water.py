@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from wavesim_sdk.ocean.volume import VOLUME_COLUMNS, Cloud, Grid, read_samples, 
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
+Number = TypeVar("Number", float, Array)
+
 NONE = -1.0  #: of a scalar, where there is none
 
 
@@ -28,12 +30,12 @@ def pressure(world: World, depth: Array) -> Array:
     return np.asarray(world.pressure_0 + z * (world.pressure_1 + z * world.pressure_2))
 
 
-def depth_of_pressure(world: World, pressure_dbar: float) -> float:
+def depth_of_pressure(world: World, pressure_dbar: Number) -> Number:
     """Depth in m: the inverse of :func:`pressure`."""
     p, a, b = pressure_dbar - world.pressure_0, world.pressure_2, world.pressure_1
     if a == 0.0:
         return p / b
-    return float(2.0 * p / (b + math.sqrt(b * b + 4.0 * a * p)))
+    return 2.0 * p / (b + np.sqrt(b * b + 4.0 * a * p))  # type: ignore[no-any-return]  # NumPy: of a number a number
 
 
 def profile(field: Temperature | Conductivity, z: Array) -> Array:

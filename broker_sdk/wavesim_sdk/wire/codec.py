@@ -57,21 +57,33 @@ class Header:
     sealed: bool = False
 
 
-def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
-    """One datagram. The message is trusted: it comes from this program."""
+def type_of(message: Any) -> Type:
+    """The type under which a message travels."""
+    return Type(_ENCODE[type(message)][0])
+
+
+def body_of(message: Any) -> tuple[Type, bytes]:
+    """Type and plain body of a message. It is trusted: it comes from this program."""
     kind, values = _ENCODE[type(message)]
+    return Type(kind), msgpack.packb(values(message))
+
+
+def datagram(
+    kind: int, plain: bytes, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None
+) -> bytes:
+    """Header and body, sealed if there is a seal."""
     flags = 0 if seal is None else SEALED
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
-    plain: bytes = msgpack.packb(values(message))
     data = header + (plain if seal is None else seal.close(header, plain, sequence))
     if len(data) > MAX_DATAGRAM:
         raise ValueError(f"{Type(kind).name} has {len(data)} bytes; a datagram holds {MAX_DATAGRAM}")
     return data
 
 
-def type_of(message: Any) -> Type:
-    """The type that a message travels under."""
-    return Type(_ENCODE[type(message)][0])
+def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
+    """One datagram. The message is trusted: it comes from this program."""
+    kind, values = _ENCODE[type(message)]
+    return datagram(kind, msgpack.packb(values(message)), token, sequence, ack, seal)
 
 
 def version_of(data: bytes) -> int | None:

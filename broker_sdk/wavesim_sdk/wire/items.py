@@ -356,9 +356,9 @@ class Weather:
     wave_height: float | None = item(
         Maybe(Number(0.0, 100.0)), "significant wave height; nil = as it is", "m", default=None
     )
-    wave_peak: float | None = item(Maybe(Number(0.0, 1000.0)), "peak period; nil = as it is", "s", default=None)
+    wave_peak: float | None = item(Maybe(Number(0.0, 100.0)), "peak frequency; nil = as it is", "rad/s", default=None)
     wave_direction: float | None = item(
-        Maybe(Number(-100.0, 100.0)), "from which they come; nil = as it is", "rad", default=None
+        Maybe(Number(-100.0, 100.0)), "to which they travel; nil = as it is", "rad", default=None
     )
 
 

@@ -117,7 +117,7 @@ class ServerSessions:
     def receive(self, data: bytes, address: Address, now: float) -> list[Happening]:
         """Take a datagram; never raises, whatever it holds."""
         self._now = max(self._now, now)
-        before, happened = self._ended(), []
+        before, happened = self.ended(), []
         session: Session | None = None
         try:
             header = codec.decode_header(data, from_client=True)
@@ -137,7 +137,7 @@ class ServerSessions:
                 self._tell(session, dropped.detail, now)
         except Exception as error:  # the last line of defence: a fault of ours costs this session only
             self.failed(session, error)
-        return [*before, *happened, *self._ended()]
+        return [*before, *happened, *self.ended()]
 
     def _of_session(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
@@ -300,7 +300,7 @@ class ServerSessions:
             case Actuate(command):
                 return [Actuated(session, command)]
             case Done():
-                if session.question is not None and session.question.step.tick == message.tick:
+                if session.question is not None and session.question.tick == message.tick:
                     session.done = message
                 return self._release_done(session)
             case Requests(first, items):
@@ -352,9 +352,12 @@ class ServerSessions:
             self.failed(session, error)
 
     def _transmit(self, session: Session, message: Any, address: Address) -> None:
+        self._post(session, *codec.body_of(message), address)
+
+    def _post(self, session: Session, kind: Type, body: bytes, address: Address) -> None:
         session.sequence += 1
         session.datagrams_out += 1
-        data = codec.encode(message, session.token, session.sequence, session.inbox.received, session.seal)
+        data = codec.datagram(kind, body, session.token, session.sequence, session.inbox.received, session.seal)
         self.outgoing.append((data, address))
 
     def push(self, session: Session, event: AnyEvent) -> None:
@@ -377,13 +380,23 @@ class ServerSessions:
         """Ask a lockstep client; repeated by :meth:`tick` until it answers. ``last_event`` is filled in here."""
         self.flush_events(session, now)
         step = replace(step, last_event=session.outbox.last, parts=len(parts))
-        session.question, session.done = Question(step, parts, now + session.pace.wait()), None
+        self.asked(session, step.tick, [codec.body_of(m) for m in (step, *parts)], now)
         self._ask(session, session.question)
 
-    def _ask(self, session: Session, question: Question) -> None:
-        self.send(session, question.step)
-        for part in question.parts:
-            self.send(session, part)
+    def asked(self, session: Session, tick: int, bodies: Sequence[tuple[Type, bytes]], now: float) -> None:
+        """A lockstep client is being asked: these bodies of STEP and SENSORS, sent by the caller, are sent again by
+        :meth:`tick` until it answers."""
+        session.question, session.done = Question(tick, bodies, now + session.pace.wait()), None
+
+    def _ask(self, session: Session, question: Question | None) -> None:
+        if session.over or question is None:
+            return
+        session.ack_at = None
+        try:
+            for kind, body in question.bodies:
+                self._post(session, kind, body, session.address)
+        except Exception as error:
+            self.failed(session, error)
 
     def bye(self, session: Session, text: str, reason: str = "ended") -> None:
         """End a session. Gone comes with the next call of :meth:`receive` or :meth:`tick`; BYE is said a few times."""
@@ -438,7 +451,7 @@ class ServerSessions:
                 tomb.say_at = now + BYE_AGAIN_S * 2.0**tomb.said
                 tomb.said += 1
                 self._say(tomb.session, tomb.text)
-        return self._ended()
+        return self.ended()
 
     def _tick(self, session: Session, now: float) -> None:
         if now - session.last_heard > self._timeout:
@@ -463,7 +476,8 @@ class ServerSessions:
         if session.ack_at is not None and now >= session.ack_at:
             self.send(session, Keepalive(0))
 
-    def _ended(self) -> list[Happening]:
+    def ended(self) -> list[Happening]:
+        """Sessions that ended since the last call of this, of :meth:`receive` or of :meth:`tick`."""
         gone, self._gone = self._gone, []
         return gone
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wavesim_sdk.wire.items import ActuatorDescription, AnyRequest, SensorDescription
-from wavesim_sdk.wire.messages import Done, Join, Refusal, Resumption, Role, SensorsMessage, StepMessage, Type
+from wavesim_sdk.wire.messages import Done, Join, Refusal, Resumption, Role, Type
 from wavesim_sdk.wire.reliable import Inbox, Outbox, Pace
 from wavesim_sdk.wire.strangers import Address, Bucket
 
@@ -64,10 +64,10 @@ class RoundTrip:
 
 @dataclass
 class Question:
-    """A STEP that waits for its DONE."""
+    """A STEP that waits for its DONE: the bodies of its datagrams, to be sent again."""
 
-    step: StepMessage
-    parts: Sequence[SensorsMessage]
+    tick: int
+    bodies: Sequence[tuple[Type, bytes]]
     repeat_at: float
     repeats: int = 0
 

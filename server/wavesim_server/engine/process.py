@@ -16,7 +16,7 @@ from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_server.engine.core import FULL_S, Engine
 from wavesim_server.engine.emulators import Emulators, Semaphores
-from wavesim_server.instruments import Instruments, capacity_of
+from wavesim_server.instruments import Instruments
 from wavesim_server.priority import Priority
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
@@ -30,7 +30,7 @@ def attached(simulation: Simulation, name: str, events_fd: int, log: bool) -> En
     """An engine on the shared memory and the rings of a server."""
     areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
     commands, events = ring_names(name)
-    instruments = Instruments(capacity_of(simulation.loaded), simulation.step_ns)
+    instruments = Instruments(simulation.loaded.sensor_rows, simulation.step_ns)
     bells = {s: Semaphores(semaphore(name, s, "due"), semaphore(name, s, "done")) for s in instruments.types}
     emulators = Emulators(areas["vehicles"], bells, instruments, simulation.config.network.lockstep_timeout)
     return Engine(

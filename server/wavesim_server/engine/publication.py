@@ -48,12 +48,12 @@ class Publication:
         self.identity()
 
     def identity(self) -> None:
-        """Who is in each row."""
+        """Who is in each row, after what they carry: whoever is there has it."""
+        self.suites()
         vehicles, who = self.areas["vehicles"], self.sim.identity
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
         vehicles["identity"].publish(who, self.sim.tick)
         vehicles["geometry"].publish(self.sim.geometry, self.sim.tick)
-        self.suites()
 
     def suites(self) -> None:
         """The instruments and their faults, if anything changed."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.area import Area, Record
+from wavesim_sdk.sensors import table_of
 from wavesim_server.instruments import Instruments
 from wavesim_server.messages import MOST_BYTES, Log, Signals
 
@@ -39,19 +40,22 @@ class Seen:
         self._sequences = {s: np.zeros(vehicles[s].capacity, np.int64) for s in instruments.types}
 
     def new(self) -> Iterator[tuple[str, Any, Record]]:
-        """(type, (body, number) of each instrument, its record) of what is new since the last call."""
-        there = self.instruments.rows[self.instruments.rows["body"] >= 0]
-        for s, seen in self._sequences.items():
-            who = there[there["type"] == s.encode()]
-            if not len(who):
-                continue
-            places = who["place"]
-            values = self.vehicles[s].snapshot()[1][places]
-            fresh = (values["sequence"] != seen[places]) & (values["sequence"] > 0)
-            fresh &= values["generation"] == who["generation"]
+        """(type, body and number of each instrument, its record) of what is new since the last call."""
+        for type_, seen in self._sequences.items():
+            values = self.vehicles[type_].snapshot()[1]
+            places, owners = self.instruments.at(type_, values["generation"])
+            fresh = values["sequence"][places] != seen[places]
             if fresh.any():
-                seen[places[fresh]] = values["sequence"][fresh]
-                yield s, np.column_stack([who["body"], who["number"]])[fresh], values[fresh]
+                places = places[fresh]
+                seen[places] = values["sequence"][places]
+                yield type_, owners[fresh], _told(type_, values[places])
+
+
+def _told(type_: str, values: Record) -> Record:
+    """Values without the hidden columns, which stand last."""
+    dtype = table_of(type_).told.dtype
+    words = values.view(np.int64).reshape(len(values), values.dtype.itemsize // 8)
+    return np.ascontiguousarray(words[:, : dtype.itemsize // 8]).view(dtype)[:, 0]
 
 
 def log_records(tick: int, present: Sequence[int], vehicles: Area, seen: Seen, tables: Sequence[str]) -> Iterator[Log]:

@@ -13,7 +13,6 @@ import numpy as np
 from wavesim_sdk.devices import seabird
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import read
-from wavesim_sdk.sensors import SENSORS
 
 
 def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
@@ -33,19 +32,26 @@ def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
                 len(series.time_ns),
             )
         for topic, messages in found.json.items():
-            yield _write(folder, topic, ["time_ns", "json"], ([t, json.dumps(m)] for t, m in messages)), len(messages)
+            columns = list(dict.fromkeys(key for _, m in messages for key in m))
+            lines = ([t, *(_cell(m.get(c, "")) for c in columns)] for t, m in messages)
+            yield _write(folder, topic, ["time_ns", *columns], lines), len(messages)
     except OSError as error:
         raise LogError(f"cannot write to {folder}: {error.strerror}") from None
 
 
-def write_cnv(log: Path, vehicle: str, out: Path) -> int:
-    """Write the valid values of a body's CTD as a CTD file; returns how many."""
+def write_cnv(log: Path, vehicle: str, out: Path, name: str = "") -> int:
+    """Write the valid values of a body's CTD as a CTD file; returns how many. ``name``: which one, if it has several."""
     found = read(log)
-    topic = f"/sensor/ctd/{vehicle}"
-    if topic not in found.series:
-        have = [t.rpartition("/")[2] for t in found.series if t.startswith("/sensor/ctd/")]
+    there = found.of_type("ctd")
+    mine = [n for body, n in there if body == vehicle]
+    if not mine:
+        have = list(dict.fromkeys(body for body, _ in there))
         raise LogError(f"{log} has no CTD of '{vehicle}'; it has those of: {', '.join(have) or 'nobody'}")
-    values = found.get(topic, SENSORS["ctd"]).records
+    if not name and len(mine) > 1:
+        raise LogError(f"'{vehicle}' has several CTDs; name one of {', '.join(mine)}")
+    if name and name not in mine:
+        raise LogError(f"'{vehicle}' has no CTD '{name}'; it has {', '.join(mine)}")
+    values = there[vehicle, name or mine[0]].records
     values = values[values["valid"] == 1]
     new = np.concatenate([[True], np.diff(values["sequence"]) > 0]) if len(values) else np.zeros(0, bool)
     values = values[new]
@@ -70,6 +76,10 @@ def _flat(records: Any) -> tuple[list[str], list[list[Any]]]:
                 columns.append(f"{name}_{k}")
                 parts.append(np.ascontiguousarray(column[:, k]).tolist())
     return columns, [list(row) for row in zip(*parts, strict=True)]
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def _write(folder: Path, topic: str, header: list[str], rows: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,12 +15,13 @@ from mcap.writer import CompressionType, Writer
 
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import CDR_HEADER, METADATA
+from wavesim_sdk.log import CDR_HEADER, METADATA, TEXT, TEXT_SCHEMA, cdr_text
 from wavesim_sdk.ocean.bed import around
 from wavesim_sdk.sensors import table_of
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, Table, ros2msg
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table, ros2msg
 
-_JSON_SCHEMA = json.dumps({"type": "object"}).encode()
+#: tables of bodies -> topic
+_BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
 
 
 def versions() -> dict[str, str]:
@@ -57,6 +59,7 @@ class LogWriter:
         self._schemas: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.names: dict[int, str] = {}
+        self._loaded, self._suites = loaded, dict[int, tuple[str, ...]]()
         self._failed = ""
         try:
             self._begin(loaded, seed)
@@ -90,13 +93,10 @@ class LogWriter:
 
     def _channel(self, topic: str, table: Table | None) -> int:
         if topic not in self._channels:
-            name = table.message if table else "json"
+            name, text = (table.message, ros2msg(table)) if table else (TEXT, TEXT_SCHEMA)
             if name not in self._schemas:
-                encoding, data = ("ros2msg", ros2msg(table).encode()) if table else ("jsonschema", _JSON_SCHEMA)
-                self._schemas[name] = self._writer.register_schema(name, encoding, data)
-            self._channels[topic] = self._writer.register_channel(
-                topic, "cdr" if table else "json", self._schemas[name]
-            )
+                self._schemas[name] = self._writer.register_schema(name, "ros2msg", text.encode())
+            self._channels[topic] = self._writer.register_channel(topic, "cdr", self._schemas[name])
             self._counts[topic] = 0
         return self._channels[topic]
 
@@ -111,8 +111,8 @@ class LogWriter:
             self._failed = f"the log stopped: {error.strerror}"
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
-        """A message of plain values."""
-        self._add(topic, None, time_ns, json.dumps(value, sort_keys=True).encode())
+        """A message of plain values: JSON in a ROS string, which every reader of ROS logs knows."""
+        self._add(topic, None, time_ns, cdr_text(json.dumps(value, sort_keys=True)))
 
     def record(self, topic: str, table: Table, time_ns: int, record: bytes) -> None:
         """A record of a declared table."""
@@ -121,16 +121,50 @@ class LogWriter:
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
         """A body came or went."""
         self.names[row] = name
+        self._suites[row] = tuple(i.name for i in self._loaded.suite_for(name, model))
         self.json("/bodies", time_ns, {"row": row, "name": name, "model": model, "type": kind, "present": present})
 
+    def run(self, time_ns: int, state: str) -> None:
+        """The timer changed."""
+        self.json("/run", time_ns, {"state": state})
+
+    def notice(self, time_ns: int, body: str, text: str) -> None:
+        """What a person should know."""
+        self.json("/notices", time_ns, {"body": body, "text": text})
+
+    def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:
+        """A command that was executed. ``sender``: the body whose session sent it; empty = the commander."""
+        self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
+
+    def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
+        """A fault of an actuator or an instrument (``part``) begins or ends; ``more``: its amount, its field."""
+        what = {"body": body, "part": part, "kind": kind, "begins": begins}
+        self.json("/faults", time_ns, {k: v for k, v in more.items() if v is not None} | what)
+
+    def frozen(self, time_ns: int, names: Sequence[str]) -> None:
+        """Bodies that were stopped where they are, because their state was no longer finite."""
+        self.json("/frozen", time_ns, {"bodies": list(names)})
+
     def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
-        """Records of some rows at one tick: of ``state``, ``actuation`` or a sensor."""
-        table = {"state": STATE, "actuation": ACTUATION}.get(name) or table_of(name)
-        topic, size = name if table in (STATE, ACTUATION) else f"sensor/{name}", table.dtype.itemsize
-        for k, row in enumerate(rows):
-            body = self.names.get(int(row), f"row{row}")
-            self.record(f"/{topic}/{body}", table, time_ns, data[k * size : (k + 1) * size])
+        """Records at one tick: of a table of bodies (``state``, ``actuation``, ...), ``rows`` being theirs; or values of a type of
+        sensor, without its hidden columns, ``rows`` being the body's and the number of the instrument in its suite, for each."""
+        table = _BODY_TABLES.get(name) or table_of(name).told
+        if name in _BODY_TABLES:
+            topics = [f"/{name}/{self._name(int(row))}" for row in rows]
+        else:
+            topics = [self._sensor(int(row), int(number)) for row, number in np.reshape(rows, (-1, 2))]
+        size = table.dtype.itemsize
+        for k, topic in enumerate(topics):
+            self.record(topic, table, time_ns, data[k * size : (k + 1) * size])
         self._flush()
+
+    def _name(self, row: int) -> str:
+        return self.names.get(row, f"row{row}")
+
+    def _sensor(self, row: int, number: int) -> str:
+        """The topic of an instrument."""
+        suite = self._suites.get(row, ())
+        return f"/sensor/{self._name(row)}/{suite[number] if number < len(suite) else f'number{number}'}"
 
     def _flush(self) -> None:
         """Hand complete chunks to the system: a killed server loses at most the chunk under way."""
@@ -150,7 +184,7 @@ class LogWriter:
         """What an on-board navigator believes."""
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:
-            self.record(f"/estimate/{self.names.get(row, f'row{row}')}", ESTIMATE, time_ns, numbers.tobytes())
+            self.record(f"/estimate/{self._name(row)}", ESTIMATE, time_ns, numbers.tobytes())
 
     def close(self) -> None:
         """Write the index and close."""

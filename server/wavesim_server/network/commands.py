@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from wavesim_sdk import commands
@@ -11,10 +11,10 @@ from wavesim_sdk.commands import Command
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.names import nearest
 from wavesim_sdk.sensor_faults import fault_of
-from wavesim_sdk.wire.items import Fault
 from wavesim_server.messages import Execute, Executed
 from wavesim_server.network.crew import Berth
 
+COMMANDER, CONFIGURATION = "", "configuration"  #: senders that are no session
 MOST = 256  #: under way at once
 Answer = Callable[[bool, str], None]
 
@@ -31,8 +31,8 @@ def permitted(command: Command, berth: Berth) -> Command:
     if not body and not own:
         raise ValueError(f"'{commands.verb_of(command)}' needs the name of a body")
     if body not in ("", own) and not berth.others:
-        raise ValueError(f'this session may do that to its own body only (<grant others="yes">)')
-    return commands.sensible(replace(command, body=body or own))  # type: ignore[call-arg]  # those with a body
+        raise ValueError('this session may do that to its own body only (<grant others="yes">)')
+    return commands.sensible(commands.on(command, body or own))
 
 
 def of_queue(message: dict[str, Any], suite_of: Callable[[str], tuple[Instrument, ...]]) -> Command:
@@ -46,7 +46,10 @@ def of_queue(message: dict[str, Any], suite_of: Callable[[str], tuple[Instrument
         known = [*commands.TIMER_VERBS, *commands.VERBS, "status"]
         raise ValueError(f"there is no command '{verb[:40]}'{nearest(verb[:40], known)}")
     if verb == "fault" and isinstance(amount := arguments.get("amount"), str):
-        arguments["amount"] = _in_unit(arguments, amount, suite_of)
+        if arguments.get("kind") == "wet":  # its amount is a compartment, which is named by the field
+            arguments |= {"amount": None, "field": amount}
+        else:
+            arguments["amount"] = _in_unit(arguments, amount, suite_of)
     return commands.make(verb, arguments)
 
 
@@ -85,13 +88,10 @@ class UnderWay:
         self._waiting[self._number] = _Waiting(by, answer)
         self._tell(Execute(self._number, commands.encode(command)))
 
-    def executed(self, event: Executed) -> dict[str, Any]:
-        """Tell who waits; returns what the log says of it."""
+    def executed(self, event: Executed) -> tuple[str, Command]:
+        """Tell who waits; returns who sent the command, and what it was."""
         waiting = self._waiting.pop(event.number, None)
-        by = waiting.by if waiting is not None else "the configuration" if not event.number else "a client that left"
-        command = commands.decode(event.command)
         if waiting is not None:
             waiting.answer(bool(event.ok), event.text)
-        return {"by": by, "ok": bool(event.ok), "text": event.text, **commands.values(command)}
-
-
+        by = waiting.by if waiting is not None else "" if event.number else CONFIGURATION
+        return by, commands.decode(event.command)

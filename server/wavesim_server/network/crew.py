@@ -151,4 +151,3 @@ class Crews:
         number, ordinal, epoch = tag & _NUMBER, tag >> 32 & _ORDINAL, tag >> 48
         member = self._rows.get(row, {}).get(ordinal)
         return (member if member is not None and member.epoch == epoch else None), number
-

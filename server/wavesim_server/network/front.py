@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -17,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wavesim_sdk import commands
 from wavesim_sdk.area import Area, Record
 from wavesim_sdk.commander import Reply
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.messages import Fleet, Join, Refusal, Role, Type
+from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Join, Refusal, Role, Type
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -42,9 +42,10 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import Queue
 from wavesim_server.network import sound, status
 from wavesim_server.network.admission import Gate, Seat, Situation
-from wavesim_server.network.commands import UnderWay, of_queue
+from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue
 from wavesim_server.network.crew import Crews, Member
-from wavesim_server.network.lockstep import Barrier, Reply as StepReply
+from wavesim_server.network.lockstep import Barrier
+from wavesim_server.network.lockstep import Reply as StepReply
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.publish import Publisher
 from wavesim_server.network.requests import Requests
@@ -83,7 +84,7 @@ class Front:
         name: str,
         seed: int,
         areas: Mapping[str, Area],
-        commands: Queue,
+        to_engine: Queue,
         events: Queue,
         log: LogWriter | None = None,
         *,
@@ -93,7 +94,7 @@ class Front:
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.loaded, self.config, self.name, self.seed, self.log = loaded, loaded.config, name, seed, log
-        self.areas, self.commands, self.events = areas, commands, events
+        self.areas, self.to_engine, self.events = areas, to_engine, events
         self.say, self._wake = say, wake
         self.step_ns = round(self.config.time.step * 1e9)
         network = self.config.network
@@ -150,7 +151,7 @@ class Front:
             if message["verb"] == "status":
                 self.replies.append((message, Reply(True, "", status.report(self))))
             else:
-                self.under_way.give(of_queue(message, self._suite_of), "the commander", answer)
+                self.under_way.give(of_queue(message, self._suite_of), COMMANDER, answer)
         except ValueError as error:
             answer(False, str(error))
         except Exception as error:  # the last line of defence: the sender is told
@@ -196,7 +197,7 @@ class Front:
         """The server ends."""
         self.now = now
         for session in list(self.sessions.by_token.values()):
-            self.sessions.bye(session, "the server shuts down", now=now)
+            self.sessions.bye(session, "the server shuts down")
         self._take_outgoing()
         self.tables.flush(self.tick)
         if self.log is not None:
@@ -209,7 +210,7 @@ class Front:
         self._backlog.append(messages.encode(command))
 
     def _push_backlog(self) -> None:
-        while self._backlog and self.commands.push(*self._backlog[0]):
+        while self._backlog and self.to_engine.push(*self._backlog[0]):
             self._backlog.popleft()
             self._told = True
         if self._told:
@@ -262,8 +263,8 @@ class Front:
         return Situation(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
 
     def _suite_of(self, body: str) -> Any:
-        row = next((r for r, (name, _) in self.bodies.items() if name == body), None)
-        return self.gate.suite(body, self.bodies[row][1]) if row is not None or body in self.gate.reserved else ()
+        models = dict(self.bodies.values())
+        return self.gate.suite(body, models.get(body, "")) if body in models or body in self.gate.reserved else ()
 
     def _happened(self, happenings: list[Happening]) -> None:
         """What sessions did. More may come of it, such as the end of one."""
@@ -349,7 +350,7 @@ class Front:
         for other in self.crews.of(member.row):
             other.aboard = False
             if member.berth.newcomer:  # its row may be another's soon
-                self.sessions.bye(other.session, f"'{member.berth.body}' left the simulation", now=self.now)
+                self.sessions.bye(other.session, f"'{member.berth.body}' left the simulation")
 
     def _body_leaves(self, row: int, silent: bool) -> None:
         self.bodies.pop(row, None)
@@ -417,7 +418,9 @@ class Front:
             sessions = [m.session for m in some]
             if kind is Type.STEP:
                 for k, s in enumerate(sessions):
-                    self.sessions.asked(s, view.tick, [(t, matrix[k].tobytes()) for t, matrix in bodies], self.now)
+                    self.sessions.asked(
+                        s, view.tick, [(t, matrix[k, HEADER_BYTES:].tobytes()) for t, matrix in bodies], self.now
+                    )
             for type_, matrix in bodies:
                 done = finished(sessions, type_, matrix)
                 if len(done) == 1:
@@ -471,9 +474,7 @@ class Front:
             case messages.Run(state, time_ns):
                 self._on_run(state, time_ns)
             case messages.Executed():
-                record = self.under_way.executed(event)
-                if self.log is not None:
-                    self.log.json("/commands", event.time_ns, record)
+                self._on_executed(event)
             case messages.Refused(row, number, text):
                 member, own = self.crews.owner(row, number)
                 if member is not None:
@@ -487,12 +488,24 @@ class Front:
                 if member is not None:
                     if internal:
                         self.sessions.drops["internal"] += 1
-                    self.sessions.bye(member.session, text, "internal" if internal else "ended", self.now)
+                    self.sessions.bye(member.session, text, "internal" if internal else "ended")
             case messages.Frozen(time_ns, names):
                 self.say(f"faulted and frozen: {', '.join(names)}")
                 if self.log is not None:
-                    self.log.json("/faults", time_ns, {"frozen": list(names)})
+                    self.log.frozen(time_ns, names)
         self._happened(self.sessions.ended())
+
+    def _on_executed(self, event: messages.Executed) -> None:
+        by, command = self.under_way.executed(event)
+        if self.log is None or not event.ok:
+            return
+        arguments = commands.values(command)
+        self.log.command(event.time_ns, by, arguments.pop("verb"), arguments)
+        if isinstance(command, items.Fault):
+            self.log.fault(
+                event.time_ns, command.body, command.part, command.kind, begins=command.kind != "none",
+                amount=command.amount, field=command.field or None,
+            )  # fmt: skip
 
     def _on_signals(self, sent: Record, receptions: Record) -> None:
         if self.log is not None:
@@ -503,7 +516,7 @@ class Front:
 
     def _on_run(self, state: int, time_ns: int) -> None:
         if self.log is not None:
-            self.log.json("/run", time_ns, {"state": RunState(state).name.lower()})
+            self.log.run(time_ns, RunState(state).name.lower())
         for session in list(self.sessions.by_token.values()):
             self.sessions.push(session, items.RunStateChanged(state, time_ns))
 
@@ -520,7 +533,7 @@ class Front:
     def _on_notice(self, n: messages.Notice) -> None:
         self.tables.notice(n.time_ns, n.row, n.name, n.text)
         if self.log is not None:
-            self.log.json("/notices", n.time_ns, {"body": n.name, "text": n.text})
+            self.log.notice(n.time_ns, n.name, n.text)
         for member in self.crews.of(n.row):
             self.sessions.push(member.session, items.Notice(n.time_ns, n.text))
 

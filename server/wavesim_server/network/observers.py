@@ -105,15 +105,16 @@ class Observers:
             return
         events: list[AnyEvent] = [
             SignalSeen(
-                *(int(s[k]) for k in ("id", "source", "kind", "emission_ns")),
-                float(s["frequency"]), float(s["source_level"]), s["origin_W"].tolist(),
+                int(s["id"]), int(s["source"]), int(s["kind"]), int(s["emission_ns"]), float(s["frequency"]),
+                float(s["source_level"]), tuple(s["origin_W"].tolist()),
             )
             for s in sent[sent["outcome"] == 0]
         ]  # fmt: skip
         events += [
             FateSeen(
-                *(int(r[k]) for k in ("id", "source", "receiver", "outcome", "arrival_ns")),
-                *(float(r[k]) if np.isfinite(r[k]) else None for k in ("level", "range")),
+                int(r["id"]), int(r["source"]), int(r["receiver"]), int(r["outcome"]), int(r["arrival_ns"]),
+                float(r["level"]) if np.isfinite(r["level"]) else None,
+                float(r["range"]) if np.isfinite(r["range"]) else None,
             )
             for r in receptions
         ]  # fmt: skip

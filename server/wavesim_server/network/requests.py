@@ -100,5 +100,4 @@ class Requests:
     def _command(self, session: Session, number: int, request: commands.Command) -> None:
         assert isinstance(session.admission, Seat)
         command = permitted(request, session.admission.berth)
-        by = f"{session.name} ({session.role.name.lower()})"
-        self._front.under_way.give(command, by, lambda ok, text: self._answer(session, number, ok, text))
+        self._front.under_way.give(command, session.name, lambda ok, text: self._answer(session, number, ok, text))

@@ -71,22 +71,27 @@ def tell(sent: Record, receptions: Record, payloads: Payloads, crews: Crews, pus
         listening = [m for m in crews.of(int(r["receiver"])) if m.acoustics]
         if not listening:
             continue
-        values = [int(r[k]) for k in ("reported_ns", "id", "query", "kind", "code", "from_address", "to_address")]
-        numbers = [float(r["heard_frequency"]), float(r["heard_level"]), float(r["heard_level"] - r["noise"])]
-        measured = [None if np.isnan(r[k]) else float(r[k]) for k in ("measured", "azimuth", "elevation")]
-        reception = Reception(*values, *numbers, *measured, payloads.of(int(r["id"])))
+        reception = _reception(r, payloads)
         for m in listening:
             push(m.session, reception)
+
+
+def _reception(r: Any, payloads: Payloads) -> Reception:
+    def some(name: str) -> float | None:
+        return None if np.isnan(r[name]) else float(r[name])
+
+    return Reception(
+        int(r["reported_ns"]), int(r["id"]), int(r["query"]), int(r["kind"]), int(r["code"]), int(r["from_address"]),
+        int(r["to_address"]), float(r["heard_frequency"]), float(r["heard_level"]), float(r["heard_level"] - r["noise"]),
+        some("measured"), some("azimuth"), some("elevation"), payloads.of(int(r["id"])),
+    )  # fmt: skip
 
 
 def _tell_sent(s: Any, crews: Crews, push: Push) -> None:
     """To the session that asked; what a node sent by itself, to all that listen."""
     row, tag = int(s["source"]), int(s["request"])
     asker, number = crews.owner(row, tag)
-    if tag:
-        to = [asker] if asker is not None else []
-    else:
-        to = [m for m in crews.of(row) if m.acoustics]
+    to = [m for m in crews.of(row) if m.acoustics] if not tag else [asker] if asker is not None else []
     if not to:
         return
     event: AnyEvent

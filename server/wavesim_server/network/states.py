@@ -53,7 +53,7 @@ class Piece(NamedTuple):
 
     sensor: int
     first: int
-    count: int
+    size: int
 
 
 @functools.cache
@@ -73,7 +73,7 @@ def layout(shape: Shape, present: tuple[int, ...], extra: int) -> tuple[tuple[Pi
         count = count_of(shape.sensors[k][1])
         for first in range(0, count, LONGEST):
             piece = Piece(k, first, min(LONGEST, count - first))
-            needed = _ENTRY + 9 * piece.count
+            needed = _ENTRY + 9 * piece.size
             if needed > left:
                 parts.append([])
                 left = ROOM - _SENSORS
@@ -243,7 +243,7 @@ def _together(
     """Rows of bytes for all sessions at once."""
     n, bodies = len(members), Bodies()
     for part, pieces in enumerate(parts):
-        size = sum(_ENTRY + 9 * p.count for p in pieces)
+        size = sum(_ENTRY + 9 * p.size for p in pieces)
         if part == 0:
             motion, actual, effort = head
             size += 1 + 9 + 9 + 1 + 3 + (1 if motion is None else 3 + 9 * MOTION_NUMBERS) + 3 + 9 * shape.actuators
@@ -265,8 +265,8 @@ def _together(
             numbers_, time = values[p.sensor]
             at = _bytes(matrix, at, b"\x94" + _uint(shape.sensors[p.sensor][0]))
             at = _uint64(matrix, at, time)
-            at = _bytes(matrix, at, _uint(p.first) + _array(p.count))
-            at = _float64(matrix, at, numbers_[:, p.first : p.first + p.count])
+            at = _bytes(matrix, at, _uint(p.first) + _array(p.size))
+            at = _float64(matrix, at, numbers_[:, p.first : p.first + p.size])
         if part == 0 and kind is Type.STEP:
             last = np.array([m.session.outbox.last for m in members], ">u4").view(np.uint8).reshape(n, 4)
             matrix[:, at], matrix[:, at + 1 : at + 5] = 0xCE, last
@@ -283,7 +283,7 @@ def _packed(
     for part, pieces in enumerate(parts):
         entries = []
         for p in pieces:
-            numbers_ = values[p.sensor][0][0, p.first : p.first + p.count].tolist()
+            numbers_ = values[p.sensor][0][0, p.first : p.first + p.size].tolist()
             kept = [v if math.isfinite(v) else None for v in numbers_]
             entries.append([shape.sensors[p.sensor][0], int(values[p.sensor][1][0]), p.first, kept])
         if part == 0:

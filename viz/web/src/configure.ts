@@ -2,13 +2,17 @@
 
 import { css, fill, h, toast } from "./dom";
 import { get, post } from "./http";
-import type { ModelLook } from "./link";
+import type { InstrumentLook, ModelLook } from "./link";
 import { Plot } from "./plots";
-import { find, fresh, type ChildRule, type Key, type Rule, type Schema, type Tree } from "./tree";
+import { find, fresh, nameOf, type ChildRule, type Key, type Rule, type Schema, type Tree } from "./tree";
 import { Workbench } from "./workbench";
 
 interface Listed { name: string; title: string; type: string; file: string }
+interface Vehicle { file: string; name: string; model: string }
+interface Checked { ok: boolean; error?: string; look?: ModelLook; instruments?: InstrumentLook[]; given?: string[] }
 interface Tried { commands: Record<string, number>; columns: Record<string, number[]> }
+
+function none(): Tree { return { tag: "sensors", attributes: {}, text: "", children: [] }; }
 
 export class Configure {
   private readonly root = h("div", { id: "configure" });
@@ -21,7 +25,10 @@ export class Configure {
   private readonly list = h("select", { id: "models", "aria-label": "Model" });
   private schema: Schema = {};
   private model: Tree | null = null;
-  private emulators: Tree = { tag: "emulators", attributes: {}, text: "", children: [] };
+  private vehicle: Vehicle | null = null; // whose own instruments are changed; null: a model is
+  private sensors: Tree = none(); // of the model, or the vehicle's own
+  private given: string[] = []; // instruments that a vehicle has of its model and of the fleet
+  private vehicles: Vehicle[] = [];
   private chosen: Tree | null = null;
   private readonly opened = new WeakSet<Tree>();
   private timer = 0;
@@ -64,27 +71,59 @@ export class Configure {
   show(on: boolean): void { this.visible = on; this.root.classList.toggle("hidden", !on); }
 
   private async start(file: HTMLInputElement): Promise<void> {
-    const [schema, models] = await Promise.all([get<Schema>("/api/schema"), get<Listed[]>("/api/models")]);
+    const [schema, models, vehicles] = await Promise.all([get<Schema>("/api/schema"), get<Listed[]>("/api/models"), get<Vehicle[]>("/api/vehicles")]);
     if (!schema || !models) return;
     this.schema = schema;
-    fill(this.list, ...models.map((m) => h("option", { value: m.name, title: m.title }, `${m.name} — ${m.type}`)));
+    this.vehicles = vehicles ?? [];
+    const group = (label: string, options: HTMLElement[]): HTMLElement | null => (options.length ? h("optgroup", { label }, ...options) : null);
+    fill(this.list, group("models", models.map((m) => h("option", { value: m.name, title: m.title }, `${m.name} — ${m.type}`))),
+      group("vehicles: their own instruments", this.vehicles.map((v, k) => h("option", { value: `vehicle ${k}` }, `${v.name} — ${v.model}, ${v.file}`))));
     this.list.value = models.some((m) => m.name === "lauv") ? "lauv" : models[0]?.name ?? "";
     await this.load(this.list.value, file);
   }
 
   private async load(name: string, file: HTMLInputElement): Promise<void> {
+    const vehicle = name.startsWith("vehicle ") ? this.vehicles[Number(name.slice(8))] : undefined;
+    if (vehicle) {
+      const found = await get<Checked & { sensors: Tree | null }>(`/api/vehicle?file=${encodeURIComponent(vehicle.file)}&name=${encodeURIComponent(vehicle.name)}`);
+      if (found) { this.takeVehicle(vehicle, found.sensors ?? none()); file.value = `my-${vehicle.file}`; }
+      return;
+    }
     const found = await get<Tree>(`/api/model?name=${encodeURIComponent(name)}`);
     if (found) { this.take1(found); file.value = `my-${name}.xml`; }
   }
 
   private take1(model: Tree): void {
+    this.vehicle = null;
     this.model = model;
+    this.given = [];
+    this.ownSensors();
+    this.anew();
+  }
+
+  /** The model's <sensors>, to which instruments can be added at once; left out again if it stays empty. */
+  private ownSensors(): void {
+    const found = this.model ? find(this.model, "sensors") : undefined;
+    if (!found && this.model) this.model.children.push((this.sensors = none()));
+    else if (found) this.sensors = found;
+    this.opened.add(this.sensors);
+  }
+
+  private takeVehicle(vehicle: Vehicle, sensors: Tree): void {
+    this.vehicle = vehicle;
+    this.model = null;
+    this.sensors = sensors;
+    this.anew();
+  }
+
+  private anew(): void {
     this.chosen = null;
     this.commands = null;
     this.past.length = 0;
+    this.tries.classList.toggle("hidden", this.vehicle !== null);
     this.remember();
     this.build();
-    this.bench.set(model, this.emulators);
+    this.bench.set(this.model, this.sensors);
     void this.check();
   }
 
@@ -103,10 +142,13 @@ export class Configure {
   private rule(name: string): Rule { return this.schema[name] ?? { doc: "", keys: [], children: [] }; }
 
   private build(): void {
-    if (!this.model) return;
     const top = this.form.scrollTop;
     this.shown = [];
-    fill(this.form, this.element(this.model, "Model", null, true), this.element(this.emulators, "Emulators", null, true));
+    if (this.model) fill(this.form, this.element(this.model, "Model", null, true));
+    else if (this.vehicle) {
+      const own = new Set(this.sensors.children.map(nameOf)), others = this.given.filter((n) => !own.has(n));
+      fill(this.form, h("div", { class: "element" }, h("b", {}, this.vehicle.name), h("div", { class: "soft" }, `a ${this.vehicle.model} of ${this.vehicle.file}. ${others.length ? `Its model and the fleet give it: ${others.join(", ")}. An instrument here of the same name takes its place.` : "It is given no instruments by its model or the fleet."}`)), this.element(this.sensors, "Sensors", null, true));
+    }
     this.form.scrollTop = top;
     this.chosenForm();
   }
@@ -115,7 +157,7 @@ export class Configure {
     const rule = this.rule(of), shown = open || this.opened.has(t) || t === this.chosen;
     const toggle = (): void => { if (this.opened.has(t)) this.opened.delete(t); else this.opened.add(t); this.choose(t); this.build(); };
     const remove = parent && h("button", { title: `Remove this <${t.tag}>`, onclick: (e: Event) => { e.stopPropagation(); parent.children.splice(parent.children.indexOf(t), 1); if (this.chosen === t) this.chosen = null; this.build(); this.refresh(); } }, "×");
-    const title = h("div", { class: "title", title: rule.doc, onclick: parent ? toggle : undefined }, h("b", {}, t.tag === "emulators" ? "sensors" : t.tag), h("span", { class: "soft grow" }, t.attributes["name"] ?? ""), remove);
+    const title = h("div", { class: "title", title: rule.doc, onclick: parent ? toggle : undefined }, h("b", {}, t.tag), h("span", { class: "soft grow" }, t.attributes["name"] ?? (t === this.sensors ? `${t.children.length || "no"} instruments` : "")), t === this.sensors ? null : remove);
     const box = h("div", { class: `element${t === this.chosen ? " chosen" : ""}` }, title);
     if (!shown) return box;
     for (const key of rule.keys) box.append(this.field(t, key));
@@ -134,7 +176,8 @@ export class Configure {
   private grow(t: Tree, c: ChildRule): void {
     const child = fresh(c.name, c.of, this.schema);
     const same = t.children.filter((x) => x.tag === c.name).length;
-    if (child.attributes["name"]) child.attributes["name"] = `${c.name}${same + 1}`;
+    if (child.attributes["name"] || (t === this.sensors && same)) child.attributes["name"] = `${c.name}${same + 1}`;
+    for (let k = same + 2; t === this.sensors && t.children.some((x) => nameOf(x) === nameOf(child)); k++) child.attributes["name"] = `${c.name}${k}`;
     t.children.push(child);
     this.chosen = child;
     this.opened.add(child);
@@ -179,7 +222,7 @@ export class Configure {
       }
       return null;
     };
-    return (this.model && search(this.model, "Model")) ?? search(this.emulators, "Emulators") ?? "";
+    return (this.model && search(this.model, "Model")) ?? search(this.sensors, "Sensors") ?? "";
   }
 
   private chosenForm(): void {
@@ -198,13 +241,13 @@ export class Configure {
   }
 
   private refresh(): void {
-    if (this.model) this.bench.set(this.model, this.emulators);
+    this.bench.set(this.model, this.sensors);
     this.bench.choose(this.chosen);
     this.changed();
   }
 
   private remember(): void {
-    const now = JSON.stringify([this.model, this.emulators]);
+    const now = JSON.stringify([this.model, this.sensors]);
     if (now !== this.past.at(-1)) this.past.push(now);
     if (this.past.length > 200) this.past.shift();
   }
@@ -212,10 +255,11 @@ export class Configure {
   private undo(): void {
     if (this.past.length < 2) { toast("nothing to take back"); return; }
     this.past.pop();
-    [this.model, this.emulators] = JSON.parse(this.past.at(-1)!) as [Tree, Tree];
+    [this.model, this.sensors] = JSON.parse(this.past.at(-1)!) as [Tree | null, Tree];
+    if (this.model) this.ownSensors();
     this.chosen = null;
     this.build();
-    this.bench.set(this.model, this.emulators);
+    this.bench.set(this.model, this.sensors);
     void this.check();
   }
 
@@ -225,17 +269,28 @@ export class Configure {
     this.timer = window.setTimeout(() => void this.check(), 300);
   }
 
+  /** The model as it is checked and saved. */
+  private sent(): Tree | null {
+    return this.model && { ...this.model, children: this.model.children.filter((c) => c.tag !== "sensors" || c.children.length || Object.keys(c.attributes).length) };
+  }
+
+  private fitting(): Record<string, unknown> {
+    const empty = !this.sensors.children.length && !Object.keys(this.sensors.attributes).length;
+    return { file: this.vehicle!.file, vehicle: this.vehicle!.name, sensors: empty ? null : this.sensors };
+  }
+
   private async check(): Promise<void> {
     const number = ++this.checks;
-    const found = await post<{ ok: boolean; error?: string; look?: ModelLook }>("/api/check", { model: this.model });
+    const found = await (this.vehicle ? post<Checked>("/api/fit", this.fitting()) : post<Checked>("/api/check", { model: this.sent() }));
     if (!found || number !== this.checks) return;
     this.verdict.className = `verdict ${found.ok ? "good" : "bad"}`;
-    this.verdict.textContent = found.ok ? "✓ the reader accepts this model" : found.error ?? "refused";
+    this.verdict.textContent = found.ok ? `✓ the reader accepts this ${this.vehicle ? "vehicle" : "model"}` : found.error ?? "refused";
     if (found.look) {
-      this.bench.look(found.look);
-      if (this.model) this.bench.set(this.model, this.emulators);
+      this.bench.look(found.look, found.instruments ?? []);
+      this.bench.set(this.model, this.sensors);
       this.bench.choose(this.chosen);
     }
+    if (found.given && found.given.join() !== this.given.join()) { this.given = found.given; this.build(); }
     if (!this.tries.childElementCount) this.tryForm();
   }
 
@@ -291,16 +346,21 @@ export class Configure {
 
   private async test(): Promise<void> {
     toast("trying…");
-    const found = await post<Tried>("/api/test", { model: this.model, kind: this.kind, seconds: this.seconds, commands: this.commands });
+    const found = await post<Tried>("/api/test", { model: this.sent(), kind: this.kind, seconds: this.seconds, commands: this.commands });
     if (found) { this.commands = found.commands; this.tryForm(found); }
   }
 
   private async save(file: string, replace: boolean): Promise<void> {
-    const found = await post<{ file: string; trial: string }>("/api/save", { file, replace, model: this.model, emulators: this.emulators.children.length ? this.emulators : null });
+    if (this.vehicle) {
+      const found = await post<{ file: string }>("/api/mount", { ...this.fitting(), file_out: file, replace });
+      if (found) toast(`saved ${found.file}; run it with: wavesim serve ${found.file.split("/").pop()}`);
+      return;
+    }
+    const found = await post<{ file: string; trial: string }>("/api/save", { file, replace, model: this.sent() });
     if (found) toast(`saved ${found.file}; fly it with: wavesim serve ${found.trial}`);
   }
 
   /** For tests: what would be saved. */
-  tree(): { model: Tree | null; emulators: Tree } { return { model: this.model, emulators: this.emulators }; }
+  tree(): { model: Tree | null; sensors: Tree } { return { model: this.sent(), sensors: this.sensors }; }
   mass(): string | undefined { return this.model ? find(this.model, "mass")?.attributes["value"] : undefined; }
 }

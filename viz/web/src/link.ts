@@ -8,12 +8,22 @@ export const BODY = 9, SIGNAL = 9;
 const HEAD = 64, MAGIC = 0x31465657;
 
 export interface Shape { kind: "box" | "cylinder" | "sphere"; size: [number, number, number] }
-export interface ThrusterLook { name: string; position: number[]; direction: number[]; maximum: number; minimum: number; law: string; swivel: boolean }
-export interface FinLook { name: string; position: number[]; normal: number[]; chord: number[]; area: number; limit: number }
+export interface ThrusterLook { name: string; position: number[]; direction: number[]; swivel: boolean; deflector: boolean }
+export interface FinLook { name: string; position: number[]; normal: number[]; chord: number[]; area: number }
+export interface TankLook { name: string; position: number[] }
 export interface ModelLook {
   name: string; type: string; title: string; source: string; validated: string; shape: Shape; appearance: string; mass: number | null;
-  thrusters: ThrusterLook[]; fins: FinLook[]; actuators: string[]; slots: number[]; transducer: number[] | null;
+  thrusters: ThrusterLook[]; fins: FinLook[]; tanks: TankLook[]; transducer: number[] | null;
 }
+/** An actuator: values in ``unit`` (SI, empty = a share); ``part`` is the number of the thruster, fin or tank that it moves. */
+export interface ActuatorLook { name: string; kind: "thruster" | "fin" | "angle" | "deflector" | "ballast"; unit: string; minimum: number; maximum: number; rest: number; part: number; faults: string[] }
+/** Beams in B: start and unit vector of each, one after the other. ``level``: along W instead; ``turning``: turned about ``axis`` by the value `angle`. */
+export interface BeamLook { field: string; maximum: number; rays: number[]; level: boolean; turning: boolean; axis: number[] }
+/** A field of an instrument's value; ``labels`` and ``units``: of each of its numbers, where they have their own. */
+export interface FieldLook { name: string; unit: string; count: number; doc: string; labels: string[] | null; units: string[] | null }
+export interface InstrumentLook { name: string; type: string; doc: string; period: number | null; fields: FieldLook[]; position: number[] | null; beams: BeamLook | null; faults: string[] }
+/** What a body has; it changes only when another body takes the row. */
+export interface Kit { row: number; generation: number; actuators: ActuatorLook[]; sensors: InstrumentLook[] }
 export interface Bed { north: number[]; east: number[]; depth: (number | null)[][] }
 export interface FenceShape { name: string; keep: string; corners: [number, number][] }
 export interface PlannedBody {
@@ -33,7 +43,9 @@ export interface Reception {
 }
 export interface NoticeText { time: number; row: number; name: string; text: string }
 export interface Motion3 { position: number[]; euler: number[]; velocity: number[]; rates: number[]; water: number[] | null }
-export type SensorValue = { valid: boolean; age: number } & Record<string, number | boolean | null | (number | null)[]>;
+export type Value = number | null | (number | null)[];
+/** The newest value of an instrument; age in s of simulation time, null = none came yet. */
+export interface SensorValue { valid: boolean; age: number | null; fault: string; fields: Record<string, Value> }
 export interface Panel {
   row: number; time: number; identity: Record<string, unknown>; geometry?: Record<string, unknown>; motion: Motion3;
   actuation?: { command: number[]; actual: number[]; feedback: (number | null)[] } | null; sensors?: Record<string, SensorValue>; client?: Record<string, unknown> | null;
@@ -51,6 +63,7 @@ export type Message =
   | { type: "sounds"; sent: Sent[]; receptions: Reception[]; notices: NoticeText[]; missed: number }
   | { type: "beliefs"; bodies: number[][] }
   | ({ type: "weather" } & Weather)
+  | { type: "kit"; row: number; kit: Kit | null }
   | { type: "panel"; row: number; panel: Panel | null }
   | { type: "trouble"; text: string }
   | { type: "mishaps"; total: number; parts: Record<string, string> }
@@ -109,5 +122,6 @@ export class Link {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   }
   watch(row: number | null): void { this.send({ do: "watch", row }); }
+  fault(row: number, part: string, kind: string, amount: string, field: string): void { this.send({ do: "fault", row, part, kind, amount, field }); }
   control(verb: string, value?: number): void { this.send({ do: "control", verb, value: value ?? null }); }
 }

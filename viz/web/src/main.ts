@@ -5,7 +5,8 @@ import { Configure } from "./configure";
 import { add, clock, fill, h, number, toast } from "./dom";
 import { Link, type Message } from "./link";
 import { Mission } from "./mission";
-import { Details, Events, Fleet } from "./panels";
+import { Details } from "./details";
+import { Events, Fleet } from "./panels";
 import { STATES, Store } from "./store";
 import { View3D, type CameraMode } from "./view3d";
 
@@ -13,7 +14,7 @@ const KEYS: [string, string][] = [
   ["Space", "start, pause or go on"], ["N", "one step (hold it: step after step)"], ["X", "stop"], ["+  −", "faster, slower"],
   ["1  2  3  4", "free camera, follow the chosen body, from above, chart"], ["W A S D  E Q", "move the camera (also arrow keys and page up, down); mouse: turn, shift, zoom"],
   ["H", "whole scene"], ["O", "view from on board the chosen body"], ["B  Shift+B", "next, previous body"], ["Esc", "choose nothing"],
-  ["L  T  R  U  G", "labels, trails, sound spheres, sea surface, arrows on and off"], ["Z", "bodies drawn larger than they are, on and off"], ["M", "draw a mission"],
+  ["L  T  R  U  G  I", "labels, trails, sound spheres, sea surface, arrows, beams of instruments on and off"], ["Z", "bodies drawn larger than they are, on and off"], ["M", "draw a mission"],
   ["[  ]", "side panels on and off"], ["Shift+L", "light or dark"], ["?", "this page"],
 ];
 
@@ -52,7 +53,8 @@ class App {
     this.view = new View3D(this.store, choose, (row) => this.openOnboard(row));
     this.chart = new Chart(this.store, choose);
     this.fleet = new Fleet(this.store, (row) => { this.choose(row); });
-    this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); } });
+    this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); },
+      fail: (row) => (this.store.hello?.control && this.store.hello.kind === "live" ? (part, kind, amount, field) => this.link.fault(row, part, kind, amount, field) : null) });
     this.events = new Events(this.store, choose);
     this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"));
     this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishap));
@@ -112,6 +114,7 @@ class App {
         break;
       case "beliefs": s.believe(m.bodies); break;
       case "weather": s.weather = m; this.weather(); break;
+      case "kit": if (m.row === s.chosen) { s.kit = m.kit; this.details.fit(m.kit); } break;
       case "panel": if (m.row === s.chosen) { s.panel = m.panel; if (!m.panel) this.details.clear(); } break;
       case "trouble":
         this.banner.textContent = m.text;
@@ -248,7 +251,7 @@ class App {
     const mode = (m: CameraMode | "chart", text: string, key: string): HTMLElement => this.button(`view-${m}`, text, `${text} (${key})`, () => this.setMode(m));
     const toggle = (name: keyof View3D["show"], text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
     return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"),
-      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "Draw waypoints, beacons and fences (M)", () => this.mission.toggle()));
+      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "Draw waypoints, beacons and fences (M)", () => this.mission.toggle()));
   }
 
   private toggle(name: keyof View3D["show"]): void { this.view.show[name] = !this.view.show[name]; }
@@ -266,7 +269,7 @@ class App {
   choose(row: number | null): void {
     if (row === this.store.chosen) return;
     this.store.chosen = row;
-    this.store.panel = null;
+    this.store.panel = this.store.kit = null;
     this.panelAt = -1;
     this.link.watch(row);
     if (row === null) this.details.clear();
@@ -337,7 +340,7 @@ class App {
       "1": () => this.setMode("free"), "2": () => this.setMode("follow"), "3": () => this.setMode("top"), "4": () => this.setMode("chart"),
       h: () => this.home(), b: () => next(1), B: () => next(-1), Escape: () => { document.querySelector(".help")?.remove(); this.choose(null); },
       o: () => { if (this.view.onboard) this.closeOnboard(); else if (s.chosen !== null) this.openOnboard(s.chosen); },
-      l: () => this.toggle("labels"), t: () => this.toggle("trails"), r: () => this.toggle("spheres"), u: () => this.toggle("surface"), g: () => this.toggle("arrows"), z: () => this.toggle("magnify"),
+      l: () => this.toggle("labels"), t: () => this.toggle("trails"), r: () => this.toggle("spheres"), u: () => this.toggle("surface"), g: () => this.toggle("arrows"), i: () => this.toggle("beams"), z: () => this.toggle("magnify"),
       m: () => this.mission.toggle(), "[": () => this.root.classList.toggle("no-left"), "]": () => this.root.classList.toggle("no-right"), L: () => this.theme(), "?": () => this.help(),
     };
     const act = acts[e.key];

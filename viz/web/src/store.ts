@@ -1,6 +1,6 @@
 // What the page knows: the newest frames, drawn with motion between them; who is there; ways travelled; signals.
 
-import { BODY, SIGNAL, type Frame, type Hello, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type Weather } from "./link";
+import { BODY, SIGNAL, type Frame, type Hello, type Kit, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type Weather } from "./link";
 
 export interface Body { row: number; name: string; model: string; type: string; generation: number }
 
@@ -57,6 +57,7 @@ export class Store {
   bodies = new Map<number, Body>();
   weather: Weather | null = null;
   panel: Panel | null = null;
+  kit: Kit | null = null; // what the chosen body has
   beliefs = new Map<number, number[]>();
   tracks = new Map<number, Track>();
   sent = new Map<number, Sent>();

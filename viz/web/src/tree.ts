@@ -50,3 +50,6 @@ export function fresh(tag: string, of: string, schema: Schema): Tree {
 }
 
 export function find(tree: Tree, tag: string): Tree | undefined { return tree.children.find((c) => c.tag === tag); }
+
+/** Name of an instrument: its own, or that of its type. */
+export function nameOf(t: Tree): string { return t.attributes["name"] || t.attributes["type"] || t.tag; }

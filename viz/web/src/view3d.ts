@@ -2,7 +2,7 @@
 
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
-import { Arrows } from "./arrows";
+import { Beliefs } from "./beliefs";
 import { Bodies } from "./bodies";
 import { compassCard, hud } from "./compass";
 import { colour, css, number, scaleBar } from "./dom";
@@ -10,6 +10,7 @@ import { bearing, euler, quaternionToThree, toThree } from "./frames";
 import { Sounds } from "./sounds";
 import type { Store } from "./store";
 import { Terrain } from "./terrain";
+import { Working } from "./working";
 
 export type CameraMode = "free" | "follow" | "top";
 const TRAIL = 60000; // pieces of ways, of all bodies together
@@ -30,7 +31,7 @@ export class View3D {
   readonly bodies = new Bodies();
   readonly sounds = new Sounds();
   mode: CameraMode = "free";
-  show = { spheres: true, trails: true, labels: true, surface: true, arrows: true, magnify: true };
+  show = { spheres: true, trails: true, labels: true, surface: true, arrows: true, beams: true, magnify: true };
   onboard: Onboard | null = null;
   frames = 0;
   quality = 1; // share of the screen's resolution that this machine can draw in time
@@ -40,11 +41,8 @@ export class View3D {
   private readonly trail: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial>;
   private readonly ends = new Map<number, [number, number, number]>();
   private pieces = 0;
-  private believed: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial>;
-  private readonly clouds = new Map<number, THREE.Mesh>();
-  private readonly thrust = new Arrows("#ffd166", 64, 0.06);
-  private readonly current = new Arrows("#7fd8ff", 25, 0.035);
-  private believedAt = 0;
+  private readonly beliefs: Beliefs;
+  readonly working: Working;
   private dark = true;
   private followed: THREE.Vector3 | null = null;
   private readonly keys = new Set<string>();
@@ -70,11 +68,11 @@ export class View3D {
     trail.setDrawRange(0, 0);
     this.trail = new THREE.LineSegments(trail, new THREE.LineBasicMaterial({ vertexColors: true, transparent: true, opacity: 0.85 }));
     this.trail.frustumCulled = false;
-    this.believed = new THREE.LineSegments(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({ transparent: true, opacity: 0.8 }));
-    this.believed.frustumCulled = false;
+    this.beliefs = new Beliefs(store);
+    this.working = new Working(store, this.bodies);
     const sky = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9), sun = new THREE.DirectionalLight("#fff6e0", 1.8);
     sun.position.set(0.4, 1, 0.3);
-    this.scene.add(sky, sun, this.terrain.group, this.bodies.group, this.sounds.group, this.trail, this.believed, this.thrust.mesh, this.current.mesh);
+    this.scene.add(sky, sun, this.terrain.group, this.bodies.group, this.bodies.moving.group, this.sounds.group, this.trail, this.beliefs.group, this.working.group);
     this.theme(true);
     let down: [number, number] = [0, 0];
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; this.canvas.focus(); });
@@ -152,7 +150,7 @@ export class View3D {
 
   private clicked(e: MouseEvent): void {
     const box = this.canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
-    let row = this.bodies.pick(this.ray(e));
+    let row = this.bodies.pick(this.ray(e), this.store.kit?.row ?? null);
     if (row === null) { // near enough to a label's point
       let near = 18;
       for (let k = 0; k < this.store.rows.length; k++) {
@@ -237,21 +235,26 @@ export class View3D {
     this.terrain.surface.position.y = s.last?.level ?? 0;
     this.sounds.update(s, this.show.spheres);
     this.trails();
+    this.working.update(dt, this.show);
     if (this.onboard) this.renderOnboard(this.onboard);
     this.frames++;
     if (!main) return;
-    this.beliefs();
-    this.actuators();
+    this.beliefs.update(this.dark);
+    this.working.point(this.show.arrows, this.controls.target, Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5), (size, at) => this.larger(size, at.distanceTo(this.camera.position)));
     this.view(this.camera, 0, 0, this.canvas.clientWidth, this.canvas.clientHeight, -1);
     this.overlay();
     const heading = Math.atan2(this.controls.target.x - this.camera.position.x, -(this.controls.target.z - this.camera.position.z)) * (180 / Math.PI);
     compassCard(this.compass, this.mode === "top" ? 0 : bearing(heading), 1);
   }
 
+  /** How much larger than it is a body of a size is drawn from so far away. */
+  private larger(size: number, far: number): number {
+    const limit = Math.tan(THREE.MathUtils.degToRad(this.camera.fov / 2)) / Math.max(this.canvas.clientHeight, 1);
+    return this.show.magnify ? Math.max(1, (46 * limit * far) / size) : 1;
+  }
+
   private view(camera: THREE.PerspectiveCamera, x: number, y: number, w: number, hh: number, hide: number): void {
-    const limit = Math.tan(THREE.MathUtils.degToRad(camera.fov / 2)) / Math.max(this.canvas.clientHeight, 1);
-    const magnify = camera === this.camera && this.show.magnify ? (size: number, far: number) => Math.max(1, (46 * limit * far) / size) : () => 1;
-    this.bodies.place(this.store, camera, magnify, hide);
+    this.bodies.place(this.store, camera, camera === this.camera ? (size, far) => this.larger(size, far) : () => 1, hide);
     const under = camera.position.y < (this.store.last?.level ?? 0), back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : css("--bg"));
     this.scene.background = back;
     const fog = this.scene.fog as THREE.FogExp2;
@@ -274,9 +277,9 @@ export class View3D {
     if (w < 8 || hh < 8) return;
     this.eye.aspect = w / hh;
     this.eye.updateProjectionMatrix();
-    this.thrust.mesh.visible = this.current.mesh.visible = false;
+    this.working.arrows(false);
     this.view(this.eye, 0, 0, w, hh, o.row);
-    this.thrust.mesh.visible = this.current.mesh.visible = true;
+    this.working.arrows(true);
     // drawn into a corner of the one canvas, taken from there before the main view covers it
     const ratio = this.renderer.getPixelRatio(), pw = Math.round(w * ratio), ph = Math.round(hh * ratio);
     if (o.picture.width !== pw || o.picture.height !== ph) { o.picture.width = pw; o.picture.height = ph; }
@@ -287,9 +290,13 @@ export class View3D {
   }
 
   private altitude(): number | null {
-    const s = this.store.panel?.row === this.onboard?.row ? this.store.panel?.sensors : undefined;
-    const range = s?.["echosounder"]?.["range"] ?? s?.["dvl"]?.["altitude"];
-    return typeof range === "number" ? range : null;
+    const values = this.store.panel?.row === this.onboard?.row ? this.store.panel?.sensors : undefined, kit = this.store.kit;
+    for (const [type, field] of [["echosounder", "range"], ["dvl", "altitude"]] as const)
+      for (const s of kit?.row === this.onboard?.row ? kit?.sensors ?? [] : []) {
+        const v = s.type === type ? values?.[s.name] : undefined, told = v?.valid ? v.fields[field] : null;
+        if (typeof told === "number") return told;
+      }
+    return null;
   }
 
   // -- ways -------------------------------------------------------------------------------------------
@@ -355,74 +362,6 @@ export class View3D {
     this.trail.geometry.setDrawRange(0, 2 * Math.min(this.pieces, TRAIL));
   }
 
-  /** What navigators believe: a cloud of one standard deviation, a line to the truth, and the way believed. */
-  private beliefs(): void {
-    for (const [row, mesh] of this.clouds) if (!this.store.beliefs.has(row)) { this.scene.remove(mesh); this.clouds.delete(row); }
-    const now = performance.now(), rebuild = now > this.believedAt, points: number[] = [];
-    for (const [row, e] of this.store.beliefs) {
-      if (!Number.isFinite(e[0])) continue;
-      let mesh = this.clouds.get(row);
-      if (!mesh) {
-        mesh = new THREE.Mesh(new THREE.SphereGeometry(1, 24, 16), new THREE.MeshBasicMaterial({ color: colour(row), transparent: true, opacity: 0.3, depthWrite: false }));
-        this.clouds.set(row, mesh);
-        this.scene.add(mesh);
-      }
-      mesh.position.set(...toThree(e[0]!, e[1]!, e[2]!));
-      mesh.scale.set(Math.max(e[4] ?? 0, 0.3), Math.max(e[5] ?? 0, 0.3), Math.max(e[3] ?? 0, 0.3));
-      if (!rebuild) continue;
-      const k = this.store.index.get(row);
-      if (k !== undefined) points.push(...toThree(e[0]!, e[1]!, e[2]!), ...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!));
-      const track = this.store.tracks.get(row);
-      if (!track || track.whole) continue;
-      for (let i = 3; i < track.believed.length; i += 3)
-        points.push(...toThree(track.believed[i - 3]!, track.believed[i - 2]!, track.believed[i - 1]!), ...toThree(track.believed[i]!, track.believed[i + 1]!, track.believed[i + 2]!));
-    }
-    if (!rebuild) return;
-    this.believedAt = now + 300;
-    const room = this.believed.geometry.getAttribute("position") as THREE.BufferAttribute | undefined;
-    if (!room || room.array.length < points.length) {
-      this.believed.geometry.dispose();
-      this.believed.geometry = new THREE.BufferGeometry();
-      this.believed.geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(Math.max(3000, 2 * points.length)), 3));
-    }
-    const at = this.believed.geometry.getAttribute("position") as THREE.BufferAttribute;
-    (at.array as Float32Array).set(points);
-    at.needsUpdate = true;
-    this.believed.geometry.setDrawRange(0, points.length / 3);
-    this.believed.material.color.set(this.dark ? "#ffffff" : "#12283a");
-  }
-
-  /** Arrows: thrust of the chosen body, and the current around the middle of the view. */
-  private actuators(): void {
-    this.thrust.clear();
-    this.current.clear();
-    if (!this.show.arrows) return;
-    const w = this.store.weather?.weather?.current_W;
-    if (w && Math.hypot(w[0]!, w[1]!) > 1e-3) {
-      const strength = Math.hypot(w[0]!, w[1]!), d = new THREE.Vector3(...toThree(w[0]!, w[1]!, 0)).normalize();
-      const far = Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5), cell = far / 5;
-      const x0 = Math.round(this.controls.target.x / cell), z0 = Math.round(this.controls.target.z / cell);
-      for (let i = -2; i <= 2; i++)
-        for (let k = -2; k <= 2; k++)
-          this.current.add(new THREE.Vector3((x0 + i) * cell, -0.2, (z0 + k) * cell), d, cell * Math.min(0.25 + strength, 0.8));
-    }
-    const k = this.store.chosen === null ? undefined : this.store.index.get(this.store.chosen), panel = this.store.panel;
-    if (k === undefined || !panel?.actuation || panel.row !== this.store.chosen) return;
-    const model = this.bodies.model(this.store, this.store.bodies.get(panel.row)?.model ?? "");
-    const p = new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!));
-    const q = new THREE.Quaternion(...quaternionToThree(this.store.quaternion[4 * k]!, this.store.quaternion[4 * k + 1]!, this.store.quaternion[4 * k + 2]!, this.store.quaternion[4 * k + 3]!));
-    const size = model.shape.size[0];
-    const limit = (46 * Math.tan(THREE.MathUtils.degToRad(this.camera.fov / 2))) / Math.max(this.canvas.clientHeight, 1);
-    const scale = this.show.magnify ? Math.max(1, (limit * p.distanceTo(this.camera.position)) / size) : 1;
-    model.thrusters.forEach((t, i) => {
-      const f = (panel.actuation?.actual[i] ?? 0) / Math.max(Math.abs(t.maximum), 1e-9);
-      if (Math.abs(f) < 0.01) return;
-      const d = new THREE.Vector3(...toThree(t.direction[0]!, t.direction[1]!, t.direction[2]!)).normalize().applyQuaternion(q).multiplyScalar(Math.sign(f));
-      const at = new THREE.Vector3(...toThree(t.position[0]!, t.position[1]!, t.position[2]!)).multiplyScalar(scale).applyQuaternion(q).add(p);
-      this.thrust.add(at, d, Math.abs(f) * size * 0.9 * scale);
-    });
-  }
-
   // -- names and numbers over the picture ------------------------------------------------------------------
 
   private overlay(): void {
@@ -482,6 +421,7 @@ export class View3D {
       }
     }
     c.font = "11px system-ui, sans-serif";
+    this.instruments(text, free, perPixel);
     for (const r of this.sounds.rays.slice(-14)) {
       if (!r.text) continue;
       const p = this.projected.set(...toThree(...r.to)).project(this.camera);
@@ -489,6 +429,16 @@ export class View3D {
       text(r.text, ((p.x + 1) / 2) * this.canvas.clientWidth - 20, ((1 - p.y) / 2) * this.canvas.clientHeight + 22, r.heard ? css("--good") : css("--bad"));
     }
     this.scale(c, text, ink);
+  }
+
+  /** Names of the chosen body's instruments, where it is drawn large enough to tell them apart. */
+  private instruments(text: (t: string, x: number, y: number, f: string) => void, free: (x: number, y: number, w: number, h: number) => boolean, perPixel: number): void {
+    const moving = this.bodies.moving, size = this.store.kit ? this.bodies.model(this.store, this.store.bodies.get(this.store.kit.row)?.model ?? "").shape.size[0] : 0;
+    if (!moving.group.visible || this.camera.position.distanceTo(moving.group.position) * perPixel * 220 > size * moving.group.scale.x) return;
+    for (const mark of moving.marks.children) {
+      const p = mark.getWorldPosition(this.projected).project(this.camera), x = ((p.x + 1) / 2) * this.canvas.clientWidth + 7, y = ((1 - p.y) / 2) * this.canvas.clientHeight;
+      if (p.z < 1 && free(x, y - 6, 6.5 * mark.name.length, 12)) text(mark.name, x, y, css("--good"));
+    }
   }
 
   /** A bar that tells lengths at the middle of the view. */

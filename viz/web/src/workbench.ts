@@ -3,11 +3,11 @@
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { TransformControls } from "three/addons/controls/TransformControls.js";
-import { bodyMaterial, geometry } from "./bodies";
+import { bodyMaterial, geometry } from "./shapes";
 import { css } from "./dom";
 import { fromThree, toThree } from "./frames";
-import type { ModelLook } from "./link";
-import { metres, vector, withMetres, written, type Tree } from "./tree";
+import type { InstrumentLook, ModelLook } from "./link";
+import { metres, nameOf, vector, withMetres, written, type Tree } from "./tree";
 
 const KINDS: Record<string, { key: string; colour: string; label: (t: Tree) => string; aim?: "direction" | "attitude" }> = {
   thruster: { key: "position", colour: "#ffd166", label: (t) => t.attributes["name"] ?? "thruster", aim: "direction" },
@@ -19,6 +19,7 @@ const KINDS: Record<string, { key: string; colour: string; label: (t: Tree) => s
   buoyancy: { key: "centre", colour: "#3fa7ff", label: () => "centre of buoyancy" },
   load: { key: "position", colour: "#8d99a6", label: () => "load" },
 };
+const INSTRUMENT = "#5bd68a", GIVEN = "#8d99a6";
 
 export class Workbench {
   readonly canvas = document.createElement("canvas");
@@ -29,6 +30,9 @@ export class Workbench {
   private readonly orbit: OrbitControls;
   private readonly gizmo: TransformControls;
   private readonly handles = new THREE.Group();
+  private readonly rays = new THREE.Group();
+  private instruments: InstrumentLook[] = [];
+  private sensors: Tree | null = null;
   private body: THREE.Mesh | null = null;
   private size = 1;
   private chosen: Tree | null = null;
@@ -53,7 +57,7 @@ export class Workbench {
     const axes = new THREE.Group();
     for (const [d, c] of [[[1, 0, 0], 0xff6b6b], [[0, 1, 0], 0x5bd68a], [[0, 0, 1], 0x5aa9ff]] as const) axes.add(new THREE.ArrowHelper(new THREE.Vector3(...toThree(d[0], d[1], d[2])), new THREE.Vector3(), 1, c, 0.12, 0.06));
     axes.name = "axes";
-    this.scene.add(new THREE.HemisphereLight("#ffffff", "#46617a", 2), sun, this.handles, axes, this.gizmo.getHelper());
+    this.scene.add(new THREE.HemisphereLight("#ffffff", "#46617a", 2), sun, this.handles, this.rays, axes, this.gizmo.getHelper());
     let down: [number, number] = [0, 0];
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; });
     this.canvas.addEventListener("pointerup", (e) => {
@@ -65,8 +69,9 @@ export class Workbench {
     });
   }
 
-  /** Draw a model as it was checked. */
-  look(model: ModelLook): void {
+  /** Draw a model as it was checked, with its instruments. */
+  look(model: ModelLook, instruments: InstrumentLook[]): void {
+    this.instruments = instruments;
     const first = this.body === null;
     if (this.body) { this.scene.remove(this.body); this.body.geometry.dispose(); }
     const material = bodyMaterial.clone();
@@ -89,18 +94,43 @@ export class Workbench {
   }
 
   /** Handles of everything with a place. */
-  set(model: Tree, emulators: Tree): void {
+  set(model: Tree | null, sensors: Tree): void {
     this.handles.clear();
     this.places.clear();
+    this.sensors = sensors;
     const visit = (t: Tree): void => {
+      if (t === sensors) return; // an instrument is called by its type: not to be taken for a part of the hull
       const kind = KINDS[t.tag];
       if (kind) this.handle(t, kind.key, kind.colour, kind.aim);
       t.children.forEach(visit);
     };
-    model.children.forEach(visit);
-    for (const e of emulators.children) this.handle(e, "position", "#5bd68a", "attitude");
+    model?.children.forEach(visit);
+    for (const e of sensors.children) this.handle(e, "position", INSTRUMENT, "attitude");
+    this.beams();
     this.choose(this.chosen && this.places.has(this.chosen) ? this.chosen : null);
     this.dirty = true;
+  }
+
+  /** The beams of all instruments, and dots where those sit that are not changed here. */
+  private beams(): void {
+    this.rays.traverse((o) => { if (o instanceof THREE.Mesh || o instanceof THREE.LineSegments) { (o.geometry as THREE.BufferGeometry).dispose(); (o.material as THREE.Material).dispose(); } });
+    this.rays.clear();
+    const own = new Set(this.sensors?.children.map(nameOf)), chosen = this.chosen && this.sensors?.children.includes(this.chosen) ? nameOf(this.chosen) : null;
+    for (const s of this.instruments) {
+      const mine = own.has(s.name), colour = mine ? INSTRUMENT : GIVEN;
+      if (!mine && s.position) {
+        const dot = new THREE.Mesh(new THREE.SphereGeometry(this.size * 0.014, 14, 10), new THREE.MeshBasicMaterial({ color: colour, depthTest: false, transparent: true, opacity: 0.9 }));
+        dot.position.set(...toThree(s.position[0]!, s.position[1]!, s.position[2]!));
+        dot.renderOrder = 9;
+        dot.name = s.name;
+        this.rays.add(dot);
+      }
+      if (!s.beams) continue;
+      const points: number[] = [], r = s.beams.rays, length = Math.min(0.55 * this.size, s.beams.maximum || Infinity);
+      for (let k = 0; k < r.length; k += 6) for (const far of [0, length]) points.push(...toThree(r[k]! + far * r[k + 3]!, r[k + 1]! + far * r[k + 4]!, r[k + 2]! + far * r[k + 5]!));
+      const g = new THREE.BufferGeometry().setAttribute("position", new THREE.Float32BufferAttribute(points, 3));
+      this.rays.add(new THREE.LineSegments(g, new THREE.LineBasicMaterial({ color: colour, transparent: true, opacity: s.name === chosen ? 0.9 : 0.3 })));
+    }
   }
 
   private handle(t: Tree, key: string, colour: string, aim?: "direction" | "attitude"): void {
@@ -130,6 +160,7 @@ export class Workbench {
     const place = t && this.places.get(t);
     if (place) this.gizmo.attach(place); else this.gizmo.detach();
     if (place && !place.userData["aim"]) this.gizmo.setMode("translate");
+    this.beams();
     this.dirty = true;
   }
 
@@ -176,13 +207,19 @@ export class Workbench {
     c.font = "11px system-ui, sans-serif";
     c.lineWidth = 3;
     c.strokeStyle = css("--bg");
+    const taken: [number, number, number][] = []; // x, y, width of what is written: names at one place stand under each other
     const text = (t: string, at: THREE.Vector3, fill: string): void => {
-      const p = at.clone().project(this.camera), x = ((p.x + 1) / 2) * w + 9, y = ((1 - p.y) / 2) * hh - 6;
+      const p = at.clone().project(this.camera), x = ((p.x + 1) / 2) * w + 9, wide = c.measureText(t).width;
+      let y = ((1 - p.y) / 2) * hh - 6;
+      while (taken.some(([tx, ty, tw]) => Math.abs(ty - y) < 12 && x < tx + tw && tx < x + wide)) y += 12;
+      taken.push([x, y, wide]);
       c.strokeText(t, x, y);
       c.fillStyle = fill;
       c.fillText(t, x, y);
     };
-    for (const [t, place] of this.places) text(KINDS[t.tag]?.label(t) ?? t.tag, place.position, t === this.chosen ? css("--accent") : css("--soft"));
+    const named = [...this.places].map(([t, place]) => [this.sensors?.children.includes(t) ? nameOf(t) : KINDS[t.tag]?.label(t) ?? t.tag, place.position, t === this.chosen] as const);
+    for (const [name, at, chosen] of named.sort((a, b) => Number(b[2]) - Number(a[2]))) text(name, at, chosen ? css("--accent") : css("--soft"));
+    for (const dot of this.rays.children) if (dot.name) text(dot.name, dot.position, css("--soft"));
     const l = this.size * 0.44;
     text("x forward", new THREE.Vector3(...toThree(l, 0, 0)), "#ff6b6b");
     text("y starboard", new THREE.Vector3(...toThree(0, l, 0)), "#5bd68a");

@@ -1,0 +1,134 @@
+"""The commands that a running server is given on the command line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+from wavesim_sdk.commands import TIMER_VERBS
+
+server_option = click.option(
+    "--server", "-s", default="wavesim", envvar="WAVESIM_SERVER", show_default=True, help="Name of the server."
+)
+_NEGATIVE: dict[str, Any] = {"ignore_unknown_options": True}  # numbers may begin with a minus
+
+
+def _send(server: str, verb: str, **arguments: Any) -> None:
+    from wavesim_sdk.commander import Commander
+    from wavesim_sdk.errors import CommanderError
+
+    with Commander(server) as commander:
+        reply = commander.send(verb, **arguments)
+    if not reply.ok:
+        raise CommanderError(reply.text)
+    click.echo(reply.text)
+
+
+def _verb(verb: str, argument: str, meaning: str) -> click.Command:
+    """A command for a verb of the timer."""
+    if not argument:
+
+        def run(server: str) -> None:
+            _send(server, verb)
+
+        return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(server_option(run))
+
+    def run_with(server: str, **arguments: Any) -> None:
+        _send(server, verb, **arguments)
+
+    kind = int if argument == "ticks" else float
+    return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(
+        click.argument(argument, type=kind)(server_option(run_with))
+    )
+
+
+@click.command(context_settings=_NEGATIVE)
+@click.argument("body")
+@click.argument("part")
+@click.argument("kind")
+@click.argument("amount", default="")
+@click.option(
+    "--field",
+    default="",
+    help="Field of a sensor's value, such as `heading`, or one number of it, such as `rates.2`; else all.",
+)
+@server_option
+def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
+    """Break a PART of BODY, an actuator or a sensor, by its name; the KIND `none` mends it.
+
+    \b
+    Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the share AMOUNT), reversed.
+    Sensors:   lost, frozen, bias (AMOUNT with its unit: "5 deg", "-0.2 m/s"), spikes
+               (AMOUNT: their chance, 0 to 1), noisy (AMOUNT: factor of the noise),
+               wet (AMOUNT: compartment of a leak detector), unlocked (of a Doppler log).
+    """
+    _send(server, "fault", body=body, part=part, kind=kind, amount=amount or None, field=field or None)
+
+
+@click.command(context_settings=_NEGATIVE)
+@click.argument("body")
+@click.argument("force", nargs=3, type=float)
+@click.argument("torque", nargs=-1, type=float)
+@server_option
+def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
+    """Push BODY with FORCE X Y Z (N) and TORQUE K M N (N m), body axes, until the next push; 0 0 0 ends it."""
+    if len(torque) not in (0, 3):
+        raise click.UsageError("a torque has three numbers")
+    _send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
+
+
+@click.command(context_settings=_NEGATIVE)
+@click.argument("body")
+@click.option("--position", nargs=3, type=float, help="North, east, down in m.")
+@click.option("--attitude", nargs=3, type=float, help="Roll, pitch, heading in degrees.")
+@click.option("--velocity", nargs=6, type=float, help="u v w in m/s and p q r in degrees/s, body axes, over ground.")
+@server_option
+def pose(
+    body: str,
+    position: tuple[float, ...] | None,
+    attitude: tuple[float, ...] | None,
+    velocity: tuple[float, ...] | None,
+    server: str,
+) -> None:
+    """Put BODY elsewhere; what is not given stays as it is."""
+    turned = None if attitude is None else [math.radians(v) for v in attitude]
+    moved = None if velocity is None else [*velocity[:3], *(math.radians(v) for v in velocity[3:])]
+    _send(server, "pose", body=body, position=position and list(position), attitude=turned, velocity=moved)
+
+
+@click.command(context_settings=_NEGATIVE)
+@click.argument("body")
+@click.argument("numbers", nargs=-1, type=float, required=True)
+@server_option
+def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
+    """Set the thruster allocation matrix of BODY: six rows (X, Y, Z, K, M, N), each with one number per thruster."""
+    _send(server, "allocate", body=body, matrix=list(numbers))
+
+
+@click.command(context_settings=_NEGATIVE)
+@click.option("--current", nargs=2, type=float, help="Mean flow to north and east in m/s.")
+@click.option("--wind", nargs=2, type=float, help="Mean speed in m/s and direction from which it blows in degrees.")
+@click.option(
+    "--waves", nargs=3, type=float, help="Significant height in m, peak frequency in rad/s, direction in degrees."
+)
+@server_option
+def weather(
+    current: tuple[float, ...] | None, wind: tuple[float, ...] | None, waves: tuple[float, ...] | None, server: str
+) -> None:
+    """Change current, wind and waves from now on; what is not given stays as it is."""
+    given: dict[str, float] = {}
+    if current is not None:
+        given |= {"current_north": current[0], "current_east": current[1]}
+    if wind is not None:
+        given |= {"wind_speed": wind[0], "wind_direction": math.radians(wind[1])}
+    if waves is not None:
+        given |= {"wave_height": waves[0], "wave_peak": waves[1], "wave_direction": math.radians(waves[2])}
+    _send(server, "weather", **given)
+
+
+def commands() -> list[click.Command]:
+    """All of them."""
+    verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
+    return [*verbs, fault, push, pose, allocate, weather]

@@ -1,0 +1,213 @@
+"""Bodies in the way of beams: boxes, cylinders along their x axis and spheres, as they lie and move at a tick.
+
+Thousands of beams against thousands of bodies: pairs that cannot meet are left out by the spheres around the bodies, the nearest
+first, because what they stop needs no looking further; the rest is met in closed form.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from wavesim_sdk import frames
+from wavesim_sdk.area import Record
+from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.ocean.scene import post, slab
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Rows = np.ndarray[Any, np.dtype[np.int64]]
+
+BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
+STRIP = 30  #: bodies in the strip of an instrument, on average, up to which nothing better than strips is needed
+ELEMENTS = 200_000  #: pairs of beam and body that are looked at together
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Cross products (n, 3), without what np.cross does for other shapes."""
+    x, y = a[:, [1, 2, 0]], b[:, [2, 0, 1]]
+    return np.asarray(x * y - a[:, [2, 0, 1]] * b[:, [1, 2, 0]])
+
+
+def _tree(points: Array) -> cKDTree:
+    return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # built anew at each tick
+
+
+class Shapes:
+    """Shapes of models: kind, half sizes along x, y, z, radius of the sphere around."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self._of_model = functools.cache(self._of)
+        self._models: Any = None
+        self._table: Array = np.zeros((0, 5))
+
+    def table(self, models: Any) -> Array:
+        """A row for each body of these models (n, 5)."""
+        if self._models is None or not np.array_equal(models, self._models):
+            self._models = models.copy()
+            self._table = np.array([self._of_model(m) for m in models.tolist()]).reshape(-1, 5)
+        return self._table
+
+    def _of(self, model: bytes) -> tuple[float, ...]:
+        m = self.loaded.model(model.decode())
+        if m.box is not None:
+            kind, half = BOX, (m.box.length / 2, m.box.width / 2, m.box.height / 2)
+        elif m.cylinder is not None:
+            kind, half = CYLINDER, (m.cylinder.length / 2, m.cylinder.radius, m.cylinder.radius)
+        else:
+            assert m.sphere is not None
+            kind, half = SPHERE, (m.sphere.diameter / 2,) * 3
+        around = {BOX: np.hypot(np.hypot(*half[:2]), half[2]), CYLINDER: np.hypot(*half[:2]), SPHERE: half[0]}[kind]
+        return kind, *half, float(around)
+
+
+class Bodies:
+    """The bodies of one tick."""
+
+    def __init__(self, shapes: Shapes, rows: Rows, identity: Record, state: Record) -> None:
+        self.rows, self.state = rows, state.take(rows)  # ten times as fast as an index
+        self.p: Array = self.state["p_WB_W"]
+        shape = shapes.table(identity["model"].take(rows))
+        self.kind, self.half, self.radius = shape[:, 0], shape[:, 1:4], shape[:, 4]
+
+        self._widest = float(self.radius.max(initial=0.0))
+        self._sorted: list[Any] = [None, None]  # along north and east: order, and places in it
+
+    @functools.cached_property
+    def _tree(self) -> cKDTree:
+        return _tree(self.p)
+
+    def cast(self, starts: Array, along: Array, ranges: Array, maximum: float, own: Rows) -> tuple[Array, Rows]:
+        """(ranges, index of the body that was hit or -1), both (n, beams), of beams of n instruments that would go as far as
+        ``ranges`` without the bodies; ``own`` are the rows of the bodies that carry them.
+
+        Starts (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in W; from within another body the range is 0.
+        """
+        hit = np.full(ranges.shape, -1)
+        if len(self.rows) < 2 or not ranges.size:
+            return ranges, hit
+        along = np.broadcast_to(along, (*ranges.shape, 3))
+        limit = np.minimum(ranges, maximum)
+        i, j = self._near(starts, along, limit, own)
+        if len(i):
+            ranges = ranges.copy()
+            portion = max(1, ELEMENTS // ranges.shape[1])
+            if len(i) > portion:
+                i, j = self._nearest_first(starts, i, j)
+            for at in range(0, len(i), portion):
+                some = slice(at, at + portion)
+                self._strike(starts, along, limit, ranges, hit, i[some], j[some])
+        return ranges, hit
+
+    def _strike(self, starts: Array, along: Array, limit: Array, ranges: Array, hit: Rows, i: Rows, j: Rows) -> None:
+        """Shorten the beams of instruments i that meet bodies j."""
+        beams = ranges.shape[1]
+        c, d = self.p[j][:, None, :] - starts[i], along[i]
+        ahead = (c * d).sum(axis=2)
+        beside = (c * c).sum(axis=2) - ahead * ahead
+        r = self.radius[j][:, None]
+        pair, beam = np.nonzero((beside <= r * r) & (ahead > -r) & (ahead - r < limit[i]))
+        if not len(pair):
+            return
+        who, place = i[pair], j[pair]
+        found = self._meet(-c[pair, np.minimum(beam, c.shape[1] - 1)], d[pair, beam], place)
+        flat = who * beams + beam
+        nearer = found <= limit.reshape(-1)[flat]
+        flat, found, place = flat[nearer], found[nearer], place[nearer]
+        np.minimum.at(ranges.reshape(-1), flat, found)
+        first = ranges.reshape(-1)[flat] == found
+        hit.reshape(-1)[flat[first]] = place[first]
+        limit.reshape(-1)[flat] = ranges.reshape(-1)[flat]
+
+    def velocity(self, hit: Rows, points: Array) -> Array:
+        """Velocity in W of points (n, beams, 3) of the bodies that were hit; 0 where none was."""
+        found = np.zeros(points.shape)
+        some = hit >= 0
+        if some.any():
+            j = hit[some]
+            state = self.state[j]
+            R = frames.rotation(state["q_WB"])
+            arm = points[some] - self.p[j]
+            turning = np.cross(np.einsum("nij,nj->ni", R, state["w_WB_B"]), arm)
+            found[some] = np.einsum("nij,nj->ni", R, state["v_WB_B"]) + turning
+        return found
+
+    def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
+        """Pairs (instrument, body) that may meet: by the box around the beams, and by their plane if they are a fan."""
+        ends = starts + limit[:, :, None] * along
+        if along.shape[1] == 1:
+            start, end = starts[:, 0], ends[:, 0]
+            low, high = np.minimum(start, end), np.maximum(start, end)
+        else:
+            low = np.minimum(ends.min(axis=1), starts.min(axis=1))
+            high = np.maximum(ends.max(axis=1), starts.max(axis=1))
+        i, j = self._within(low, high)
+        keep = self.rows[j] != own[i]
+        i, j = i[keep], j[keep]
+        if along.shape[1] > 2 and len(i):
+            normal = _cross(along[:, 0], along[:, -1])
+            normal /= np.maximum(np.sqrt((normal * normal).sum(axis=1)), 1e-12)[:, None]
+            thick = (np.abs(np.einsum("nbk,nk->nb", along, normal)) * limit).max(axis=1)
+            if starts.shape[1] > 1:
+                thick += np.abs(np.einsum("nbk,nk->nb", starts - starts[:, :1], normal)).max(axis=1)
+            off = np.abs(((self.p[j] - starts[i, 0]) * normal[i]).sum(axis=1))
+            keep = off <= thick[i] + self.radius[j]
+            i, j = i[keep], j[keep]
+        return i, j
+
+    def _within(self, low: Array, high: Array) -> tuple[Rows, Rows]:
+        """Pairs (box, body) of upright boxes that come as close as the body's radius."""
+        axis = 0 if (high[:, 0] - low[:, 0]).sum() < (high[:, 1] - low[:, 1]).sum() else 1
+        if self._sorted[axis] is None:
+            order = np.argsort(self.p[:, axis])
+            self._sorted[axis] = order, self.p[order, axis]
+        order, along = self._sorted[axis]
+        first = np.searchsorted(along, low[:, axis] - self._widest)
+        count = np.searchsorted(along, high[:, axis] + self._widest) - first
+        total = int(count.sum())
+        if total <= STRIP * len(low):
+            i = np.repeat(np.arange(len(low)), count)
+            j = order[np.arange(total) - np.repeat(np.cumsum(count) - count - first, count)]
+            others: tuple[int, ...] = (1 - axis, 2)
+        else:
+            middle, reach = (
+                0.5 * (low + high),
+                0.5 * float(np.sqrt(((high - low) ** 2).sum(axis=1)).max()) + self._widest,
+            )
+            found = _tree(middle).sparse_distance_matrix(self._tree, reach, output_type="ndarray")
+            i, j = found["i"], found["j"]
+            others = (0, 1, 2)
+        for k in others:
+            p, r = self.p[j, k], self.radius[j]
+            keep = (p >= low[i, k] - r) & (p <= high[i, k] + r)
+            i, j = i[keep], j[keep]
+        return i, j
+
+    def _nearest_first(self, starts: Array, i: Rows, j: Rows) -> tuple[Rows, Rows]:
+        """The same pairs: what the first ones stop needs no looking further."""
+        apart = np.sqrt(((self.p[j] - starts[i, 0]) ** 2).sum(axis=1)) - self.radius[j]
+        order = np.argsort(apart, kind="stable")
+        return i[order], j[order]
+
+    def _meet(self, o: Array, d: Array, j: Rows) -> Array:
+        """Where rays (n, 3), given from the bodies' origins, first meet the bodies j; 0 from inside, inf = nowhere."""
+        R, half, kind = frames.rotation(self.state["q_WB"][j]), self.half[j], self.kind[j]
+        p, v = np.einsum("nji,nj->ni", R, o), np.einsum("nji,nj->ni", R, d)
+        found = np.full(len(j), np.inf)
+        box, cylinder, sphere = kind == BOX, kind == CYLINDER, kind == SPHERE
+        if box.any():
+            found[box] = slab(p[box], v[box], half[box])
+        if cylinder.any():
+            upright = [1, 2, 0]  # its axis as that of a post
+            h = half[cylinder]
+            found[cylinder] = post(p[cylinder][:, upright], v[cylinder][:, upright], h[:, 1], h[:, 0])
+        if sphere.any():
+            o, d, r = p[sphere], v[sphere], half[sphere, 0]
+            ahead = -np.einsum("ni,ni->n", o, d)
+            with np.errstate(invalid="ignore"):
+                chord = np.sqrt(r * r - (np.einsum("ni,ni->n", o, o) - ahead * ahead))
+            found[sphere] = np.where(ahead + chord >= 0.0, np.maximum(ahead - chord, 0.0), np.inf)  # NaN: passes by
+        return found

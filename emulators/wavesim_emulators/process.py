@@ -1,0 +1,77 @@
+"""An emulator as a process: it claims its table, is told by the engine what is due, and can be replaced at any moment."""
+
+from __future__ import annotations
+
+import signal
+import time
+from types import FrameType
+
+from wavesim_emulators.base import Emulator
+from wavesim_emulators.station import Station
+from wavesim_sdk.attach import SensorColumn, SharedState
+from wavesim_sdk.errors import AttachError, NotRunning
+
+LOOK_S = 0.2  #: how often it looks whether the server still lives
+
+
+class Process:
+    """Serves a running server until it ends or a signal comes."""
+
+    def __init__(self, emulator: Emulator, server: str, free: bool = False) -> None:
+        self.emulator, self.free = emulator, free
+        self._stop = False
+        self.simulation = SharedState(server)
+        world = self.simulation.world()
+        theirs, ours = bytes(world["digest"]).decode(), emulator.loaded.digest
+        if theirs not in ("", ours):
+            raise AttachError(
+                f"the server '{server}' runs another configuration (digest {theirs[:12]}) than {emulator.loaded.path} "
+                f"({ours[:12]}); name the file that it runs, as it was when it started"
+            )
+        self.step_ns = int(world["step_ns"])
+        self.column = SensorColumn(self.simulation, emulator.sensor)
+        self.station = Station(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
+        self._tables = ("instruments", "weather", *emulator.needs)
+
+    def run(self) -> int:
+        """Returns how often values were written.
+
+        Synchronous (the default): the engine says when a value is due and, unless time is real, waits for it.  Free: at its
+        own pace in wall time, as in the paper.
+        """
+        for s in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(s, self._on_signal)
+        written = 0
+        try:
+            if not self.free:
+                self.column.synchronise()
+            while not self._stop:
+                due = self._wait()
+                if due is not None:
+                    view = self.simulation.snapshot(*self._tables)
+                    if self.station.compute(view, view.tick if self.free else due):
+                        self.column.write(self.station.table, view.tick)
+                    written += 1
+                    if not self.free:
+                        self.column.answer()
+                elif not self.simulation.alive():
+                    break
+                elif (
+                    not self.free and not self.column.synchronous
+                ):  # the engine gave up on us: ask to be waited for again
+                    self.column.synchronise()
+        except NotRunning:
+            pass
+        finally:
+            self.column.release()
+        return written
+
+    def _wait(self) -> int | None:
+        """Until values may be due: a tick; None after a while without."""
+        if not self.free:
+            return self.column.wait_due(LOOK_S)
+        time.sleep(min(LOOK_S, self.station.pause(self.step_ns)))
+        return 0 if self.simulation.alive() else None
+
+    def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:
+        self._stop = True

@@ -1,0 +1,347 @@
+"""What a body has, as the page is told and shows it: actuators and instruments by name, parts that move, beams."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aiohttp import web
+
+from tests.viz.browser import Page
+from tests.viz.stage import Stage
+from wavesim_sdk import frames
+from wavesim_sdk.actuators import actuators_of
+from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config.sensors import Dvl, Echosounder, Multibeam, RangeBeam, Ranger, Scanner, Sensor
+from wavesim_viz.asked import Fault
+from wavesim_viz.beams import beams
+from wavesim_viz.frame import Frame, bodies
+from wavesim_viz.kit import actuator, kit, told_of
+from wavesim_viz.scene import look
+from wavesim_viz.web import Access, make_app
+
+#: a boat with one of everything: a propeller by force, a jet by shaft speed that turns and has a bucket, a fin, a tank
+BARGE = """<models><model name="barge" type="surface"><box length="4 m" width="2 m" height="1 m"/><mass value="900 kg"/>
+<inertia xx="500" yy="900" zz="900"/><added-mass diagonal="1 1 1 1 1 1"/><linear-drag diagonal="8 9 10 3 4 5"/>
+<restoring>0 0 0 0 0 0  0 0 0 0 0 0  0 0 9000 0 0 0  0 0 0 9000 0 0  0 0 0 0 9000 0  0 0 0 0 0 0</restoring>
+<thruster name="jet" position="-2 0 0.2 m" direction="1 0 0" law="shaft" minimum="0" maximum="1" motor="5 20" lag="0.1 s" coefficients="0 1 0">
+<swivel minimum="-30 deg" maximum="30 deg"/><deflector/></thruster>
+<thruster name="bow" position="1.5 0 0.4 m" direction="0 1 0" law="force" minimum="-40" maximum="60" lag="0.1 s"/>
+<fin name="rudder" position="-1.9 0 0.4 m" area="0.1 m2" lift_slope="3" limit="25 deg"/>
+<ballast name="trim" position="0.5 0 0.1 m" minimum="0 kg" maximum="20 kg"/></model></models>
+<world><scalar name="chlorophyll"><gaussian peak="2" north="0 m" east="0 m" sigma_north="50 m" sigma_east="50 m"/></scalar></world>
+<fleet><vehicle name="b" model="barge" position="0 0 0 m">
+<sensors><dvl name="dvl-down"/><dvl name="dvl-bow" position="1 0 0.4 m" attitude="0 90 0 deg" maximum="30 m"/><multibeam beams="16" width="90 deg"/>
+<scanner position="2 0 0.3 m"/><encoder/><rpm/><leak compartments="fore aft"/><scalar/><gps rate="1 Hz"/></sensors></vehicle>
+<vehicle name="bare" model="barge" position="9 0 0 m"/></fleet>"""
+
+
+@pytest.fixture
+def barge(config: Callable[..., Loaded]) -> Loaded:
+    return config(BARGE)
+
+
+def test_actuators_by_name_with_the_unit_of_their_values(barge: Loaded) -> None:
+    """In the order of the model; limits are those of the values: through the motor's law where there is one."""
+    model = barge.models["barge"]
+    told = {a["name"]: a for a in (actuator(a, model) for a in actuators_of(model))}
+    assert list(told) == ["jet", "bow", "rudder", "jet-angle", "jet-deflector", "trim"]
+    assert [(a["unit"], a["kind"], a["part"]) for a in told.values()] == [
+        ("1/s", "thruster", 0), ("N", "thruster", 1), ("rad", "fin", 0), ("rad", "angle", 0), ("", "deflector", 0), ("kg", "ballast", 0)
+    ]  # fmt: skip
+    assert (told["jet"]["minimum"], told["jet"]["maximum"]) == (0.0, 25.0)
+    assert told["rudder"]["maximum"] == pytest.approx(math.radians(25))
+    assert told["jet-deflector"]["rest"] == 1.0 and told["trim"]["rest"] == 0.0
+    assert (told["trim"]["minimum"], told["trim"]["maximum"]) == (0.0, 20.0)
+
+
+def test_instruments_by_name_with_fields_and_units(barge: Loaded) -> None:
+    body, bare = barge.config.fleet.vehicle
+    found = kit(0, 1, barge.models["barge"], told_of(barge.suite(body)), barge)
+    assert [(s["name"], s["type"]) for s in found["sensors"]][:3] == [("dvl-down", "dvl"), ("dvl-bow", "dvl"), ("multibeam", "multibeam")]  # fmt: skip
+    by_name = {s["name"]: s for s in found["sensors"]}
+    bottom = by_name["dvl-down"]["fields"][0]
+    assert (bottom["name"], bottom["unit"], bottom["count"]) == ("bottom", "m/s", 3)
+    assert by_name["gps"]["period"] == 1.0 and by_name["dvl-bow"]["position"] == [1.0, 0.0, 0.4]
+    (encoder,) = by_name["encoder"]["fields"]
+    assert encoder["labels"] == [a["name"] for a in found["actuators"]] and encoder["count"] == 6
+    assert encoder["units"] == ["1/s", "N", "rad", "rad", "", "kg"]
+    assert by_name["rpm"]["fields"][0]["labels"] == ["jet", "bow"]
+    assert by_name["leak"]["fields"][0]["labels"] == ["fore", "aft"]
+    assert by_name["scalar"]["fields"][0]["labels"] == ["chlorophyll"]
+    assert "wet" in by_name["leak"]["faults"] and "wet" not in by_name["gps"]["faults"]
+    assert "unlocked" in by_name["dvl-down"]["faults"] and "bias" in by_name["gps"]["faults"]
+    assert kit(1, 1, barge.models["barge"], told_of(barge.suite(bare)), barge)["sensors"] == []
+    assert kit(2, 1, None, ())["actuators"] == []  # a model that is not known here
+
+
+def rays(sensor: Sensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+    found = beams(sensor)
+    assert found is not None
+    return np.array(found["rays"]).reshape(-1, 6)
+
+
+def test_beams_as_mounted() -> None:
+    """Starts and directions in B, from the declaration of each type."""
+    R = frames.rotation(frames.quaternion(0.1, 0.2, 0.3))
+    turned = rays(Dvl(position=(1.0, 2.0, 3.0), attitude=(0.1, 0.2, 0.3), radius=0.5))
+    plain = rays(Dvl(radius=0.5))
+    assert turned[:, 3:] == pytest.approx(plain[:, 3:] @ R.T, abs=1e-5)
+    assert turned[:, :3] == pytest.approx(plain[:, :3] @ R.T + [1.0, 2.0, 3.0], abs=1e-5)
+    assert plain[:, 5] == pytest.approx(math.cos(math.radians(30)), abs=1e-5) and len(plain) == 4
+    assert np.linalg.norm(plain[:, :2], axis=1) == pytest.approx(0.5, abs=1e-5)
+    assert np.linalg.norm(turned[:, 3:], axis=1) == pytest.approx(1.0, abs=1e-5)
+    fan = rays(Multibeam(beams=5, width=math.radians(90)))
+    assert fan[0, 3:] == pytest.approx([0, -math.sqrt(0.5), math.sqrt(0.5)], abs=1e-5), "port first"
+    assert fan[2, 3:] == pytest.approx([0, 0, 1], abs=1e-5)
+    assert rays(Ranger())[0, 3:].tolist() == [1, 0, 0]
+    own = RangeBeam(azimuth=math.pi / 2, elevation=0.0, position=(0.0, 0.1, 0.0))
+    for sensor in (Ranger(beam=(own,)), Multibeam(beam=(own,)), Dvl(beam=(own,))):
+        assert rays(sensor).ravel() == pytest.approx([0, 0.1, 0, 0, 1, 0], abs=1e-5)
+    scanner = beams(Scanner(attitude=(0.0, 0.0, math.pi / 2)))
+    assert scanner is not None and scanner["turning"]
+    assert scanner["rays"][3:] == pytest.approx([0, 1, 0], abs=1e-5) and scanner["axis"] == pytest.approx([-1, 0, 0], abs=1e-5)  # fmt: skip
+    level = beams(Echosounder(attitude=(1.0, 0.0, 0.0), width=0.2))
+    assert level is not None and level["level"] and level["rays"][3:6] == [0, 0, 1]
+    assert len(level["rays"]) == 6 * 9
+    assert beams(Sensor()) is None
+
+
+# ---------------------------------------------------------------------------------- in the page
+
+
+class Aboard(Stage):
+    """The barge, with values that a test sets."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__()
+        body, _ = loaded.config.fleet.vehicle
+        model = loaded.models["barge"]
+        self.described["models"] = {"barge": look(model)}
+        self.kits[0] = kit(0, 1, model, told_of(loaded.suite(body)), loaded)
+        self.actual = [10.0, 30.0, 0.2, -0.3, -1.0, 5.0]
+        self.values: dict[str, dict[str, Any]] = {}
+
+    def frame(self) -> Frame:
+        """It lies still."""
+        self.tick += 1
+        return Frame(self.tick * 0.1, self.tick, 1, bodies([0], np.zeros((1, 3)), [[1, 0, 0, 0]], np.zeros((1, 3))))
+
+    def roster(self) -> list[list[Any]]:
+        return [[0, "b", "barge", "surface", 1]]
+
+    def panel(self, row: int) -> dict[str, Any]:
+        feedback = [None] * 6
+        told = {"command": [25.0, 60.0, 0.3, -0.3, -1.0, 5.0], "actual": self.actual, "feedback": feedback}
+        silent = {"valid": False, "age": None, "fault": "", "fields": {}}
+        sensors = {s["name"]: self.values.get(s["name"], silent) for s in self.kits[0]["sensors"]}
+        return super().panel(row) | {"actuation": told, "sensors": sensors}
+
+
+def value(fields: dict[str, Any], age: float = 0.1, valid: bool = True, fault: str = "") -> dict[str, Any]:
+    return {"valid": valid, "age": age, "fault": fault, "fields": fields}
+
+
+@pytest.fixture
+def aboard(barge: Loaded, tmp_path: Path) -> Iterator[tuple[Aboard, str]]:
+    """A viewer of the barge in a thread, and its address."""
+    source, ready = Aboard(barge), threading.Event()
+    found: dict[str, Any] = {}
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        access = Access.make("127.0.0.1", 1, True)
+        runner = web.AppRunner(make_app(source, 20.0, access, tmp_path), shutdown_timeout=0.5)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
+        access.names = {f"127.0.0.1:{port}"}
+        found.update(url=f"http://127.0.0.1:{port}/", loop=asyncio.get_running_loop(), stop=stop)
+        ready.set()
+        await stop.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(10)
+    yield source, found["url"]
+    found["loop"].call_soon_threadsafe(found["stop"].set)
+    thread.join(10)
+
+
+def chosen(page: Page) -> None:
+    page.wait("window.wavesim && wavesim.store.rows.length === 1")
+    page.page.locator("#fleet tr[data-row='0']").click()
+    page.wait(
+        "wavesim.store.kit && wavesim.store.panel && document.querySelectorAll('#actuators tr[data-name]').length"
+    )
+
+
+def row_of(page: Page, name: str) -> list[str]:
+    """The cells of an actuator in the panel."""
+    found: list[str] = page.see(
+        f"[...document.querySelectorAll(\"#actuators tr[data-name='{name}'] td\")].map(e => e.textContent)"
+    )
+    return found
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_every_actuator_with_its_unit(aboard: tuple[Aboard, str], open_page: Callable[[str], Page]) -> None:
+    """Thrusters in N or revolutions, fins and nozzles in degrees, buckets in percent, tanks in kg; a chart of each."""
+    source, url = aboard
+    page = open_page(url)
+    chosen(page)
+    page.wait("document.querySelector(\"#actuators tr[data-name='jet'] td:nth-child(3)\").textContent === '10.00'")
+    expected = {
+        "jet": ("10.00", "25.00", "rev/s"), "bow": ("30.00", "60.00", "N"), "rudder": ("11.46", "17.19", "°"),
+        "jet-angle": ("-17.19", "-17.19", "°"), "jet-deflector": ("-100", "-100", "%"), "trim": ("5.000", "5.000", "kg"),
+    }  # fmt: skip
+    for name, (actual, command, unit) in expected.items():
+        cells = row_of(page, name)
+        assert (cells[0], cells[2], cells[3], cells[4]) == (name, actual, command, unit)
+    page.page.locator("#actuators tr[data-name='jet-deflector']").click()
+    page.page.locator("#actuators tr[data-name='trim']").click()
+    page.wait("document.querySelectorAll('#charts .plot').length === 5")
+    titles = page.see("[...document.querySelectorAll('#charts .plot .title span')].map(e => e.textContent)")
+    assert titles[3:] == ["jet-deflector (%) — actual, command", "trim (kg) — actual, command"]
+    source.actual = [*source.actual[:5], 8.0]
+    page.wait("wavesim.app.details.charts.series('actuator.trim').value.at(-1) === 8")
+    page.clean()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_parts_move_in_the_picture(aboard: tuple[Aboard, str], open_page: Callable[[str], Page]) -> None:
+    """A fin turns its leading edge towards its normal, a nozzle from ahead to starboard, a bucket comes down, a tank fills; the
+    arrow of the thrust follows the jet."""
+    source, url = aboard
+    page = open_page(url)
+    chosen(page)
+    moving = "wavesim.view.bodies.moving"
+    where = f"(key, x, y, z) => {{ const v = {moving}.group.position.clone().set(x, y, z); return v.applyQuaternion({moving}.parts.get(key).pivot.quaternion).toArray() }}"  # fmt: skip
+    page.wait(f"{moving}.parts.size === 3 && {moving}.values && Math.abs({moving}.values[2] - 0.2) < 1e-3")
+    # three's axes: x starboard, y up, z astern
+    edge = page.see(f"({where})('fin 0', 0, 0, -1)")  # the leading edge of a rudder: normal to starboard
+    assert edge == pytest.approx([math.sin(0.2), 0, -math.cos(0.2)], abs=2e-3)
+    nozzle = page.see(f"({where})('angle 0', 0, 0, -1)")  # the thrust of the nozzle, turned to port
+    assert nozzle == pytest.approx([math.sin(-0.3), 0, -math.cos(0.3)], abs=2e-3)
+    shell = page.see(f"({where})('deflector 0', 0, 1, 0)")  # full astern: the shell was above, and is behind now
+    assert shell[2] > 0.95
+    page.wait(f"Math.abs({moving}.tanks[0].fill.scale.y - 0.25) < 0.01")
+    source.actual = [0.0, 0.0, 0.0, 0.3, 1.0, 20.0]
+    page.wait(f"Math.abs({moving}.tanks[0].fill.scale.y - 1) < 0.01 && Math.abs({moving}.values[3] - 0.3) < 1e-3")
+    assert page.see(f"({where})('deflector 0', 0, 1, 0)") == pytest.approx([0, 1, 0], abs=0.01), "lifted"
+    assert page.see(f"({where})('angle 0', 0, 0, -1)")[0] > 0.29
+    source.actual = [25.0, 0.0, 0.0, 0.0, -1.0, 0.0]  # full astern
+    page.see("(() => { wavesim.view.sharp(); wavesim.view.show.magnify = false; wavesim.view.goTo(0) })()")
+    page.wait("wavesim.view.working.thrust.mesh.count === 1")
+    page.wait(
+        "(() => { const m = wavesim.view.working.thrust.mesh, a = m.instanceMatrix.array; return Math.abs(a[6]) > 0 && a[6] / Math.hypot(a[4], a[5], a[6]) > 0.99 })()"
+    )
+    page.page.wait_for_timeout(600)
+    page.shot("aboard-jet")
+    page.clean()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_each_instrument_with_its_values_and_its_age(
+    aboard: tuple[Aboard, str], open_page: Callable[[str], Page]
+) -> None:
+    """Two of a type are two entries; old, invalid, faulty and silent ones say so; numbers have their unit and name."""
+    source, url = aboard
+    dvl = {"bottom": [1.0, 0.5, None], "water": [0, 0, 0], "beams": [1, 2, 3, 4], "ranges": [10, 11, 12, None], "altitude": 9.5, "locked": 3}  # fmt: skip
+    source.values = {
+        "dvl-down": value(dvl), "dvl-bow": value(dvl, age=9.0),
+        "gps": value({"latitude": 0.75, "longitude": 0.1, "hdop": 1.0}, valid=False),
+        "leak": value({"wet": [0, 1]}, fault="wet"), "encoder": value({"actuator": [10, 30, 0.2, -0.3, -1, 5]}),
+        "scanner": value({"angle": math.pi / 2, "range": 20.0}),
+        "multibeam": value({"range": [10 + k for k in range(16)] + [None] * 240}),
+    }  # fmt: skip
+    page = open_page(url)
+    chosen(page)
+    names = "[...document.querySelectorAll('#instruments details')].map(e => e.dataset.name)"
+    assert page.see(names) == ["dvl-down", "dvl-bow", "multibeam", "scanner", "encoder", "rpm", "leak", "scalar", "gps"]
+    state = (
+        "Object.fromEntries([...document.querySelectorAll('#instruments details')].map(e => [e.dataset.name,"
+        " e.querySelector('summary').textContent]))"
+    )
+    page.wait(f"({state})['dvl-down'].includes('0.1 s')")
+    told = page.see(state)
+    assert "9.0 s old" in told["dvl-bow"] and "invalid" in told["gps"] and "wet" in told["leak"]
+    assert "no value yet" in told["rpm"]
+    for name in ("dvl-down", "encoder", "leak", "gps"):
+        page.see(f"document.querySelector(\"#instruments details[data-name='{name}']\").open = true")
+    cells = (
+        "(n) => [...document.querySelectorAll(`#instruments details[data-name='${n}'] tr`)]"
+        ".map(r => [...r.cells].map(c => c.textContent).filter(t => t))"
+    )
+    page.wait(f"({cells})('dvl-down')[0][1] === '1.000'")
+    assert page.see(f"({cells})('dvl-down')")[0] == ["bottom", "1.000", "0.500", "–", "m/s"]
+    encoder = page.see(f"({cells})('encoder')")
+    assert encoder == [["jet", "10.00", "rev/s"], ["bow", "30.00", "N"], ["rudder", "11.46", "°"], ["jet-angle", "-17.19", "°"], ["jet-deflector", "-100", "%"], ["trim", "5.000", "kg"]]  # fmt: skip
+    assert page.see(f"({cells})('leak')") == [["fore", "0"], ["aft", "1"]]
+    assert page.see(f"({cells})('gps')")[0] == ["latitude", "42.9718346", "°"]
+    page.page.locator("#instruments details[data-name='dvl-down'] tr").first.click()
+    page.wait(
+        "[...document.querySelectorAll('#charts .title span')].some(e => e.textContent === 'dvl-down bottom (m/s) — 0, 1, 2')"
+    )
+    # beams: both logs, the fan, the scanner; what met something ends there
+    assert page.see("wavesim.view.working.beams.count") == 4 + 4 + 16 + 1
+    page.see("(() => { wavesim.view.sharp(); wavesim.view.show.magnify = false; wavesim.view.goTo(0) })()")
+    page.page.wait_for_timeout(600)
+    page.shot("aboard-instruments")
+    ends = page.see("Array.from(wavesim.view.working.beams.ends.geometry.getAttribute('position').array)")
+    told_ends = np.array(ends).reshape(-1, 3)[: page.see("wavesim.view.working.beams.met")]
+    scanner = told_ends[-1]  # to starboard of its place: 20 m east
+    assert scanner == pytest.approx([20.0, -0.3, -2.0], abs=1e-3)
+    page.page.keyboard.press("i")
+    page.wait("wavesim.view.working.beams.count === 0")
+    page.clean()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Callable[[str], Page]) -> None:
+    """The form of a part sends its name, the kind, the amount with its unit, and the field."""
+    source, url = aboard
+    page = open_page(url)
+    chosen(page)
+    page.page.locator("button[aria-label='Make rudder fail']").click()
+    page.page.select_option("select[aria-label='Fault']", "stuck")
+    page.page.locator(".fault-form button.on").click()
+    page.page.locator("button[aria-label='Make gps fail']").click()
+    page.page.select_option("select[aria-label='Fault']", "bias")
+    page.page.fill("input[aria-label='Amount']", "2 deg")
+    page.page.select_option("select[aria-label='Field']", "latitude")
+    page.page.locator(".fault-form button.on").click()
+    page.page.wait_for_selector(".toast")
+    for _ in range(100):
+        if len(source.faults) == 2:
+            break
+        page.page.wait_for_timeout(20)
+    assert source.faults == [Fault(0, "rudder", "stuck", "", ""), Fault(0, "gps", "bias", "2 deg", "latitude")]
+    page.clean()
+
+
+def test_models_of_the_library_are_known_whole() -> None:
+    """Every actuator of every model has a part of the drawing, or none by right (an allocation matrix has no places)."""
+    for model in library().values():
+        drawn = look(model)
+        parts = {
+            "thruster": "thrusters",
+            "angle": "thrusters",
+            "deflector": "thrusters",
+            "fin": "fins",
+            "ballast": "tanks",
+        }
+        for a in (actuator(a, model) for a in actuators_of(model)):
+            assert model.allocation is not None or a["part"] < len(drawn[parts[a["kind"]]])
+            assert a["minimum"] <= a["rest"] <= a["maximum"] or a["kind"] in ("thruster", "ballast")

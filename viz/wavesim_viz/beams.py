@@ -1,0 +1,86 @@
+"""Where the beams of an instrument leave a body, and along which lines: for the picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.config.sensors import Dvl, Echosounder, Multibeam, RangeBeam, Ranger, Scanner, Sensor
+
+Vector = tuple[float, float, float]
+RIM = 8  #: rays that stand for the edge of a cone
+
+
+def mounting(sensor: Sensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """R_BS of an instrument as it is mounted."""
+    roll, pitch, yaw = sensor.attitude
+    return frames.rotation(frames.quaternion(roll, pitch, yaw))
+
+
+def beams(sensor: Sensor) -> dict[str, Any] | None:
+    """The beams of an instrument: start and unit vector of each in B (``rays``, six numbers a beam); None if it has none.
+
+    ``field``: the value that tells how far they reach.  ``level``: the vectors are those of W, whatever the attitude.
+    ``turning``: the one beam is turned from its vector towards ``axis`` by the value `angle`.
+    """
+    level = turning = False
+    field = "range"
+    match sensor:
+        case Echosounder():
+            rays, level = _cone(sensor.width), sensor.level
+        case Ranger():
+            rays = _declared(sensor.beam or (RangeBeam(),))
+        case Scanner():
+            rays, turning = [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0))], True
+        case Multibeam():
+            rays = _declared(sensor.beam) if sensor.beam else _fan(sensor.beams, sensor.width)
+        case Dvl():
+            rays, field = _declared(sensor.beam) if sensor.beam else _janus(sensor), "ranges"
+        case _:
+            return None
+    R = mounting(sensor)
+    at = np.array(sensor.position)
+    told = [[*(at + R @ start), *(along if level else R @ along)] for start, along in rays]
+    return {
+        "field": field,
+        "maximum": float(getattr(sensor, "maximum", 0.0)),
+        "rays": np.array(told).round(6).ravel().tolist(),
+        "level": level,
+        "turning": turning,
+        "axis": R[:, 1].round(6).tolist(),
+    }
+
+
+Ray = tuple[Sequence[float], Sequence[float]]
+
+
+def _declared(found: Iterable[RangeBeam]) -> list[Ray]:
+    return [(b.position, b.direction) for b in found]
+
+
+def _cone(width: float) -> list[Ray]:
+    """The middle of a cone around z, and its edge."""
+    start, a = (0.0, 0.0, 0.0), 0.5 * width
+    edge = [2.0 * math.pi * k / RIM for k in range(RIM)] if width else []
+    rim = [(math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)) for b in edge]
+    return [(start, along) for along in [(0.0, 0.0, 1.0), *rim]]
+
+
+def _fan(count: int, width: float) -> list[Ray]:
+    """Beams in the y-z plane, from port to starboard."""
+    angles = [width * (k / (count - 1) - 0.5) for k in range(count)]
+    return [((0.0, 0.0, 0.0), (0.0, math.sin(a), math.cos(a))) for a in angles]
+
+
+def _janus(dvl: Dvl) -> list[Ray]:
+    """Four beams around z, a quarter turn apart."""
+    rays: list[Ray] = []
+    for k in range(4):
+        c, s = math.cos(dvl.first + k * math.pi / 2.0), math.sin(dvl.first + k * math.pi / 2.0)
+        slope = math.sin(dvl.angle)
+        rays.append(((dvl.radius * c, dvl.radius * s, 0.0), (slope * c, slope * s, math.cos(dvl.angle))))
+    return rays

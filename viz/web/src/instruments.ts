@@ -1,0 +1,117 @@
+// The instruments of the chosen body: each by its name, with what it measures, in which unit, and how fresh that is.
+
+import { css, fill, h } from "./dom";
+import type { Charts, Label } from "./history";
+import type { FieldLook, InstrumentLook, Kit, Panel, SensorValue, Value } from "./link";
+import { shown, shownActuator, written } from "./units";
+
+const LATE = 3, GRACE_S = 0.5; // periods, and seconds more, after which a value is called old
+const IN_ROW = 4; // numbers of a field that stand beside each other
+const MANY = 16; // from here on they are drawn as a profile
+
+/** Key of a number of an instrument among the series. */
+export function seriesOf(instrument: string, field: string, k: number): string { return `sensor.${instrument}.${field}.${k}`; }
+
+/** The chart of a field. */
+export function labelOf(kit: Kit | null, key: string): Label | null {
+  for (const s of kit?.sensors ?? [])
+    for (const f of s.fields)
+      if (key === `sensor.${s.name}.${f.name}`) {
+        const numbers = [...Array(f.count).keys()];
+        return { title: `${s.name} ${f.name}`, unit: unitOf(f, 0), series: numbers.map((k) => seriesOf(s.name, f.name, k)), names: numbers.map((k) => f.labels?.[k] ?? String(k)) };
+      }
+  return null;
+}
+
+function unitOf(f: FieldLook, k: number): string { return f.units?.[k] !== undefined ? shownActuator(f.units[k]!).unit : shown(f.unit).unit; }
+function list(value: Value | undefined): (number | null)[] { return Array.isArray(value) ? value : [value ?? null]; }
+
+interface Part { look: InstrumentLook; state: HTMLElement; fault: HTMLElement; cells: Map<string, HTMLElement[]>; profiles: Map<string, HTMLCanvasElement>; box: HTMLDetailsElement; place: HTMLElement }
+
+export class Instruments {
+  readonly element = h("div", { class: "section", id: "instruments" });
+  private readonly open = new Set<string>();
+  private parts: Part[] = [];
+
+  constructor(private readonly charts: Charts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null) {}
+
+  /** Another body, with other instruments. */
+  fit(kit: Kit | null): void {
+    this.element.classList.toggle("hidden", !kit);
+    this.parts = (kit?.sensors ?? []).map((s) => this.part(s));
+    const none = kit && !kit.sensors.length ? h("div", { class: "soft" }, "it carries no instruments") : null;
+    fill(this.element, h("h3", {}, "Instruments"), ...this.parts.flatMap((p) => [p.box, p.place]), none);
+  }
+
+  private part(s: InstrumentLook): Part {
+    const state = h("span", { class: "num" }), fault = h("span", { class: "warm" }), part: Partial<Part> = { look: s, state, fault, cells: new Map(), profiles: new Map() };
+    const rows = s.fields.flatMap((f) => this.rows(s, f, part as Part));
+    const numbers = s.fields.reduce((n, f) => n + f.count, 0), body = h("table", {}, h("tbody", {}, ...rows)), place = h("div", {});
+    const button = this.fault(s.name, s.faults, s.fields, place);
+    const box = h("details", { class: "sensor", open: this.open.has(s.name) || numbers <= 4, ontoggle: () => (box.open ? this.open.add(s.name) : this.open.delete(s.name)) },
+      h("summary", { title: s.doc }, h("b", {}, s.name), h("span", { class: "soft grow" }, s.type === s.name ? "" : s.type), fault, state, button), body);
+    box.dataset["name"] = s.name;
+    return { ...(part as Part), box, place };
+  }
+
+  private rows(s: InstrumentLook, f: FieldLook, part: Part): HTMLElement[] {
+    const cells: HTMLElement[] = [], toggle = (): void => this.charts.toggle(`sensor.${s.name}.${f.name}`), attributes = { title: `${f.doc}\nClick for a chart`, onclick: toggle };
+    part.cells.set(f.name, cells);
+    const cell = (): HTMLElement => { const td = h("td", { class: "n" }); cells.push(td); return td; };
+    if (f.count > MANY) {
+      const canvas = h("canvas", { class: "profile" });
+      part.profiles.set(f.name, canvas);
+      const summary = cell();
+      (summary as HTMLTableCellElement).colSpan = IN_ROW;
+      return [h("tr", { title: f.doc }, h("td", {}, f.name), summary, h("td", { class: "soft" }, unitOf(f, 0))), h("tr", {}, h("td", { colSpan: IN_ROW + 2 }, canvas))];
+    }
+    if (f.labels) return Array.from({ length: f.count }, (_, k) => h("tr", attributes, h("td", {}, f.labels![k] ?? `${f.name} ${k}`), h("td", { colSpan: IN_ROW - 1 }), cell(), h("td", { class: "soft" }, unitOf(f, k))));
+    const rows: HTMLElement[] = [];
+    for (let k = 0; k < f.count; k += IN_ROW) {
+      const n = Math.min(IN_ROW, f.count - k);
+      rows.push(h("tr", attributes, h("td", {}, k ? "" : f.name), n < IN_ROW ? h("td", { colSpan: IN_ROW - n }) : null, ...Array.from({ length: n }, cell), h("td", { class: "soft" }, k ? "" : unitOf(f, 0))));
+    }
+    return rows;
+  }
+
+  update(panel: Panel): void {
+    for (const p of this.parts) {
+      const v = panel.sensors?.[p.look.name];
+      this.freshness(p, v);
+      if (!v) continue;
+      for (const f of p.look.fields) {
+        const values = list(v.fields[f.name]), cells = p.cells.get(f.name)!, profile = p.profiles.get(f.name);
+        if (v.age !== null) for (let k = 0; k < Math.min(values.length, MANY); k++) this.charts.remember(panel.time - v.age, seriesOf(p.look.name, f.name, k), v.valid && values[k] !== null && values[k] !== undefined ? values[k]! * this.scale(f, k).factor : null);
+        if (profile) {
+          const found = values.filter((x): x is number => x !== null);
+          cells[0]!.textContent = found.length ? `${written(Math.min(...found), shown(f.unit))} to ${written(Math.max(...found), shown(f.unit))}, ${found.length} of ${values.length}` : `none of ${values.length}`;
+          if (p.box.open) drawProfile(profile, values);
+        } else cells.forEach((cell, k) => { const text = v.age === null ? "–" : written(values[k], this.scale(f, k), f.name); if (cell.textContent !== text) cell.textContent = text; });
+      }
+    }
+  }
+
+  private scale(f: FieldLook, k: number): { unit: string; factor: number; digits: number } { return f.units?.[k] !== undefined ? shownActuator(f.units[k]!) : shown(f.unit); }
+
+  private freshness(p: Part, v: SensorValue | undefined): void {
+    const period = p.look.period ?? 1, old = v && v.age !== null && v.age > LATE * period + GRACE_S;
+    const [text, kind] = !v || v.age === null ? ["no value yet", "soft"] : old ? [`● ${v.age!.toFixed(1)} s old`, "bad"] : v.valid ? [`● ${v.age!.toFixed(1)} s`, "good"] : ["● invalid", "warm"];
+    p.state.textContent = text;
+    p.state.className = `num ${kind}`;
+    p.state.title = p.look.period ? `a value each ${+p.look.period.toFixed(4)} s` : "";
+    p.fault.textContent = v?.fault ? v.fault : "";
+    p.box.classList.toggle("stale", kind !== "good");
+  }
+}
+
+/** Many numbers beside each other, the greatest at the bottom: a profile of the sea bed as a fan of beams sees it. */
+function drawProfile(canvas: HTMLCanvasElement, values: (number | null)[]): void {
+  const w = canvas.clientWidth, hh = canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2);
+  if (!w || !hh) return;
+  canvas.width = w * ratio;
+  canvas.height = hh * ratio;
+  const c = canvas.getContext("2d")!, found = values.filter((v): v is number => v !== null), most = Math.max(...found, 1e-9);
+  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  c.fillStyle = css("--accent");
+  values.forEach((v, k) => { if (v !== null) c.fillRect((k / values.length) * w, (v / most) * (hh - 3), Math.max(w / values.length, 1), 2); });
+}
