@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from benchmarks.world.world import World
 
 KEPT = 30  #: of the own datagrams, to be said again
-REFUSED_AGAIN_S = 0.3
+REFUSED_AGAIN_S = 0.4
+LOST_S = 0.7  #: a server that is silent for longer than its own time limit is another by now
 LEAST_S = 0.002  #: between two turns of a program
 
 
@@ -43,18 +44,19 @@ class Client:
         self.steps = self.states = 0
         self.joined_at = self.heard_at = self.state_at = 0.0
         self.gone = False  #: for good, without a word
+        self._quits = False
         self._deaf = self._mute = 0.0  # until then it reads nothing, sends nothing
         self._period_ns = 0.0
         self._own: deque[bytes] = deque(maxlen=KEPT)
         self._due = Timer(world.clock, self._turn)
         self._next = Timer(world.clock, self._act)
-        self.pace = r.choice((0.03, 0.1, 0.4))
+        self.pace = r.choice((0.05, 0.15))
         acts = ACTS if role is not Role.OBSERVER else OBSERVER_ACTS
         usual = [a for a in acts if a not in UNUSUAL]
         rare = [a for a in acts if a in UNUSUAL]
         self.habits = r.sample(usual, r.randint(1, len(usual))) + r.sample(rare, r.choice((0, 1, 2, len(rare))))
         self.habits = [h for h in self.habits if f"{name}.{h}" not in world.without]
-        self.thinks = r.choice((0.0, 0.0, 0.01, 0.1, 0.9))  #: greatest time for a step
+        self.thinks = r.choice((0.03, 0.1, 0.4))  #: greatest time for a step
         self.lockstep_ticks = r.choice((0, 1, 2, 5)) if role is Role.PILOT else 0
         self._step_ns = round(world.scene.loaded.config.time.step * 1e9)
 
@@ -63,7 +65,7 @@ class Client:
     def start(self, now: float) -> None:
         """The program begins."""
         self.begin(self.join(), now)
-        self._next.at(now + self.random.random())
+        self._next.at(now + 0.3 * self.random.random())
 
     def join(self, **changed: Any) -> Join:
         """What it asks for."""
@@ -75,9 +77,9 @@ class Client:
             "model": model,
             "position": (r.uniform(-50, 50), r.uniform(-50, 50), r.uniform(1, 30)),
             "lockstep_ns": self.lockstep_ticks * self._step_ns,
-            "state_period_ns": r.choice((0, 50_000_000, 100_000_000, 300_000_000)),
+            "state_period_ns": r.choice((0, 100_000_000, 300_000_000)),
             "acoustics": r.randrange(2),
-            "effort": r.randrange(2),
+            "effort": 0,
             "others": r.randrange(2),
         }
         return Join(**{**wanted, **changed})
@@ -141,6 +143,10 @@ class Client:
         if now < self._mute:
             self._due.at(self._mute)
             return
+        if self.live and now - session.last_heard > LOST_S:  # the server does not know it any more
+            self.world.note("lost", self.name)
+            self.begin(self.join(), now)
+            return
         for data in session.outgoing(now):
             self._send(data)
         timer = session.next_timer()
@@ -173,7 +179,9 @@ class Client:
                 self.world.note(type(event).__name__)
 
     def _again(self, now: float) -> None:
-        if not self.gone and self.session is not None and self.session.phase is Phase.CLOSED:
+        if self._quits or self.gone or self.session is None:
+            return
+        if self.session.phase is Phase.CLOSED:
             self.begin(self.join(), now)
 
     def _welcomed(self, welcome: Welcome, now: float) -> None:
@@ -193,7 +201,7 @@ class Client:
             self.world.check_state(self, state)
         if state.step:
             self.steps += 1
-            think = self.random.random() * self.thinks
+            think = self.random.uniform(0.01, self.thinks)
             self.world.clock.at(now + think, lambda at: self._answer(state, at))
 
     def _answer(self, state: State, now: float) -> None:
@@ -275,7 +283,7 @@ class Client:
                 item = self.world.absurd(self.random).item("requests", self.random.choice((0.0, 0.0, 0.2)))
                 try:
                     self.session._outbox.push(item)
-                except (OverflowError, ValueError):
+                except (OverflowError, ValueError, TypeError):  # too many, too long, no Unicode
                     return
 
     def observe(self, now: float) -> None:
@@ -386,6 +394,7 @@ class Client:
 
     def quit(self) -> None:
         """The end of the world: leave in order."""
+        self._quits = True
         if self.session is not None and not self.gone:
             self.session.leave()
             self._due.at(self.world.clock.now)

@@ -61,6 +61,13 @@ class Book:
         _watch(session._outbox, "push", lambda result, item: self.requests.said.append(msgpack.packb(item)))
         _watch(session._inbox, "accept", lambda result, *_: self._events(result))
 
+    def adopt(self, client: Book) -> None:
+        """The client of this session is known: its book and this one go on as one."""
+        self.requests.said = client.requests.said
+        self.liar = client.liar = self.liar or client.liar
+        client.requests, client.events, client.answers = self.requests, self.events, self.answers
+        self.client, client.server = client.client, self.server
+
     def _requests(self, items: list[tuple[int, Any]]) -> None:
         for number, item in items:
             if not self.liar:

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-KEPT = 40  #: of the last things that happened
+KEPT = 25  #: of the last things that happened
 
 
 class Broken(BaseException):  # no containment may catch it

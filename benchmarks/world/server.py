@@ -19,7 +19,7 @@ from benchmarks.world.sizes import sizes
 from wavesim_sdk.area import Area
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import Emulators
-from wavesim_server.instruments import Instruments, capacity_of
+from wavesim_server.instruments import Instruments
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.front import Front
 from wavesim_server.resources import tables_of
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from benchmarks.world.world import World
 
 ADDRESS: Address = ("10.0.0.1", 9750)
+LOOK_S = 0.04
 SWITCH_S = 0.0005  #: from one process to the other
 
 
 #: configuration, shared tables, the log's file: they do not grow with clients
-_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "vehicles", "said"})
+_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "vehicles", "said", "emulator", "awaited"})
 
 
 class Disk(io.BytesIO):
@@ -66,9 +67,10 @@ class Server:
         self.events = Ring.private(r.choice((3_000, 16_000)) if small else 1 << 18)
         self.room = r.choice((0, 900, 6_000, 20_000)) if "disk" in world.plagues and r.random() < 0.3 else float("inf")
         self.disks: list[Disk] = []
-        self.slow = r.choice((0.002, 0.01, 0.03))  #: wall time of an engine's turn, of the front's looking around
+        self.seldom = LOOK_S  #: between two looks of the front at its sessions
+        self.slow = r.choice((0.02, 0.04, 0.08))  #: wall time of a turn of the engine
         simulation = Simulation(loaded, world.seed)
-        instruments = Instruments(capacity_of(loaded), simulation.step_ns)
+        instruments = Instruments(loaded.sensor_rows, simulation.step_ns)
         vehicles = self.areas["vehicles"]
         self.bells = {name: Bell() for name in instruments.types}
         emulators = Emulators(vehicles, self.bells, instruments, loaded.config.network.lockstep_timeout)
@@ -131,7 +133,7 @@ class Server:
         if self.front is not None:
             due = self.front.turn(now)
             self._send()
-            self._front_due.at(max(due, now + self.slow))
+            self._front_due.at(max(due, now + self.seldom))
 
     def receive(self, data: bytes, source: Address, now: float) -> None:
         """A datagram arrived."""

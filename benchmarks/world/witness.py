@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from benchmarks.world.emulators import value
 from benchmarks.world.report import Broken, Trace
 from wavesim_sdk.commander import Reply
+from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.messages import Resumption, Role, Welcome
 from wavesim_sdk.wire.state import State
 
@@ -22,6 +24,14 @@ if TYPE_CHECKING:
 MOTION = 16
 
 
+@dataclass(frozen=True)
+class Standing:
+    """The engine waits: at a tick, since a time."""
+
+    tick: int
+    since: float
+
+
 class Witness:
     """Sees the simulation itself, not what is published of it."""
 
@@ -30,8 +40,8 @@ class Witness:
         self._hash = hashlib.blake2b(digest_size=8)
         self._truth: dict[int, list[Any]] = defaultdict(list)  # tick -> motion of all rows, each time it was published
         self._clock: list[tuple[float, int, int]] = []  # when, tick, run state
-        self.waits_since: float | None = None  #: the engine stands at a barrier
-        self.asks_since: float | None = None  #: the engine waits for emulators
+        self.waits: Standing | None = None  #: for lockstep clients
+        self.asks: Standing | None = None  #: for emulators
         engine = server.engine
         publish = engine.publish
 
@@ -55,15 +65,16 @@ class Witness:
     def turned(self, now: float) -> None:
         """The engine had a turn."""
         engine = self._server.engine
+        tick = engine.sim.tick
         if not engine.waiting:
-            self.waits_since = None
-        elif self.waits_since is None:
-            self.waits_since = now
-            self._trace.note(now, "barrier", engine.sim.tick)
-        if not engine.emulators.awaited:
-            self.asks_since = None
-        elif self.asks_since is None:
-            self.asks_since = now
+            self.waits = None
+        elif self.waits is None or self.waits.tick != tick:
+            self.waits = Standing(tick, now)
+            self._trace.note(now, "barrier", tick)
+        if not engine.emulators.awaited or engine.state is not RunState.RUNNING:
+            self.asks = None
+        elif self.asks is None or self.asks.tick != tick:
+            self.asks = Standing(tick, now)
 
     def welcomed(self, client: Client, welcome: Welcome) -> None:
         """Tick and run state were those of some moment since the client asked; how it came to its body is true."""
