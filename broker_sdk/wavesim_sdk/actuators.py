@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from wavesim_sdk.names import nearest
+from wavesim_sdk import units
+from wavesim_sdk.names import nearest, shown
 
 if TYPE_CHECKING:
     from wavesim_sdk.config.vehicle import Model, Thruster
@@ -95,6 +96,40 @@ def _thruster(t: Thruster, number: int) -> Actuator:
     return Actuator(t.name, ActuatorKind.THRUSTER, unit, t.minimum, t.maximum, number, actual)
 
 
+#: what may be wrong with an actuator: it stays where it is (for ever, or for a time), has no force or a share of it, has the
+#: wrong sign, or is whole
+FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
+
+
+def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
+    """The amount of a fault as a number: seconds of ``frozen`` (an empty text: for ever), the share that is left of
+    ``reduced``, else 0.
+
+    A text may have a unit.  ValueError if the actuator cannot have such a fault.
+    """
+    if fault not in FAULTS:
+        raise ValueError(f"'{shown(fault)}' is no fault of an actuator{nearest(shown(fault), FAULTS)}")
+    if fault in ("lost", "reduced") and actuator.kind > ActuatorKind.FIN:
+        raise ValueError(f"'{actuator.name}' makes no force of its own; it can be stuck, frozen or reversed")
+    if fault not in ("frozen", "reduced") or (fault == "frozen" and amount == ""):
+        return math.inf if fault == "frozen" else 0.0
+    what, quantity, most = ("time", "time", 1e9) if fault == "frozen" else ("share that is left", "", 1.0)
+    if isinstance(amount, str):
+        amount = units.parse(amount, "" if _is_number(amount) else quantity)[0]
+    number = _number(actuator.name, amount)
+    if number is None or not 0.0 <= number <= most:
+        raise ValueError(f"'{actuator.name}' {fault}: the {what} is 0 to {most:g}, not {number}")
+    return number
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def position_of(actuators: Sequence[Actuator], which: object) -> int:
     """Position of an actuator, by its name or its number; ValueError names the nearest."""
     if isinstance(which, str):
@@ -108,10 +143,10 @@ def position_of(actuators: Sequence[Actuator], which: object) -> int:
         if 0 <= k < len(actuators):
             return k
         there = f"they are 0 to {len(actuators) - 1}" if actuators else "it has none"
-        raise ValueError(f"there is no actuator {str(k)[:20]}; {there}")
+        raise ValueError(f"there is no actuator {shown(k, 20)}; {there}")
     if not actuators:
-        raise ValueError(f"there is no actuator '{str(which)[:40]}': it has none")
-    raise ValueError(f"there is no actuator '{str(which)[:40]}'{nearest(str(which)[:40], [a.name for a in actuators])}")
+        raise ValueError(f"there is no actuator '{shown(which)}': it has none")
+    raise ValueError(f"there is no actuator '{shown(which)}'{nearest(shown(which), [a.name for a in actuators])}")
 
 
 def arranged(actuators: Sequence[Actuator], values: object) -> list[float | None]:
@@ -144,7 +179,7 @@ def _number(name: str, value: Any) -> float | None:
             number = float(value)
     if math.isfinite(number):
         return number
-    raise ValueError(f"actuator '{name}': {str(value)[:40]} is no command")
+    raise ValueError(f"actuator '{name}': {shown(value)} is no command")
 
 
 def written(actuators: Sequence[Actuator], text: str) -> list[float | None]:

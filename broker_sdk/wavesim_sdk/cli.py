@@ -109,22 +109,18 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     files.check(loaded)
-    bodies: list[dict[str, Any]] = []
-    for b in loaded.config.fleet.bodies:
-        suite = [{"name": i.name, "type": i.type, "rate_hz": i.parameters.rate} for i in loaded.suite(b)]
-        bodies.append({"name": b.name, "model": b.model, "client": b.client, "sensors": suite})
+    bodies = loaded.config.fleet.bodies
     if as_json:
-        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": bodies}, indent=2))
+        told = [
+            {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.plain for i in loaded.suite(b)]}
+            for b in bodies
+        ]
+        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": told}, indent=2))
         return
     click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
-    for body in bodies:
-        carried = ", ".join(_instrument(**i) for i in body["sensors"]) or "none"
-        click.echo(f"  {body['name']:16} {body['model']:12} client {body['client']:9} sensors: {carried}")
-
-
-def _instrument(name: str, type: str, rate_hz: float) -> str:
-    """An instrument for people: its name, its type if that is another word, how often it speaks."""
-    return f"{name}{'' if name == type else f' ({type})'} {rate_hz:g} Hz"
+    for b in bodies:
+        carried = ", ".join(map(str, loaded.suite(b))) or "none"
+        click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
 
 
 @click.command()
@@ -175,13 +171,14 @@ def device() -> None:
     """Virtual devices: a serial port or a socket that answers as the real instrument does."""
 
 
-def _device(meaning: str, *more: Any, talks: bool = False) -> Any:
-    """A command that serves a device of body NAME; the function it is made from gives title and instrument."""
+def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) -> Any:
+    """A command that serves a device of body NAME; the function it is made from gives its kind."""
 
     def make(function: Any) -> click.Command:
         def run(
-            name: str, host: str, port: int, tcp: int | None, udp: int | None, link: str, lockstep: float, **own: Any
-        ) -> None:
+            name: str, host: str, port: int, tcp: int | None, udp: int | None, link: str, pilot: bool, lockstep: float,
+            sensor: tuple[str, ...] = (), **own: Any,
+        ) -> None:  # fmt: skip
             import asyncio
 
             from wavesim_sdk.devices import ports
@@ -195,13 +192,20 @@ def _device(meaning: str, *more: Any, talks: bool = False) -> Any:
                     return ports.UdpPort(receive, udp) if talks else ports.UdpServerPort(receive, udp)
                 return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
 
-            title, instrument = function(**own)
-            place = Place(name, (host, port), open_port, lockstep, lambda text: click.echo(text))
-            asyncio.run(serve(place, title, instrument))
+            place = Place(
+                name, (host, port), open_port, pilot or lockstep > 0.0, lockstep, sensor, lambda text: click.echo(text)
+            )
+            asyncio.run(serve(place, function(**own)))
 
+        named = click.option(
+            "--sensor",
+            multiple=True,
+            help="A sensor to take, by its name; needed where the body has several of a type.",
+        )
         options = (
             click.argument("name"),
             *more,
+            *(() if modem else (named,)),
             click.option("--host", default="127.0.0.1", show_default=True, help="Server's address."),
             click.option("--port", default=9750, show_default=True, help="Server's port."),
             click.option(
@@ -215,7 +219,10 @@ def _device(meaning: str, *more: Any, talks: bool = False) -> Any:
                 else "Serve a UDP port on loopback (0 = any) instead of a pty.",
             ),
             click.option("--link", default="", help="Make this symbolic link to the pty."),
-            click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free."),
+            click.option(
+                "--pilot", is_flag=True, help="No other program drives the body: it comes and goes with this one."
+            ),
+            click.option("--lockstep", default=0.0, help="Lockstep period in s, as its pilot; 0 = free."),
         )
         for option in reversed(options):
             run = option(run)
@@ -227,43 +234,53 @@ def _device(meaning: str, *more: Any, talks: bool = False) -> Any:
 @_device(
     "The nano-modem of body NAME.",
     click.option("--address", type=click.IntRange(1, 255), required=True, help="Its address, as in the configuration."),
+    modem=True,
 )
 def nanomodem(address: int) -> Any:
     from wavesim_sdk.devices.nanomodem import NanoModem
+    from wavesim_sdk.devices.serve import Kind
 
-    return f"nano-modem {address:03d}", lambda b, send: NanoModem(b, address, b.welcome.sound_speed, send)
+    return Kind(
+        f"nano-modem {address:03d}", lambda b, send, _: NanoModem(b, address, b.welcome.sound_speed, send), sound=True
+    )
 
 
-@_device("NMEA 0183 sentences of all sensors of body NAME.", talks=True)
+@_device("NMEA 0183 sentences of the sensors of body NAME.", talks=True)
 def nmea() -> Any:
-    from wavesim_sdk.devices.nmea import Talker
+    from wavesim_sdk.devices.nmea import TYPES, Talker
+    from wavesim_sdk.devices.serve import Kind
 
-    return "NMEA 0183", lambda b, send: Talker(send)
+    return Kind("NMEA 0183", lambda _, send, picked: Talker(send, picked), TYPES)
 
 
-@_device("A Blue Robotics Ping over the sensor `echosounder` of body NAME.")
+@_device("A Blue Robotics Ping over a sensor `echosounder` of body NAME.")
 def ping1d() -> Any:
     from wavesim_sdk.devices.ping1d import Ping1D
+    from wavesim_sdk.devices.serve import Kind
 
-    return "Ping", lambda b, send: Ping1D(send, b.welcome.sound_speed)
+    sensor = "echosounder"
+    return Kind("Ping", lambda b, send, p: Ping1D(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor)
 
 
-@_device("A Sea-Bird SBE 37 (moored CTD) over the sensor `ctd` of body NAME.")
+def _sea_bird(model: int) -> Any:
+    from wavesim_sdk.devices.seabird import SeaBird
+    from wavesim_sdk.devices.serve import Kind
+
+    return Kind(f"SBE {model}", lambda _, send, picked: SeaBird(model, send, picked["ctd"]), ("ctd",), "ctd")
+
+
+@_device("A Sea-Bird SBE 37 (moored CTD) over a sensor `ctd` of body NAME.")
 def sbe37() -> Any:
-    from wavesim_sdk.devices.seabird import SeaBird
-
-    return "SBE 37", lambda b, send: SeaBird(37, send)
+    return _sea_bird(37)
 
 
-@_device("A Sea-Bird SBE 45 (thermosalinograph) over the sensor `ctd` of body NAME.")
+@_device("A Sea-Bird SBE 45 (thermosalinograph) over a sensor `ctd` of body NAME.")
 def sbe45() -> Any:
-    from wavesim_sdk.devices.seabird import SeaBird
-
-    return "SBE 45", lambda b, send: SeaBird(45, send)
+    return _sea_bird(45)
 
 
 @_device(
-    "A Doppler velocity log (PD0, PD4, PD6) over the sensor `dvl` of body NAME.",
+    "A Doppler velocity log (PD0, PD4, PD6) over a sensor `dvl` of body NAME.",
     click.option(
         "--format",
         "form",
@@ -277,26 +294,33 @@ def sbe45() -> Any:
     ),
 )
 def dvl(form: str, beam_angle: int) -> Any:
-    from wavesim_sdk.devices.dvl import Dvl
+    from wavesim_sdk.devices.dvl import TYPES, Dvl
+    from wavesim_sdk.devices.serve import Kind
 
-    return "DVL", lambda b, send: Dvl(send, form, b.welcome.sound_speed, beam_angle)
+    return Kind("DVL", lambda b, send, p: Dvl(send, form, b.welcome.sound_speed, beam_angle, p), TYPES, "dvl")
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--sensor", help="COMMAND starts an emulator of this sensor, not a broker.")
+@click.option("--at", "server", metavar="HOST:PORT", help="Ask a server that runs there; there is no COMMAND.")
+@click.option("--body", default="", help="The server's body that nobody drives meanwhile.")
 @click.option(
     "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="Tick for an emulator, s."
 )
 @json_option
-def conformance(command: tuple[str, ...], sensor: str | None, step: float, as_json: bool) -> None:
-    """Check a broker of yours, in any language, against docs/PROTOCOL.md, or an emulator against docs/SHARED_MEMORY.md.
+def conformance(
+    command: tuple[str, ...], sensor: str | None, server: str | None, body: str, step: float, as_json: bool
+) -> None:
+    """Check a broker or a server, in any language, against docs/PROTOCOL.md, or an emulator against docs/SHARED_MEMORY.md.
 
     COMMAND starts it; {port} and {name} in it are filled in. A broker shall join at 127.0.0.1 under that name with a lockstep
-    period of 100 ms; an emulator shall serve the server of that name, synchronously. Exit code 5 if it breaks a rule.
+    period of 100 ms; an emulator shall serve the server of that name, synchronously. A server (--at, --body) runs already, and
+    wants no keys. Exit code 5 if it breaks a rule.
     """
-    from wavesim_sdk.conformance import Checker, Finding
+    from wavesim_sdk.conformance import Checker, Checks, Finding
     from wavesim_sdk.conformance_emulator import EmulatorChecker
+    from wavesim_sdk.conformance_server import ServerChecker
     from wavesim_sdk.errors import BrokerError
 
     def say(finding: Finding) -> None:
@@ -305,7 +329,17 @@ def conformance(command: tuple[str, ...], sensor: str | None, step: float, as_js
                 f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
             )
 
-    findings = EmulatorChecker(command, sensor, step, say).run() if sensor else Checker(command, say).run()
+    checker: Checks
+    if server is not None:
+        host, _, port = server.rpartition(":")
+        if command or not port.isdecimal() or not host or not body:
+            raise click.UsageError("a server is checked by --at HOST:PORT --body NAME, without COMMAND")
+        checker = ServerChecker((host.strip("[]"), int(port)), body, say)
+    elif not command:
+        raise click.UsageError("COMMAND is missing: what starts the broker or the emulator")
+    else:
+        checker = EmulatorChecker(command, sensor, step, say) if sensor else Checker(command, say)
+    findings = checker.run()
     if as_json:
         click.echo(json.dumps([vars(f) for f in findings], indent=2))
     broken = sum(not f.ok for f in findings)

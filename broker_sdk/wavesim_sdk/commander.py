@@ -167,7 +167,7 @@ class CommanderQueue:
         self._outbox.turn(now)
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_S
-            replies.sweep()
+            replies.sweep(self.server)
 
     def close(self) -> None:
         self._outbox.close()

@@ -1,5 +1,7 @@
 """Does a broker in any language keep to docs/PROTOCOL.md? A scripted server asks, and watches what it answers.
 
+(The same for servers: ``conformance_server.py``.)
+
     wavesim conformance -- ./my-broker 127.0.0.1 {port} {name}
 
 ``{port}`` and ``{name}`` are filled in; the broker shall join under that name with a lockstep period of 100 ms.
@@ -13,17 +15,17 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgpack
 
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.testing import STEP_NS, FakeServer
+from wavesim_sdk.testing import STEP_NS, FakeServer, step_of
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.items import RunStateChanged
-from wavesim_sdk.wire.messages import HEADER_BYTES, MIN_HELLO, StateMessage, Type
+from wavesim_sdk.wire.messages import HEADER_BYTES, MIN_HELLO, Keepalive, Prove, Role, StateMessage, Type
 from wavesim_sdk.wire.schema import schema_of
 
 NAME = "candidate"
@@ -45,6 +47,10 @@ class Checks:
     def __init__(self, say: Callable[[Finding], None]) -> None:
         self.say = say
         self.findings: list[Finding] = []
+
+    def run(self) -> list[Finding]:
+        """All findings, in order; stops at the first that the others need."""
+        raise NotImplementedError
 
     def note(self, rule: str, ok: bool, text: str = "") -> bool:
         """Whether a rule is kept; what was seen if not."""
@@ -136,7 +142,9 @@ class Checker(Checks):
         self.note("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
         if not self.note("it joins under the name that it was given", joined, f"no session of '{NAME}'"):
             return False
-        lockstep = self.server.session(NAME).join.lockstep_ns
+        join = self.server.session(NAME).join
+        self.note("it joins as a pilot", join.role == Role.PILOT, f"as {join.role}")
+        lockstep = join.lockstep_ns
         return self.note(
             "it asks for a lockstep period of 100 ms", lockstep == 100_000_000, f"it asks for {lockstep} ns"
         )
@@ -146,6 +154,19 @@ class Checker(Checks):
         ok = self.until(lambda: session.rtt.replies >= 3, 3.0)
         self.note("KEEPALIVE is answered with its number", ok, f"{session.rtt.replies} right answers in 3 s")
         self.note("it is answered within 0.2 s", 0.0 < session.rtt.greatest < 0.2, f"{session.rtt.greatest:.3f} s")
+        since = time.monotonic()
+        header = codec.encode(Keepalive(0), session.token, 2**29)[:HEADER_BYTES]
+        for body in ("dc0001cf0000000000000d05", "dd00000001cd0d06", "91d10d07", "92cc0882a16101a162c0"):
+            self.server.send_bytes(NAME, header + bytes.fromhex(body))
+        wanted = {0xD05, 0xD06, 0xD07, 8}
+        found = self.until(
+            lambda: wanted <= {reply.number for _, _, reply in self._datagrams(Type.KEEPALIVE_REPLY, since=since)}, 2.0
+        )
+        self.note("any correct msgpack encoding is taken", found, "KEEPALIVEs in other encodings are not all answered")
+        self.server.send(NAME, Prove(2**64 - 1))
+        proved = self.until(lambda: bool(self._datagrams(Type.PROOF, since=since)), 2.0)
+        right = proved and self._datagrams(Type.PROOF, since=since)[0][2].number == 2**64 - 1
+        self.note("PROVE is answered by PROOF with its number", right, "another number" if proved else "no answer")
 
     def _events(self) -> None:
         session = self.server.session(NAME)
@@ -179,6 +200,19 @@ class Checker(Checks):
         ok = self.until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
         same = ok and self._datagrams(Type.DONE, since=since)[0][2] == done[2]
         self.note("a repeated STEP gets the same DONE", same, "another one" if ok else "no answer within 2 s")
+        self._parts()
+
+    def _parts(self) -> None:
+        """A STEP whose SENSORS datagrams come late."""
+        since = time.monotonic()
+        session = self.server.session(NAME)
+        step, parts = step_of(session, 100, {"sonar": [float(k) for k in range(256)]})
+        self.server.send(NAME, replace(step, parts=len(parts), last_event=session.outbox.last))
+        early = self.until(lambda: bool(self._datagrams(Type.DONE, since=since)), 0.4)
+        self.note("a STEP is answered when all its parts have come", not early, "DONE came before them")
+        for part in reversed(parts):
+            self.server.send(NAME, part)
+        self.note("in any order", early or self._done(100, since), "no DONE within 2 s")
 
     def _done(self, tick: int, since: float) -> bool:
         """Whether a DONE of a tick comes within two seconds."""

@@ -63,8 +63,11 @@ class Log:
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Row -> the body that was (last) there."""
-        return {int(b["row"]): b for _, b in self.json.get("/bodies", [])}
+        """Row -> the body that was (last) there, with its actuators and instruments."""
+        found: dict[int, dict[str, Any]] = {}
+        for _, b in self.json.get("/bodies", []):
+            found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
+        return found
 
     def sensors(self, body: str) -> dict[str, Series]:
         """The values of a body's instruments, by their names."""
@@ -142,9 +145,8 @@ def read(path: str | Path) -> Log:
         elif kind == "Message" and r.channel_id in channels:
             topic, schema = channels[r.channel_id]
             log.messages += 1
-            if topic.startswith("/host/"):
-                continue
-            digests[topic].update(struct.pack("<q", r.log_time) + r.data)
+            if not topic.startswith("/host/"):  # what depends on the machine
+                digests[topic].update(struct.pack("<q", r.log_time) + r.data)
             log.end_ns = max(log.end_ns, r.log_time)
             if schema == TEXT:
                 with contextlib.suppress(ValueError):

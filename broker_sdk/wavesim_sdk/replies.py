@@ -81,16 +81,23 @@ class ReplyQueue:
         """``commands``: descriptor of the queue for commands; if a group may use that, its server may be another user."""
         pid = os.getpid()
         self.name = f"{prefix(server)}{pid}.{process_start(pid)}.{next(_numbers)}"
-        sweep()
+        sweep(server)
+        try:
+            self._queue = self._make()
+        except OSError:  # this user has no room for another one
+            sweep()
+            self._queue = self._make()
+        asked = os.fstat(commands)
+        if asked.st_mode & 0o020:
+            os.fchown(self._queue.mqd, -1, asked.st_gid)
+            os.fchmod(self._queue.mqd, 0o620)
+
+    def _make(self) -> posix_ipc.MessageQueue:
         posix_ipc.SharedMemory(self.name, posix_ipc.O_CREX, mode=0o600).close_fd()
         try:
-            self._queue = posix_ipc.MessageQueue(
+            return posix_ipc.MessageQueue(
                 self.name, posix_ipc.O_CREX, mode=0o600, max_messages=2, max_message_size=PIECE_BYTES
             )
-            asked = os.fstat(commands)
-            if asked.st_mode & 0o020:
-                os.fchown(self._queue.mqd, -1, asked.st_gid)
-                os.fchmod(self._queue.mqd, 0o620)
         except (OSError, posix_ipc.Error):
             _remove(self.name)
             raise
@@ -115,7 +122,7 @@ def _remove(name: str) -> None:
 
 
 def sweep(server: str = "*") -> list[str]:
-    """Remove this user's queues whose askers are dead, of all servers or of one; returns their names."""
+    """Remove this user's queues whose askers are dead, of one server or of all; returns their names."""
     found = []
     for entry in SHARED_MEMORY.glob(f"wavesim.{server}.reply.*"):
         *_, pid, start, number = entry.name.split(".")

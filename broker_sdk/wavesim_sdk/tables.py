@@ -162,6 +162,7 @@ CLOCK = Table(
         integer("receptions", "", "Receptions heard since the start."),
         integer("events_dropped", "", "Records lost because the front did not keep up (real time only)."),
         integer("sensors_late", "", "Times a synchronous emulator missed its time limit."),
+        integer("contacts_dropped", "", "Contacts left out because there were too many at once."),
     ),
 )
 
@@ -193,12 +194,15 @@ WEATHER = Table(
         value("wind_speed", "m/s", "Wind 10 m above the water, with its slow part and gusts."),
         value("wind_direction", "rad", "Direction from which it blows."),
         value("level", "m", "Water level above the mean: the tide."),
+        value("wave_height", "m", "Significant wave height."),
+        value("wave_peak", "rad/s", "Peak frequency of the waves."),
+        value("wave_direction", "rad", "Direction to which they travel."),
     ),
 )
 
 CLIENTS = Table(
     "clients",
-    "Connected clients with their keep-alive data; the row is that of the client's body.",
+    "Clients that drive a body, its pilots, with their keep-alive data; the row is that of the body.",
     "front",
     (
         integer("status", "", "0 empty, 1 connected, 2 removed by keep-alive, 3 left."),
@@ -218,6 +222,24 @@ CLIENTS = Table(
         integer("datagrams_out", "", "Datagrams sent to it."),
     ),
 )
+
+CREW = Table(
+    "crew",
+    "Sessions on board of bodies beside the pilots, who stand in `clients`: instruments and listeners, one row each.",
+    "front",
+    (
+        integer("body", "", "Row of the body; -1 = empty row, and all after it."),
+        integer("role", "", "1 instrument, 2 listener."),
+        integer("ordinal", "", "Its number within the crew of the body."),
+        _s("address", "IP address.", 48),
+        integer("port", "", "UDP port."),
+        value("silent", "s", "Wall time since the last datagram."),
+        value("rtt_mean", "s", "Mean keep-alive round trip."),
+        integer("datagrams_in", "", "Datagrams accepted from it."),
+        integer("datagrams_out", "", "Datagrams sent to it."),
+    ),
+)
+CREW_ROWS = 64  #: more than the bodies; whoever finds no row is in the status only
 
 SIGNALS = Table(
     "signals",
@@ -308,6 +330,40 @@ INSTRUMENTS = Table(
             "",
             "Size of a bias (unit of the numbers), chance of a spike, factor of the noise, bits of wet compartments.",
         ),
+    ),
+)
+
+_FORCE = "N, N m"
+EFFORT = Table(
+    "effort",
+    "Accelerations and forces of each body at the tick, for rows that somebody asked for; all in B, about its origin: three "
+    "forces, three moments. The parts add up to the total, and the mass matrix (with added mass) times the acceleration is "
+    "the total, in the degrees of freedom that move.",
+    "engine",
+    (
+        value("acceleration", "m/s2, rad/s2", "Rate of change of v_WB_B and w_WB_B; contact averaged over the tick.", 6),
+        value("total", _FORCE, "Sum of all that follows.", 6),
+        value("restoring", _FORCE, "Weight, buoyancy, linear restoring, ballast.", 6),
+        value(
+            "drag", _FORCE, "Of the hull: drag, lift, named derivatives, fluid memory, Coriolis, inertia in a turning current.",
+            6,
+        ),
+        value("actuators", _FORCE, "Thrusters and fins.", 6),
+        value("environment", _FORCE, "Wind, and waves by filters or operators.", 6),
+        value("external", _FORCE, "The push that was set.", 6),
+        value("contact", _FORCE, "Mooring, and contact with bodies, obstacles and bed.", 6),
+    ),
+)  # fmt: skip
+
+SURROUNDINGS = Table(
+    "surroundings",
+    "Water and air where each body is, at the tick.",
+    "engine",
+    (
+        value("current_W", "m/s", "Velocity of the water at the body, frame W.", 3),
+        value("wind_W", "m/s", "Velocity of the air 10 m above the water, frame W.", 3),
+        value("level", "m", "Water level over the body above the mean: tide and waves."),
+        value("wave", "m", "The waves' part of it."),
     ),
 )
 
@@ -409,45 +465,8 @@ ESTIMATE = Table(
     ),
 )
 
-MAILBOX_STATE = Table(
-    "mailbox_state",
-    "State message of the mailbox.",
-    "mailbox",
-    (
-        TICK,
-        TIME,
-        *STATE.fields,
-        value("actuation", "N, 1/s, rad or kg", "Actual actuation, numbered as in the table actuation.", MAX_ACTUATORS),
-    ),
-)
-
-MAILBOX_RECEPTION = Table(
-    "mailbox_reception",
-    "Reception message of the mailbox.",
-    "mailbox",
-    (
-        integer("id", "", "Number of the signal."),
-        integer("query", "", "Number of the signal that it answers; 0 = none."),
-        integer("reception_ns", "ns", "Reception, by the receiver's clock and instrument."),
-        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
-        integer("code", "", "Code; 0 = none."),
-        integer("from_address", "", "Modem address of the sender; 0 = none."),
-        integer("to_address", "", "Modem address of the destination; 0 = all."),
-        value("frequency", "Hz", "Frequency as received."),
-        value("level", "dB re 1 uPa", "Received level."),
-        value("snr", "dB", "Level over the noise in band."),
-        value("range", "m", "Two-way range, of an answer to an own query; NaN = none."),
-        value("azimuth", "rad", "Direction of arrival in B; NaN = none."),
-        value("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
-        integer("payload_bytes", "", "Length of the payload."),
-        _s("payload", "Payload.", MAX_PAYLOAD),
-    ),
-)
-
-RECORDS = (MAILBOX_STATE, MAILBOX_RECEPTION)
-
-SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS, SENT, RECEPTION, NOTICE)
-VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, INSTRUMENTS, ESTIMATE)
+SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
+VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE)
 HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
 
 
@@ -485,13 +504,14 @@ def c_struct(table: Table) -> str:
 
 def markdown() -> str:
     """The tables part of docs/SHARED_MEMORY.md."""
+    from wavesim_sdk.mailbox_tables import RECORDS
     from wavesim_sdk.sensors import SENSORS
 
     lines: list[str] = []
     for title, group in (
         ("Area *simulation*", SIMULATION_TABLES),
         ("Area *vehicles*", VEHICLE_TABLES),
-        ("Area *vehicles*: sensors (those that the configuration names)", tuple(SENSORS.values())),
+        ("Area *vehicles*: types of sensors (those that the configuration gives to somebody)", tuple(SENSORS.values())),
         ("Records of the mailbox", RECORDS),
     ):
         lines += [f"## {title}", ""]
@@ -500,6 +520,6 @@ def markdown() -> str:
             lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
             for f in t.fields:
                 shape = f" x {f.shape[0]}" if f.shape else ""
-                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {f.doc} |")
+                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {'*Hidden.* ' if f.hidden else ''}{f.doc} |")
             lines.append("")
     return "\n".join(lines)

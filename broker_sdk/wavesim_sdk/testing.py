@@ -27,7 +27,7 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Reading, Role, Sensors
 from wavesim_sdk.wire.pieces import divide
 from wavesim_sdk.wire.schema import check
 from wavesim_sdk.wire.server import ServerSessions
-from wavesim_sdk.wire.session import Admission, Happening, Session
+from wavesim_sdk.wire.session import Admission, Happening, Requested, Session
 
 Address = tuple[str, int]
 STEP_NS = 4_000_000
@@ -232,7 +232,8 @@ class LossyProxy(_Loop):
 
 class FakeServer(_Loop):
     """The server's side of the protocol over real UDP, without a simulation. What clients do stands in ``happenings``;
-    ``raw`` holds every datagram as it came. Set ``drop`` to a function to lose some on the way in."""
+    ``raw`` holds every datagram as it came. Set ``drop`` to a function to lose some on the way in, and ``answer`` to one that
+    says what a request is answered with."""
 
     def __init__(
         self, admit: Callable[[Join, Session | None], Admission] = admit_all, *, keepalive: float = 0.3, **options: Any
@@ -242,6 +243,7 @@ class FakeServer(_Loop):
         self.happenings: list[Happening] = []
         self.raw: list[tuple[float, bytes]] = []
         self.drop: Callable[[bytes], bool] = lambda data: False
+        self.answer: Callable[[Requested], AnyEvent | None] = lambda request: None
         self.address: Address = ("", 0)
 
     async def _open(self) -> None:
@@ -258,7 +260,11 @@ class FakeServer(_Loop):
         now = time.monotonic()
         self.raw.append((now, data))
         if len(data) <= MAX_DATAGRAM and not self.drop(data):
-            self.happenings += self.sessions.receive(data, address, now)
+            new = self.sessions.receive(data, address, now)
+            self.happenings += new
+            for happening in new:
+                if isinstance(happening, Requested) and (answer := self.answer(happening)) is not None:
+                    self.sessions.push(happening.session, answer)
             self._flush()
 
     def _flush(self) -> None:

@@ -92,7 +92,7 @@ class Mounting:
 
     def place(self, R_WB: Floats) -> Floats:
         """The arms in W (n, 3)."""
-        return R_WB @ self.lever if self.lever.ndim == 1 else np.einsum("nij,nj->ni", R_WB, self.lever)
+        return np.asarray(R_WB @ self.lever if self.lever.ndim == 1 else np.einsum("nij,nj->ni", R_WB, self.lever))
 
     def speed(self, v_B: Floats, w_B: Floats) -> Floats:
         """Velocity in B of the sensor's place, for velocities (n, 3) of the body's origin."""

@@ -1,9 +1,9 @@
 """A sensor of one's own in thirty lines: height over the bottom, with a scale error from the configuration."""
 
-from wavesim_emulators.base import Emulator, Noise, Rows
+from wavesim_emulators.base import Batch, Emulator
 from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.sensors import OtherSensor
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.sensors import sensor_table, value
 
@@ -18,8 +18,10 @@ class Altitude(Emulator):
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         self.bed = sea_bed(loaded)
-        self.scale = float({p.name: p.value for p in self.parameters.parameter}.get("scale", "1"))
 
-    def measure(self, view: Snapshot, rows: Rows, noise: Noise, out: Record) -> None:
-        p = self.mounted(view, rows).p_WS_W
-        out["height"][rows] = self.scale * (self.bed(p[:, 0], p[:, 1]) - p[:, 2]) + 0.05 * noise(0)
+    def prepare(self, parameters: OtherSensor) -> float:
+        return float({p.name: p.value for p in parameters.parameter}.get("scale", "1"))
+
+    def measure(self, now: Batch, out: Record) -> None:
+        p = now.p_WS_W
+        out["height"] = now.prepared * (self.bed(p[:, 0], p[:, 1]) - p[:, 2]) + 0.05 * now.noise(0)

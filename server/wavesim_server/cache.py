@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from wavesim_sdk import actuators, tables
 
 config: Any = numba_config
 _KEPT = 4  #: folders that are kept
+_IN_USE_S = 86_400.0  #: and those that were asked for since: another process may be writing there
 #: where compiled functions are, and what they are made of
 KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "tick.py")
 
@@ -45,7 +47,7 @@ def choose() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         folder.touch()
         others = sorted((d for d in base.iterdir() if d.is_dir() and d != folder), key=lambda d: d.stat().st_mtime)
-        for old in others[: -(_KEPT - 1)]:
+        for old in [d for d in others[: -(_KEPT - 1)] if d.stat().st_mtime < time.time() - _IN_USE_S]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
         return  # no home: Numba looks for a place itself

@@ -113,9 +113,9 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Whether anybody wants the forces."""
+    """Whose forces somebody wants to know."""
 
-    wanted: int = item(_FLAG, "1 = yes")
+    rows: Sequence[int] = item(_ROWS, "rows of the bodies")
 
 
 COMMANDS = Family("commands", {1: Enter, 2: Leave, 3: Actuate, 4: Sound, 5: Execute, 6: Release, 7: Effort})

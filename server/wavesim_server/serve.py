@@ -185,6 +185,19 @@ class Supervisor:
             raise Crashed(f"the {name} process {cause}; the server stops")
         return None
 
+    def finish(self, timeout: float = 10.0) -> None:
+        """After a shutdown command: the engine ends by itself, then the front with a whole log; Crashed otherwise."""
+        for name, process in (("engine", self.engine), ("front", self.front)):
+            if name == "front":
+                process.terminate()
+            try:
+                code = process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                raise Crashed(f"the {name} process did not end within {timeout:g} s") from None
+            if code:
+                cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+                raise Crashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
+
     def end(self, timeout: float = 10.0) -> None:
         """End both processes: engine first, so that the front logs its last records."""
         for process in (self.engine, self.front):

@@ -3,9 +3,12 @@
 from wavesim_server import Simulation
 sim = Simulation.from_config("config.xml")
 row = sim.enter("lauv")
-sim.command(row, [10.0])
+sim.command(row, {"propeller": 10.0})
 sim.advance(250)
 print(sim.state()["p_WB_W"][row])
+
+Everything that a caller says is checked before anything is changed: what cannot be is a ValueError or a ConfigError, and
+the simulation is as it was.
 """
 
 from __future__ import annotations
@@ -17,24 +20,37 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import frames, randomness
-from wavesim_sdk.actuators import Actuator, arranged, position_of
+from wavesim_sdk import frames
+from wavesim_sdk.actuators import Actuator, arranged, fault_amount, position_of
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
-from wavesim_sdk.config.acoustics import Modem
-from wavesim_sdk.config.model import Mooring
-from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.ocean.water import Water, tide
-from wavesim_sdk.tables import ACTUATION, GEOMETRY, IDENTITY, RECEPTION, SENT, SIGNALS, STATE, BodyType, SignalKind
-from wavesim_server import pointers, tick
+from wavesim_sdk.names import shown
+from wavesim_sdk.ocean.water import Water
+from wavesim_sdk.tables import (
+    ACTUATION,
+    EFFORT,
+    GEOMETRY,
+    IDENTITY,
+    NAME_BYTES,
+    SIGNALS,
+    STATE,
+    SURROUNDINGS,
+    BodyType,
+)
+from wavesim_server import tick
 from wavesim_server.acoustics import layout, medium
-from wavesim_server.dynamics import contact
+from wavesim_server.acoustics.channel import Channel
+from wavesim_server.dynamics import contact, effort, trim
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
 from wavesim_server.dynamics.fleet import Fleet, shape_of
-from wavesim_server.environment import exposure, kernels, weather
+from wavesim_server.environment import exposure, kernels
+from wavesim_server.environment.climate import Climate
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
+FAR = 1e7  #: m from the origin, where bodies may be put
+FAST = (layout.MAX_SPEED, 100.0)  #: m/s and rad/s that a body may be given
+STRONG = 1e9  #: N and N m of a push
 
 
 @dataclass
@@ -45,7 +61,6 @@ class Occupant:
     model: Model
     transducer: Transducer | None
     actuators: tuple[Actuator, ...]
-    clock: tuple[float, float] = (0.0, 0.0)  # offset and drift of the transducer's
 
 
 class Simulation:
@@ -58,10 +73,14 @@ class Simulation:
         self.step_ns = round(config.time.step * 1e9)
         self.tick = 0
         self.capacity = capacity = config.shared.vehicles
-        self.fleet = Fleet(capacity, self.step_ns * 1e-9, config.world, config.time.integrator)
+        step = self.step_ns * 1e-9
+        self.fleet = Fleet(capacity, step, config.world, config.time.integrator)
+        for model in loaded.models.values():
+            self.fleet.form(model)  # refuses what cannot be simulated
         self.water = Water(loaded)
+        self.climate = Climate(loaded, self.water, capacity, self.seed)
         bed, net = kernels.bed_of(loaded)
-        self._sea = tick.Sea(bed, net, kernels.flow_of(loaded, self.water), np.zeros(capacity, np.int64))
+        self._sea = tick.Sea(bed, net, self.climate.flow, np.zeros(capacity, np.int64))
         self._work = tick.Work(
             np.zeros(capacity, np.int64),
             np.zeros((capacity, 3)),
@@ -69,31 +88,20 @@ class Simulation:
             np.zeros(capacity, np.int64),
             np.zeros(3, np.int64),
         )
+        self._one = self._work._replace(order=np.zeros(1, np.int64), counters=np.array([1, 0, 0]))
         self._touch = contact.touch(capacity, exposure.obstacles(loaded))
-        self.weather = weather.weather_of(config, capacity, self.seed)
-        weather.advance(self.weather, 0, 0.0, 0.0)  # wind and level at the start
-        self._raos: dict[str, int] = {}
-        self._hold(
-            layout.create(
-                loaded,
-                self.water,
-                capacity,
-                self.step_ns * 1e-9,
-                max(64, config.shared.signals),
-                max(4096, 4 * capacity),
-            )
-        )
+        self.channel = Channel(loaded, self.water, capacity, step, self.seed, self.climate.wind.mean)
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
-        self._wind = self.weather.wind[0]
-        self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
-        self._payloads: dict[int, bytes] = {}
-        self._handles = 0
+        self._parts = effort.scratch()
         self.occupants: dict[int, Occupant] = {}
+        self._rows: dict[str, int] = {}  # by name
         self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
+        self._taken = np.zeros(capacity, bool)  # rows of others than these
+        self._taken[: len(self._reserved)] = True
+        self._lowest = 0  # no row before this is free
+        self._changed = False  # whether bodies came or left since the order was made
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
-        self._sent: list[Record] = []
-        self._receptions: list[Record] = []
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
@@ -119,8 +127,15 @@ class Simulation:
         """The row that a body of this name would get; None when the simulation is full."""
         if name in self._reserved:
             return self._reserved[name][0]
-        free = (row for row in range(len(self._reserved), self.capacity) if row not in self.occupants)
-        return next(free, None)
+        if self._lowest < self.capacity:
+            self._lowest += int(np.argmin(self._taken[self._lowest :]))
+            if not self._taken[self._lowest]:
+                return self._lowest
+        return None
+
+    def row_of(self, name: str) -> int | None:
+        """The row of a body that is in the simulation."""
+        return self._rows.get(name)
 
     def enter(
         self,
@@ -134,108 +149,117 @@ class Simulation:
         """Let a body in: one of the configuration by its name, or a new one of a model. Returns its row.
 
         ``variant`` is a model object instead of a name, one of many in a study (see :mod:`wavesim_server.study`).
+        ValueError or ConfigError if it cannot enter; then nothing has changed.
         """
-        row = self.row_for(name) if row is None else row
-        if row is None:
-            raise ValueError(f"all {self.capacity} rows are taken")
-        if row in self.occupants:
-            raise ValueError(f"'{name}' is in the simulation already")
-        mooring: Mooring | None = None
-        if name in self._reserved:
-            body: Body = self._reserved[name][1]
-            kind = self.loaded.model(body.model)
-            position, attitude, mooring = body.position, body.attitude, body.mooring
-            transducer = self.loaded.transducer(body)
+        row = self._vacant(name, row)
+        body: Body | None = self._reserved[name][1] if name in self._reserved else None
+        if body is not None:
+            kind, transducer = self.loaded.model(body.model), self.loaded.transducer(body)
+            position, attitude = body.position, body.attitude
         else:
-            kind = variant or self.loaded.model(model)
+            kind = variant or self.loaded.model(str(model))
             transducer = kind.transducer
-        self.fleet.add(row, kind, tuple(position), tuple(attitude), mooring, variant is not None)
-        self.occupants[row] = occupant = Occupant(name, kind, transducer, self.fleet.actuators(row))
-        self._expose(row, name, kind)
-        self._reindex()
-        self._feel()
+        p, e = _numbers("a position", position, 3, FAR), _numbers("an attitude", attitude, 3, FAR)
+        form = self.fleet.form(kind, shared=variant is None)
+        operators = self.climate.operators(kind)
+        commands = trim.hold(form, body.speed) if body is not None and body.speed else None
+        # from here on nothing can fail
+        self.fleet.add(row, form, p, e, body.mooring if body is not None else None)
+        self.climate.add(row, name, kind, operators)
+        self.occupants[row] = Occupant(name, kind, transducer, form.actuators)
+        self._rows[name], self._taken[row] = row, True
+        self._changed = True
+        self._feel(row)
+        if body is not None:
+            self._start(row, body, commands)
         self._work.faults[row] = 0
-        self._work.last[row] = self.fleet.body(row)[: r.RIGID_ROWS]
+        self._remember(row)
         generation = int(self.identity[row]["generation"]) + 1
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
         lever = transducer.position if transducer else (np.nan,) * 3
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
         self._work.lever[row] = transducer.position if transducer else 0.0
         if transducer is not None:
-            occupant.clock = self._clock(name, transducer)
-            time, key = self.time_ns * 1e-9, randomness.key(self.seed, name, "acoustics")
-            self._hold(
-                layout.set_node(
-                    self.medium, self.config.acoustics, self._wind, row, transducer, time, key, occupant.clock
-                )
-            )
+            time = self.time_ns * 1e-9
+            self.channel.add(row, name, transducer, time)
             self._place(row)
-            while not medium.ping_by_itself(self._sound, row, time):
-                self._grow()
+            self.channel.start(row, time)
         return row
 
-    def _hold(self, m: layout.Medium) -> None:
-        """Keep the arrays of the medium, and the table of their addresses for the kernels."""
-        self.medium, self._sound = m, pointers.table(m)
+    def _vacant(self, name: str, row: int | None) -> int:
+        """The row that a name gets; ValueError if there is none."""
+        if not isinstance(name, str) or not 0 < len(name.encode()) <= NAME_BYTES:
+            raise ValueError(f"'{shown(name)}' is no name: 1 to {NAME_BYTES} bytes")
+        if name in self._rows:
+            raise ValueError(f"'{name}' is in the simulation already")
+        row = self.row_for(name) if row is None else row
+        if row is None:
+            raise ValueError(f"all {self.capacity} rows are taken")
+        if not isinstance(row, int) or not 0 <= row < self.capacity:
+            raise ValueError(f"there is no row {shown(row, 20)}; they are 0 to {self.capacity - 1}")
+        if row in self.occupants:
+            raise ValueError(f"row {row} is taken by '{self.occupants[row].name}'")
+        if (row < len(self._reserved) or name in self._reserved) and self._reserved.get(name, (-1,))[0] != row:
+            raise ValueError(f"row {row} is kept for another body than '{name}'")
+        return row
 
-    def _grow(self) -> None:
-        self._hold(layout.grown(self.medium))
-
-    def _clock(self, name: str, t: Transducer) -> tuple[float, float]:
-        """Offset and drift of a node's clock, with their seeded parts."""
-        keys = np.array([randomness.key(self.seed, name, "clock")], np.uint64)
-        draws = [float(randomness.normal(keys, 0, k)[0]) for k in (0, 1)]
-        c = t.clock
-        return c.offset + c.offset_deviation * draws[0], c.drift + c.drift_deviation * draws[1]
-
-    def _place(self, row: int) -> None:
-        """A transducer is here now, and was: after a jump no path leads through the water in between."""
-        tick.transducers(self._bodies(), self._work, self._sound, self.tick)
-        self.medium.places[(self.tick + 1) & 1, row] = self.medium.places[self.tick & 1, row]
+    def _start(self, row: int, body: Body, commands: list[float | None] | None) -> None:
+        """The motion with which a body of the configuration begins."""
+        b = self.fleet.body(row)
+        if commands is None:
+            b[r.U : r.U + 6] = *body.velocity, *body.angular_velocity
+            return
+        # the speed is that through the water
+        b[r.U : r.U + 3] = frames.rotation(b[r.QW : r.QW + 4]).T @ b[r.CURRENT : r.CURRENT + 3] + [body.speed, 0.0, 0.0]
+        self.fleet.command(row, commands)
+        self.fleet.settle(row)
 
     def leave(self, row: int) -> None:
         """Take a body out; its transducer falls silent, signals under way live on."""
-        self.occupants.pop(row, None)
+        occupant = self._occupant(row)
         self.fleet.remove(row)
-        layout.drop_node(self.medium, row)
+        self.climate.remove(row, occupant.model)
+        self.channel.drop(row)
         self.identity[row]["present"] = 0
-        self.weather.exposure[row] = 0.0
-        self._reindex()
+        del self.occupants[row], self._rows[occupant.name]
+        if row >= len(self._reserved):
+            self._taken[row], self._lowest = False, min(self._lowest, row)
+        self._changed = True
 
-    def _reindex(self) -> None:
-        rows = sorted(self.occupants)
-        self._work.order[: len(rows)] = rows
-        self._work.counters[0] = len(rows)
-        self._touch.counters[contact.N_STALE] = 1
+    def _occupant(self, row: int) -> Occupant:
+        try:
+            return self.occupants[row]
+        except (KeyError, TypeError):
+            raise ValueError(f"there is no body in row {shown(row, 20)}") from None
 
-    def _expose(self, row: int, name: str, model: Model) -> None:
-        """What wind and waves need to know of a new body."""
-        hs, _ = weather.sea_state(self.config.world.waves)
-        self.weather.exposure[row] = exposure.exposure(model, self.config.world, shape_of(model).reach, hs)
-        self.weather.streams[row] = randomness.key(self.seed, name, "waves")
-        self.weather.filters[row] = 0.0
-        if model.rao is not None and len(self.weather.sea):
-            if model.name not in self._raos:
-                table = exposure.rao_table(model, model.rao, self.weather.sea)
-                held = self.weather.rao
-                if self._raos and held.shape[1:] != table.shape:
-                    raise ConfigError(
-                        f"the RAO tables of '{model.name}' have other headings than those of other models"
-                    )
-                held = np.concatenate([held, table[None]]) if self._raos else table[None]
-                self.weather = self.weather._replace(rao=np.ascontiguousarray(held))
-                self._raos[model.name] = len(held) - 1
-            self.weather.exposure[row, weather.E_RAO] = self._raos[model.name]
+    def _reorder(self) -> None:
+        """The rows that are in, from the lowest north on: so contacts want them."""
+        if self._changed:
+            self._changed = False
+            rows = np.array(self.rows, np.int64)
+            seats, f = self.fleet.slots[rows], self.fleet
+            block, lane = seats // r.LANES, seats % r.LANES
+            low = f.blocks[block, r.PX * r.LANES + lane] - f.params[f.heads[block, r.BLOCK_KIND], r.REACH]
+            self._work.order[: len(rows)] = rows[np.argsort(low, kind="stable")]
+            self._work.counters[0] = len(rows)
+            self._touch.counters[contact.N_STALE] = 1
 
     def _bodies(self) -> Bodies:
         return Bodies(self.fleet.blocks, self.fleet.slots, self.fleet.heads, self.fleet.params)
 
-    def _feel(self) -> None:
-        """Let the environment of this moment act, so that what is published of a new body is true."""
-        n, time = int(self._work.counters[0]), self.time_ns * 1e-9
-        kept = self.weather._replace(filters=self.weather.filters.copy(), state=self.weather.state.copy())
-        f = self.fleet
-        weather.act(kept, self._sea.flow, f.blocks, f.slots, self._work.order, n, self.tick, time, f.step)
+    def _feel(self, row: int) -> None:
+        self.climate.feel(row, self.fleet, self.tick, self.time_ns * 1e-9)
+
+    def _remember(self, row: int) -> None:
+        """The state of a body is a new one, not come about by contact."""
+        self._work.last[row] = self.fleet.body(row)[: r.RIGID_ROWS]
+
+    def _place(self, row: int) -> None:
+        """A transducer is here now, and was: after a jump no path leads through the water in between."""
+        self._one.order[0] = row
+        tick.transducers(self._bodies(), self._one, self.channel.table, self.tick)
+        places = self.channel.medium.places
+        places[(self.tick + 1) & 1, row] = places[self.tick & 1, row]
 
     @property
     def rows(self) -> list[int]:
@@ -254,31 +278,29 @@ class Simulation:
         occupant = self._occupant(row)
         self.fleet.command(row, arranged(occupant.actuators, values))
 
-    def fail(self, row: int, actuator: int | str, fault: str, amount: float = 0.0) -> None:
+    def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
         """A fault of an actuator (name or position): ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the
-        share ``amount``, ``reversed``, or ``none`` to repair it."""
+        share ``amount``, ``reversed``, or ``none`` to repair it. A text may have a unit (`5 s`)."""
         occupant = self._occupant(row)
         try:
             position = position_of(occupant.actuators, actuator)
+            number = fault_amount(occupant.actuators[position], fault, amount)
+            self.fleet.fail(row, position, fault, number, self.time_ns * 1e-9)
         except ValueError as error:
             raise ValueError(f"'{occupant.name}': {error}") from None
-        self.fleet.fail(row, position, fault, self.time_ns * 1e-9 + amount if fault == "frozen" else amount)
 
-    def _occupant(self, row: int) -> Occupant:
-        try:
-            return self.occupants[row]
-        except (KeyError, TypeError):
-            raise ValueError(f"there is no body in row {str(row)[:20]}") from None
-
-    def allocate(self, row: int, matrix: Array) -> None:
-        """Set the thruster allocation matrix (6, thrusters) of one body: force and torque per unit thrust."""
-        self.fleet.allocate(row, matrix)
+    def allocate(self, row: int, matrix: Any) -> None:
+        """Set the thruster allocation matrix (6, thrusters) of one body: force and torque per unit thrust, in B."""
+        count = len(self._occupant(row).model.thruster)
+        if not count:
+            raise ValueError(f"'{self.occupants[row].name}' has no thrusters")
+        numbers = _numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, STRONG, (6, count))
+        self.fleet.allocate(row, numbers.reshape(6, count))
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
         """Apply an external force (N) and torque (N m) in B, at the origin, until it is changed."""
-        values = [*force, *torque]
-        if len(values) != 6 or not np.isfinite(values).all():
-            raise ValueError("a push needs three finite forces and three finite torques")
+        self._occupant(row)
+        values = *_numbers("a force", force, 3, STRONG), *_numbers("a torque", torque, 3, STRONG)
         self.fleet.body(row)[r.EXT : r.EXT + 6] = values
 
     def set_pose(
@@ -288,17 +310,36 @@ class Simulation:
         attitude: Sequence[float] | None = None,
         velocity: Sequence[float] | None = None,
     ) -> None:
-        """Put a body somewhere: position W (m), roll, pitch, yaw (rad), velocity u v w p q r (m/s, rad/s)."""
+        """Put a body somewhere: position W (m), roll, pitch, yaw (rad), velocity over ground u v w p q r (m/s, rad/s).
+
+        What is None stays. A body that was frozen because its state was no longer finite moves again.
+        """
+        self._occupant(row)
+        p = None if position is None else _numbers("a position", position, 3, FAR)
+        e = None if attitude is None else _numbers("an attitude", attitude, 3, FAR)
+        nu = None if velocity is None else _numbers("a velocity", velocity, 6, max(FAST))
+        if nu is not None and np.abs(nu[:3]).max() > FAST[0]:
+            raise ValueError(f"a velocity of more than {FAST[0]:g} m/s")
         b = self.fleet.body(row)
-        if position is not None:
-            b[r.PX : r.PX + 3] = position
-        if attitude is not None:
-            b[r.QW : r.QW + 4] = frames.quaternion(attitude[0], attitude[1], attitude[2])
-        if velocity is not None:
-            b[r.U : r.U + 6] = velocity
+        if p is not None:
+            b[r.PX : r.PX + 3] = p
+        if e is not None:
+            b[r.QW : r.QW + 4] = frames.quaternion(*e)
+        if nu is not None:
+            b[r.U : r.U + 6], b[r.MU : r.STATE_ROWS] = nu, 0.0
         b[r.CLEARANCE] = 0.0
+        self._work.faults[row] = 0
         self._touch.counters[contact.N_STALE] = 1
+        self._feel(row)
+        self._remember(row)
         self._place(row)
+
+    def set_weather(self, **values: float | None) -> None:
+        """Set mean current, wind and waves from now on: ``current_north``, ``current_east``, ``wind_speed`` (m/s),
+        ``wind_direction`` (rad, whence), ``wave_height`` (m, significant), ``wave_peak`` (rad/s), ``wave_direction``
+        (rad, whither). ValueError for what cannot be."""
+        self.climate.change(self.time_ns * 1e-9, **values)
+        self.channel.set_wind(self.climate.wind.mean)
 
     # -- sound -------------------------------------------------------------------------------
 
@@ -310,92 +351,32 @@ class Simulation:
 
         ValueError if the node cannot send such a one.
         """
-        t = self._transducer(row)
-        if not 1.0 <= frequency <= 1e6:
-            raise ValueError(f"frequency {frequency:g} Hz is out of range (1 Hz to 1 MHz)")
-        code = t.code if code is None else code
-        if not 0 <= code <= 65535:
-            raise ValueError(f"code {code} is unknown; codes are 0 to 65535")
-        self._request(row, t, SignalKind.PULSE, frequency, level, at, t.pulse, t.band, code=code, number=number)
+        self._hears(row)
+        self.channel.ping(row, frequency, level, at, code, number, self.time_ns * 1e-9)
 
     def send(
-        self,
-        row: int,
-        payload: bytes,
-        to: int = 0,
-        level: float | None = None,
-        at: int | None = None,
-        *,
-        number: int = 0,
-    ) -> None:
+        self, row: int, payload: bytes, to: int = 0, level: float | None = None, at: int | None = None, *, number: int = 0
+    ) -> None:  # fmt: skip
         """Send a packet to a modem address (0 = all). ValueError if the node cannot."""
-        t = self._transducer(row)
-        modem = self._modem(row, to)
-        if len(payload) > modem.payload:
-            raise ValueError(f"the payload has {len(payload)} bytes; this modem sends at most {modem.payload}")
-        bits = 8.0 * len(payload)
-        self._handles += 1
-        self._payloads[self._handles] = payload
-        self._request(
-            row, t, SignalKind.DATA, modem.frequency, level, at, modem.preamble + bits / modem.bit_rate, modem.bandwidth,
-            bits, t.code, to, number, len(payload), self._handles,
-        )  # fmt: skip
+        self._hears(row)
+        self.channel.send(row, payload, to, level, at, number, self.time_ns * 1e-9)
 
     def range_request(
         self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:
         """Ask the modem of an address to answer, for its range. ValueError if the node cannot."""
-        t = self._transducer(row)
-        modem = self._modem(row, to)
-        if to == 0:
-            raise ValueError("a range request needs the address of one modem")
-        self._request(
-            row, t, SignalKind.RANGE_REQUEST, modem.frequency, level, at, modem.preamble, modem.bandwidth,
-            code=t.code, to=to, number=number,
-        )  # fmt: skip
+        self._hears(row)
+        self.channel.range_request(row, to, level, at, number, self.time_ns * 1e-9)
 
-    def _transducer(self, row: int) -> Transducer:
-        occupant = self.occupants[row]
-        if occupant.transducer is None:
-            raise ValueError(f"'{occupant.name}' has no transducer")
-        return occupant.transducer
-
-    def _modem(self, row: int, to: int) -> Modem:
-        modem = self._transducer(row).modem
-        if modem is None:
-            raise ValueError(f"'{self.occupants[row].name}' has no modem")
-        if not 0 <= to <= 2**31:
-            raise ValueError(f"address {to} is out of range (0 to 2^31)")
-        return modem
-
-    def _request(
-        self, row: int, t: Transducer, kind: SignalKind, frequency: float, level: float | None, at: int | None,
-        duration: float, band: float, bits: float = 0.0, code: int = 0, to: int = 0, number: int = 0, size: int = 0,
-        handle: int = 0,
-    ) -> None:  # fmt: skip
-        strength = t.source_level if level is None else float(level)
-        if not 0.0 <= strength <= 260.0:
-            raise ValueError(f"level {strength:g} dB is out of range (0 to 260)")
-        now = self.time_ns * 1e-9
-        offset, drift = self.occupants[row].clock
-        time = now if at is None else max((at * 1e-9 - offset) / (1.0 + drift), now)
-        if time > now + 3600.0:
-            raise ValueError("a signal can be planned an hour ahead at most")
-        if (frequency, band) not in self._carriers:
-            if len(self._carriers) > 4096:
-                self._carriers.clear()
-            self._carriers[frequency, band] = layout.carriers(self.config.acoustics, self._wind, frequency, band)
-        alpha, noise = self._carriers[frequency, band]
-        while not medium.request(
-            self._sound, row, time, int(kind), float(frequency), strength, duration, band, alpha, noise, bits, code, to,
-            number, size, handle,
-        ):  # fmt: skip
-            self._grow()
+    def _hears(self, row: int) -> None:
+        if self._occupant(row).transducer is None:
+            raise ValueError(f"'{self.occupants[row].name}' has no transducer")
 
     # -- time --------------------------------------------------------------------------------
 
     def advance(self, ticks: int = 1) -> None:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`."""
+        self._reorder()
         last, half = self.tick + ticks, False
         while self.tick < last or half:
             f = self.fleet
@@ -406,10 +387,10 @@ class Simulation:
                 ),
                 f.integrator,
                 self._touch,
-                self.weather,
+                self.climate.weather,
                 self._sea,
                 self._work,
-                self._sound,
+                self.channel.table,
                 self._scene,
                 self.step_ns,
                 self.tick,
@@ -417,43 +398,23 @@ class Simulation:
                 half,
             )
             if code == layout.GROW:
-                self._grow()
-            self._collect()
-
-    def _collect(self) -> None:
-        counters = self.medium.counters
-        if not (counters[layout.C_OUT_SENT] or counters[layout.C_OUT_REC]):
-            return
-        sent, receptions = layout.take_records(self.medium)
-        if self._payloads:
-            handles = self.medium.sent_i[: len(sent), layout.X_HANDLE]
-            for k in np.flatnonzero(handles):
-                sent[k]["payload"] = self._payloads.pop(int(handles[k]), b"")
-        self._sent.append(sent)
-        self._receptions.append(receptions)
+                self.channel.grow()
+            self.channel.collect()
 
     # -- what others see ---------------------------------------------------------------------
 
     def take_signals(self) -> tuple[Record, Record]:
         """(sent, receptions) since the last call, in order of time."""
-        sent = np.concatenate(self._sent) if self._sent else np.zeros(0, SENT.dtype)
-        receptions = np.concatenate(self._receptions) if self._receptions else np.zeros(0, RECEPTION.dtype)
-        self._sent.clear()
-        self._receptions.clear()
-        return sent, receptions
+        return self.channel.take()
 
     def publish(self, state: Record, actuation: Record) -> None:
         """Fill tables of capacity rows in place."""
+        self._reorder()
+        f = self.fleet
         tick.publish(
-            self._bodies(),
-            self._work.order,
-            int(self._work.counters[0]),
-            self.fleet.feedback,
-            self.fleet.places,
-            self.fleet.counts,
-            state.view(np.float64).reshape(self.capacity, -1),
-            actuation.view(np.float64).reshape(self.capacity, -1),
-        )
+            self._bodies(), self._work.order, int(self._work.counters[0]), f.feedback, f.places, f.counts,
+            _flat(state), _flat(actuation),
+        )  # fmt: skip
 
     def state(self) -> Record:
         """A copy of the state of all rows."""
@@ -467,24 +428,36 @@ class Simulation:
         self.publish(state, actuation)
         return actuation
 
+    def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
+        """Accelerations and forces of some bodies (default: all), into the table `effort` or a new one; returns it."""
+        table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
+        f, asked = self.fleet, self._present(rows)
+        effort.efforts(
+            self._bodies(), f.kinds, f.tables, f.work, self._parts, asked[np.argsort(f.slots[asked])], self._work.last,
+            self._work.faults, f.step, _flat(table),
+        )  # fmt: skip
+        return table
+
+    def surroundings(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
+        """Water and air at some bodies (default: all), into the table `surroundings` or a new one; returns it."""
+        table = np.zeros(self.capacity, SURROUNDINGS.dtype) if table is None else table
+        asked = self._present(rows)
+        self.climate.surroundings(_flat(table), asked, self.fleet, self.time_ns * 1e-9)
+        return table
+
+    def _present(self, rows: Sequence[int] | None) -> Any:
+        return np.array([k for k in (self.occupants if rows is None else rows) if k in self.occupants], np.int64)
+
     def live_signals(self, table: Record) -> int:
         """Fill rows of the signals table with the live signals; returns how many."""
-        floats, ids = np.zeros((len(table), 7)), np.zeros((len(table), 3), np.int64)
-        n = int(medium.live_table(self._sound, self.time_ns * 1e-9, floats, ids))
-        table["id"][n:] = 0
-        table["id"][:n], table["source"][:n], table["emission_ns"][:n] = ids[:n].T
-        for k, name in enumerate(("frequency", "source_level", "level", "radius")):
-            table[name][:n] = floats[:n, k]
-        table["origin_W"][:n] = floats[:n, 4:7]
-        return n
+        return self.channel.live_signals(table, self.time_ns * 1e-9)
 
     def new_signals_table(self) -> Record:
         return np.zeros(self.config.shared.signals, SIGNALS.dtype)
 
     def current(self) -> Array:
         """The uniform part of the flow now, drift included."""
-        drift = self.weather.state[[weather.W_NORTH, weather.W_EAST]]
-        return np.asarray(tide(self.config.world.current, self.time_ns * 1e-9) + np.array([*drift, 0.0]))
+        return self.climate.uniform(self.time_ns * 1e-9)
 
     @property
     def faults(self) -> list[str]:
@@ -497,7 +470,30 @@ class Simulation:
         return int(self._work.counters[1])
 
     @property
+    def contacts_dropped(self) -> int:
+        """Contacts, and pairs that might have met, left out for lack of room since the start."""
+        return int(self._touch.counters[contact.N_LOST])
+
+    @property
     def counters(self) -> tuple[int, int, int]:
         """(signals sent, receptions heard, signals live)."""
-        c = self.medium.counters
-        return int(c[layout.C_SENT]), int(c[layout.C_HEARD]), int(c[layout.C_LIVE])
+        return self.channel.counters
+
+
+def _flat(table: Record) -> Array:
+    """A table whose columns are all numbers, as (rows, numbers)."""
+    return table.view(np.float64).reshape(len(table), -1)
+
+
+def _numbers(what: str, values: Any, count: int, most: float, shape: tuple[int, ...] = ()) -> Array:
+    """So many finite numbers, none greater than ``most``; ValueError otherwise."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, RecursionError):  # ragged, or nested beyond measure
+        array = np.zeros(0, object)
+    if array.dtype.kind not in "iuf" or array.size != count or array.shape not in ((count,), shape):
+        raise ValueError(f"{what} has {count} numbers; this is {shown(values, 60)}")
+    numbers = array.astype(float)
+    if not (np.abs(numbers) <= most).all():
+        raise ValueError(f"{what} of {shown(values, 60)} is out of range (at most {most:g} to either side)")
+    return numbers

@@ -16,11 +16,11 @@ from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.errors import CommanderError, ConfigError, WaveSimError
 from wavesim_sdk.tables import RunState
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
-from wavesim_server.serve import Options, Supervisor, bind, shared_objects
+from wavesim_server.serve import Crashed, Options, Supervisor, bind, shared_objects
 
 JOIN_LIMIT_S = 60.0
 
@@ -63,6 +63,7 @@ class Trial:
         port = config.network.port if port is None else port
         self.options = Options(self.name, self.seed, port, str(self.log), speed, self.duration)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.lost: dict[str, int] = {}  # participants that ended before the run did -> their exit codes
 
     def run(self, plots: bool = True) -> str:
         """Run it; returns the table as text."""
@@ -130,8 +131,9 @@ class Trial:
             started = time.monotonic()
             self._watch(server, reader)
             wall = time.monotonic() - started
-            with contextlib.suppress(WaveSimError):
+            with contextlib.suppress(CommanderError):  # a front that is gone is told below
                 commander.send("shutdown")
+        server.finish()
         return wall
 
     def _await_all(
@@ -160,7 +162,6 @@ class Trial:
                 )
 
     def _watch(self, server: Supervisor, reader: SharedState) -> None:
-        lost: set[str] = set()
         with tqdm(
             total=round(self.duration, 1),
             unit="s",
@@ -180,8 +181,8 @@ class Trial:
                 if server.check() is not None:
                     raise Stalled("the server ended before the trial did")
                 for label, process in self.processes.items():
-                    if process.poll() is not None and label not in lost:
-                        lost.add(label)
+                    if process.poll() is not None and label not in self.lost:
+                        self.lost[label] = process.returncode
                         self._say(f"{label} ended early (code {process.returncode}); the trial goes on without it")
                 time.sleep(0.05)
 
@@ -203,6 +204,9 @@ class Trial:
 
     def _finish(self, plots: bool, wall: float) -> str:
         table = report.make(self.log)
+        if not table["complete"]:
+            raise Crashed(f"the log {self.log} is not whole")
+        table["ended_early"] = self.lost
         table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
         text = report.text(table)
         (self.folder / "table.txt").write_text(text + "\n")

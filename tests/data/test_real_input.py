@@ -83,7 +83,7 @@ def test_the_echosounder_follows_the_soundings(trial: Log, data_dir: Path) -> No
     points = soundings(data_dir) + np.array([-2450.0, 850.0, 0.0])
     judge = LinearNDInterpolator(points[:, :2], points[:, 2])
     for name in ("lauv", "remus"):
-        echo = trial.get(f"/sensor/echosounder/{name}", SENSORS["echosounder"]).records
+        echo = trial.get(f"/sensor/{name}/echosounder", SENSORS["echosounder"]).records
         p = trial.get(f"/state/{name}", STATE).records["p_WB_W"]
         assert len(echo) == len(p) and (echo["valid"] == 1).all()
         seen = p[:, 2] + echo["range"]
@@ -116,7 +116,7 @@ def test_the_ctd_and_the_drift_follow_the_volume(trial: Log, data_dir: Path) -> 
 
     temperature, salinity = judge("sea_water_temperature_degC"), judge("sea_water_salinity_psu")
     for name in ("lauv", "remus"):
-        ctd = trial.get(f"/sensor/ctd/{name}", SENSORS["ctd"]).records
+        ctd = trial.get(f"/sensor/{name}/ctd", SENSORS["ctd"]).records
         state = trial.get(f"/state/{name}", STATE)
         p = state.records["p_WB_W"]
         wet = p[:, 2] > 0.0

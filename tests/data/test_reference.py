@@ -238,7 +238,7 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., Loaded]
     loaded = config(f'<time step="20 ms"/><world>{wave}<bed depth="9000 m"/></world>')
     sim = Simulation(dataclasses.replace(loaded, models={"supply": model}))
     row = sim.enter("s", "supply")
-    component = sim.weather.sea[0]
+    component = sim.climate.weather.sea[0]
     heave, angle = [], []
     for _ in range(1500):
         sim.advance(1)

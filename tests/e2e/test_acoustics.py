@@ -109,7 +109,7 @@ def test_the_nanomodem_on_a_serial_port_and_a_socket(
     link = tmp_path / "modem"
     common = ["--port", str(server.port)]
     devices = [
-        subprocess.Popen([*CLI, "device", "nanomodem", *args, *common], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([*CLI, "device", "nanomodem", *args, *common, "--pilot"], stdout=subprocess.PIPE, text=True)
         for args in (["a", "--address", "3", "--link", str(link)], ["b", "--address", "4", "--tcp", "0"])
     ]
     try:

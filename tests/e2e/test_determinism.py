@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Server
-from wavesim_sdk.area import PERIOD
+from wavesim_sdk.area import SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("determinism"), pytest
 BROKERS = 10
 CONFIG = """<time step="20 ms" duration="12 s"/><log state_rate="10 Hz"/><network lockstep_timeout="60 s" keepalive_timeout="60 s"/>
 <world><bed depth="80 m"/><current north="0.1 m/s"><drift speed="0.1 m/s" speed_deviation="0.05 m/s"/></current>
-<wind speed="6 m/s" gusts="20"/></world><acoustics ambient_noise="60 dB"/><fleet>{fleet}
-<buoy name="c" model="buoy" position="150 80 1 m"/></fleet><emulators><ctd rate="5 Hz"/><ahrs rate="5 Hz"/></emulators>"""
+<wind speed="6 m/s" gusts="20"/></world><acoustics ambient_noise="60 dB"/><fleet><sensors><ctd rate="5 Hz"/><ahrs rate="5 Hz"/></sensors>{fleet}
+<buoy name="c" model="buoy" position="150 80 1 m"/></fleet>"""
 PROGRAM = """
 import sys
 from wavesim_sdk.broker import Broker
@@ -32,7 +32,7 @@ with Broker(f"v{k}", ("127.0.0.1", int(sys.argv[2])), lockstep=0.1 * (1 + k % 2)
     for n, step in enumerate(broker.steps()):
         if n % 12 == k:
             broker.ping(25_000.0)
-        turn = 0.02 * len(step.receptions) + (0.1 * step.state.sensors["ahrs"][3] if "ahrs" in step.state.sensors else 0.0)
+        turn = 0.02 * len(step.receptions) + (0.1 * step.sensors.ahrs.heading if "ahrs" in step.state.sensors else 0.0)
         broker.answer([3.0 + 0.3 * k, *[0.0] * 7, 0.1 * turn, -0.1 * turn], [*step.state.motion[:3], *[1.0] * 6])
 """
 LOAD = "while True: sum(i * i for i in range(10_000))"
@@ -67,7 +67,9 @@ def run(
     try:
         state, limit = SharedState(server.name), time.monotonic() + 60.0
         server.wait(lambda s: s["clients_total"] == BROKERS, 60.0)
-        while not all(state.vehicles[s].header[PERIOD] for s in ("ctd", "ahrs")):  # synchronous from the first tick on
+        while not all(
+            state.vehicles[s].header[SYNCHRONOUS] for s in ("ctd", "ahrs")
+        ):  # synchronous from the first tick on
             assert time.monotonic() < limit
             time.sleep(0.02)
         server.send("start")
@@ -81,7 +83,7 @@ def run(
             p.kill()
             p.wait()
     found = read(log)
-    assert len(found.series["/acoustics/sent"].records) > 40 and len(found.series["/sensor/ahrs/v3"].records) > 40
+    assert len(found.series["/acoustics/sent"].records) > 40 and len(found.series["/sensor/v3/ahrs"].records) > 40
     return found.content_hash
 
 

@@ -29,7 +29,7 @@ WATER = "ctd pressure temperature conductivity salinity scalar sound_velocity ec
 VESSEL = "imu ahrs gps uwb speedlog anemometer encoder rpm leak battery"
 WORLD = """<time step="10 ms"/><log state_rate="10 Hz"/><world><bed depth="40 m"/><wind speed="5 m/s" gusts="20"/><current north="0.2 m/s"/>
 <scalar name="dye"><gaussian peak="3" north="0 m" east="0 m" sigma_north="50 m" sigma_east="50 m"/></scalar></world>
-<fleet><vehicle name="v" model="{model}" position="0 0 {depth} m" client="optional"/></fleet><emulators>{sensors}</emulators>"""
+<fleet><vehicle name="v" model="{model}" position="0 0 {depth} m" client="optional"><sensors>{sensors}</sensors></vehicle></fleet>"""
 STALE_S = 5 / 5.0  #: five periods at 5 Hz
 
 
@@ -69,14 +69,14 @@ def test_kill_freeze_and_swap(
         # killed, all of them; each comes back by itself
         for pid in pids.values():
             os.kill(pid, signal.SIGKILL)
-        before = {s: int(state.sensor(s)["sequence"][0]) for s in sensors}
+        before = {s: int(state.values(s)["sequence"][0]) for s in sensors}
         limit = time.monotonic() + 60.0
         waiting = set(sensors)
         while waiting and time.monotonic() < limit:
             latest(broker, 0.1)
             waiting = {
                 s for s in waiting
-                if int(state.vehicles[s].header[OWNER]) in (0, pids[s]) or int(state.sensor(s)["sequence"][0]) <= before[s]
+                if int(state.vehicles[s].header[OWNER]) in (0, pids[s]) or int(state.values(s)["sequence"][0]) <= before[s]
             }  # fmt: skip
         assert not waiting, "not started again"
         assert set(latest(broker, 1.0)) == sent

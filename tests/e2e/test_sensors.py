@@ -25,13 +25,14 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.devices import ping1d
+from wavesim_sdk.wire.state import Sensors
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sensors"), pytest.mark.timeout(200)]
 
 FLEET = """<time step="4 ms"/><world latitude="41.18 deg" longitude="-8.70 deg"><bed depth="35 m"/><wind speed="5 m/s" direction="10 deg"/></world><network keepalive_timeout="20 s"/>
-<fleet><vehicle name="boat" model="jolner" position="100 -50 -0.1 m" attitude="0 0 30 deg" client="optional"/></fleet>
-<emulators><gps rate="5 Hz" noise="0" position="0 0 -1.5 m"/><ahrs rate="10 Hz" noise="0"/><echosounder rate="5 Hz" noise="0"/><speedlog rate="5 Hz" noise="0"/>
-<ctd rate="2 Hz" noise="0" position="0 0 0.6 m"/><anemometer rate="2 Hz" noise="0" position="0 0 -2 m"/>{more}</emulators>"""
+<fleet><vehicle name="boat" model="jolner" position="100 -50 -0.1 m" attitude="0 0 30 deg" client="optional">
+<sensors><gps rate="5 Hz" noise="0" position="0 0 -1.5 m"/><ahrs rate="10 Hz" noise="0"/><echosounder rate="5 Hz" noise="0"/><speedlog rate="5 Hz" noise="0"/>
+<ctd rate="2 Hz" noise="0" position="0 0 0.6 m"/><anemometer rate="2 Hz" noise="0" position="0 0 -2 m"/>{more}</sensors></vehicle></fleet>"""
 
 
 @pytest.fixture
@@ -54,17 +55,17 @@ def await_sensors(
     state, limit = SharedState(name), time.monotonic() + timeout
     while time.monotonic() < limit:
         pids = {s: int(state.vehicles[s].header[OWNER]) for s in sensors}
-        if all(pids.values()) and all(int(state.sensor(s)["sequence"][0]) > 0 for s in sensors):
+        if all(pids.values()) and all(int(state.values(s)["sequence"][0]) > 0 for s in sensors):
             return pids
         meanwhile()
     raise AssertionError(f"not all sensors came up: {pids}")
 
 
-def latest(broker: Broker, seconds: float) -> dict[str, list[float]]:
-    limit, values = time.monotonic() + seconds, {}
+def latest(broker: Broker, seconds: float) -> Sensors:
+    limit, values = time.monotonic() + seconds, Sensors()
     while time.monotonic() < limit:
         for step in broker.poll(0.05):
-            values = step.state.sensors
+            values = step.sensors
     return values
 
 
@@ -98,14 +99,25 @@ def test_any_set_of_emulators_is_kept_alive(
         assert set(latest(broker, 2.0)) == set(names)
 
         # faults on command
-        assert wavesim("sensor", "boat", "echosounder", "bias", "7", "-s", server.name).returncode == 0
-        assert latest(broker, 1.0)["echosounder"][1] == pytest.approx(42.1, abs=0.3)
-        assert wavesim("sensor", "boat", "ctd", "lost", "-s", server.name).returncode == 0
+        def fault(*words: str) -> str:
+            done = wavesim("fault", "boat", *words, "-s", server.name)
+            assert done.returncode in (0, 4)
+            return done.stderr
+
+        assert fault("echosounder", "bias", "700 cm") == ""
+        assert latest(broker, 1.0).echosounder.range == pytest.approx(42.1, abs=0.3)
+        before = latest(broker, 0.5).gps
+        assert fault("gps", "bias", "10 deg", "--field", "latitude") == ""
+        biased = latest(broker, 1.0).gps
+        assert biased.latitude - before.latitude == pytest.approx(math.radians(10.0), abs=1e-6)
+        assert biased.longitude == pytest.approx(before.longitude, abs=1e-6) and biased.satellites == before.satellites
+        assert fault("ctd", "lost") == ""
         assert "ctd" not in latest(broker, 1.5)
-        assert wavesim("sensor", "boat", "ctd", "none", "-s", server.name).returncode == 0
+        assert fault("ctd", "none") == ""
         assert "ctd" in latest(broker, 1.5)
-        wrong = wavesim("sensor", "boat", "sonar", "lost", "-s", server.name)
-        assert wrong.returncode == 4 and "no sensor 'sonar'" in wrong.stderr
+        assert "no part 'sonar'" in fault("sonar", "lost")
+        assert "several units; name one of its fields" in fault("gps", "bias", "10 deg")
+        assert "no unit of angle; allowed are deg, rad" in fault("gps", "bias", "10 m", "--field", "cog")
         server.send("shutdown")
     assert manager.stderr is not None
     assert "emulator ahrs was killed by signal 9; started again" in manager.stderr.read()
@@ -124,9 +136,10 @@ def test_a_sensor_of_ones_own(
         [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", target, source],
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(target)}
+    paths = [str(target), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     path = tmp_path / "own.xml"
-    more = '<sensor name="altitude" rate="5 Hz" noise="0" position="0 0 0.5 m"><parameter name="scale" value="1.1"/></sensor>'
+    more = '<sensor type="altitude" rate="5 Hz" noise="0" position="0 0 0.5 m"><parameter name="scale" value="1.1"/></sensor>'
     path.write_text(f"<wavesim>{FLEET.format(more=more)}</wavesim>")
     name = f"own{os.getpid()}"
     server = subprocess.Popen(
@@ -146,13 +159,15 @@ def test_a_sensor_of_ones_own(
         limit = time.monotonic() + 40.0
         while "altitude" not in (values := latest(broker, 0.3)) and time.monotonic() < limit:
             pass
-    assert values["altitude"][1] == pytest.approx(1.1 * 34.6, abs=0.3)
+    assert values.altitude.height == pytest.approx(1.1 * 34.6, abs=0.3)
 
 
 def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *options: str) -> str:
-    """Start a virtual device of the boat; where it is reached."""
+    """Start a virtual device of the boat, which nobody else drives; where it is reached."""
     p = subprocess.Popen(
-        [*CLI, "device", kind, "boat", "--port", str(server.port), *options], stdout=subprocess.PIPE, text=True
+        [*CLI, "device", kind, "boat", "--pilot", "--port", str(server.port), *options],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     processes.append(p)
     assert p.stdout is not None
@@ -285,11 +300,11 @@ def test_a_moored_ctd_on_a_serial_line_and_its_file(
         lines = [port.readline().decode().strip().removeprefix("S>") for _ in range(5)]
     samples = [line.split(",") for line in lines if line.count(",") == 4]
     assert len(samples) >= 3, lines
-    truth = SharedState(server.name).sensor("ctd")
+    truth = SharedState(server.name).sensor("boat", "ctd")
     for sample in samples:
-        assert float(sample[0]) * 1.00024 == pytest.approx(truth["temperature"][0], abs=2e-4)
-        assert float(sample[1]) == pytest.approx(truth["conductivity"][0], abs=1e-5)
-        assert float(sample[2]) == pytest.approx(truth["pressure"][0] - 10.1325, abs=0.3), "the boat heaves"
+        assert float(sample[0]) * 1.00024 == pytest.approx(truth["temperature"], abs=2e-4)
+        assert float(sample[1]) == pytest.approx(truth["conductivity"], abs=1e-5)
+        assert float(sample[2]) == pytest.approx(truth["pressure"] - 10.1325, abs=0.3), "the boat heaves"
     server.send("shutdown")
     server.process.wait(30)
     assert wavesim("log", "ctd", log, "boat", tmp_path / "boat.cnv").returncode == 0
@@ -322,7 +337,7 @@ def test_a_doppler_log_by_tcp_and_its_faults(
 
         assert next_line(b":BS")[-1] == b"A"
         assert float(next_line(b":BD")[4]) == pytest.approx(34.5, abs=0.4)
-        assert wavesim("sensor", "boat", "dvl", "unlocked", "-s", server.name).returncode == 0
+        assert wavesim("fault", "boat", "dvl", "unlocked", "-s", server.name).returncode == 0
         limit = time.monotonic() + 10.0
         while (line := next_line(b":BS"))[-1] != b"V" and time.monotonic() < limit:
             pass
@@ -331,12 +346,12 @@ def test_a_doppler_log_by_tcp_and_its_faults(
         raw.sendall(b"===")
         while not file.readline().startswith(b"WaVeSim Doppler"):
             assert time.monotonic() < limit
-    assert wavesim("sensor", "boat", "leak", "wet", "stern", "-s", server.name).returncode == 0
+    assert wavesim("fault", "boat", "leak", "wet", "stern", "-s", server.name).returncode == 0
     state = SharedState(server.name)
-    while state.sensor("leak")["wet"][0].tolist() != [0, 1, 0, 0] and time.monotonic() < limit:
+    while state.sensor("boat", "leak")["wet"].tolist() != [0, 1, 0, 0] and time.monotonic() < limit:
         time.sleep(0.05)
-    assert state.sensor("leak")["wet"][0].tolist() == [0, 1, 0, 0]
-    wrong = wavesim("sensor", "boat", "leak", "wet", "galley", "-s", server.name)
+    assert state.sensor("boat", "leak")["wet"].tolist() == [0, 1, 0, 0]
+    wrong = wavesim("fault", "boat", "leak", "wet", "galley", "-s", server.name)
     assert wrong.returncode == 4 and "no compartment 'galley'; there are bow, stern" in wrong.stderr
-    wrong = wavesim("sensor", "boat", "gps", "unlocked", "-s", server.name)
-    assert wrong.returncode == 4 and "'unlocked' is a fault of the sensor 'dvl'" in wrong.stderr
+    wrong = wavesim("fault", "boat", "gps", "unlocked", "-s", server.name)
+    assert wrong.returncode == 4 and "'unlocked' is a fault of the sensor type 'dvl'" in wrong.stderr

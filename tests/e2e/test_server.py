@@ -106,7 +106,7 @@ def test_clients_talk_while_the_simulation_is_stopped(server: Server) -> None:
     with Broker("boat", ("127.0.0.1", server.port)) as broker:
         step = broker.poll(5.0)[-1]
         assert step.state.tick == 0 and step.state.run_state == 0
-        assert step.state.motion is not None and step.state.motion[:2] == [50.0, 0.0]
+        assert step.state.motion is not None and step.state.motion[:2] == (50.0, 0.0)
         broker.answer([40.0, 40.0])
         broker.poll(0.2)
         assert server.status()["clients_total"] == 1
@@ -131,7 +131,7 @@ def test_new_vehicles_by_model_and_every_refusal(server: Server) -> None:
     at = ("127.0.0.1", server.port)
     with Broker("newcomer", at, model="remus100", position=(10.0, 20.0, 30.0)) as broker:
         state = broker.poll(5.0)[-1].state
-        assert state.motion is not None and state.motion[:3] == [10.0, 20.0, 30.0]
+        assert state.motion is not None and state.motion[:3] == (10.0, 20.0, 30.0)
         assert broker.welcome.id == 3 and broker.welcome.step_ns == 4_000_000 and broker.welcome.sound_speed == 1500.0
         reader = SharedState(server.name)
         assert reader.row("newcomer") == 3

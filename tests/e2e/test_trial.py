@@ -90,7 +90,7 @@ def test_the_log_holds_everything(trial: tuple[Log, dict[str, Any], str]) -> Non
         assert len(log.get(f"/actuation/{name}", ACTUATION).records) == 4001
     assert len(log.get("/estimate/lauv", ESTIMATE).records) == pytest.approx(4000, abs=3)
     for sensor, count in (("ctd", 4001), ("ahrs", 4001), ("speedlog", 4001), ("echosounder", 2001)):
-        assert len(log.get(f"/sensor/{sensor}/lauv", SENSORS[sensor]).records) == count
+        assert len(log.get(f"/sensor/lauv/{sensor}", SENSORS[sensor]).records) == count
     assert json.loads(log.metadata["versions"])["numba"]
     assert log.metadata["seed"] == "7" and "lbl4" in log.metadata["configuration"]
     assert [m["state"] for _, m in log.json["/run"]] == ["running", "ended"]
@@ -109,13 +109,13 @@ def test_emulators_followed_the_formulas(trial: tuple[Log, dict[str, Any], str],
     from wavesim_sdk.ocean.water import Water
 
     log, loaded = trial[0], load(root / "config.xml")
-    ctd = log.get("/sensor/ctd/lauv", SENSORS["ctd"]).records
+    ctd = log.get("/sensor/lauv/ctd", SENSORS["ctd"]).records
     p = log.get("/state/lauv", STATE).records["p_WB_W"]
     water = Water(loaded)
     assert np.std(ctd["temperature"] - water.temperature(p)) == pytest.approx(0.002, rel=0.1)
     assert np.std(ctd["pressure"] - water.pressure(p)) == pytest.approx(0.01, rel=0.1)
     assert np.std(ctd["conductivity"] - water.conductivity(p)) == pytest.approx(0.0003, rel=0.1)
-    echo = log.get("/sensor/echosounder/lauv", SENSORS["echosounder"]).records
+    echo = log.get("/sensor/lauv/echosounder", SENSORS["echosounder"]).records
     expected = sea_bed(loaded)(p[::2, 0], p[::2, 1]) - p[::2, 2]
     assert np.std(echo["range"] - expected) == pytest.approx(0.02, rel=0.1)
 

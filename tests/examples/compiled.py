@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+POSIX = "-D_POSIX_C_SOURCE=200809L"  #: sockets
 SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -32,7 +33,9 @@ def tool(*names: str) -> str:
 
 def compiled(source: Path, out: Path, *flags: str) -> str:
     """The program of a source."""
-    command = [tool("cc", "gcc"), *FLAGS, *flags, "-o", str(out), str(source), "-lm"]
+    libraries = [f for f in flags if f.startswith("-l")]
+    rest = [f for f in flags if f not in libraries]
+    command = [tool("cc", "gcc"), *FLAGS, *rest, "-o", str(out), str(source), "-lm", *libraries]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return str(out)

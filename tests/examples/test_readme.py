@@ -45,7 +45,7 @@ def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., 
         from wavesim_sdk.attach import SharedState
 
         reader = SharedState(name)
-        server.wait(lambda _: bool(reader.sensor("ctd")["sequence"].max() > 3))
+        server.wait(lambda _: bool(reader.values("ctd")["sequence"].max() > 3))
         emulator.terminate()
         emulator.wait()
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -18,16 +19,16 @@ from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import NotRunning
 from wavesim_sdk.log import read
-from wavesim_sdk.tables import STATE
+from wavesim_sdk.tables import STATE, RunState
 from wavesim_server.resources import wipe
 
 pytestmark = pytest.mark.system
 
 CONFIG = """<time step="4 ms"/><network keepalive_period="100 ms" keepalive_timeout="700 ms" lockstep_timeout="5 s"/><world><bed depth="200 m"/></world>
-<fleet><vehicle name="a" model="lauv" position="0 0 20 m" client="optional"/>
-<vehicle name="b" model="lauv" position="50 0 20 m" client="optional"/></fleet>
-<emulators><ctd rate="10 Hz"/><ahrs rate="10 Hz"/></emulators>"""
+<fleet><sensors><ctd rate="10 Hz"/><ahrs rate="10 Hz"/></sensors><vehicle name="a" model="lauv" position="0 0 20 m" client="optional"/>
+<vehicle name="b" model="lauv" position="50 0 20 m" client="optional"/></fleet>"""
 
 PROGRAM = """
 import sys
@@ -85,21 +86,21 @@ def test_emulators_and_brokers_are_killed_and_replaced(
     until(lambda: all(reader.vehicles[s].header[OWNER] for s in ("ctd", "ahrs")))
     server.wait(lambda s: s["clients_total"] == 2)
     server.send("start")
-    until(lambda: reader.sensor("ctd")["sequence"][0] > 20)
+    until(lambda: reader.values("ctd")["sequence"][0] > 20)
 
     # an emulator dies: time goes on, the other sensor and both clients do not notice
     ctd.kill()
     ctd.wait()
-    stale = reader.sensor("ctd")["tick"][0]
-    until(lambda: reader.sensor("ahrs")["tick"][0] > stale + 500)
-    assert reader.sensor("ctd")["tick"][0] == stale, "nobody writes the dead one's values"
+    stale = reader.values("ctd")["tick"][0]
+    until(lambda: reader.values("ahrs")["tick"][0] > stale + 500)
+    assert reader.values("ctd")["tick"][0] == stale, "nobody writes the dead one's values"
     assert server.status()["clients_total"] == 2
 
     # another takes over
     second = processes.emulator("ctd", loaded.path, server)
     until(lambda: reader.vehicles["ctd"].header[OWNER] == second.pid)
-    until(lambda: reader.sensor("ctd")["tick"][0] > stale + 500)
-    until(lambda: reader.sensor("ctd")["tick"][0] == reader.sensor("ahrs")["tick"][0])
+    until(lambda: reader.values("ctd")["tick"][0] > stale + 500)
+    until(lambda: reader.values("ctd")["tick"][0] == reader.values("ahrs")["tick"][0])
 
     # a third is refused while the second lives
     third = processes.emulator("ctd", loaded.path, server)
@@ -179,9 +180,7 @@ def test_a_front_that_crashes_is_started_again(
 ) -> None:
     """With `restarts`: time goes on, bodies wait for their clients and go with those that do not come, a log each; then enough is enough."""
     text = (
-        CONFIG.replace("<network ", '<network restarts="1" ')
-        .replace("<emulators>", "<!--")
-        .replace("</emulators>", "-->")
+        CONFIG.replace("<network ", '<network restarts="1" ').replace("<sensors>", "<!--").replace("</sensors>", "-->")
     )
     log = tmp_path / "run.mcap"
     server = serve(config(text).path, "--log", str(log), "--start")
@@ -218,3 +217,35 @@ def test_a_front_that_crashes_is_started_again(
     for path in (log, tmp_path / "run-2.mcap"):
         found = read(path)
         assert len(found.get("/state/a", STATE).records)
+
+
+@pytest.mark.parametrize("part", ["engine", "front"])
+def test_a_part_killed_after_the_last_tick_of_a_trial_is_no_success(
+    config: Callable[..., Loaded], tmp_path: Path, name: str, part: str
+) -> None:
+    path = config(
+        '<time duration="1 s" step="4 ms"/><fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
+    ).path
+    trial = subprocess.Popen(
+        [*CLI, "trial", str(path), "--out", str(tmp_path), "--name", name, "--port", "0", "--quiet", "--realtime", "--no-plots"],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    state: list[SharedState] = []
+
+    def runs() -> bool:
+        with contextlib.suppress(NotRunning):  # it is not there yet, or just being made
+            state.append(SharedState(name))
+        return bool(state) and state[0].run_state() is RunState.RUNNING
+
+    try:
+        until(runs)
+        killed = children(trial.pid)[part]
+        trial.send_signal(signal.SIGSTOP)  # it looks at the clock now and then: it must not see the end before the kill
+        until(lambda: state[0].run_state() is RunState.ENDED)
+        os.kill(killed, signal.SIGKILL)
+        trial.send_signal(signal.SIGCONT)
+        _, error = trial.communicate(timeout=60)
+    finally:
+        trial.kill()
+    assert trial.returncode == 9 and f"the {part} process was killed by signal 9" in error, error
+    assert "Traceback" not in error

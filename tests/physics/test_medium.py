@@ -226,12 +226,12 @@ def test_memory_and_live_signals_stay_bounded(config: Callable[..., Loaded]) -> 
         sim.ping(0, 25e3, 150.0)
         sim.advance(1)
         sim.take_signals()
-    shapes = [a.shape for a in sim.medium]
+    shapes = [a.shape for a in sim.channel.medium]
     for _ in range(2000):
         sim.ping(0, 25e3, 150.0)
         sim.advance(1)
         sim.take_signals()
-    assert [a.shape for a in sim.medium] == shapes
+    assert [a.shape for a in sim.channel.medium] == shapes
     run(sim, 5.0)
     assert sim.counters[2] == 0, "all signals are dead"
 

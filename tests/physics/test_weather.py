@@ -15,7 +15,7 @@ from wavesim_sdk.config.world import Waves
 from wavesim_sdk.ocean import wind
 from wavesim_server import Simulation, draws
 from wavesim_server.dynamics import rows as r
-from wavesim_server.environment import weather
+from wavesim_server.environment import spectra, weather
 
 
 def record(sea: np.ndarray, times: np.ndarray, x: float = 0.0, y: float = 0.0) -> np.ndarray:
@@ -27,12 +27,12 @@ def record(sea: np.ndarray, times: np.ndarray, x: float = 0.0, y: float = 0.0) -
 @pytest.mark.parametrize("spreading", [0.0, 10.0])
 def test_significant_wave_height_and_spectrum(spectrum: str, spreading: float) -> None:
     waves = Waves(height=2.5, peak=0.7, spectrum=spectrum, spreading=spreading, components=80)
-    sea = weather.components(waves, 9.81, 3)
+    sea = spectra.components(waves, 9.81, 3)
     zeta = record(sea, np.arange(0.0, 20_000.0, 0.5), 30.0, -20.0)
     assert 4.0 * zeta.std() == pytest.approx(2.5, rel=0.02)
     # shape: share of the energy below some frequencies, against the integral of the spectrum
     w = np.linspace(0.21, 5.6, 50_000)
-    s = weather.spectrum(waves, 2.5, 0.7, w)
+    s = spectra.spectrum(waves, 2.5, 0.7, w)
     total = np.trapezoid(s, w)
     if spectrum == "ittc":
         assert total == pytest.approx(2.5**2 / 16, rel=2e-3)
@@ -58,7 +58,7 @@ def run_weather(sim: Simulation, seconds: float, every: float) -> np.ndarray:
     rows = []
     for _ in range(round(seconds / every)):
         sim.advance(round(every * 1e9 / sim.step_ns))
-        rows.append(sim.weather.state.copy())
+        rows.append(sim.climate.weather.state.copy())
     return np.array(rows)
 
 
@@ -74,7 +74,7 @@ def test_wind_statistics(config: Callable[..., Loaded]) -> None:
     assert lag == pytest.approx(math.exp(-1.0), abs=0.09), "after one time constant"
     gust = rows[:, weather.W_WIND] - 12.0 - slow
     f = np.geomspace(1 / 3600, 1.0, 20_000)
-    energy = np.trapezoid(weather.harris(0.003, 1800.0, 12.0, f), f)
+    energy = np.trapezoid(spectra.harris(0.003, 1800.0, 12.0, f), f)
     assert gust.var() == pytest.approx(energy, rel=0.05)
     assert rows[:, weather.W_WIND].mean() == pytest.approx(12.0, abs=0.2)
     assert wind.profile(0.003, 10.0) == pytest.approx(1.0)
@@ -141,7 +141,7 @@ def test_a_small_buoy_rides_a_long_wave(config: Callable[..., Loaded]) -> None:
     for _ in range(1500):
         sim.advance(1)
         s = sim.state()["p_WB_W"][row]
-        up, *_ = weather.elevation(sim.weather.sea, sim.time_ns * 1e-9, s[0], s[1])
+        up, *_ = weather.elevation(sim.climate.weather.sea, sim.time_ns * 1e-9, s[0], s[1])
         difference.append(s[2] + up)
     assert np.ptp(difference) < 0.05, "it stays at its draft, to 5 % of the wave's amplitude"
 
@@ -182,14 +182,16 @@ def test_wave_filter(config: Callable[..., Loaded]) -> None:
 
 def test_beaufort(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config('<world><wind beaufort="5"/><waves beaufort="5" components="200"/></world>'))
-    zeta = record(sim.weather.sea, np.arange(0.0, 5000.0, 0.5))
+    zeta = record(sim.climate.weather.sea, np.arange(0.0, 5000.0, 0.5))
     assert 4 * zeta.std() == pytest.approx(3.0, rel=0.04)
     sim.advance(1)
-    assert 8.0 <= sim.weather.state[weather.W_WIND] <= 10.7
+    assert 8.0 <= sim.climate.weather.state[weather.W_WIND] <= 10.7
 
 
 def test_waves_belong_to_the_seed(config: Callable[..., Loaded]) -> None:
     inner = '<world><waves height="1 m" peak="1 rad/s"/><wind speed="9 m/s" gusts="10"/></world>'
     a, b, c = (Simulation(config(inner), seed) for seed in (1, 1, 2))
-    assert np.array_equal(a.weather.sea, b.weather.sea) and not np.array_equal(a.weather.sea, c.weather.sea)
-    assert np.array_equal(a.weather.gusts, b.weather.gusts)
+    assert np.array_equal(a.climate.weather.sea, b.climate.weather.sea) and not np.array_equal(
+        a.climate.weather.sea, c.climate.weather.sea
+    )
+    assert np.array_equal(a.climate.weather.gusts, b.climate.weather.gusts)

@@ -6,10 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import CLI, wavesim
+from wavesim_sdk.conformance_server import ServerChecker
+from wavesim_sdk.testing import FakeServer
+from wavesim_sdk.wire.items import Answer
 
 pytestmark = [pytest.mark.timeout(90)]
 
@@ -25,12 +29,17 @@ except SessionLost:
     pass
 """
 BREAKS = {
-    "HELLO has at least 64 bytes": "import wavesim_sdk.wire.client as c; c.MIN_HELLO = 8\n",
+    "HELLO has at least 64 bytes": "import wavesim_sdk.wire.client as c; H = c.Hello; c.Hello = lambda n, p: H(n, b'')\n",
     "KEEPALIVE is answered with its number": "import wavesim_sdk.wire.client as c; old = c.ClientSession._handle\n"
-    "def mute(self, h, b, n):\n    return [] if h.type == 35 else old(self, h, b, n)\nc.ClientSession._handle = mute\n",
+    "def mute(self, m, n):\n    return [] if isinstance(m, c.Keepalive) else old(self, m, n)\nc.ClientSession._handle = mute\n",
+    "any correct msgpack encoding is taken": "import wavesim_sdk.wire.codec as c; old = c.unpack\n"
+    "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
+    "c.unpack = strict\n",
+    "PROVE is answered by PROOF with its number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
     "a repeated STEP gets the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
-    "def other(self, b):\n    if self._done: self._done = (self._done[0], [*self._done[1][:2], [1.0], None])\n    return old(self, b)\n"
+    "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
     "c.ClientSession._on_step = other\n",
+    "a STEP is answered when all its parts have come": "import wavesim_sdk.wire.state as s; s.Parts.whole = lambda self, m: True\n",
     "the sequence grows by one with each datagram": "import wavesim_sdk.wire.client as c; old = c.ClientSession._encode\n"
     "def skip(self, *a):\n    self._sequence += 1\n    return old(self, *a)\nc.ClientSession._encode = skip\n",
 }
@@ -48,7 +57,7 @@ def findings(script: str, tmp_path: Path) -> dict[str, bool]:
 
 def test_our_own_broker_keeps_every_rule(tmp_path: Path) -> None:
     found = findings(GOOD, tmp_path)
-    assert len(found) == 19 and all(found.values()), [r for r, ok in found.items() if not ok]
+    assert len(found) == 24 and all(found.values()), [r for r, ok in found.items() if not ok]
 
 
 @pytest.mark.parametrize("rule", BREAKS, ids=lambda r: r.replace(" ", "-"))
@@ -59,6 +68,56 @@ def test_a_broken_rule_is_found(rule: str, tmp_path: Path) -> None:
 def test_a_command_that_does_not_exist() -> None:
     done = wavesim("conformance", "--", "/no/such/broker")
     assert done.returncode == 5 and "cannot start '/no/such/broker'" in done.stderr
+
+
+# ---------------------------------------------------------------------------------- servers
+
+
+def look_at(server: FakeServer) -> dict[str, bool]:
+    server.answer = lambda request: Answer(request.number, 1, "")
+    findings = ServerChecker(server.address, "a").run()
+    assert len({f.rule for f in findings}) == len(findings)
+    return {f.rule: f.ok for f in findings}
+
+
+def test_our_own_sessions_keep_every_rule_of_a_server() -> None:
+    with FakeServer(keepalive=0.1) as server:
+        found = look_at(server)
+    assert len(found) == 42 and all(found.values()), [r for r, ok in found.items() if not ok]
+
+
+def test_the_command_asks_a_server() -> None:
+    with FakeServer(keepalive=0.1) as server:
+        server.answer = lambda request: Answer(request.number, 1, "")
+        at = f"127.0.0.1:{server.address[1]}"
+        done = wavesim("conformance", "--json", "--at", at, "--body", "a")
+        assert done.returncode == 0 and len(json.loads(done.stdout)) == 42, done.stderr
+        for wrong in (("--at", at), ("--at", "nowhere", "--body", "a"), ("--at", at, "--body", "a", "--", "x"), ()):
+            assert wavesim("conformance", *wrong).returncode == 2
+
+
+#: what is done to our sessions, and the rule that breaks
+WRONG_SERVERS = {
+    "a repeated JOIN gets the same session": lambda s: setattr(s, "_by_join", _Forgetful()),
+    "a second pilot is refused": lambda s: setattr(s, "takeover", True),
+    "a cookie belongs to an address": lambda s: setattr(s._strangers, "knows", lambda *a: True),
+    "events are repeated until they are acknowledged": lambda s: setattr(s, "_tick", lambda session, now: None),
+    "KEEPALIVE comes every period": lambda s: setattr(s, "_tick", lambda session, now: s.flush_events(session, now)),
+    "a session that speaks from elsewhere has to prove it": lambda s: setattr(s, "_elsewhere", lambda *a: []),
+    "LEAVE is answered by BYE": lambda s: setattr(s, "_say", lambda *a: None),
+}
+
+
+class _Forgetful(dict[Any, Any]):
+    def get(self, key: Any, default: Any = None) -> Any:
+        return default
+
+
+@pytest.mark.parametrize("rule", WRONG_SERVERS, ids=lambda r: r.replace(" ", "-"))
+def test_a_broken_rule_of_a_server_is_found(rule: str) -> None:
+    with FakeServer(keepalive=0.1) as server:
+        WRONG_SERVERS[rule](server.sessions)
+        assert not look_at(server)[rule]
 
 
 # ---------------------------------------------------------------------------------- emulators
@@ -91,7 +150,7 @@ WRONG = {
     "a fault acts on the numbers that it names, and on no others": OLD + "old = Station._break\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "Station._break = all",
-    "the same seed and the same motion give the same values": OLD + "import time\nStation._key = lambda self, body, name: time.time_ns()",
+    "the same seed and the same motion give the same values": OLD + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
 }  # fmt: skip
 
 

@@ -13,12 +13,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgpack
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from wavesim_sdk.wire import codec
+from wavesim_sdk.tables import Outcome
+from wavesim_sdk.wire import codec, document
+from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.messages import MESSAGES, Type
+from wavesim_sdk.wire.schema import schema_of
+from wavesim_sdk.wire.vectors import plain
 
 
 @pytest.fixture(scope="module")
@@ -32,42 +35,139 @@ def header_table(page: str) -> list[tuple[int, int, str]]:
     return [(int(o), int(s), f) for o, s, f in rows]
 
 
-def vectors(page: str) -> list[tuple[str, bytes, dict[str, Any]]]:
-    lines = page.split("<!-- vectors:begin -->")[1].split("```")[1].strip().splitlines()
-    parts = [line.split(" ", 2) for line in lines]
-    return [(n, bytes.fromhex(h), json.loads(m)) for n, h, m in parts]
+def vectors(page: str, place: str = "vectors") -> list[tuple[str, bytes, dict[str, Any]]]:
+    """(name, bytes, meaning) of the lines of a place."""
+    lines = page.split(f"<!-- {place}:begin -->")[1].split("```")[1].strip().splitlines()
+    parts = [re.fullmatch(r"(.*?):? ([0-9a-f]{48,}) (\{.*\})", line) for line in lines]
+    return [(p[1], bytes.fromhex(p[2]), json.loads(p[3])) for p in parts if p]
 
 
-def plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return {"bin": value.hex()}
-    if isinstance(value, list):
-        return [plain(v) for v in value]
-    return {k: plain(v) for k, v in value.items()} if isinstance(value, dict) else value
+# A reader of msgpack and of declarations, written from the page and the machine-readable schema alone.
 
 
-def test_a_reader_of_the_page_reads_the_vectors(page: str) -> None:
+def read_msgpack(data: bytes) -> Any:
+    """One value and nothing behind it."""
+    value, at = _value(data, 0)
+    assert at == len(data)
+    return value
+
+
+def _value(data: bytes, at: int) -> tuple[Any, int]:
+    first, at = data[at], at + 1
+    if first < 0x80 or first >= 0xE0:
+        return (first if first < 0x80 else first - 256), at
+    if first < 0xC0:
+        count = first & (31 if first >= 0xA0 else 15)
+        if first >= 0xA0:
+            return data[at : at + count].decode(), at + count
+        return _many(data, at, count, is_map=first < 0x90)
+    simple: dict[int, Any] = {0xC0: None, 0xC2: False, 0xC3: True}
+    if first in simple:
+        return simple[first], at
+    numbers = {
+        0xCA: ">f",
+        0xCB: ">d",
+        0xCC: ">B",
+        0xCD: ">H",
+        0xCE: ">I",
+        0xCF: ">Q",
+        0xD0: ">b",
+        0xD1: ">h",
+        0xD2: ">i",
+        0xD3: ">q",
+    }
+    if first in numbers:
+        return struct.unpack_from(numbers[first], data, at)[0], at + struct.calcsize(numbers[first])
+    size = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}[first]
+    count, at = int.from_bytes(data[at : at + size], "big"), at + size
+    if first >= 0xDC:
+        return _many(data, at, count, is_map=first >= 0xDE)
+    raw = data[at : at + count]
+    return (raw if first < 0xC7 else raw.decode()), at + count
+
+
+def _many(data: bytes, at: int, count: int, is_map: bool) -> tuple[Any, int]:
+    values = []
+    for _ in range(count * (2 if is_map else 1)):
+        value, at = _value(data, at)
+        values.append(value)
+    return (dict(zip(values[::2], values[1::2], strict=True)) if is_map else values), at
+
+
+def fits(value: Any, kind: dict[str, Any], protocol: dict[str, Any]) -> bool:
+    """Whether a value is what the schema declares."""
+    if value is None:
+        return bool(kind.get("nil"))
+    match kind["type"]:
+        case "int":
+            return type(value) is int and kind["minimum"] <= value <= kind["maximum"]
+        case "float":
+            number = type(value) in (int, float) and value - value == 0
+            return number and kind.get("minimum", value) <= value <= kind.get("maximum", value)
+        case "str":
+            return type(value) is str and len(value.encode()) <= kind["most_bytes"]
+        case "bin":
+            return type(value) is bytes and kind["least_bytes"] <= len(value) <= kind["most_bytes"]
+        case "list":
+            size = type(value) is list and kind["least"] <= len(value) <= kind["most"]
+            return size and all(fits(v, kind["of"], protocol) for v in value)
+        case "struct":
+            return fits_all(value, kind["fields"], protocol)
+        case "numbered":
+            known = {entry["kind"]: entry["fields"] for entry in protocol[kind["family"]]}
+            return fits_all(value[1:], known[value[0]], protocol)
+    raise AssertionError(kind["type"])
+
+
+def fits_all(values: Any, fields: list[dict[str, Any]], protocol: dict[str, Any]) -> bool:
+    return type(values) is list and all(fits(v, f, protocol) for v, f in zip(values, fields, strict=False))
+
+
+@pytest.mark.parametrize("place", ["vectors", "alternatives"])
+def test_a_reader_of_the_page_reads_the_vectors(page: str, place: str) -> None:
     table = header_table(page)
     assert [f for _, _, f in table] == ["magic", "version", "type", "flags", "token", "sequence", "ack"]
     size = table[-1][0] + table[-1][1]
-    found = vectors(page)
-    assert len(found) == len(Type)
+    found = vectors(page, place)
+    assert len(found) >= len(Type) if place == "vectors" else len(found) == 9
+    names = dict(re.findall(r"^\| (\d+) \| ([A-Z_]+) \| (?:client|server) \|", page, re.MULTILINE))
+    protocol = json.loads(document.FILE.read_text())
+    declared = {entry["type"]: entry for entry in protocol["messages"]}
     for name, data, meaning in found:
         fields = {f: int.from_bytes(data[o : o + s], "little") for o, s, f in table}
-        assert data[:4] == b"WVSM"
-        assert fields["version"] == 1 and fields["flags"] == 0
+        assert data[:4] == b"WVSM" and fields["version"] == 2 and fields["flags"] == 0
         assert {k: fields[k] for k in ("type", "token", "sequence", "ack")} == {
             k: meaning[k] for k in ("type", "token", "sequence", "ack")
         }
-        assert plain(msgpack.unpackb(data[size:])) == meaning["body"], name
+        body = read_msgpack(data[size:])
+        assert names[str(fields["type"])] == declared[fields["type"]]["name"] and name.startswith(
+            names[str(fields["type"])]
+        )
+        assert plain(body[: len(meaning["body"])]) == meaning["body"], name
+        assert len(body) >= len(declared[fields["type"]]["fields"])
+        assert fits_all(body, declared[fields["type"]]["fields"], protocol), name
 
 
-def test_the_code_reads_the_pages_vectors(page: str) -> None:
-    for _, data, meaning in vectors(page):
+@pytest.mark.parametrize("place", ["vectors", "alternatives"])
+def test_the_code_reads_the_pages_vectors(page: str, place: str) -> None:
+    for _, data, meaning in vectors(page, place):
         kind = Type(meaning["type"])
         header = codec.decode_header(data, MESSAGES[kind][0])
         assert header.token == meaning["token"]
-        assert plain(codec.decode_body(data, header)) == meaning["body"]
+        message = codec.decode_body(data, header)
+        assert plain(schema_of(type(message)).encode(message)) == meaning["body"]
+
+
+def test_the_vectors_hold_what_a_reader_may_get_wrong(page: str) -> None:
+    """Integers that no double holds, each event and request, non-ASCII names."""
+    found = vectors(page)
+    assert {d[5] for _, d, _ in found} == set(Type)
+    text = json.dumps([meaning["body"] for _, _, meaning in found])
+    assert str(2**53 + 1) in text and str(2**64 - 1) in text and "\\u00e5" in text
+    protocol = document.protocol()
+    for family, kind in (("events", Type.EVENTS), ("requests", Type.REQUESTS)):
+        seen = {item[0] for _, _, meaning in found if meaning["type"] == kind for item in meaning["body"][1]}
+        assert seen == {entry["kind"] for entry in protocol[family]}
 
 
 def hkdf(key: bytes, salt: bytes, info: bytes) -> bytes:
@@ -81,23 +181,28 @@ def test_a_reader_of_the_page_opens_the_sealed_vectors(page: str) -> None:
     facts = dict(line.split(" = ") for line in lines if " = " in line)
     sealed = dict(line.rsplit(": ", 1) for line in lines if ": " in line)
     key, cookie = bytes.fromhex(facts["key"]), bytes.fromhex(facts["cookie"])
-    token, nonce = int(facts["token"], 16), int(facts["nonce of the JOIN"])
-    salt = cookie + nonce.to_bytes(8, "little")
-    assert hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8] == int(facts["key id"], 16).to_bytes(8, "little")
+    token, key_id = (bytes.fromhex(facts[f"{k}, as its bytes stand in the header"]) for k in ("token", "key id"))
+    fixed = bytes.fromhex(facts["sealing nonce of JOIN and REFUSE"])
+    salt = cookie + int(facts["nonce of the JOIN"]).to_bytes(8, "little")
+    assert hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8] == key_id
+    assert set(sealed) == {"JOIN", "REFUSE", "WELCOME", "ACTUATE", "KEEPALIVE"}
     for name, text in sealed.items():
         data = bytes.fromhex(text)
         header, body = data[:24], data[24:]
         assert header[6] == 1
         sequence = int.from_bytes(header[16:20], "little")
-        if name.startswith("JOIN"):
-            aead, use, body = ChaCha20Poly1305(hkdf(key, b"", b"wavesim/1 join")), body[:12], body[12:]
-            assert header[8:16] == int(facts["key id"], 16).to_bytes(8, "little")
+        if name in ("JOIN", "REFUSE"):
+            aead = ChaCha20Poly1305(hkdf(key, b"", b"wavesim/1 " + name.lower().encode()))
+            use, body = body[:12], body[12:]
+            assert use == fixed and header[8:16] == (key_id if name == "JOIN" else bytes(8))
         else:
             side = b"client" if name == "ACTUATE" else b"server"
-            own = hkdf(key, salt, b"wavesim/1 " + side + token.to_bytes(8, "little"))
-            aead, use = ChaCha20Poly1305(own), sequence.to_bytes(12, "little")
-        found = msgpack.unpackb(aead.decrypt(use, body, header))
-        assert found[:2] == {"J": [cookie, 7], "W": [7, 3], "A": [[9.5]], "K": [12]}[name[0]], name
+            aead = ChaCha20Poly1305(hkdf(key, salt, b"wavesim/1 " + side + token))
+            use = sequence.to_bytes(12, "little")
+            assert header[8:16] == token
+        found = read_msgpack(aead.decrypt(use, body, header))
+        wanted = {"JOIN": [cookie, 7], "REFUSE": [7, 2], "WELCOME": [7, 3], "ACTUATE": [[9.5]], "KEEPALIVE": [12]}
+        assert found[:2] == wanted[name], name
 
 
 def test_a_reader_of_the_page_reads_a_body_of_the_fleet(page: str) -> None:
@@ -105,7 +210,7 @@ def test_a_reader_of_the_page_reads_a_body_of_the_fleet(page: str) -> None:
         r"^\| (\d+) \| (\w+) \| ([uf])(\d)(?: x (\d))? \|", page.split("<!-- fleet:begin -->")[1], re.MULTILINE
     )
     bodies = next(d for n, d, _ in vectors(page) if n == "FLEET")[24:]
-    record = msgpack.unpackb(bodies)[5]
+    record = read_msgpack(bodies)[5]
     assert len(record) == 68 == int(rows[-1][0]) + int(rows[-1][3]) * int(rows[-1][4])
     found = {
         name: struct.unpack_from(
@@ -119,6 +224,45 @@ def test_a_reader_of_the_page_reads_a_body_of_the_fleet(page: str) -> None:
 def test_the_drop_reasons_of_the_page_are_those_of_the_code(page: str) -> None:
     rules = page.split("### Receive rules")[1].split("## 2.")[0]
     assert set(re.findall(r"\(`(\w+)`\)", rules)) == set(codec.REASONS)
+
+
+def rows(page: str, place: str) -> list[list[str]]:
+    """Cells of the table at a place."""
+    lines = page.split(f"<!-- {place}:begin -->")[1].split(f"<!-- {place}:end -->")[0].strip().splitlines()[2:]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def test_the_page_says_the_codes_and_columns_itself(page: str) -> None:
+    """No need to look elsewhere: outcomes, refusals, rights, and what each sensor tells."""
+    assert {(int(r[0]), r[1]) for r in rows(page, "outcomes")} == {(int(o), o.name) for o in Outcome}
+    assert {(int(r[0]), r[1]) for r in rows(page, "refusals")} == {(int(c), c.name) for c in m.Refusal}
+    assert {int(r[0]): r[1] for r in rows(page, "rights")} == {int(r): str(r.name).lower() for r in m.Right}
+    sensors = {r[0]: r[1] for r in rows(page, "sensors")}
+    assert "`temperature` [C]" in sensors["ctd"] and "`range` x 256 [m]" in sensors["multibeam"] and len(sensors) >= 20
+    efforts = rows(page, "effort")
+    assert efforts[0][:2] == ["0..5", "acceleration"] and efforts[-1][0] == "42..47"
+
+
+def test_limits_of_the_page_are_those_of_the_code(page: str) -> None:
+    from wavesim_sdk.wire import client, ended, reliable, strangers
+
+    for text in (
+        f"**{m.MAX_DATAGRAM} bytes**", f"has at least {m.MIN_HELLO} bytes", f"has at most {m.MOST_ITEMS} items",
+        f"{reliable.MAX_PENDING} events", f"at most {client.LEAVE_TRIES} times", f"for {ended.KEPT_S:.0f} s",
+        f"valid for {strangers.COOKIE_PERIOD_S:.0f} to {2 * strangers.COOKIE_PERIOD_S:.0f} s", f"every {client.RETRY_S * 1e3:.0f} ms",
+        f"at least {reliable.LEAST_WAIT_S * 1e3:.0f} ms, at most {reliable.MOST_WAIT_S:.0f} s",
+        f"{reliable.FIRST_WAIT_S * 1e3:.0f} ms before anything was measured", f"at most {codec.STRANGER_ELEMENTS} elements",
+        f"nested at most {m.MAX_DEPTH} deep", f"{strangers.EVERYBODY_RATE:.0f} HELLOs",
+    ):  # fmt: skip
+        assert text in page, text
+
+
+def test_the_shipped_schema_is_that_of_the_code(root: Path) -> None:
+    """As package data, and printed on request."""
+    assert document.FILE.read_text() == document.protocol_json()
+    assert "wire/protocol.json" in (root / "broker_sdk" / "pyproject.toml").read_text()
+    done = subprocess.run([sys.executable, "-m", "wavesim_sdk.wire.schema"], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == document.protocol() and done.stderr == ""
 
 
 def test_generated_pages_are_up_to_date(root: Path) -> None:

@@ -137,6 +137,40 @@ def test_datagrams_may_overtake_each_other_within_the_window() -> None:
     assert other.open(b"h", sealed[198], 198) == b"198", "a forged one does not burn its number"
 
 
+def test_each_that_came_late_is_remembered() -> None:
+    """A reordered datagram is taken once, at each place of the window; behind it nothing is."""
+    client = seal.Seal(KEY, bytes(16), 7, 9, is_client=True)
+    other = seal.Seal(KEY, bytes(16), 7, 9, is_client=False)
+    sealed = {k: client.close(b"h", b"%d" % k, k) for k in range(1, 202)}
+    assert other.open(b"h", sealed[100], 100) == b"100"
+    for k in range(99, 36, -1):
+        assert other.open(b"h", sealed[k], k) == b"%d" % k
+        with pytest.raises(codec.Dropped, match="replay"):
+            other.open(b"h", sealed[k], k)
+    with pytest.raises(codec.Dropped, match="replay"):
+        other.open(b"h", sealed[36], 36)
+    assert other.open(b"h", sealed[101], 101) == b"101"
+    for k in (100, 99, 50, 38, 37):
+        with pytest.raises(codec.Dropped, match="replay"):
+            other.open(b"h", sealed[k], k)
+    assert other.open(b"h", sealed[201], 201) == b"201", "a leap forgets what fell behind, and nothing else"
+    assert other.open(b"h", sealed[138], 138) == b"138"
+    with pytest.raises(codec.Dropped, match="replay"):
+        other.open(b"h", sealed[137], 137)
+
+
+@pytest.mark.parametrize("side", [True, False])
+def test_each_direction_and_each_session_has_keys_of_its_own(side: bool) -> None:
+    sealed = seal.Seal(KEY, bytes(16), 7, 9, is_client=side).close(b"h", b"x", 1)
+    assert seal.Seal(KEY, bytes(16), 7, 9, is_client=not side).open(b"h", sealed, 1) == b"x"
+    for key, cookie, nonce, token, same in (
+        (KEY, bytes(16), 7, 9, side), (OTHER, bytes(16), 7, 9, not side), (KEY, b"\1" * 16, 7, 9, not side),
+        (KEY, bytes(16), 8, 9, not side), (KEY, bytes(16), 7, 10, not side),
+    ):  # fmt: skip
+        with pytest.raises(codec.Dropped, match="seal"):
+            seal.Seal(key, cookie, nonce, token, is_client=same).open(b"h", sealed, 1)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=400), st.sampled_from(list(Type)), st.booleans())
 def test_foreign_bytes_to_a_keyed_server(noise: bytes, kind: Type, flag: bool) -> None:

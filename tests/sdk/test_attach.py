@@ -14,11 +14,11 @@ import pytest
 
 from wavesim_sdk import attach as module
 from wavesim_sdk import tables
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, process_start, segment_name
+from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, process_start, segment_name
 from wavesim_sdk.attach import (
+    ClaimLock,
     SensorColumn,
     SharedState,
-    claim_lock,
     make_semaphores,
     remove_semaphores,
     semaphore,
@@ -72,7 +72,7 @@ def test_a_reader_cannot_write_either_area(stage: Stage) -> None:
     for area in (state.simulation, state.vehicles):
         for table in area.tables.values():
             with pytest.raises(ValueError, match="read-only"):
-                table.header[PERIOD] = 1
+                table.header[SYNCHRONOUS] = 1
 
 
 def test_a_reader_waits_until_the_engine_has_published(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +117,14 @@ def test_alive_is_about_the_very_process(stage: Stage) -> None:
 
 
 def test_a_claim_enters_its_process_and_nothing_of_the_last_one_stays(stage: Stage) -> None:
-    stage.column.header[PERIOD], stage.column.header[OWNER], stage.column.header[OWNER_START] = 25, 2**22 + 1, 5
+    stage.column.header[SYNCHRONOUS], stage.column.header[OWNER], stage.column.header[OWNER_START] = 25, 2**22 + 1, 5
     for what, count in (("due", 2), ("done", 3)):
         for _ in range(count):
             semaphore(stage.name, SENSOR.name, what).release()
     column = SensorColumn(SharedState(stage.name), SENSOR.name)
     assert stage.column.header[OWNER] == os.getpid()
     assert stage.column.header[OWNER_START] == process_start(os.getpid())
-    assert not column.synchronous and stage.column.header[PERIOD] == 0
+    assert not column.synchronous and stage.column.header[SYNCHRONOUS] == 0
     assert column.wait_due(0) is None, "posts of the one before are gone"
     assert semaphore(stage.name, SENSOR.name, "done").value == 0
 
@@ -132,10 +132,10 @@ def test_a_claim_enters_its_process_and_nothing_of_the_last_one_stays(stage: Sta
 def test_a_live_owner_is_not_pushed_aside(stage: Stage) -> None:
     other = os.getppid()
     stage.column.header[OWNER], stage.column.header[OWNER_START] = other, process_start(other)
-    stage.column.header[PERIOD] = 25
+    stage.column.header[SYNCHRONOUS] = 25
     with pytest.raises(AttachError, match=f"is written by process {other} already"):
         SensorColumn(SharedState(stage.name), SENSOR.name)
-    assert stage.column.header[OWNER] == other and stage.column.header[PERIOD] == 25
+    assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 25
     assert value(f"/wavesim.{stage.name}.claim") == 1
     stage.column.header[OWNER_START] += 1  # its PID belongs to another process now
     SensorColumn(SharedState(stage.name), SENSOR.name)
@@ -163,14 +163,14 @@ def test_who_claims_holds_the_lock_from_the_look_to_the_entry(stage: Stage, monk
 
 
 def test_an_unknown_sensor_is_refused(stage: Stage) -> None:
-    with pytest.raises(AttachError, match="no sensor 'sonar'"):
+    with pytest.raises(AttachError, match="no sensor of the type 'sonar'"):
         SensorColumn(SharedState(stage.name), "sonar")
 
 
 def test_question_values_answer(stage: Stage) -> None:
     column = SensorColumn(SharedState(stage.name), SENSOR.name)
-    column.synchronise(25)
-    assert column.synchronous and stage.column.header[PERIOD] == 25
+    column.synchronise()
+    assert column.synchronous and stage.column.header[SYNCHRONOUS] == 1
     assert column.wait_due(0) is None
     stage.column.header[DUE] = 50
     semaphore(stage.name, SENSOR.name, "due").release()
@@ -184,7 +184,7 @@ def test_question_values_answer(stage: Stage) -> None:
     assert done.value == 0
     column.answer()
     assert done.value == 1
-    stage.column.header[PERIOD] = 0
+    stage.column.header[SYNCHRONOUS] = 0
     assert not column.synchronous, "the engine gave it up"
 
 
@@ -202,15 +202,15 @@ def test_a_signal_ends_the_wait_quietly(stage: Stage) -> None:
 
 def test_a_released_column_is_free_and_the_engine_waits_no_longer(stage: Stage) -> None:
     column = SensorColumn(SharedState(stage.name), SENSOR.name)
-    column.synchronise(25)
+    column.synchronise()
     column.release()
-    assert stage.column.header[OWNER] == 0 and stage.column.header[PERIOD] == 0
+    assert stage.column.header[OWNER] == 0 and stage.column.header[SYNCHRONOUS] == 0
     done = semaphore(stage.name, SENSOR.name, "done")
     assert done.value == 1
     other = os.getppid()
-    stage.column.header[OWNER], stage.column.header[PERIOD] = other, 30
+    stage.column.header[OWNER], stage.column.header[SYNCHRONOUS] = other, 30
     column.release()
-    assert stage.column.header[OWNER] == other and stage.column.header[PERIOD] == 30 and done.value == 1
+    assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 30 and done.value == 1
 
 
 # -- the lock itself ---------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_a_released_column_is_free_and_the_engine_waits_no_longer(stage: Stage) 
 
 def test_the_lock_is_given_back_whatever_happens(stage: Stage) -> None:
     name = f"/wavesim.{stage.name}.claim"
-    with pytest.raises(ZeroDivisionError), claim_lock(stage.name):
+    with pytest.raises(ZeroDivisionError), ClaimLock(stage.name):
         assert value(name) == 0
         raise ZeroDivisionError
     assert value(name) == 1
@@ -227,11 +227,11 @@ def test_the_lock_is_given_back_whatever_happens(stage: Stage) -> None:
 def test_a_dead_holder_loses_it_and_it_is_one_lock_still(stage: Stage) -> None:
     name = f"/wavesim.{stage.name}.claim"
     posix_ipc.Semaphore(name).acquire()  # by a process that died inside
-    with claim_lock(stage.name, timeout=0):
+    with ClaimLock(stage.name, timeout=0):
         assert value(name) == 0
     assert value(name) == 1
     posix_ipc.Semaphore(name).acquire()
-    with claim_lock(stage.name, timeout=0):
+    with ClaimLock(stage.name, timeout=0):
         posix_ipc.Semaphore(name).release()  # it lived after all
     assert value(name) == 1, "never two at once"
 
@@ -240,10 +240,10 @@ def test_the_lock_waits_for_a_live_holder(stage: Stage) -> None:
     order = []
 
     def second() -> None:
-        with claim_lock(stage.name, timeout=30.0):
+        with ClaimLock(stage.name, timeout=30.0):
             order.append("second")
 
-    with claim_lock(stage.name):
+    with ClaimLock(stage.name):
         thread = threading.Thread(target=second)
         thread.start()
         thread.join(0.05)
@@ -255,7 +255,7 @@ def test_the_lock_waits_for_a_live_holder(stage: Stage) -> None:
 def test_semaphores_that_are_not_there(stage: Stage) -> None:
     with (
         pytest.raises(NotRunning, match=r"the server .nobody. has no semaphore /wavesim\.nobody\.claim"),
-        claim_lock("nobody"),
+        ClaimLock("nobody"),
     ):
         pass
     with pytest.raises(NotRunning, match=f"has no semaphore /wavesim.{stage.name}.gauge.late"):

@@ -32,7 +32,7 @@ def server() -> Iterator[CommanderQueue]:
     queue = CommanderQueue(NAME)
     yield queue
     queue.close()
-    assert replies.sweep() == [] and list(Path("/dev/shm").glob(f"wavesim.{NAME}.*")) == []
+    assert replies.sweep(NAME) == [] and list(Path("/dev/shm").glob(f"wavesim.{NAME}.*")) == []
 
 
 @contextlib.contextmanager
@@ -327,10 +327,29 @@ def test_three_hundred_killed_clients_leave_room_for_the_next(server: CommanderQ
         assert len(left()) == 1, "its own"
     killed_clients(1)
     (dead,) = left()
-    replies.sweep()
+    replies.sweep(NAME)
     assert left() == []
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.MessageQueue(f"/{dead.name}")
+
+
+def test_where_there_is_no_room_the_dead_of_other_servers_make_it(
+    server: CommanderQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[object] = []
+    swept: list[str] = []
+    make = replies.ReplyQueue._make
+
+    def refused_once(queue: replies.ReplyQueue) -> posix_ipc.MessageQueue:
+        tries.append(queue)
+        if len(tries) == 1:
+            raise OSError(24, "Too many open files")
+        return make(queue)
+
+    monkeypatch.setattr(replies.ReplyQueue, "_make", refused_once)
+    monkeypatch.setattr(replies, "sweep", lambda name="*": swept.append(name))
+    Commander(NAME).close()
+    assert len(tries) == 2 and swept == [NAME, "*"]
 
 
 def test_the_server_sweeps_at_its_first_turn_and_now_and_then(server: CommanderQueue) -> None:
@@ -349,7 +368,7 @@ def test_a_sweep_touches_nobody_alive_and_nothing_else(server: CommanderQueue) -
     other.close_fd()
     with Commander(NAME) as client:
         name = client._reply.name
-        assert replies.sweep() == []
+        assert replies.sweep(NAME) == []
         assert {p.name for p in left()} == {name[1:], other.name[1:]}
         posix_ipc.MessageQueue(name).close()
     other.unlink()
@@ -357,7 +376,7 @@ def test_a_sweep_touches_nobody_alive_and_nothing_else(server: CommanderQueue) -
     assert int(pid) == os.getpid() and int(start) > 0 and int(number) > 0
     used_again = posix_ipc.SharedMemory(f"/wavesim.{NAME}.reply.{pid}.{int(start) + 1}.1", posix_ipc.O_CREX)
     used_again.close_fd()
-    assert replies.sweep() == [used_again.name], "the PID lives, but it is another process"
+    assert replies.sweep(NAME) == [used_again.name], "the PID lives, but it is another process"
 
 
 def test_no_room_for_a_queue_is_one_clear_line(server: CommanderQueue) -> None:

@@ -15,8 +15,13 @@ from hypothesis import strategies as st
 
 from wavesim_sdk.broker import Step
 from wavesim_sdk.devices import dvl, nanomodem, nmea, ping1d, seabird
+from wavesim_sdk.devices.pick import pick
+from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.ocean import sound
+from wavesim_sdk.sensors import SENSORS, value_fields
 from wavesim_sdk.wire.client import State
+from wavesim_sdk.wire.items import FieldDescription, SensorDescription
+from wavesim_sdk.wire.state import Layout, Sensors, Value
 
 TIME = datetime(2026, 3, 4, 5, 6, 7, 890000, UTC)
 
@@ -55,8 +60,53 @@ def test_every_other_sentence_is_understood() -> None:
 
 
 def test_values_that_are_not_there_send_nothing() -> None:
-    assert list(nmea.sentences({"echosounder": [0, math.nan], "unknown": [0, 1.0]})) == []
-    assert [s for s, _ in nmea.sentences({"speedlog": [10**9, 1.0, 0.0, 0.0]})] == ["speedlog"]
+    assert list(nmea.sentences("echosounder", value("echosounder", 0, [math.nan]))) == []
+    assert list(nmea.sentences("imu", value("imu", 0, [1.0]))) == [], "there is no sentence for it"
+    assert next(iter(nmea.sentences("speedlog", value("speedlog", 10**9, [1.0])))).startswith(b"$VWVHW,,T,,M,1.944,N")
+
+
+def test_a_talker_says_each_value_once_and_takes_the_sensors_it_is_given() -> None:
+    out: list[bytes] = []
+    talker = nmea.Talker(out.append, {"gps": "gps-mast", "speedlog": "log", "ahrs": "ahrs"})
+    sensors = {
+        "gps-mast": value("gps", 5, [0.7, 0.1]),
+        "gps-spare": value("gps", 5, [0.8, 0.1]),
+        "log": value("speedlog", 5, [1.0]),
+    }
+    sensors["ahrs"] = value("ahrs", 5, [0.0, 0.0, math.pi / 2])
+    step = Step(State(0, 5, sensors=Sensors(sensors)))
+    talker.step(step)
+    assert [line[3:6] for line in out] == [b"GGA", b"RMC", b"VTG", b"VHW", b"HDT", b"ROT", b"XDR"]
+    assert b"4006.42" in out[0] and b"90.00,T" in out[3]
+    out.clear()
+    talker.step(step)
+    assert out == []
+
+
+SUITE = [SensorDescription(k, name, type_, 10**8, []) for k, (name, type_) in enumerate(
+    [("dvl-down", "dvl"), ("dvl-up", "dvl"), ("ahrs", "ahrs"), ("probe", "ctd")]
+)]  # fmt: skip
+
+
+def test_a_device_takes_the_only_sensor_of_a_type_or_the_one_that_is_named() -> None:
+    types = ("dvl", "ahrs", "ctd", "gps")
+    assert pick(SUITE, types, ["dvl-up"], "dvl") == {"dvl": "dvl-up", "ahrs": "ahrs", "ctd": "probe"}
+    assert pick(SUITE, ("ahrs", "ctd")) == {"ahrs": "ahrs", "ctd": "probe"}
+
+
+@pytest.mark.parametrize(
+    ("types", "named", "needs", "text"),
+    [
+        (("dvl",), [], "dvl", "several sensors of the type 'dvl': dvl-down, dvl-up; name one with --sensor"),
+        (("dvl",), ["dvl-down", "dvl-up"], "dvl", "several sensors of the type 'dvl'"),
+        (("ctd",), ["ctd"], "ctd", "no sensor 'ctd'; "),
+        (("ctd",), ["ahrs"], "ctd", "'ahrs' is of the type 'ahrs', of which this device makes nothing; it takes ctd"),
+        (("gps",), [], "gps", "no sensor of the type 'gps'; it has dvl-down, dvl-up, ahrs, probe"),
+    ],
+)
+def test_a_device_without_its_sensor(types: tuple[str, ...], named: list[str], needs: str, text: str) -> None:
+    with pytest.raises(BrokerError, match=text):
+        pick(SUITE, types, named, needs)
 
 
 def test_golden_frames_of_the_ping() -> None:
@@ -124,7 +174,14 @@ def test_commands_of_the_nanomodem_in_pieces() -> None:
 
 def step(time_s: float, **sensors: list[float]) -> Step:
     ns = round(time_s * 1e9)
-    return Step(State(0, ns, ns, None, [], {k: [ns, *v] for k, v in sensors.items()}))
+    return Step(State(0, ns, sensors=Sensors({k: value(k, ns, v) for k, v in sensors.items()})))
+
+
+def value(type_: str, time_ns: int, numbers: list[float]) -> Value:
+    """A value of a sensor of WaVeSim, its last numbers left out or not."""
+    fields = [FieldDescription(f.name, f.unit, math.prod(f.shape)) for f in value_fields(SENSORS[type_])]
+    layout = Layout(SensorDescription(0, type_, type_, 10**8, fields))
+    return Value(layout, time_ns, (*numbers, *[0.0] * (layout.count - len(numbers))))
 
 
 CTD = [20.1325, 15.0, 4.2914, 35.0]  # absolute dbar, T68, S/m

@@ -29,14 +29,14 @@ def write(path: Path, loaded: Loaded, states: int = 50) -> None:
     rows = np.array([0])
     for k in range(states):
         state = rng.normal(size=16)
-        ctd = np.zeros(1, SENSORS["ctd"].dtype)
+        ctd = np.zeros(1, SENSORS["ctd"].told.dtype)
         ctd["temperature"], ctd["valid"] = k, 1
         for table, data in (
             ("state", state.tobytes()),
             ("actuation", bytes(ACTUATION.dtype.itemsize)),
             ("ctd", ctd.tobytes()),
         ):
-            writer.table(k * 100_000_000, table, rows, data)
+            writer.table(k * 100_000_000, table, np.array([[0, 0]]) if table == "ctd" else rows, data)
     sent, rec = np.zeros(1, SENT.dtype), np.zeros(2, RECEPTION.dtype)
     sent["id"], sent["frequency"] = 1, 25e3
     rec["outcome"], rec["level"] = [0, 2], [130.5, 60.0]
@@ -57,7 +57,9 @@ TEXTS = 9  #: messages of plain values that `write` makes: body, bed and the sev
 
 @pytest.fixture
 def loaded(config: Callable[..., Loaded]) -> Loaded:
-    return config('<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet><emulators><ctd/></emulators>')
+    return config(
+        '<fleet><buoy name="b" model="buoy" position="0 0 5 m"><sensors><ctd name="probe"/></sensors></buoy></fleet>'
+    )
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -85,8 +87,34 @@ def test_what_happened_is_in_the_log(tmp_path: Path, loaded: Loaded) -> None:
     ]
     assert found["/frozen"] == [(10, {"bodies": ["b", "c"]})]
     assert found["/notices"] == [(11, {"body": "b", "text": "left the fence"})]
-    assert found["/bodies"] == [(0, {"row": 0, "name": "b", "model": "buoy", "type": "buoy", "present": True})]
+    came = {
+        "row": 0,
+        "name": "b",
+        "model": "buoy",
+        "type": "buoy",
+        "present": True,
+        "actuators": [],
+        "instruments": [{"name": "probe", "type": "ctd"}],
+    }
+    assert found["/bodies"] == [(0, came)]
     assert set(found) == {"/run", "/commands", "/faults", "/frozen", "/notices", "/bodies", "/world/bed"}
+
+
+def test_a_body_is_logged_with_what_it_has(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+    """Names and units of its actuators, in the order of their columns, and of its instruments: a reader needs no model."""
+    body = '<vehicle name="v" model="lauv" position="0 0 5 m"><sensors><dvl name="down"/><gps/></sensors></vehicle>'
+    writer = LogWriter(tmp_path / "a.mcap", config(f"<fleet>{body}</fleet>"), 5)
+    writer.body(0, 0, "v", "lauv", "underwater", True)
+    writer.body(9, 0, "v", "lauv", "underwater", False)
+    writer.close()
+    (_, came), (_, went) = read(tmp_path / "a.mcap").json["/bodies"]
+    assert came["actuators"][:2] == [
+        {"name": "propeller", "kind": "thruster", "unit": "N"}, {"name": "rudder-top", "kind": "fin", "unit": "rad"}
+    ]  # fmt: skip
+    assert len(came["actuators"]) == 5
+    assert came["instruments"] == [{"name": "down", "type": "dvl"}, {"name": "gps", "type": "gps"}]
+    assert "actuators" not in went and not went["present"]
+    assert read(tmp_path / "a.mcap").bodies[0] == {**came, "present": False}
 
 
 @pytest.mark.parametrize("name", sorted(t.name for t in VEHICLE_TABLES))
@@ -182,7 +210,7 @@ def test_csv(tmp_path: Path, loaded: Loaded) -> None:
     with (tmp_path / "csv" / "faults.csv").open() as file:
         faults = list(csv.DictReader(file))
     assert [(f["begins"], f["amount"], f["part"]) for f in faults] == [("True", "0.5", "ctd"), ("False", "", "ctd")]
-    with (tmp_path / "csv" / "sensor.ctd.b.csv").open() as file:
+    with (tmp_path / "csv" / "sensor.b.probe.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(r["temperature"]) for r in rows] == list(range(50))
     with (tmp_path / "csv" / "state.b.csv").open() as file:

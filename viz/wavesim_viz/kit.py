@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind, actuators_of
-from wavesim_sdk.config import Loaded, Model
+from wavesim_sdk.config import Loaded, Model, library
 from wavesim_sdk.config.sensors import Instrument, Leak, Sensor
 from wavesim_sdk.sensor_faults import kinds_of
 from wavesim_sdk.sensors import known, value_fields
@@ -30,6 +30,11 @@ class Told:
     period_s: float | None
     sensor: Sensor | None = None
     fields: tuple[Field, ...] = ()  #: of a type that is not installed here
+
+
+def model_of(loaded: Loaded | None, name: str) -> Model | None:
+    """A model by its name; None if neither the configuration nor the library has it."""
+    return (loaded.models.get(name) if loaded is not None else None) or library().get(name)
 
 
 def told_of(suite: Sequence[Instrument]) -> tuple[Told, ...]:

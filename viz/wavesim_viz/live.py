@@ -15,14 +15,15 @@ from wavesim_sdk.area import DONE
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.commands import TIMER_VERBS
-from wavesim_sdk.config import Loaded, library, load
+from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.sensors import HEAD
 from wavesim_sdk.tables import BodyType, Field, SensorFault
+from wavesim_sdk.wire.messages import Role
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
 from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals
-from wavesim_viz.kit import Told, kit
+from wavesim_viz.kit import Told, kit, model_of
 
 RETRY_S = 0.5
 MOST_TOLD = 200  #: signals told between two frames; the others are only counted
@@ -85,6 +86,19 @@ def actuation(record: Any, count: int) -> dict[str, Any]:
     return {name: plain(record[name][:count]) for name in ("command", "actual", "feedback")}
 
 
+def _session(record: Any, role: str) -> dict[str, Any]:
+    """A session as a panel shows it."""
+    return {
+        "role": role,
+        "address": f"{record['address'].decode()}:{int(record['port'])}",
+        "status": "connected",
+        "silent": plain(record["silent"]),
+        "rtt_ms": plain(record["rtt_mean"] * 1e3),
+        "lockstep_ms": 0.0,
+        "datagrams": [int(record["datagrams_in"]), int(record["datagrams_out"])],
+    }
+
+
 def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) -> dict[str, Any]:
     """The newest value of an instrument, with its age at a time, and what was made wrong with it."""
     there = value["sequence"] > 0 and value["generation"] == entry["generation"]
@@ -202,27 +216,27 @@ class Live:
         return [[int(r), *plain(e["p_WB_W"][r]), *plain(e["sigma"][r])] for r in rows]
 
     def weather(self) -> dict[str, Any]:
-        clients = self.state.clients()
+        clients, crew = self.state.clients(), self.state.crew()
         on = np.flatnonzero(clients["status"] == 1)
-        return {
-            "weather": plain(self.state.weather()),
-            "clients": [
-                {
-                    "row": int(r),
-                    "address": f"{clients['address'][r].decode()}:{int(clients['port'][r])}",
-                    "rtt_ms": plain(clients["rtt_mean"][r] * 1e3),
-                    "silent": plain(clients["silent"][r]),
-                }
-                for r in on[:200]
-            ],
-            "connected": len(on),
-        }
+        told = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
+        told += [{"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MOST_TOLD]]
+        return {"weather": plain(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
 
     def _aboard(self, row: int) -> list[Any]:
         """The records of the table `instruments` of a body, in the order of its suite."""
         table = self.state.vehicles["instruments"].snapshot()[1]
-        mine = table[(table["body"] == row) & (table["type"] != b"")]
+        mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])
+
+    def _crew(self, row: int) -> list[dict[str, Any]]:
+        """Who is connected to a body: its pilot first, also one that was there."""
+        pilot = self.state.clients()[row]
+        found = []
+        if pilot["status"]:
+            status = ("", "connected", "removed: silent", "left")[int(pilot["status"])]
+            found.append(_session(pilot, "pilot") | {"status": status, "lockstep_ms": int(pilot["lockstep_ns"]) * 1e-6})
+        crew = self.state.crew()
+        return found + [_session(r, Role(int(r["role"])).name.lower()) for r in crew[crew["body"] == row]]
 
     def kit(self, row: int) -> dict[str, Any] | None:
         if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
@@ -237,15 +251,15 @@ class Live:
     def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
         """What a body has: as shared memory says, with places and limits as the configuration declares them."""
         name, model = who["name"].decode(), who["model"].decode()
-        models = self._loaded.models if self._loaded is not None else library()
-        suite = self._loaded.suite_for(name, model) if self._loaded is not None and model in models else ()
+        found = model_of(self._loaded, model)
+        suite = self._loaded.suite_for(name, model) if self._loaded is not None and found is not None else ()
         declared = {(i.name, i.type): i.parameters for i in suite}
         told = []
         for e in entries:
             which = e["name"].decode(), e["type"].decode()
             period = int(e["period"]) * self.state._step_ns * 1e-9
             told.append(Told(*which, period, declared.get(which), self._fields(which[1])))
-        return kit(row, int(who["generation"]), models.get(model), told, self._loaded)
+        return kit(row, int(who["generation"]), found, told, self._loaded)
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Fields of a type as the shared memory's own layout describes them."""
@@ -260,9 +274,8 @@ class Live:
         known, entries = self.kit(row), self._aboard(row)
         if known is None:
             return None
-        view = self.state.snapshot()
-        geometry, acting = (vehicles[t].snapshot()[1][row] for t in ("geometry", "actuation"))
-        s, client = view.state[row], self.state.clients()[row]
+        view = self.state.snapshot("geometry", "actuation")
+        s = view.state[row]
         sensors = {}
         for look, entry in zip(known["sensors"], entries, strict=False):  # one may come between the two looks
             value = vehicles[entry["type"].decode()].snapshot()[1][int(entry["place"])]
@@ -271,11 +284,11 @@ class Live:
             "row": row,
             "time": view.time_ns * 1e-9,
             "identity": plain(view.identity[row]),
-            "geometry": plain(geometry),
+            "geometry": plain(view.tables["geometry"][row]),
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": actuation(acting, len(known["actuators"])),
+            "actuation": actuation(view.tables["actuation"][row], len(known["actuators"])),
             "sensors": sensors,
-            "client": plain(client) if client["status"] else None,
+            "crew": self._crew(row),
         }
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
@@ -286,237 +299,6 @@ class Live:
             "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
             field=wanted.field or None,
         )  # fmt: skip
-
-    def control(self, verb: str, value: float | None) -> tuple[bool, str]:
-        """Start, stop and so on; may block."""
-
-    def close(self) -> None:
-        """Let go."""
-
-
-def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any]:
-    """Pose and velocities as a panel shows them."""
-    return {
-        "position": plain(np.asarray(p)),
-        "euler": plain(np.degrees(frames.euler(np.asarray(q, float)))),
-        "velocity": plain(np.asarray(v)),
-        "rates": plain(np.degrees(np.asarray(w))),
-        "water": plain(np.asarray(v_water)) if v_water is not None else None,
-    }
-
-
-def actuation(record: Any, count: int) -> dict[str, Any]:
-    """Commands and values of a body's actuators, by position."""
-    return {name: plain(record[name][:count]) for name in ("command", "actual", "feedback")}
-
-
-def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) -> dict[str, Any]:
-    """The newest value of an instrument, with its age at a time, and what was made wrong with it."""
-    there = value["sequence"] > 0 and value["generation"] == entry["generation"]
-    return {
-        "valid": bool(there and value["valid"]),
-        "age": (time_ns - int(value["time_ns"])) * 1e-9 if there else None,
-        "fault": SensorFault(int(entry["fault"])).name.lower() if entry["fault"] else "",
-        "fields": {f: plain(value[f]) for f in fields} if there else {},
-    }
-
-
-def told(sent: Any, receptions: Any, missed: int, notices: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The message about signals and notices; None when there is nothing to tell."""
-    if not len(sent) and not len(receptions) and not missed and not notices:
-        return None
-    missed += max(0, len(sent) - MOST_TOLD) + max(0, len(receptions) - MOST_TOLD)
-    return {
-        "sent": sent_rows(sent[-MOST_TOLD:]),
-        "receptions": reception_rows(receptions[-MOST_TOLD:]),
-        "notices": notices,
-        "missed": missed,
-    }
-
-
-class Live:
-    """The shared memory of a server; waits for it to come back when it ends."""
-
-    kind = "live"
-
-    def __init__(self, name: str, config: Path | None = None) -> None:
-        self.name, self.config = name, config
-        self.trouble = ""
-        self._scene, self._version = scene.empty(name), 0
-        self._retry = 0.0
-        self._attach()  # the first time a server must be there: raises
-
-    def _attach(self) -> None:
-        self.state = SharedState(self.name)
-        with Commander(self.name) as commander:
-            status = commander.send("status").data
-        self._seen = {t: self.state.simulation[t].snapshot()[0] for t in ("sent", "reception", "notice")}
-        self._kits: dict[int, tuple[Any, dict[str, Any]]] = {}
-        self.trouble = ""
-        self._identity: Any = self.state.snapshot().identity
-        self._roster, self._written = self._list(self._identity), -1
-        warning = ""
-        loaded: Loaded | None = None
-        self._loaded: Loaded | None = None
-        try:
-            loaded = load(self.config or status["configuration"])
-            if loaded.digest != status["digest"]:
-                warning = f"{loaded.path} is not what the server runs (it changed since): bed and missions may differ"
-            self._loaded = loaded
-        except (ConfigError, OSError) as error:
-            warning = f"the configuration cannot be read: {error}"
-        self._scene = scene.describe(loaded) if loaded is not None else scene.empty(self.name)
-        self._scene["warning"] = warning
-        self._version += 1
-
-    def scene(self) -> tuple[int, dict[str, Any]]:
-        return self._version, self._scene
-
-    def _alive(self) -> bool:
-        now = time.monotonic()
-        if now < self._retry:
-            return not self.trouble
-        self._retry = now + RETRY_S
-        if self.trouble:
-            with contextlib.suppress(WaveSimError):
-                self._attach()
-        elif not self.state.alive():
-            self.trouble = f"the server '{self.name}' has ended; waiting for it to come back"
-        return not self.trouble
-
-    def frame(self) -> Frame | None:
-        if not self._alive():
-            return None
-        s = self.state.snapshot()
-        written = int(self.state.vehicles["identity"].header[DONE])
-        if written != self._written:
-            self._written, self._identity, self._roster = written, s.identity, self._list(s.identity)
-        clock, rows = self.state.clock(), s.rows
-        state = s.state[rows]
-        return Frame(
-            s.time_ns * 1e-9, s.tick, int(clock["state"]),
-            bodies(rows, state["p_WB_W"], state["q_WB"], state["v_WB_B"]), signals(self.state.signals()),
-            float(clock["speed"]), float(clock["realtime_factor"]), float(clock["lateness_ns"]) * 1e-6,
-            float(clock["lateness_max_ns"]) * 1e-6, int(clock["ticks_late"]), float(self.state.weather()["level"]),
-        )  # fmt: skip
-
-    def roster(self) -> list[list[Any]]:
-        return self._roster
-
-    @staticmethod
-    def _list(i: Any) -> list[list[Any]]:
-        return [
-            [int(r), i["name"][r].decode(), i["model"][r].decode(), BodyType(int(i["type"][r])).name.lower(), int(i["generation"][r])]
-            for r in np.flatnonzero(i["present"])
-        ]  # fmt: skip
-
-    def sounds(self) -> dict[str, Any] | None:
-        new, missed = {}, 0
-        for table, seen in self._seen.items():
-            total, new[table] = self.state.history(table, seen)
-            missed += max(0, total - seen - len(new[table]))
-            self._seen[table] = total
-        return told(new["sent"], new["reception"], missed, [
-            {"time": int(r["time_ns"]) * 1e-9, "row": int(r["row"]), "name": r["name"].decode(), "text": r["text"].decode()}
-            for r in new["notice"]
-        ])  # fmt: skip
-
-    def beliefs(self) -> list[list[float]]:
-        e = self.state.estimates()
-        rows = np.flatnonzero(np.any(e["sigma"] != 0.0, axis=1) | np.any(e["p_WB_W"] != 0.0, axis=1))
-        return [[int(r), *plain(e["p_WB_W"][r]), *plain(e["sigma"][r])] for r in rows]
-
-    def weather(self) -> dict[str, Any]:
-        clients = self.state.clients()
-        on = np.flatnonzero(clients["status"] == 1)
-        return {
-            "weather": plain(self.state.weather()),
-            "clients": [
-                {
-                    "row": int(r),
-                    "address": f"{clients['address'][r].decode()}:{int(clients['port'][r])}",
-                    "rtt_ms": plain(clients["rtt_mean"][r] * 1e3),
-                    "silent": plain(clients["silent"][r]),
-                }
-                for r in on[:200]
-            ],
-            "connected": len(on),
-        }
-
-    def _aboard(self, row: int) -> list[Any]:
-        """The records of the table `instruments` of a body, in the order of its suite."""
-        table = self.state.vehicles["instruments"].snapshot()[1]
-        mine = table[(table["body"] == row) & (table["type"] != b"")]
-        return list(mine[np.argsort(mine["number"])])
-
-    def kit(self, row: int) -> dict[str, Any] | None:
-        if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
-            return None
-        who, entries = self._identity[row], self._aboard(row)
-        key = (int(who["generation"]), *((e["type"], e["name"], int(e["place"]), int(e["period"])) for e in entries))
-        known = self._kits.get(row)
-        if known is None or known[0] != key:
-            self._kits[row] = known = (key, self._describe(row, who, entries))
-        return known[1]
-
-    def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
-        """What a body has: as shared memory says, with places and limits as the configuration declares them."""
-        name, model = who["name"].decode(), who["model"].decode()
-        models = self._loaded.models if self._loaded is not None else library()
-        suite = self._loaded.suite_for(name, model) if self._loaded is not None and model in models else ()
-        declared = {(i.name, i.type): i.parameters for i in suite}
-        told = []
-        for e in entries:
-            which = e["name"].decode(), e["type"].decode()
-            period = int(e["period"]) * self.state._step_ns * 1e-9
-            told.append(Told(*which, period, declared.get(which), self._fields(which[1])))
-        return kit(row, int(who["generation"]), models.get(model), told, self._loaded)
-
-    def _fields(self, type_: str) -> tuple[Field, ...]:
-        """Fields of a type as the shared memory's own layout describes them."""
-        layout = next((t for t in self.state.vehicles.layout if t["name"] == type_), None)
-        fields = layout["fields"][HEAD:] if layout is not None else []
-        return tuple(Field(f["name"], f["type"], f["unit"], f["doc"], tuple(f["shape"])) for f in fields)
-
-    def panel(self, row: int) -> dict[str, Any] | None:
-        vehicles = self.state.vehicles
-        if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
-            return None
-        known, entries = self.kit(row), self._aboard(row)
-        if known is None:
-            return None
-        view = self.state.snapshot()
-        geometry, acting = (vehicles[t].snapshot()[1][row] for t in ("geometry", "actuation"))
-        s, client = view.state[row], self.state.clients()[row]
-        sensors = {}
-        for look, entry in zip(known["sensors"], entries, strict=False):  # one may come between the two looks
-            value = vehicles[entry["type"].decode()].snapshot()[1][int(entry["place"])]
-            sensors[look["name"]] = sensor_value(value, entry, [f["name"] for f in look["fields"]], view.time_ns)
-        return {
-            "row": row,
-            "time": view.time_ns * 1e-9,
-            "identity": plain(view.identity[row]),
-            "geometry": plain(geometry),
-            "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": actuation(acting, len(known["actuators"])),
-            "sensors": sensors,
-            "client": plain(client) if client["status"] else None,
-        }
-
-    def fault(self, wanted: Fault) -> tuple[bool, str]:
-        if not 0 <= wanted.row < len(self._identity) or not self._identity["present"][wanted.row]:
-            return False, "that body is not there"
-        who = self._identity[wanted.row]["name"].decode()
-        known = self.kit(wanted.row)
-        amount: Any = wanted.amount
-        if known is not None and any(i["name"] == wanted.part for i in known["sensors"]):
-            arguments = {"sensor": wanted.part, "fault": wanted.kind, "amount": amount or 0.0, "field": wanted.field}
-            return self._command("sensor", vehicle=who, **arguments)
-        try:
-            amount = float(amount or 0.0)
-        except ValueError:
-            return False, f"the amount of a fault of an actuator is a number, not '{amount}'"
-        return self._command("fault", vehicle=who, actuator=wanted.part, fault=wanted.kind, amount=amount)
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         if verb not in TIMER_VERBS or verb == "shutdown":

@@ -57,6 +57,11 @@ class Run:
     def state(self, name: str) -> Any:
         return self.log.get(f"/state/{name}", STATE)
 
+    def actuators(self, name: str) -> list[dict[str, str]]:
+        """Name, kind and unit of a body's actuators, in the order of the columns of its actuation."""
+        found: list[dict[str, str]] = self.log.bodies[self.rows[name]].get("actuators", [])
+        return found
+
     def title(self) -> str:
         m = self.log.metadata
         return f"{m.get('server', '?')}, {self.log.end_ns * 1e-9:.0f} s, seed {m.get('seed', '?')}"
@@ -260,39 +265,59 @@ def ctd(run: Run) -> Figure | None:
     return figure
 
 
+#: rows of the picture of motion under speed and attitude: kinds of actuators, title, {unit of the values: (label, factor)}
+_ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] = (
+    (("thruster",), "thrusters", {"N": ("thrust (N)", 1.0), "1/s": ("revolutions (1/s)", 1.0)}),
+    (("fin", "angle"), "fins and nozzles", {"rad": ("angle (deg)", float(np.degrees(1.0)))}),
+    (("deflector",), "deflectors", {"": ("deflector (%)", 100.0)}),
+    (("ballast",), "tanks", {"kg": ("ballast (kg)", 1.0)}),
+)
+
+
 def motion(run: Run) -> Figure | None:
-    """Speed, attitude and actuation of each vehicle."""
+    """Speed, attitude and actuators of each vehicle, by their names."""
     names = [n for n in run.vehicles if len(run.state(n).records)]
     if not names:
         return None
-    figure, axes = plt.subplots(4, len(names), figsize=(3.9 * len(names), 8.2), sharex=True, squeeze=False)
+    used = [r for r in _ACTING if any(a["kind"] in r[0] for n in names for a in run.actuators(n))]
+    rows = 2 + len(used)
+    figure, axes = plt.subplots(
+        rows, len(names), figsize=(3.9 * len(names), 2.05 * rows), sharex=True, squeeze=False, layout="constrained"
+    )
     for k, name in enumerate(names):
         state = run.state(name)
         t, s = state.time_ns * 1e-9, state.records
         colour = run.colour[name]
-        speed, angle, thrust, fins = axes[:, k]
+        speed, angle = axes[:2, k]
         speed.plot(t, s["v_FB_B"][:, 0], color=colour, label="through the water")
         speed.plot(t, np.linalg.norm(s["v_WB_B"], axis=1), color=FAINT, lw=0.8, label="over ground")
         speed.set_title(name)
+        speed.set_ylabel("speed (m/s)")
         attitude = np.degrees(euler(s["q_WB"]))
         angle.plot(t, attitude[:, 0], color=FAINT, lw=0.8, label="roll")
         angle.plot(t, attitude[:, 1], color=colour, lw=0.9, label="pitch")
-        actuation = run.log.get(f"/actuation/{name}", ACTUATION)
-        actual = actuation.records["actual"]
-        ta = actuation.time_ns * 1e-9
-        for i in range(8):
-            if np.abs(actual[:, i]).max(initial=0.0) > 0.0:
-                thrust.plot(ta, actual[:, i], lw=0.9, color=(colour, INK)[i % 2], label=f"thruster {i}")
-        for i, label in ((8, "rudder"), (10, "planes")):
-            if np.abs(actual[:, i]).max(initial=0.0) > 0.0:
-                fins.plot(ta, np.degrees(actual[:, i]), lw=0.8, color=colour if i == 8 else INK, label=label)
-        if not fins.lines:
-            fins.text(0.5, 0.5, "no fins", transform=fins.transAxes, ha="center", color=FAINT)
-        fins.set_xlabel("time (s)")
-        for ax in (speed, angle, thrust, fins):
+        angle.set_ylabel("angle (deg)")
+        for ax, (kinds, title, labels) in zip(axes[2:, k], used, strict=True):
+            _acting(run, name, ax, kinds, title, labels)
+        axes[-1, k].set_xlabel("time (s)")
+        for ax in axes[:, k]:
             if ax.lines:
                 ax.legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=2, borderpad=0.1)
-    for ax, label in zip(axes[:, 0], ("speed (m/s)", "angle (deg)", "thrust (N)", "fin angle (deg)"), strict=True):
-        ax.set_ylabel(label)
-    figure.tight_layout()
     return figure
+
+
+def _acting(
+    run: Run, name: str, ax: Axes, kinds: tuple[str, ...], title: str, labels: dict[str, tuple[str, float]]
+) -> None:
+    """What the actuators of some kinds did; its axis has the unit of their values."""
+    series = run.log.get(f"/actuation/{name}", ACTUATION)
+    t, actual = series.time_ns * 1e-9, series.records["actual"]
+    mine = [(i, a) for i, a in enumerate(run.actuators(name)) if a["kind"] in kinds]
+    tints = list(dict.fromkeys((run.colour[name], INK, FAINT, *COLOURS)))
+    for n, (i, a) in enumerate(mine):
+        _, factor = labels[a["unit"]]
+        ax.plot(t, factor * actual[:, i], lw=0.9, color=tints[n % len(tints)], label=a["name"])
+    if not mine:
+        ax.set_yticks([])
+        ax.text(0.5, 0.5, f"no {title}", transform=ax.transAxes, ha="center", color=FAINT)
+    ax.set_ylabel(" / ".join(dict.fromkeys(labels[a["unit"]][0] for _, a in mine)))

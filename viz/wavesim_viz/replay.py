@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import library
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, BodyType, Outcome, RunState
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
 from wavesim_viz.frame import SIGNAL, Frame, bodies, plain
-from wavesim_viz.kit import Told, kit, told_of
+from wavesim_viz.kit import Told, kit, model_of, told_of
 from wavesim_viz.live import actuation, motion, told
 
 TRACK_POINTS = 3000
@@ -242,11 +241,11 @@ class Replay:
         if row not in self._kits:
             body, _ = self._series[row]
             name, loaded = body["name"], self._loaded
-            models = loaded.models if loaded is not None else library()
-            suite = loaded.suite_for(name, body["model"]) if loaded is not None and body["model"] in models else ()
+            model = model_of(loaded, body["model"])
+            suite = loaded.suite_for(name, body["model"]) if loaded is not None and model is not None else ()
             declared = {t.name: t for t in told_of(suite)}
             told = [declared.get(n, Told(n, s.type, None)) for n, s in self.log.sensors(name).items()]
-            self._kits[row] = kit(row, 0, models.get(body["model"]), told, loaded)
+            self._kits[row] = kit(row, 0, model, told, loaded)
         return self._kits[row]
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from lxml import etree
 
 from wavesim_sdk import units
-from wavesim_sdk.config import meaning
+from wavesim_sdk.config import meaning, schedule
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config, Models
 from wavesim_sdk.config.schema import Key, child_elements, keys
@@ -121,6 +121,7 @@ def load(path: str | Path) -> Loaded:
     used = {b.model: loaded.model(b.model) for b in config.fleet.bodies if _known(b.model, models, b.place)}
     loaded = dataclasses.replace(loaded, models={**models, **used})
     meaning.check(loaded.config, loaded.models, loaded.path)
+    schedule.check(loaded)
     return loaded
 
 

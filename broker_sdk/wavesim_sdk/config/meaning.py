@@ -134,6 +134,8 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
         if body.client == "none" and body.program is not None:
             at(body.place, f"'{body.name}' has a program but client=\"none\"")
         _failsafe(body, model)
+        if body.speed and (any(body.velocity) or any(body.angular_velocity)):
+            at(body.place, f"'{body.name}': `speed` is all of its motion; leave out `velocity` and `angular_velocity`")
         if body.transducer is not None:
             _transducer(body.transducer, body.place)
         if body.program is not None:

@@ -47,6 +47,28 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """A fault by the clock (simulation time) of an actuator or a sensor: from `at` on, `for` some time, and again `every`
+    so often. When it ends, the part is whole."""
+
+    at: float = key("When it begins.", "time", low=0.0)
+    duration: float = key("How long it lasts; 0 s: to the end.", "time", 0.0, low=0.0, name="for")
+    every: float = key("How often it comes back, from one beginning to the next; 0 s: never.", "time", 0.0, low=0.0)
+    part: str = text("Name of an actuator of the model, or of a sensor of the body.")
+    kind: str = text(
+        "Of an actuator: stuck, lost, reduced, reversed, or frozen (for the time `amount`). Of a sensor: lost, frozen, "
+        "bias, spikes, noisy; wet of a leak detector, unlocked of a Doppler log."
+    )
+    amount: str = text(
+        "Of reduced: the share that is left. Of frozen: the time, with a unit. Of a sensor: bias with its unit, chance of a "
+        "spike, factor of the noise, wet compartment.",
+        "",
+    )
+    field: str = text("Field of the sensor that a bias, spikes or noise act on; empty: all.", "")
+    place: str = place()
+
+
+@dataclass(frozen=True)
 class Body:
     """A vehicle or a buoy of the run."""
 
@@ -54,6 +76,14 @@ class Body:
     model: str = text("Name of a model, from this file, an included one or the library.")
     position: Vector = key("Start position (north, east, down).", "length", count=3)
     attitude: Vector = key("Start roll, pitch, heading.", "angle", (0.0, 0.0, 0.0), count=3)
+    velocity: Vector = key("Start velocity over ground (forward, starboard, down).", "speed", (0.0, 0.0, 0.0), count=3)
+    angular_velocity: Vector = key("Start angular velocity about these axes.", "angular rate", (0.0, 0.0, 0.0), count=3)
+    speed: float = key(
+        "Surge speed through the water that it has from the start and holds, level, in calm weather, by its thrusters: their "
+        "commands follow from the model. 0 m/s: none.",
+        "speed",
+        0.0,
+    )
     client: str = choice(
         "none: a body without a broker. optional: appears when its broker joins. required: the same, "
         "and `wavesim trial` waits for it before the start.",
@@ -86,6 +116,7 @@ class Body:
     transducer: Transducer | None = child(Transducer, "Replaces the model's transducer.")
     sensors: Sensors | None = child(Sensors, "Its own instruments, beside those of its model and of the fleet.")
     mooring: Mooring | None = child(Mooring, "Line to an anchor.")
+    fault: tuple[Fault, ...] = children(Fault, "A fault by the clock.")
     program: Program | None = child(Program, "On-board program.")
     waypoint: tuple[Waypoint, ...] = children(Waypoint, "The mission, in order.")
     place: str = place()
@@ -195,6 +226,7 @@ class Log:
     state_rate: float = key(
         "How often state, actuation and sensors are written.", "frequency", 10.0, low=0.01, high=10000.0
     )
+    effort: bool = flag("Whether forces and accelerations of all bodies are written with each state.", False)
     faded: bool = flag(
         "Whether each node beyond a signal's reach gets a record as well; no: only their number is logged.", True
     )

@@ -56,10 +56,14 @@ def key(
     low: float | None = None,
     high: float | None = None,
     integer: bool = False,
+    name: str = "",
 ) -> Any:
-    """A number (or ``count`` numbers) in an attribute, given with a unit of ``quantity``."""
+    """A number (or ``count`` numbers) in an attribute, given with a unit of ``quantity``.
+
+    ``name`` is that of the attribute where Python allows no field of that name.
+    """
     kind = "integer" if integer else "number"
-    return _field(Key("", kind, doc, quantity, count, default, low, high), default)
+    return _field(Key(name, kind, doc, quantity, count, default, low, high), default)
 
 
 def text(doc: str, default: Any = REQUIRED) -> Any:
@@ -116,7 +120,7 @@ def keys(of: type) -> Iterator[tuple[str, Key]]:
     for f in dataclasses.fields(of):
         s = f.metadata.get("schema")
         if isinstance(s, Key):
-            yield f.name, dataclasses.replace(s, name=f.name)
+            yield f.name, dataclasses.replace(s, name=s.name or f.name)
 
 
 def child_elements(of: type) -> Iterator[tuple[str, Child]]:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 import numpy as np
 
@@ -25,7 +26,10 @@ from wavesim_sdk.devices.ports import Bytes
 from wavesim_sdk.devices.seabird import ATMOSPHERE
 from wavesim_sdk.devices.serve import Lines
 from wavesim_sdk.ocean.seawater import depth
+from wavesim_sdk.wire.state import Value
 
+TYPES = ("dvl", "ahrs", "ctd")  #: sensors that go into an ensemble
+OWN_NAMES: Mapping[str, str] = MappingProxyType({t: t for t in TYPES})
 BAD = -32768
 ORDER = (3, 1, 0, 2)  #: our beams (45, 135, 225, 315 degrees) as beams 1 to 4
 BANNER = b"\r\n[BREAK Wakeup A]\r\nWaVeSim Doppler velocity log\r\n"
@@ -178,13 +182,22 @@ FORMATS = {"PD0": pd0, "PD4": pd4, "PD6": pd6}
 class Dvl:
     """The instrument."""
 
-    def __init__(self, send: Bytes, form: str = "PD0", sound_speed: float = 1500.0, beam_angle: int = 30) -> None:
-        self.send, self.form, self.sound_speed, self.beam_angle = send, form, sound_speed, beam_angle
+    def __init__(
+        self, send: Bytes, form: str = "PD0", sound_speed: float = 1500.0, beam_angle: int = 30,
+        picked: Mapping[str, str] = OWN_NAMES,
+    ) -> None:  # fmt: skip
+        self.send, self.form, self.sound_speed, self.beam_angle, self.picked = (
+            send,
+            form,
+            sound_speed,
+            beam_angle,
+            picked,
+        )
         self.lines = Lines()
         self.pinging, self.deepest = True, math.inf
         self.salinity: float | None = None
         self.number = 0
-        self._last: float | None = None
+        self._last: int | None = None
         self._good: float | None = None
         self._way = [0.0, 0.0, 0.0]
 
@@ -215,36 +228,36 @@ class Dvl:
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state: a ping for each new value of the sensor."""
-        values = step.state.sensors.get("dvl")
-        if values is None or values[0] == self._last:
+        value = step.sensors.get(self.picked["dvl"])
+        if value is None or value.time_ns == self._last:
             return
-        since = 0.0 if self._last is None else (values[0] - self._last) * 1e-9
-        self._last = values[0]
+        since = 0.0 if self._last is None else (value.time_ns - self._last) * 1e-9
+        self._last = value.time_ns
         if self.pinging:
-            self.send(FORMATS[self.form](self._ensemble(step, values, since), self.beam_angle))
+            self.send(FORMATS[self.form](self._ensemble(step, value, since), self.beam_angle))
 
-    def _ensemble(self, step: Step, values: list[float], since: float) -> Ensemble:
-        b, w, ranges = values[1:4], values[4:7], values[11:15]
+    def _ensemble(self, step: Step, value: Value, since: float) -> Ensemble:
+        b, w, ranges = value.bottom, value.water, value.ranges
         cos = math.cos(math.radians(self.beam_angle))
         seen = [r * cos if r * cos <= self.deepest else math.nan for r in ranges]
         if sum(map(math.isfinite, seen)) < 3:
-            b = [math.nan] * 3
+            b = (math.nan, math.nan, math.nan)
         self.number += 1
-        time_s = values[0] * 1e-9
+        time_s = value.time_ns * 1e-9
         e = Ensemble(
             self.number,
             EPOCH + timedelta(seconds=time_s),
             (b[1], b[0], -b[2]),
             (w[1], w[0], -w[2]),
             (seen[ORDER[0]], seen[ORDER[1]], seen[ORDER[2]], seen[ORDER[3]]),
-            values[15] if math.isfinite(b[0]) else math.nan,
+            value.altitude if math.isfinite(b[0]) else math.nan,
             sound_speed=self.sound_speed,
         )
-        if (ahrs := step.state.sensors.get("ahrs")) is not None:
-            e.roll, e.pitch, e.heading = ahrs[1:4]
-        if (ctd := step.state.sensors.get("ctd")) is not None:
-            gauge = np.array(max(ctd[1] - ATMOSPHERE, 0.0))
-            e.depth, e.temperature, e.salinity = float(depth(gauge, 0.7)), ctd[2], ctd[4]
+        if (ahrs := step.sensors.get(self.picked.get("ahrs", ""))) is not None:
+            e.roll, e.pitch, e.heading = ahrs.roll, ahrs.pitch, ahrs.heading
+        if (ctd := step.sensors.get(self.picked.get("ctd", ""))) is not None:
+            gauge = np.array(max(ctd.pressure - ATMOSPHERE, 0.0))
+            e.depth, e.temperature, e.salinity = float(depth(gauge, 0.7)), ctd.temperature, ctd.salinity
         if self.salinity is not None:
             e.salinity = self.salinity
         if math.isfinite(b[0]):

@@ -11,14 +11,16 @@ sensor has not (its sentence would be empty) sends nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from wavesim_sdk.broker import Step
 from wavesim_sdk.devices.ports import Bytes
+from wavesim_sdk.wire.state import Value
 
 KNOT = 1852.0 / 3600.0
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer")  #: sensors that have a sentence
 
 
 def sentence(body: str) -> bytes:
@@ -112,52 +114,49 @@ def mwv(angle: float, speed: float) -> bytes:
     return sentence(f"WIMWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
 
 
-def sentences(sensors: dict[str, list[float]], epoch: datetime = EPOCH) -> Iterator[tuple[str, bytes]]:
-    """(sensor, sentence) of all values of a state message; each value begins with its time in ns."""
-    for name, values in sensors.items():
-        if not all(map(math.isfinite, values[1:])):
-            continue
-        time = epoch + timedelta(microseconds=values[0] / 1e3)
-        v = values[1:]
-        match name:
-            case "gps":
-                latitude, longitude, height, sog, cog, hdop, _, satellites = v[:8]
-                yield name, gga(time, latitude, longitude, height, round(satellites), hdop)
-                yield name, rmc(time, latitude, longitude, sog, cog)
-                yield name, vtg(sog, cog)
-            case "ahrs":
-                yield name, hdt(v[2])
-                yield name, rot(v[5])
-                yield name, xdr(v[0], v[1])
-            case "echosounder":
-                yield name, dpt(v[0])
-                yield name, dbt(v[0])
-            case "ctd":
-                yield name, mtw(v[1])
-            case "temperature":
-                yield name, mtw(v[0])
-            case "speedlog":
-                heading = sensors["ahrs"][3] if "ahrs" in sensors else None
-                yield name, vhw(heading, v[0])
-            case "anemometer":
-                yield name, mwv(v[1], v[0])
+def sentences(type_: str, value: Value, heading: float | None = None, epoch: datetime = EPOCH) -> Iterator[bytes]:
+    """The sentences of a value of a sensor; none where it has gaps. ``heading`` goes with the speed through the water."""
+    if not all(map(math.isfinite, value.numbers)):
+        return
+    time = epoch + timedelta(microseconds=value.time_ns / 1e3)
+    match type_:
+        case "gps":
+            yield gga(time, value.latitude, value.longitude, value.height, round(value.satellites), value.hdop)
+            yield rmc(time, value.latitude, value.longitude, value.sog, value.cog)
+            yield vtg(value.sog, value.cog)
+        case "ahrs":
+            yield hdt(value.heading)
+            yield rot(value.rates[2])
+            yield xdr(value.roll, value.pitch)
+        case "echosounder":
+            yield dpt(value.range)
+            yield dbt(value.range)
+        case "ctd" | "temperature":
+            yield mtw(value.temperature)
+        case "speedlog":
+            yield vhw(heading, value.v_FB_B[0])
+        case "anemometer":
+            yield mwv(value.angle, value.speed)
 
 
 class Talker:
-    """All instruments of a body: each new value is sent once."""
+    """The instruments of a body: each new value is sent once. ``picked``: the name of the sensor of each type."""
 
-    def __init__(self, send: Bytes) -> None:
-        self.send = send
-        self._sent: dict[str, float] = {}
+    def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
+        self.send, self.picked = send, picked
+        self._sent: dict[str, int] = {}
 
     def receive(self, data: bytes) -> None:
         """A talker does not listen."""
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
-        values = step.state.sensors
-        new = {k for k, v in values.items() if self._sent.get(k) != v[0]}
-        for sensor, line in sentences(values):
-            if sensor in new:
+        sensors = step.sensors
+        ahrs = sensors.get(self.picked.get("ahrs", ""))
+        for type_, name in self.picked.items():
+            value = sensors.get(name)
+            if value is None or self._sent.get(name) == value.time_ns:
+                continue
+            self._sent[name] = value.time_ns
+            for line in sentences(type_, value, ahrs.heading if ahrs is not None else None):
                 self.send(line)
-        self._sent.update({k: values[k][0] for k in new})

@@ -88,8 +88,10 @@ class Parser:
 class Ping1D:
     """The instrument: settings, the last measurement, answers."""
 
-    def __init__(self, send: Callable[[bytes], None], true_sound_speed: float) -> None:
-        self.send, self.true_sound_speed = send, true_sound_speed
+    def __init__(
+        self, send: Callable[[bytes], None], true_sound_speed: float, echosounder: str = "echosounder"
+    ) -> None:
+        self.send, self.true_sound_speed, self.echosounder = send, true_sound_speed, echosounder
         self.parser = Parser()
         self.device, self.gain, self.automatic, self.enabled, self.interval = 1, 3, 1, 1, 100
         self.scan_start, self.scan_length, self.sound_speed = 0, 30_000, 1_500_000
@@ -197,8 +199,8 @@ class Ping1D:
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
-        values = step.state.sensors.get("echosounder")
-        self.measure(step.time, values[1] if values else None)
+        value = step.sensors.get(self.echosounder)
+        self.measure(step.time, None if value is None else value.range)
 
     def measure(self, time: float, distance: float | None) -> None:
         """The simulation has come to ``time`` (s); the range of the sensor in m, None without one."""

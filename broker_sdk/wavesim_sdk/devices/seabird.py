@@ -56,13 +56,13 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 class SeaBird:
     """The instrument; ``model`` is 37 or 45."""
 
-    def __init__(self, model: int, send: Bytes, epoch: datetime = EPOCH) -> None:
-        self.model, self.send, self.epoch = model, send, epoch
+    def __init__(self, model: int, send: Bytes, ctd: str = "ctd", epoch: datetime = EPOCH) -> None:
+        self.model, self.send, self.ctd, self.epoch = model, send, ctd, epoch
         self.lines = Lines()
         self.interval, self.logging = (10, False) if model == 37 else (1, True)
         self.salinity = self.sound = True
         self.time = 0.0
-        self._values: list[float] | None = None  # pressure, temperature, conductivity
+        self._values: tuple[float, float, float] | None = None  # pressure, temperature, conductivity
         self._next = 0.0
         self._asked = False  # a sample was asked for before there was a value
         self._verbs: dict[str, Callable[[str], bytes]] = {
@@ -88,8 +88,8 @@ class SeaBird:
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
         self.time = step.time
-        values = step.state.sensors.get("ctd")
-        self._values = values[1:4] if values else None
+        value = step.sensors.get(self.ctd)
+        self._values = (value.pressure, value.temperature, value.conductivity) if value is not None else None
         if self._asked and self._values is not None:
             self._asked = False
             self.send(self._sample())

@@ -1,4 +1,4 @@
-"""A virtual device at work: it joins as a body, and its instrument meets each step and the bytes of its host."""
+"""A virtual device at work: it joins a body's crew, and its instrument meets each step and the bytes of its host."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.devices.pick import pick
 from wavesim_sdk.devices.ports import Bytes, Port
 
 Ports = Callable[[Bytes], Port]  #: makes a port that hands its bytes to a function
@@ -23,7 +24,19 @@ class Instrument(Protocol):
         """The simulation has come to a new state."""
 
 
-Maker = Callable[[AsyncBroker, Bytes], Instrument]  #: makes the instrument; the function sends bytes to the host
+#: makes the instrument; the function sends bytes to the host, the names are those of the sensors by their types
+Maker = Callable[[AsyncBroker, Bytes, dict[str, str]], Instrument]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of device: its title, the types of sensors that it looks at, the one without which it is none, how it is made."""
+
+    title: str
+    make: Maker
+    types: tuple[str, ...] = ()
+    needs: str = ""
+    sound: bool = False  #: whether it hears
 
 
 @dataclass(frozen=True)
@@ -33,19 +46,24 @@ class Place:
     name: str
     server: tuple[str, int]
     ports: Ports
+    pilot: bool = False  #: the body comes and goes with it; else it serves beside whoever drives
     lockstep: float = 0.0
+    sensors: tuple[str, ...] = ()  #: by name, where the body has several of a type
     say: Callable[[str], None] = print
 
 
-async def serve(place: Place, title: str, make: Maker) -> None:
-    """Join as a body and serve its instrument at a port until the run has ended."""
+async def serve(place: Place, kind: Kind) -> None:
+    """Join a body and serve an instrument at a port until the run has ended."""
     instrument: Instrument | None = None
     port = place.ports(lambda data: instrument.receive(data) if instrument is not None else None)
+    role = "pilot" if place.pilot else "instrument"
     await port.open()
     try:
-        async with AsyncBroker(place.name, place.server, lockstep=place.lockstep) as broker:
-            instrument = make(broker, port.send)
-            place.say(f"{title} of '{place.name}' at {port.path}")
+        async with AsyncBroker(place.name, place.server, role=role, lockstep=place.lockstep) as broker:
+            picked = pick(broker.sensors, kind.types, place.sensors, kind.needs)
+            broker.subscribe(tuple(picked.values()), acoustics=kind.sound)
+            instrument = kind.make(broker, port.send, picked)
+            place.say(f"{kind.title} of '{place.name}' at {port.path}")
             async for step in broker.steps():
                 instrument.step(step)
                 await asyncio.sleep(0)  # let the port speak between steps that come in one go

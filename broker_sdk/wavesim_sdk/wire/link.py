@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
-import select
 import socket
+import struct
 import time
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.udp import open_socket
 
 KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment: file of keys for those that are given none
+WAITS_S = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 FAREWELL_S = 0.5  #: at most so long a program waits for the server's confirmation that it left
 
 
@@ -73,12 +74,14 @@ class Link:
         self.server, self.session = server, make_session(join, key)
         self._socket: socket.socket | None = None
         self._early: list[SessionEvent] = []  # came along with the welcome
+        self._limit = 0.0  # of the socket, s
 
     def connect(self, timeout: float) -> Welcome:
         """Join the server."""
         self._socket = open_socket(own_address(self.server[0]), 0)
         try:
             self._socket.connect(self.server)
+            self._socket.setblocking(True)  # it waits in recv, within its time limit
             limit = time.monotonic() + timeout
             while self.session.welcome is None:
                 if time.monotonic() > limit:
@@ -99,21 +102,26 @@ class Link:
         self.flush(now)
         timer = self.session.next_timer()
         wait = min(limit, timer if timer is not None else limit) - now
-        events: list[SessionEvent] = []
-        if not select.select([sock], [], [], max(wait, 0.0))[0]:
-            return events
-        while True:
-            try:
-                data = sock.recv(MAX_DATAGRAM + 1)
-            except BlockingIOError:
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.02)  # nobody has that port (yet)
-                break
-            events += self.session.receive(data, time.monotonic())
+        data = self._receive(sock, wait)
+        events = self.session.receive(data, time.monotonic()) if data else []
         for event in events:
             check(event)
         return events
+
+    def _receive(self, sock: socket.socket, wait: float) -> bytes:
+        """The next datagram, if one comes within about ``wait`` seconds: one system call, because in lockstep ten programs
+        wait for each other's. The socket's own time limit is set in a few steps, so that it seldom changes."""
+        limit = next((limit for limit in WAITS_S if limit <= wait), 0.0)
+        if limit and limit != self._limit:
+            self._limit = limit
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(limit * 1e6)))
+        try:
+            return sock.recv(MAX_DATAGRAM + 1, 0 if limit else socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return b""
+        except ConnectionRefusedError:
+            time.sleep(0.02)  # nobody has that port (yet)
+            return b""
 
     def _open(self) -> socket.socket:
         if self._socket is None:

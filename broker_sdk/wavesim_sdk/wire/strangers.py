@@ -35,7 +35,7 @@ class Bucket:
         if self.rate == math.inf:
             return True
         self.left = min(self.left + self.rate * max(now - self.since, 0.0), self.rate)
-        self.since = now
+        self.since = max(self.since, now)
         if self.left < cost:
             return False
         self.left -= cost
@@ -61,7 +61,7 @@ class Strangers:
                 self._hosts.clear()
             bucket = self._hosts[host] = Bucket(self._rate)
         if not bucket.take(now, min(cost, self._rate)):
-            raise Dropped("rate")
+            raise Dropped("strangers")
 
     def hello(self, now: float) -> None:
         """One more HELLO of anybody; Dropped if it is too many."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import asyncio_dgram
@@ -24,13 +24,19 @@ FEW = 4  #: from so many datagrams on, one system call for all
 SOCKET_BUFFER = 4 * 1024 * 1024
 
 
+Taker = Callable[[bytes, Address], None]  #: a function that is handed a datagram
+
+
 class _BoundedQueue(asyncio.Queue[Any]):
-    """A queue that drops the newest when it is full, and counts."""
+    """A queue that drops the newest when it is full, and counts; or hands each datagram to a function at once."""
 
     dropped = 0
+    take: Taker | None = None
 
     def put_nowait(self, item: Any) -> None:
-        if self.qsize() >= QUEUE and item[0] is not None:
+        if self.take is not None and item[0] is not None:
+            self.take(item[0], item[1][:2])
+        elif self.qsize() >= QUEUE and item[0] is not None:
             self.dropped += 1
         else:
             super().put_nowait(item)
@@ -59,10 +65,12 @@ class Udp:
         self.errors = 0
 
     @classmethod
-    async def over(cls, sock: socket.socket) -> Udp:
-        """Wrap a bound socket."""
+    async def over(cls, sock: socket.socket, take: Taker | None = None) -> Udp:
+        """Wrap a bound socket. With ``take`` each datagram is handed to that function when it comes, and :meth:`receive` has
+        none: a task that waits for each would cost more than what it does with it."""
         loop = asyncio.get_running_loop()
         queue, errors, drained = _BoundedQueue(), asyncio.Queue[Any](), asyncio.Event()
+        queue.take = take
         transport, _ = await loop.create_datagram_endpoint(lambda: Protocol(queue, errors, drained), sock=sock)
         stream = DatagramServer(transport, queue, errors, drained)  # type: ignore[arg-type]  # its stub names the wrong class
 
@@ -84,16 +92,15 @@ class Udp:
             except OSError:
                 self.errors += 1
 
-    def receive_ready(self) -> list[tuple[bytes, Address]]:
-        """Whatever else is queued, without waiting."""
-        ready: list[tuple[bytes, Address]] = []
-        while self._queue.qsize():
-            data, address = self._queue.get_nowait()
-            if data is None:
-                self._queue.put_nowait((None, None))
-                break
-            ready.append((data, address[:2]))
-        return ready
+    def drain(self) -> Iterator[tuple[bytes, Address]]:
+        """What else has come to the socket by now: asyncio takes one datagram a turn of its loop."""
+        for _ in range(QUEUE):
+            try:
+                data, address = self._socket.recvfrom(MAX_DATAGRAM + 1)
+            except OSError as error:
+                self.errors += not isinstance(error, BlockingIOError)
+                return
+            yield data, address[:2]
 
     async def send(self, data: bytes, address: Address) -> None:
         """Send one datagram of this program's own making to an address that a datagram came from."""

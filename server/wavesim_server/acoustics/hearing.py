@@ -56,12 +56,8 @@ def turn(w: float, x: float, y: float, z: float, bx: float, by: float, bz: float
 
 
 @_njit
-def gain(m: Medium, j: int, w: float, x: float, y: float, z: float, nx: float, ny: float, nz: float) -> float:
-    """Loss in dB of a node's beam towards a direction of W."""
-    k = int(m.nodes[j, a.N_BEAM])
-    if k < 0:
-        return 0.0
-    ax, ay, az = turn(w, x, y, z, m.axes[j, 0], m.axes[j, 1], m.axes[j, 2])
+def gain(m: Medium, k: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
+    """Loss in dB of a beam along an axis of W towards a direction of W."""
     degrees = math.degrees(math.acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
     i = min(int(degrees), 179)
     return float(m.beams[k, i] + (degrees - i) * (m.beams[k, i + 1] - m.beams[k, i]))
@@ -283,14 +279,12 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
         cs, cr = math.sqrt(max(1.0 - sz * sz, 0.0)), math.sqrt(max(1.0 - rz * rz, 0.0))
         sx, sy, rx, ry = cs * hx, cs * hy, cr * hx, cr * hy
     extra += surface * w[a.A_SURFACE_LOSS]
-    qw, qx, qy, qz = 1.0, 0.0, 0.0, 0.0
-    if n[a.N_BEAM] >= 0.0 or n[a.N_HEAD] >= 0.0:
+    if g[a.S_BEAM] >= 0.0:
+        extra += gain(m, int(g[a.S_BEAM]), g[a.S_AXIS], g[a.S_AXIS + 1], g[a.S_AXIS + 2], sx, sy, sz)
+    if n[a.N_BEAM] >= 0.0:
         qw, qx, qy, qz = attitude(m, tick, j, u)
-    source = m.signal_ids[s, a.I_SOURCE]
-    q = g[a.S_Q : a.S_Q + 4]
-    if q[0] != 0.0 or q[1] != 0.0 or q[2] != 0.0 or q[3] != 0.0:
-        extra += gain(m, source, q[0], q[1], q[2], q[3], sx, sy, sz)
-    extra += gain(m, j, qw, qx, qy, qz, -rx, -ry, -rz)
+        ax, ay, az = turn(qw, qx, qy, qz, m.axes[j, 0], m.axes[j, 1], m.axes[j, 2])
+        extra += gain(m, int(n[a.N_BEAM]), ax, ay, az, -rx, -ry, -rz)
     level = g[a.E_LEVEL] - loss(length, w[a.A_SPREAD], g[a.E_ALPHA]) - extra
     toward = rx * vx + ry * vy + rz * vz
     left = sx * g[a.S_VX] + sy * g[a.S_VY] + sz * g[a.S_VZ]

@@ -49,7 +49,7 @@ E_FREQ, E_LEVEL, E_DURATION, E_BAND, E_ALPHA, E_NOISE, E_BITS, E_TAT, E_QT0 = ra
 EI_QUERY, EI_QSOURCE, EI_KIND, EI_CODE, EI_TO, EI_REQUEST, EI_BYTES, EI_HANDLE, EI_ENTRY, EI_NEXT = range(10)
 PINGER = -1  #: the request number of a node that pings by itself
 # columns of a live signal: as an emission, then
-S_T0, S_X, S_Y, S_Z, S_VX, S_VY, S_VZ, S_Q, S_RMAX, S_CLOCK = 9, 10, 11, 12, 13, 14, 15, 16, 20, 21
+S_T0, S_X, S_Y, S_Z, S_VX, S_VY, S_VZ, S_BEAM, S_AXIS, S_RMAX, S_CLOCK = 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21
 SIGNAL_COLUMNS = 22
 # and its integers: as an emission's, then
 I_ID, I_SOURCE, I_PENDING, I_COUNT, I_FROM = 10, 11, 12, 13, 14
@@ -363,11 +363,12 @@ def head_rows(head: Head, position: Any, assumed: float) -> tuple[Array, Array]:
 
 
 def set_node(
-    m: Medium, a: Acoustics, wind: float, row: int, t: Transducer, time: float, key: int, clock: tuple[float, float]
-) -> Medium:
-    """Make a row a node that can hear and send from now on; ``clock`` is its (offset, drift)."""
+    m: Medium, a: Acoustics, row: int, t: Transducer, time: float, key: int, clock: tuple[float, float], beam: int,
+    head: int,
+) -> None:  # fmt: skip
+    """Make a row a node that can hear and send from now on; ``clock`` is its (offset, drift), ``beam`` and ``head`` are
+    rows of those tables, -1 for none."""
     n = m.nodes[row]
-    drop_node(m, row)
     m.counters[C_NODES] += 1
     entry = n[N_ENTRY] + 1.0
     n[:] = 0.0
@@ -386,37 +387,43 @@ def set_node(
     )
     n[N_SELF], n[N_SELF_SLOPE] = t.self_noise, t.self_noise_slope
     n[N_OFFSET], n[N_DRIFT], n[N_ASSUMED] = clock[0], clock[1], a.sound_speed
-    if t.reply:
-        n[N_R_ALPHA], n[N_R_NOISE] = carriers(a, wind, t.reply, t.band)
     if t.modem is not None:
         b = t.modem
         n[N_ADDRESS], n[N_M_FREQ], n[N_M_BAND] = b.address, b.frequency, b.bandwidth
         n[N_PREAMBLE], n[N_BIT_ERROR] = b.preamble, b.bit_error
-        n[N_M_ALPHA], n[N_M_NOISE] = carriers(a, wind, b.frequency, b.bandwidth)
     if t.pinger is not None:
         n[N_P_PERIOD], n[N_P_OFFSET], n[N_P_FREQ] = t.pinger.period, t.pinger.offset, t.pinger.frequency
-        n[N_P_ALPHA], n[N_P_NOISE] = carriers(a, wind, t.pinger.frequency, t.band)
-    n[N_BEAM] = n[N_HEAD] = -1.0
+    n[N_BEAM], n[N_HEAD] = beam, head
     if t.beam is not None:
         m.axes[row] = np.array(t.beam.axis) / np.linalg.norm(t.beam.axis)
-        m = m._replace(beams=np.concatenate([m.beams, pattern(t.beam)[None]]))
-        n[N_BEAM] = len(m.beams) - 1
-    if t.head is not None:
-        rows, data = head_rows(t.head, t.position, t.head.sound_speed or a.sound_speed)
-        m = m._replace(heads=np.concatenate([m.heads, rows[None]]), head_data=np.concatenate([m.head_data, data[None]]))
-        n[N_HEAD] = len(m.heads) - 1
     n[N_TX_START] = n[N_TX_END] = n[N_READY] = -math.inf
     n[N_SINCE] = time
     m.keys[row], m.first[row], m.detected[row, :EMITTED] = key, -1, 0
-    if t.detection == "snr":
-        m.sound[A_FLOOR] = min(m.sound[A_FLOOR], t.snr)
-    return m
 
 
 def drop_node(m: Medium, row: int) -> None:
-    """The node of a row falls silent and deaf."""
-    m.counters[C_NODES] -= int(m.nodes[row, N_ACTIVE])
+    """The node of a row falls silent and deaf; what it had planned to send is forgotten."""
+    m.counters[C_NODES] -= 1
     m.nodes[row, N_ACTIVE] = 0.0
+    n = int(m.counters[C_HEAP])
+    heap, times = m.heap[:n], m.times[:n]
+    mine = (heap[:, H_KIND] == EMISSION) & (heap[:, H_B] == row)
+    if not mine.any():
+        return
+    for e in heap[mine, H_A]:
+        m.emission_ids[e, EI_NEXT] = m.counters[C_FREE_E]
+        m.counters[C_FREE_E] = e
+        m.counters[C_LEFT_E] += 1
+    order = np.flatnonzero(~mine)
+    order = order[np.lexsort((heap[order, H_KEY], heap[order, H_KIND], times[order]))]  # sorted, it is a heap
+    m.counters[C_HEAP] = left = len(order)
+    m.times[:left], m.heap[:left] = times[order], heap[order]
+
+
+def planned(m: Medium) -> Ints:
+    """Rows of the emissions to come."""
+    heap = m.heap[: int(m.counters[C_HEAP])]
+    return heap[heap[:, H_KIND] == EMISSION, H_A]
 
 
 def take_records(m: Medium) -> tuple[Any, Any]:

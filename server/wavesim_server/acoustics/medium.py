@@ -20,7 +20,7 @@ import numba as nb
 from wavesim_sdk.tables import SignalKind
 from wavesim_server.acoustics import layout as a
 from wavesim_server.acoustics import paths, rays
-from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, reach, sounding, where
+from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, reach, sounding, turn, where
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.acoustics.queues import candidate, place, pop, push, release
 from wavesim_server.pointers import inner as _njit
@@ -222,8 +222,10 @@ def _spread(
         under = m.under_ids[under, a.O_NEXT]
     g[a.S_T0], g[a.S_X], g[a.S_Y], g[a.S_Z], g[a.S_VX], g[a.S_VY], g[a.S_VZ] = time, x, y, z, vx, vy, vz
     g[a.S_CLOCK] = clock(m, node, time)
-    for k in range(4):
-        g[a.S_Q + k] = m.places[tick & 1, node, 6 + k] if n[a.N_BEAM] >= 0.0 else 0.0
+    g[a.S_BEAM] = n[a.N_BEAM]  # kept with the signal: its sender may leave
+    if n[a.N_BEAM] >= 0.0:
+        q, axis = m.places[tick & 1, node], m.axes[node]
+        g[a.S_AXIS], g[a.S_AXIS + 1], g[a.S_AXIS + 2] = turn(q[6], q[7], q[8], q[9], axis[0], axis[1], axis[2])
     rmax = reach(g[a.E_LEVEL] - g[a.E_NOISE] - w[a.A_FLOOR], w[a.A_SPREAD], g[a.E_ALPHA])
     g[a.S_RMAX] = rmax
     d[a.I_ID], d[a.I_SOURCE], d[a.I_PENDING] = number, node, 0

@@ -2,14 +2,15 @@
 
 A body keeps its row in the tables for life; ``slots[row]`` says where it lies in the blocks (block times
 eight plus lane).  Bodies of one model share their parameters; a body whose coefficients are changed on the
-way (an allocation matrix, a parameter study) gets its own, and a block of its own.
+way (an allocation matrix, a parameter study) gets its own, and a block of its own.  Letting a body in or out costs
+the same however many there are, and what it leaves behind is used again.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numba as nb
@@ -19,12 +20,14 @@ from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator, actuators_of
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.model import Mooring
+from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.world import World
 from wavesim_server.dynamics import kernel
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import Kind, kind_of, shape_of
+from wavesim_server.pool import Pool, roomy
 
-__all__ = ["Fleet", "shape_of"]
+__all__ = ["Fleet", "Form", "shape_of"]
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 INTEGRATORS = {"euler": kernel.EULER, "rk4": kernel.RK4, "dp5": kernel.DP5}
@@ -63,17 +66,49 @@ def average(blocks: Any, slots: Any, meters: Any, rings: Any, feedback: Any) -> 
         feedback[row, slot] = total / n
 
 
-@dataclass
-class Commands:
-    """How the commands of one body are understood, and its faults."""
+@dataclass(frozen=True)
+class Form:
+    """What a body of a model will be: made before it enters, so that what is wrong with it changes nothing."""
 
+    model: Model
     kind: Kind
     actuators: tuple[Actuator, ...]
-    sign: Array = field(default_factory=lambda: np.ones(r.SLOTS))
+    shared: bool  #: with other bodies of the model
+
+
+class Helm:
+    """What one body has been told, how it understands that, and what is wrong with its actuators."""
+
+    def __init__(self, form: Form) -> None:
+        self.actuators, kind = form.actuators, form.kind
+        # slot, limits, dead band, motor law, by position: plain numbers, which are quicker one by one
+        self.law: list[tuple[int, float, float, float, float, float]] = []
+        for a in self.actuators:
+            (low, high), (offset, gain) = kind.limits[a.slot].tolist(), kind.motor[a.slot].tolist()
+            self.law.append((a.slot, low, high, float(kind.dead[a.slot]), offset, gain))
+        self.start = {a.slot: float(kind.start[a.slot]) for a in self.actuators if kind.start[a.slot] > 0.0}
+        self.asked = [a.rest for a in self.actuators]
+        self.sign = [1.0] * len(self.actuators)
+
+    def told(self, position: int) -> tuple[int, float]:
+        """(slot, value it goes to): the command freed of the dead band and put through the motor law."""
+        slot, _, _, dead, offset, gain = self.law[position]
+        value = self.sign[position] * self.asked[position]
+        if abs(value) < dead:
+            value = 0.0
+        return slot, gain * value + (math.copysign(offset, value) if value else 0.0)
 
 
 class Fleet:
     """All bodies of a run."""
+
+    kinds: Any
+    params: Any
+    tables: Any
+    blocks: Any
+    heads: Any
+    rings: Any
+    holds: Any
 
     def __init__(self, capacity: int, step: float, world: World, integrator: str = "rk4") -> None:
         self.capacity, self.step, self.world = capacity, step, world
@@ -81,7 +116,6 @@ class Fleet:
         self.slots = np.full(capacity, -1, np.int64)
         self.blocks = np.zeros((0, r.BLOCK))
         self.heads = np.zeros((0, 3), np.int64)
-        self.turn = np.zeros(0, np.int64)  # blocks in the order of their kinds
         self.params = np.zeros((0, r.PARAMS))
         self.kinds = np.zeros((0, r.KIND), np.int64)
         self.tables = np.zeros((1, 2, r.TABLE_POINTS))
@@ -92,11 +126,17 @@ class Fleet:
         self.counts = np.zeros(capacity, np.int64)
         self.holds = np.zeros((16, 3))
         self.held = np.zeros(1, np.int64)
-        self.meters = np.zeros((0, 4), np.int64)
         self.rings = np.zeros((0, 1))
-        self._shared: dict[int, tuple[Model, int, Kind]] = {}
-        self._private: set[int] = set()
-        self._commands: dict[int, Commands] = {}
+        self._meters: Any = np.zeros((0, 4), np.int64)
+        self._metered = 0
+        self._forms: dict[int, Form] = {}  # by model
+        self._kind_of: dict[int, int] = {}  # row of the kinds, by model
+        self._own: dict[int, tuple[int, list[int]]] = {}  # bodies with a kind of their own: its row, its tables
+        self._helms: dict[int, Helm] = {}
+        self._kinds, self._tables, self._blocks = Pool(), Pool(), Pool()
+        self._tables.take()  # the first is of those that have none
+        self._open: dict[int, dict[int, None]] = {}  # blocks of a kind that have a free lane
+        self._turn: Any = None
 
     # -- views -------------------------------------------------------------------------------
 
@@ -109,194 +149,223 @@ class Fleet:
         """Parameters of one body: a copy of PARAMS numbers."""
         return self.params[self.heads[self.slots[row] // r.LANES, r.BLOCK_KIND]].copy()
 
+    def actuators(self, row: int) -> tuple[Actuator, ...]:
+        """The actuators of a body, in the order of its model."""
+        return self._helms[row].actuators
+
+    @property
+    def turn(self) -> Any:
+        """Blocks in the order of their kinds."""
+        if self._turn is None:
+            used = np.flatnonzero(self.heads[:, r.BLOCK_BODIES])
+            self._turn = used[np.argsort(self.heads[used, r.BLOCK_KIND], kind="stable")]
+        return self._turn
+
+    @property
+    def meters(self) -> Any:
+        """Moving averages of shaft speeds, for :func:`average`."""
+        return self._meters[: self._metered]
+
     # -- bodies ------------------------------------------------------------------------------
 
-    def add(
-        self,
-        row: int,
-        model: Model,
-        position: tuple[float, ...],
-        attitude: tuple[float, ...],
-        mooring: Mooring | None,
-        variant: bool = False,
-    ) -> None:
-        """Put a body at rest into a row. A ``variant`` is a model of a study that no other body shares."""
-        if variant:
-            kind = kind_of(model, self.world, self.step, self.integrator)
-            index = self._new_kind(kind)
+    def form(self, model: Model, shared: bool = True) -> Form:
+        """What a body of a model will be; ConfigError if it cannot be simulated at this step."""
+        found = self._forms.get(id(model)) if shared else None
+        if found is None:
+            if not shared:
+                check_model(model)
+            found = Form(model, kind_of(model, self.world, self.step, self.integrator), actuators_of(model), shared)
+            if shared:
+                self._forms[id(model)] = found
+        return found
+
+    def add(self, row: int, form: Form, position: Array, attitude: Array, mooring: Mooring | None) -> None:
+        """Put a body at rest into a row."""
+        if form.shared:
+            if id(form.model) not in self._kind_of:
+                self._kind_of[id(form.model)] = self._new_kind(form.kind)[0]
+            kind = self._kind_of[id(form.model)]
         else:
-            index, kind = self._kind(model)
-        self._seat(row, index)
+            kind, tables = self._new_kind(form.kind)
+            self._own[row] = kind, tables
+        self._seat(row, kind)
         b = self.body(row)
         b[r.PX : r.PX + 3] = position
         b[r.QW : r.QW + 4] = frames.quaternion(*attitude)
-        b[r.A_NOW : r.A_NOW + r.SLOTS] = b[r.A_CMD : r.A_CMD + r.SLOTS] = kind.rest
+        b[r.A_NOW : r.A_NOW + r.SLOTS] = b[r.A_CMD : r.A_CMD + r.SLOTS] = form.kind.rest
         b[r.A_EFFECT : r.A_EFFECT + r.THRUSTERS + r.FINS] = 1.0
         if mooring is not None:
             b[r.MOOR : r.MOOR + 6] = (*mooring.anchor, mooring.length, mooring.stiffness, mooring.damping)
-        b[r.PRESENT] = 1.0
-        self.wanted[row] = kind.rest
-        self._commands[row] = commands = Commands(kind, actuators_of(model))
-        self.counts[row] = len(commands.actuators)
-        self.places[row, : len(commands.actuators)] = [a.slot for a in commands.actuators]
-        self.feedback[row] = 0.0
-        for slot in np.flatnonzero(kind.start > 0.0):
-            self._hold(row, int(slot), kind.start[slot])
-        for slot in np.flatnonzero(kind.window > 0.0):
-            ticks = max(1, round(kind.window[slot] / self.step))
-            self.meters = np.vstack([self.meters, [[row, slot, ticks, 0]]])
-            self.rings = np.zeros((len(self.meters), max(self.rings.shape[1], ticks)))
-            self.meters[:, 3] = 0
-        self._count()
+        self._count(row, +1)
+        self.wanted[row], self.feedback[row] = form.kind.rest, 0.0
+        self.counts[row] = n = len(form.actuators)
+        self.places[row, :n] = [a.slot for a in form.actuators]
+        self._helms[row] = helm = Helm(form)
+        for slot, start in helm.start.items():
+            self._hold(row, slot, start)
+        for slot in np.flatnonzero(form.kind.window > 0.0).tolist():
+            self._meter(row, slot, max(1, round(form.kind.window[slot] / self.step)))
 
     def remove(self, row: int) -> None:
         """Take a body out."""
-        b = self.body(row)
-        b[:] = 0.0
-        b[r.QW] = 1.0
-        keep = self.holds[: self.held[0]][self.holds[: self.held[0], 0] != row]
+        self._leave_seat(row)
+        held = self.holds[: self.held[0]]
+        keep = held[held[:, 0] != row]
         self.holds[: len(keep)], self.held[0] = keep, len(keep)
-        self.meters = self.meters[self.meters[:, 0] != row]
+        for k in np.flatnonzero(self.meters[:, 0] == row)[::-1].tolist():  # the last one takes the free place
+            self._metered -= 1
+            self._meters[k], self.rings[k] = self._meters[self._metered], self.rings[self._metered]
         self.slots[row] = -1
-        del self._commands[row]
-        self._count()
+        del self._helms[row]
+        if row in self._own:
+            self._give_kind(*self._own.pop(row))
 
     def change(self, row: int, parameters: dict[int, float]) -> None:
         """Give one body parameters of its own (row of the parameters -> value)."""
-        block = self.slots[row] // r.LANES
-        kind = int(self.heads[block, r.BLOCK_KIND])
-        if kind not in self._private:
-            body = self.body(row).copy()
-            self.body(row)[:] = 0.0
-            self.body(row)[r.QW] = 1.0
-            self.kinds = np.vstack([self.kinds, self.kinds[kind]])
-            self.params = np.vstack([self.params, self.params[kind]])
-            kind = len(self.kinds) - 1
-            self._private.add(kind)
+        if row not in self._own:
+            body, old = self.body(row).copy(), int(self.heads[self.slots[row] // r.LANES, r.BLOCK_KIND])
+            self._leave_seat(row)
+            kind = self._room_for_kind()
+            self.kinds[kind], self.params[kind] = self.kinds[old], self.params[old]  # its tables are the model's
+            self._own[row] = kind, []
             self._seat(row, kind)
             self.body(row)[:] = body
+            self._count(row, +1)
+        kind = self._own[row][0]
         for index, value in parameters.items():
             self.params[kind, index] = value
-        self._count()
 
-    def _kind(self, model: Model) -> tuple[int, Kind]:
-        """The shared kind of a model, made when it is first needed."""
-        found = self._shared.get(id(model))
-        if found is None:
-            kind = kind_of(model, self.world, self.step, self.integrator)
-            found = self._shared[id(model)] = (model, self._new_kind(kind), kind)
-        return found[1], found[2]
+    # -- kinds and seats ---------------------------------------------------------------------
 
-    def _new_kind(self, kind: Kind) -> int:
+    def _room_for_kind(self) -> int:
+        kind = self._kinds.take()
+        self.kinds, self.params = roomy(self.kinds, kind + 1), roomy(self.params, kind + 1)
+        return kind
+
+    def _new_kind(self, kind: Kind) -> tuple[int, list[int]]:
+        """A row for the numbers of a kind, and those of its tables."""
+        row, tables = self._room_for_kind(), [self._tables.take() for _ in kind.tables]
+        self.tables = roomy(self.tables, max(tables, default=0) + 1)
+        for place, table in zip(tables, kind.tables, strict=True):
+            self.tables[place] = table
         ints = kind.ints.copy()
-        if kind.tables:
-            ints[r.KIND_TABLE :][ints[r.KIND_TABLE :] >= 0] += len(self.tables)
-            self.tables = np.concatenate([self.tables, np.stack(kind.tables)])
-        self.kinds = np.vstack([self.kinds, ints])
-        self.params = np.vstack([self.params, kind.params])
-        return len(self.kinds) - 1
+        for k in range(r.KIND_TABLE, r.KIND):
+            if ints[k] >= 0:
+                ints[k] = tables[ints[k]]
+        self.kinds[row], self.params[row] = ints, kind.params
+        return row, tables
 
-    def _free(self, block: int) -> int | None:
-        present = self.blocks[block].reshape(r.BLOCK_ROWS, r.LANES)[r.PRESENT]
-        free = np.flatnonzero(present == 0.0)
-        return int(free[0]) if len(free) else None
+    def _give_kind(self, kind: int, tables: list[int]) -> None:
+        self._kinds.give(kind)
+        self._open.pop(kind, None)
+        for table in tables:
+            self._tables.give(table)
 
     def _seat(self, row: int, kind: int) -> None:
         """A free lane for a row in a block of a kind."""
-        for block in np.flatnonzero(self.heads[:, r.BLOCK_KIND] == kind)[::-1]:
-            lane = self._free(int(block))
-            if lane is not None:
-                break
-        else:
-            spare = np.flatnonzero(self.heads[:, r.BLOCK_KIND] < 0)
-            if not len(spare):  # twice as many
-                more = max(len(self.blocks), 1)
-                empty = np.zeros((more, r.BLOCK_ROWS, r.LANES))
-                empty[:, r.QW] = 1.0
-                self.blocks = np.vstack([self.blocks, empty.reshape(more, -1)])
-                self.heads = np.vstack([self.heads, np.tile([0, -1, 0], (more, 1))])
-                spare = np.arange(len(self.blocks) - more, len(self.blocks))
-            block, lane = int(spare[0]), 0
+        blocks = self._open.setdefault(kind, {})
+        if not blocks:
+            block = self._blocks.take()
+            if block >= len(self.blocks):
+                old = len(self.blocks)
+                self.blocks, self.heads = roomy(self.blocks, block + 1), roomy(self.heads, block + 1)
+                self.blocks[old:, r.QW * r.LANES : (r.QW + 1) * r.LANES] = 1.0
             self.heads[block] = 0, kind, 0
-        self.slots[row] = block * r.LANES + lane
+            blocks[block] = None
+        block = next(iter(blocks))
+        present = self.blocks[block, r.PRESENT * r.LANES : (r.PRESENT + 1) * r.LANES]
+        self.slots[row] = block * r.LANES + int(np.argmin(present))
 
-    def _count(self) -> None:
-        lanes = self.blocks.reshape(-1, r.BLOCK_ROWS, r.LANES)
-        self.heads[:, r.BLOCK_BODIES] = lanes[:, r.PRESENT].sum(axis=1)
-        self.heads[:, r.BLOCK_MOORED] = lanes[:, r.MOOR + 4].any(axis=1)
-        used = np.flatnonzero(self.heads[:, r.BLOCK_KIND] >= 0)
-        self.turn = used[np.argsort(self.heads[used, r.BLOCK_KIND], kind="stable")]
+    def _count(self, row: int, by: int) -> None:
+        """A body has come to its seat (+1), or leaves it (-1)."""
+        block, b = int(self.slots[row]) // r.LANES, self.body(row)
+        head = self.heads[block]
+        b[r.PRESENT] = float(by > 0)
+        head[r.BLOCK_BODIES] += by
+        head[r.BLOCK_MOORED] += by * int(b[r.MOOR + 4] > 0.0)
+        blocks = self._open.setdefault(int(head[r.BLOCK_KIND]), {})
+        if head[r.BLOCK_BODIES] == r.LANES or head[r.BLOCK_BODIES] == 0:
+            blocks.pop(block, None)
+        else:
+            blocks[block] = None
+        if not head[r.BLOCK_BODIES]:
+            self._blocks.give(block)
+        self._turn = None
+
+    def _leave_seat(self, row: int) -> None:
+        self._count(row, -1)
+        b = self.body(row)
+        b[:] = 0.0
+        b[r.QW] = 1.0
+
+    def _meter(self, row: int, slot: int, ticks: int) -> None:
+        """Report the moving average of an actuator over a window."""
+        self._meters = roomy(self._meters, self._metered + 1)
+        self.rings = roomy(self.rings, len(self._meters))
+        if ticks > self.rings.shape[1]:
+            self.rings = np.pad(self.rings, ((0, 0), (0, ticks - self.rings.shape[1])))
+        self._meters[self._metered] = row, slot, ticks, 0
+        self._metered += 1
 
     # -- commands and faults -----------------------------------------------------------------
 
-    def actuators(self, row: int) -> tuple[Actuator, ...]:
-        """The actuators of a body, in the order of its model."""
-        return self._commands[row].actuators
-
     def command(self, row: int, values: Sequence[float | None]) -> None:
         """Set actuator commands by position, finite numbers; None keeps the earlier one."""
-        commands, b = self._commands[row], self.body(row)
-        kind = commands.kind
-        for actuator, value in zip(commands.actuators, values, strict=False):
-            k = actuator.slot
-            if value is None:
-                continue
-            value = commands.sign[k] * min(max(value, kind.limits[k, 0]), kind.limits[k, 1])
-            if abs(value) < kind.dead[k]:
-                value = 0.0
-            a, gain = kind.motor[k]
-            value = gain * value + (math.copysign(a, value) if value else 0.0)
-            self.wanted[row, k] = value
-            if not self._is_held(row, k):
-                b[r.A_CMD + k] = value
+        helm = self._helms[row]
+        for k, value in enumerate(values):
+            if value is not None:
+                _, low, high, *_ = helm.law[k]
+                helm.asked[k] = min(max(value, low), high)
+                self._tell(row, helm, k)
 
-    def fail(self, row: int, position: int, fault: str, amount: float = 0.0) -> None:
-        """A fault of one actuator, by its position: ``stuck`` (stays where it is), ``frozen`` (the same until the time ``amount``),
+    def _tell(self, row: int, helm: Helm, position: int) -> None:
+        slot, value = helm.told(position)
+        self.wanted[row, slot] = value
+        if not (self.held[0] and self._is_held(row, slot)):
+            seat = self.slots[row]
+            self.blocks[seat // r.LANES, (r.A_CMD + slot) * r.LANES + seat % r.LANES] = value
+
+    def settle(self, row: int) -> None:
+        """Let the actuators be where they are told to go."""
+        b = self.body(row)
+        b[r.A_NOW : r.A_NOW + r.SLOTS] = b[r.A_CMD : r.A_CMD + r.SLOTS] = self.wanted[row]
+
+    def fail(self, row: int, position: int, fault: str, amount: float, now: float) -> None:
+        """A fault of one actuator, by its position: ``stuck`` (stays where it is), ``frozen`` (the same for ``amount`` s),
         ``lost`` (no force), ``reduced`` (to the share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired)."""
-        commands, b = self._commands[row], self.body(row)
-        actuator = commands.actuators[position]
-        slot = actuator.slot
-        has_force = slot < r.THRUSTERS + r.FINS
-        if fault in ("lost", "reduced") and not has_force:
-            raise ValueError(f"'{actuator.name}' makes no force of its own; it can be stuck, frozen or reversed")
+        helm, b = self._helms[row], self.body(row)
+        slot = helm.actuators[position].slot
         if fault in ("stuck", "frozen"):
-            self._hold(row, slot, FOREVER if fault == "stuck" else amount)
+            self._hold(row, slot, FOREVER if fault == "stuck" else now + amount)
         elif fault in ("lost", "reduced"):
             b[r.A_EFFECT + slot] = 0.0 if fault == "lost" else amount
         elif fault == "reversed":
-            commands.sign[slot] = -1.0
-            b[r.A_CMD + slot] = self.wanted[row, slot] = -self.wanted[row, slot]
-        elif fault == "none":
-            self._drop_hold(row, slot)
-            if has_force:
-                b[r.A_EFFECT + slot] = 1.0
-            commands.sign[slot] = 1.0
-            b[r.A_CMD + slot] = self.wanted[row, slot]
+            helm.sign[position] = -1.0
+            self._tell(row, helm, position)
         else:
-            raise ValueError(f"'{fault}' is no fault; allowed are stuck, frozen, lost, reduced, reversed, none")
+            self._drop_hold(row, slot)
+            if helm.start.get(slot, 0.0) > now:
+                self._hold(row, slot, helm.start[slot])
+            if slot < r.THRUSTERS + r.FINS:
+                b[r.A_EFFECT + slot] = 1.0
+            helm.sign[position] = 1.0
+            self._tell(row, helm, position)
 
     def allocate(self, row: int, matrix: Array) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body."""
-        count = int(self.kinds[self.heads[self.slots[row] // r.LANES, r.BLOCK_KIND], r.KIND_THRUSTERS])
-        if np.shape(matrix) != (6, count) or not np.isfinite(matrix).all():
-            raise ValueError(f"the allocation matrix needs 6 x {count} finite numbers")
-        flat = np.asarray(matrix, float).T.ravel()
-        self.change(row, {r.T_H + i: float(v) for i, v in enumerate(flat)})
+        self.change(row, {r.T_H + i: float(v) for i, v in enumerate(matrix.T.ravel())})
 
     def _is_held(self, row: int, slot: int) -> bool:
-        if not self.held[0]:
-            return False
         held = self.holds[: self.held[0]]
         return bool(((held[:, 0] == row) & (held[:, 1] == slot)).any())
 
     def _drop_hold(self, row: int, slot: int) -> None:
         held = self.holds[: self.held[0]]
-        keep = held[(held[:, 0] != row) | (held[:, 1] != slot)].copy()
+        keep = held[(held[:, 0] != row) | (held[:, 1] != slot)]
         self.holds[: len(keep)], self.held[0] = keep, len(keep)
 
     def _hold(self, row: int, slot: int, until: float) -> None:
         self._drop_hold(row, slot)
-        if self.held[0] == len(self.holds):
-            self.holds = np.vstack([self.holds, np.zeros_like(self.holds)])
+        self.holds = roomy(self.holds, int(self.held[0]) + 1)
         self.holds[self.held[0]] = row, slot, until
         self.held[0] += 1

@@ -403,8 +403,8 @@ def lag(b: Any, p: Any, w: Any, first: int, last: int, gain: int, part: float) -
 
 
 @_inline
-def _actuators(b: Any, p: Any, w: Any, kind: Any, gain: int, part: float) -> None:
-    """All actuators that a kind has."""
+def _lags(b: Any, p: Any, w: Any, kind: Any, gain: int, part: float) -> None:
+    """All actuators that a kind has, as they are at a part of the step."""
     lag(b, p, w, 0, kind[KIND_THRUSTERS], gain, part)
     lag(b, p, w, SLOT_FIN, SLOT_FIN + kind[KIND_FINS], gain, part)
     if kind[KIND_FLAGS] & (HAS_SWIVEL | HAS_BALLAST):
@@ -419,17 +419,9 @@ def _keep(b: Any, w: Any, first: int, last: int) -> None:
 
 
 @_inline
-def stage(
-    b: Any, p: Any, w: Any, kind: Any, tables: Any, number: int, gain: int, part: float, afloat: bool, moored: bool
-) -> None:
-    """One evaluation of the equation of motion at X, into the derivative rows of a stage."""
-    flags, k = kind[KIND_FLAGS], K + STATE_ROWS * number
-    _actuators(b, p, w, kind, gain, part)
-    kinematics(b, w, k)
-    for i in range(6):
-        put(w, F + i, at(b, EXT + i) + at(b, ENV + i))
-    if flags & (HAS_LAW | HAS_TERMS):
-        terms.basis(w, kind[KIND_FINS])
+def actuators(b: Any, p: Any, w: Any, kind: Any, tables: Any) -> None:
+    """Forces of all actuators that push, onto the force rows."""
+    flags = kind[KIND_FLAGS]
     if flags & HAS_LAW:
         terms.thrusters(b, p, w, kind[KIND_THRUSTERS], flags & HAS_TORQUE != 0)
         if flags & HAS_KT_TABLE:
@@ -444,6 +436,12 @@ def stage(
         terms.fin_coefficients(b, p, w, kind[KIND_FINS])
     if flags & HAS_AEROFOIL:
         terms.aerofoils(b, p, w, kind, tables, kind[KIND_FINS])
+
+
+@_inline
+def hull(p: Any, w: Any, kind: Any, number: int) -> None:
+    """Forces of the hull that are no matrix times a velocity, onto the force rows; ``number`` is that of the stage."""
+    flags = kind[KIND_FLAGS]
     if flags & HAS_LIFT:
         body_lift(p, w)
     if flags & HAS_TERMS:
@@ -460,10 +458,26 @@ def stage(
         terms.wing(p, w)
     if flags & HAS_MUNK:
         terms.without_munk(p, w)
-    if flags & HAS_G:
-        terms.restoring(b, p, w)
     if flags & HAS_MEMORY:
         terms.memory(p, w, kind, kind[KIND_MEMORY], number)
+
+
+@_inline
+def stage(
+    b: Any, p: Any, w: Any, kind: Any, tables: Any, number: int, gain: int, part: float, afloat: bool, moored: bool
+) -> None:
+    """One evaluation of the equation of motion at X, into the derivative rows of a stage."""
+    flags, k = kind[KIND_FLAGS], K + STATE_ROWS * number
+    _lags(b, p, w, kind, gain, part)
+    kinematics(b, w, k)
+    for i in range(6):
+        put(w, F + i, at(b, EXT + i) + at(b, ENV + i))
+    if flags & (HAS_LAW | HAS_TERMS):
+        terms.basis(w, kind[KIND_FINS])
+    actuators(b, p, w, kind, tables)
+    hull(p, w, kind, number)
+    if flags & HAS_G:
+        terms.restoring(b, p, w)
     if flags & HAS_BALLAST:
         terms.ballast(p, w)
     if moored:
@@ -488,7 +502,7 @@ def _advance(to: Any, w: Any, first: int, n: int, h: float, weights: Any, stages
 
 
 @_njit
-def _is_afloat(b: Any, p: Any) -> bool:
+def is_afloat(b: Any, p: Any) -> bool:
     """Whether any body of a block is so near the surface that its buoyancy may change within the step."""
     for l in range(LANES):
         if cell(b, PRESENT, l) != 0.0 and cell(b, PZ, l) - cell(b, LEVEL, l) < 1.5 * p[REACH] + 1.0:
@@ -501,7 +515,7 @@ def step_block(b: Any, p: Any, w: Any, kind: Any, tables: Any, h: float, integra
     """One step of one block."""
     flags = kind[KIND_FLAGS]
     # Far below the surface the buoyancy is constant within a step.
-    afloat = flags & HAS_G == 0 and _is_afloat(b, p)
+    afloat = flags & HAS_G == 0 and is_afloat(b, p)
     if not afloat:
         submerged(p, w)
     n = STATE_ROWS if flags & HAS_MEMORY else RIGID_ROWS
@@ -521,7 +535,7 @@ def step_block(b: Any, p: Any, w: Any, kind: Any, tables: Any, h: float, integra
         for i in range(U, n):
             add(w, X + i, h * at(w, K + i))
         kinematics(b, w, K)
-        _actuators(b, p, w, kind, 0, 1.0)
+        _lags(b, p, w, kind, 0, 1.0)
     if integrator == RK4:
         k1, k2, k3, k4 = K, K + STATE_ROWS, K + 2 * STATE_ROWS, K + 3 * STATE_ROWS
         for i in range(n):

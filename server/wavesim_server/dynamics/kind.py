@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config import Model, matrix
+from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.vehicle import Aerofoil, Derivatives, Thruster
 from wavesim_sdk.config.world import World
-from wavesim_sdk.errors import ConfigError
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kernel import DP5, EULER, RK4, TIMES
 
@@ -92,7 +92,14 @@ class Kind:
 
 
 def kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
-    """A model as numbers for a world, a step and an integrator."""
+    """A model as numbers for a world, a step and an integrator; ConfigError if they make no sense."""
+    try:
+        return _kind_of(model, world, step, integrator)
+    except (ValueError, ArithmeticError) as error:
+        at(model.place, f"model '{model.name}': {error}")
+
+
+def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
     p, ints = np.zeros(r.PARAMS), np.zeros(r.KIND, np.int64)
     ints[r.KIND_TABLE :] = -1
     kind = Kind(
@@ -152,9 +159,10 @@ def _check_step(p: Array, model: Model, step: float, integrator: int) -> None:
         system = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ stiffness, -inverse @ drag]])
         fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
     if fastest * step > STABLE[integrator]:
-        raise ConfigError(
+        at(
+            model.place,
             f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms: its fastest motion changes by a "
-            f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * STABLE[integrator] / fastest:.3g} ms"
+            f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * STABLE[integrator] / fastest:.3g} ms",
         )
 
 
@@ -174,6 +182,7 @@ def _body(p: Array, model: Model, world: World) -> None:
     total = rigid + added
     if model.coriolis:
         p[r.M : r.M + 36] = (0.5 * (total + total.T)).ravel()
+    p[r.INERTIA : r.INERTIA + 36] = total.ravel()
     free = free_axes(model)
     inverse = np.zeros((6, 6))
     inverse[np.ix_(free, free)] = np.linalg.inv(total[np.ix_(free, free)])
@@ -231,7 +240,7 @@ def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
     ints[r.KIND_MEMORY] = len(model.memory)
     if model.derivatives is not None:
         flags |= r.HAS_TERMS
-        terms = named_terms(model.derivatives, world.density)
+        terms = named_terms(model.derivatives, world.density, len(model.fin))
         ints[r.KIND_TERMS] = len(terms)
         for t, (axis, factors, value) in enumerate(terms):
             o = r.KIND_TERM + 5 * t
@@ -269,12 +278,17 @@ def factors_of(name: str) -> tuple[int, list[str]]:
     return AXES.index(letter), found
 
 
-def named_terms(d: Derivatives, density: float) -> list[tuple[int, list[int], float]]:
+def named_terms(d: Derivatives, density: float, fins: int) -> list[tuple[int, list[int], float]]:
     """(axis, places of the factors in the basis, dimensional coefficient) of each derivative."""
     terms = []
     for item in d.derivative:
         axis, names = factors_of(item.name)
         value, places = item.value, [BASIS[n] for n in names]
+        for name, place in zip(names, places, strict=True):
+            if place >= _DELTA + fins:
+                raise ValueError(
+                    f"derivative '{item.name}': '{name}' is the angle of a fin that the model does not have"
+                )
         if d.system == "prime":
             motions = [n[-1] for n in names if not n.startswith("d")]
             value *= 0.5 * density * d.length ** (2 + (axis > 2) + sum(m in "pqr" for m in motions))

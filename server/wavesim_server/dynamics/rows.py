@@ -106,6 +106,7 @@ TANK = _p.take(BALLASTS * 3)  # places of the ballast tanks
 GRAVITY = _p.take()
 TERMS = 48
 TERM = _p.take(TERMS)  # coefficients of named derivatives
+INERTIA = _p.take(36)  # M_RB + M_A as given, for what is told of forces; MINV is its inverse
 
 PARAMS = _p.next
 

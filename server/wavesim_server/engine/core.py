@@ -20,6 +20,7 @@ from wavesim_server.engine.orders import Orders
 from wavesim_server.engine.pace import Pace
 from wavesim_server.engine.publication import Publication
 from wavesim_server.engine.records import Seen, log_records, signal_records
+from wavesim_server.faults import Schedule
 from wavesim_server.fences import Fences
 from wavesim_server.messages import Event, Frozen, Log, Notice, Queue, Roster, Run, Step, encode
 from wavesim_server.simulation import Simulation
@@ -27,7 +28,7 @@ from wavesim_server.watchdog import Watchdog
 
 VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
 FULL_S = 0.0005  #: a full queue is tried again after this
-LOGGED = ("state", "actuation")  #: tables whose rows the log gets
+LOGGED = ("state", "actuation", "surroundings")  #: tables whose rows the log gets
 AWAIT_S = 0.02  #: awaited emulators are looked at this often: one of them may have died
 
 
@@ -59,6 +60,7 @@ class Engine:
         self.over = False
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
         self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
+        self.schedule = Schedule(simulation.loaded, simulation.step_ns)
         self.instruments = emulators.instruments
         self.publication = Publication(simulation, areas, self.instruments)
         self.orders = Orders(self)
@@ -130,6 +132,7 @@ class Engine:
             periods.append(self.log_ticks)
         stop = min((tick // p + 1) * p for p in periods)
         stop = min(stop, self.emulators.next_tick(tick), self.watchdog.next_tick(), self.fences.next_tick(tick))
+        stop = min(stop, self.schedule.next_tick(tick))
         if self.end_tick is not None:
             stop = min(stop, self.end_tick)
         return min(stop, tick + self.budget) if self.budget is not None else stop
@@ -169,13 +172,21 @@ class Engine:
             self.emit(Step(tick, rows))
             self._ring()
         # Logged while the clients compute: nothing moves until they have answered.
-        if self.log_ticks and tick % self.log_ticks == 0:
-            for record in log_records(tick, self.sim.rows, self.vehicles, self._seen, LOGGED):
+        logged = self.log_ticks > 0 and tick % self.log_ticks == 0
+        if logged or tick % self.view_ticks == 0:
+            self.publication.surroundings()
+        if logged:
+            tables = dict.fromkeys(LOGGED, self.sim.rows)
+            if self.publication.effort_rows:
+                tables["effort"] = self.publication.effort_rows
+            for record in log_records(tick, tables, self.vehicles, self._seen):
                 self.emit(record)
         return True
 
     def _guard(self, tick: int) -> None:
-        """Watchdogs and fences."""
+        """Faults by the clock, watchdogs, fences."""
+        for change in self.schedule.due(tick):
+            self.orders.planned(change)
         for row, name, command, text in self.watchdog.bark(tick):
             if command is not None:
                 self.sim.command(row, command)
@@ -200,8 +211,8 @@ class Engine:
                     self.roster(row, present=True, new=False)
         else:
             self.budget = None
+        self.publish()  # before the front hears of it and logs the counters
         self.emit(Run(int(state), self.sim.time_ns))
-        self.publish()
 
     def roster(self, row: int, present: bool, new: bool = True) -> None:
         """Tell that a body came or left. The log has who is there when time starts to run, then every change."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import traceback
 from typing import TYPE_CHECKING
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wavesim_sdk import commands
-from wavesim_sdk.actuators import position_of
+from wavesim_sdk.actuators import fault_amount, position_of
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import nearest
+from wavesim_sdk.sensor_faults import fault_of
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
+from wavesim_server.faults import Change
 from wavesim_server.messages import (
     Actuate,
     Command,
@@ -85,8 +88,9 @@ class Orders:
                 self._leave(command.row)
             case Execute():
                 self._execute(command)
-            case Effort(wanted):
-                self.engine.publication.effort = bool(wanted)
+            case Effort(rows):
+                self.engine.publication.asked = tuple(rows)
+                self.engine.publish()
 
     # -- clients ---------------------------------------------------------------------------------
 
@@ -139,6 +143,8 @@ class Orders:
             engine.lockstep[c.row] = c.lockstep
         engine.watchdog.watch(c.row, c.name, self.sim.tick)
         if came:
+            for change in engine.schedule.active(c.name, self.sim.tick):
+                self.planned(change)
             engine.roster(c.row, present=True)
             engine.publish()  # its state before its presence: a reader between the two sees no body without a state
             engine.publication.identity()
@@ -205,11 +211,29 @@ class Orders:
         return f"{verb} '{command.body}' {since}"
 
     def _row(self, name: str) -> int:
-        row = next((k for k, o in self.sim.occupants.items() if o.name == name), None)
+        row = self.sim.row_of(name)
         if row is None:
             present = ", ".join(o.name for o in self.sim.occupants.values())
             raise ValueError(f"'{name}' is not in the simulation; present: {present or 'nobody'}")
         return row
+
+    def planned(self, change: Change) -> None:
+        """A fault of the configuration begins or ends. The body may not be there."""
+        row = self.sim.row_of(change.body)
+        if row is None:
+            return
+        wet = change.kind == "wet"
+        field = change.amount if wet else change.field
+        try:
+            amount = 0.0 if wet else _number(self._break(row, change.part, change.kind, change.amount, change.field))
+            if wet:
+                self._break(row, change.part, change.kind, change.amount, "")
+        except UNUSABLE as error:  # the configuration was checked: this is a fault of ours, and ends nothing
+            sys.stderr.write(f"wavesim: fault of '{change.body}': {error}\n")
+            return
+        fault = items.Fault(change.body, change.part, change.kind, amount, field)
+        text = f"fault '{change.body}' from {self.sim.time_ns * 1e-9:.3f} s on"
+        self.engine.emit(Executed(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
         """A verb on the timer."""
@@ -239,24 +263,33 @@ class Orders:
         return f"{engine.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s"
 
     def _fault(self, row: int, c: items.Fault) -> None:
-        """A part is an actuator or a sensor; two of one name are told apart by nobody, so neither is meant."""
+        wet = c.kind == "wet"  # its amount is a compartment, which the field names
+        self._break(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
+
+    def _break(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
+        """Break a part or mend it; returns the amount. Two parts of one name are told apart by nobody, so none is meant."""
         actuators = self.sim.actuators(row)
-        sensors = [e.instrument.name for e in self.instruments.suite(row)]
-        is_sensor = c.part in sensors
-        is_actuator = c.part in [a.name for a in actuators] or c.part.isdigit()
-        if is_sensor and is_actuator:
-            raise ValueError(f"both an actuator and a sensor are called '{c.part}'")
-        if is_sensor:
-            wet = c.kind == "wet"  # its amount is a compartment, by name
-            self.instruments.fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
+        sensors = {e.instrument.name: e.instrument for e in self.instruments.suite(row)}
+        is_actuator = part in [a.name for a in actuators] or part.isdigit()
+        if part in sensors and is_actuator:
+            raise ValueError(f"both an actuator and a sensor are called '{part}'")
+        if part in sensors:
+            self.instruments.fault(row, part, kind, amount or 0.0, field)
             self.engine.publication.suites()
-        elif is_actuator:
-            position = position_of(actuators, c.part)
-            self.sim.fail(row, position, c.kind, c.amount)
-        else:
-            known = [a.name for a in actuators] + sensors
-            raise ValueError(f"it has no part '{c.part}'{nearest(c.part, known) or '; it has none at all'}")
+            return amount if kind == "wet" else fault_of(sensors[part], kind, amount or 0.0, field).amount
+        if is_actuator:
+            position = position_of(actuators, part)
+            self.sim.fail(row, position, kind, amount)
+            return fault_amount(actuators[position], kind, amount)
+        known = [a.name for a in actuators] + list(sensors)
+        raise ValueError(f"it has no part '{part}'{nearest(part, known) or '; it has none at all'}")
 
     def _weather(self, c: items.Weather) -> None:
         given = {k: v for k, v in commands.values(c).items() if k != "verb"}
         self.sim.set_weather(**given)
+
+
+def _number(amount: float | str) -> float:
+    """An amount as a record holds it."""
+    value = float(amount or 0.0)
+    return value if math.isfinite(value) else 0.0

@@ -10,7 +10,7 @@ import numpy as np
 from wavesim_sdk.area import Area
 from wavesim_sdk.tables import BodyType, RunState
 from wavesim_server.engine.pace import Pace
-from wavesim_server.environment.weather import W_LEVEL, W_WIND
+from wavesim_server.environment.weather import I_FROM, I_HEIGHT, I_PEAK, I_TO, W_LEVEL, W_WIND
 from wavesim_server.instruments import Instruments
 from wavesim_server.simulation import Simulation
 
@@ -29,8 +29,9 @@ class Publication:
     def __init__(self, simulation: Simulation, areas: Mapping[str, Area], instruments: Instruments) -> None:
         self.sim, self.areas, self.instruments = simulation, areas, instruments
         self.counts = Counts()
-        self.effort = False  #: whether anybody wants the forces
+        self.asked: tuple[int, ...] = ()  #: rows whose forces somebody wants
         self._buoys = 0
+        self._told_effort = False
 
     def begin(self) -> None:
         """What does not change, and who is there."""
@@ -69,16 +70,41 @@ class Publication:
         sim.publish(motion, actuation)
         vehicles["state"].end(tick)
         vehicles["actuation"].end(tick)
+        self._effort()
         sim.live_signals(simulation["signals"].begin())
         simulation["signals"].end(tick)
         self._weather()
         self._clock(state, pace, now)
 
+    @property
+    def effort_rows(self) -> list[int]:
+        """Rows whose forces are computed."""
+        there = self.sim.occupants
+        return sorted(there if self.sim.config.log.effort else (row for row in self.asked if row in there))
+
+    def _effort(self) -> None:
+        rows = self.effort_rows
+        if rows or self._told_effort:
+            self._told_effort = bool(rows)
+            table = self.areas["vehicles"]["effort"]
+            records = table.begin()
+            records[:] = 0  # of those that are asked for no longer
+            self.sim.effort(rows, records)
+            table.end(self.sim.tick)
+
+    def surroundings(self) -> None:
+        """Water and air at the bodies: for the log and for viewers, not at each tick."""
+        table = self.areas["vehicles"]["surroundings"]
+        self.sim.surroundings(None, table.begin())
+        table.end(self.sim.tick)
+
     def _weather(self) -> None:
         table = self.areas["simulation"]["weather"]
-        now = self.sim.weather
+        now, wind = self.sim.climate.weather.state, self.sim.climate.weather.wind
         # whole records: each field by itself costs a view of its own
-        table.begin()[0] = (tuple(self.sim.current()), now.state[W_WIND], now.wind[1], -now.state[W_LEVEL])
+        table.begin()[0] = (
+            tuple(self.sim.current()), now[W_WIND], wind[I_FROM], -now[W_LEVEL], wind[I_HEIGHT], wind[I_PEAK], wind[I_TO]
+        )  # fmt: skip
         table.end(self.sim.tick)
 
     def _clock(self, state: RunState, pace: Pace, now: float) -> None:
@@ -88,6 +114,6 @@ class Publication:
             self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000, int(state), pace.speed,
             pace.measure(now, self.sim.time_ns), pace.late, pace.lateness_ns, pace.lateness_max_ns, pace.slipped_ns,
             len(self.sim.occupants) - self._buoys, self._buoys, live, sent, heard, self.counts.events_dropped,
-            self.counts.sensors_late,
+            self.counts.sensors_late, self.sim.contacts_dropped,
         )  # fmt: skip
         table.end(self.sim.tick)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.area import Area, Record
+from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import table_of
 from wavesim_server.instruments import Instruments
 from wavesim_server.messages import MOST_BYTES, Log, Signals
+
+TRIES = 50  #: to copy a table that is being written
 
 
 def _pieces(records: Record) -> Iterator[slice]:
@@ -42,7 +45,10 @@ class Seen:
     def new(self) -> Iterator[tuple[str, Any, Record]]:
         """(type, body and number of each instrument, its record) of what is new since the last call."""
         for type_, seen in self._sequences.items():
-            values = self.vehicles[type_].snapshot()[1]
+            try:
+                values = self.vehicles[type_].snapshot(TRIES)[1]
+            except AttachError:  # its emulator writes nonsense, or all the time: the next record may be better
+                continue
             places, owners = self.instruments.at(type_, values["generation"])
             fresh = values["sequence"][places] != seen[places]
             if fresh.any():
@@ -58,10 +64,10 @@ def _told(type_: str, values: Record) -> Record:
     return np.ascontiguousarray(words[:, : dtype.itemsize // 8]).view(dtype)[:, 0]
 
 
-def log_records(tick: int, present: Sequence[int], vehicles: Area, seen: Seen, tables: Sequence[str]) -> Iterator[Log]:
-    """The tables' rows that are there, and the sensor values that are new since the last call."""
-    rows = np.array(present, np.int64)  # also where there is none
-    for table in tables:
+def log_records(tick: int, tables: Mapping[str, Sequence[int]], vehicles: Area, seen: Seen) -> Iterator[Log]:
+    """The rows of each table, and the sensor values that are new since the last call."""
+    for table, present in tables.items():
+        rows = np.array(present, np.int64)  # also where there is none
         yield from _log(tick, table, rows, vehicles[table].latest[rows])
     for sensor, who, values in seen.new():
         yield from _log(tick, sensor, who, values)

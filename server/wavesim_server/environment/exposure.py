@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from wavesim_sdk.config import Loaded, Model
 from wavesim_sdk.config.vehicle import Rao
-from wavesim_sdk.config.world import World
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
@@ -20,16 +20,16 @@ from wavesim_server.environment import weather as w
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def exposure(model: Model, world: World, reach: float, hs: float) -> Array:
+def exposure(model: Model, air_drag: float, reach: float) -> Array:
     """The row of :class:`~wavesim_server.environment.weather.Weather` for a body of a model."""
     e = np.zeros(w.EXPOSURE)
-    e[w.E_HEIGHT_REACH] = reach + 2.0 * hs + 1.0
+    e[w.E_REACH] = reach
     flags = 0
     if (d := model.wind_drag) is not None:
         flags |= w.HAS_WIND
         e[w.E_LAW] = float(d.law == "simple")
         e[w.E_FRONT : w.E_FORWARD + 1] = d.frontal, d.lateral, d.length, d.height, d.forward
-        e[w.E_PROFILE] = wind.profile(world.wind.drag, d.height)
+        e[w.E_PROFILE] = wind.profile(air_drag, d.height)
         e[w.E_C : w.E_C + 5] = d.drag if d.law == "blendermann" else (*d.simple, 0.0, 0.0)
     if model.wave_filter is not None:
         flags |= w.HAS_FILTER
@@ -41,10 +41,30 @@ def exposure(model: Model, world: World, reach: float, hs: float) -> Array:
     return e
 
 
-def rao_table(model: Model, rao: Rao, sea: Array) -> Array:
-    """(headings, components, 6, 2): force per wave amplitude at each component's frequency, real and imaginary.
+@dataclass(frozen=True)
+class Operators:
+    """Force response amplitude operators: complex force per wave amplitude, (degrees of freedom, frequencies, headings)."""
 
-    The file is a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad, 0 = following sea),
+    frequencies: Array  # rad/s, ascending
+    response: Any
+
+    @property
+    def headings(self) -> int:
+        """Equally spaced over a full circle, the first that of a following sea."""
+        return int(self.response.shape[2])
+
+    def at(self, frequencies: Array) -> Array:
+        """(headings, frequencies, 6, 2): real and imaginary parts at other frequencies."""
+        table = np.zeros((self.headings, len(frequencies), 6, 2))
+        for dof, responses in enumerate(self.response):
+            for k, values in enumerate(responses.T):
+                table[k, :, dof, 0] = np.interp(frequencies, self.frequencies, values.real)
+                table[k, :, dof, 1] = np.interp(frequencies, self.frequencies, values.imag)
+        return table
+
+
+def read_operators(model: Model, rao: Rao) -> Operators:
+    """The operators of a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad, 0 = following sea),
     ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds).
     """
     from scipy.io import loadmat  # only those who use such a file pay for it
@@ -53,22 +73,30 @@ def rao_table(model: Model, rao: Rao, sea: Array) -> Array:
     try:
         vessel = loadmat(str(path), squeeze_me=True, struct_as_record=False)[rao.group]
         force, headings = vessel.forceRAO, np.atleast_1d(vessel.headings)
-        amplitudes = [np.asarray(a)[..., rao.speed] if np.ndim(a) == 3 else np.asarray(a) for a in force.amp]
-        phases = [np.asarray(a)[..., rao.speed] if np.ndim(a) == 3 else np.asarray(a) for a in force.phase]
-        frequencies = np.atleast_1d(force.w)
+        frequencies = np.atleast_1d(np.asarray(force.w, float))
+        response = np.array([_response(force.amp[k], force.phase[k], rao.speed) for k in range(6)])
     except OSError as error:
         raise ConfigError(f"cannot read the RAO file: {error.strerror or error}", str(path)) from None
-    except (KeyError, AttributeError, IndexError, ValueError, NotImplementedError) as error:
+    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
         raise ConfigError(f"the RAO file holds no forceRAO of '{rao.group}': {error}", str(path)) from None
+    if response.shape[1:] != (len(frequencies), len(headings)):
+        raise ConfigError(
+            f"the RAO file has {len(frequencies)} frequencies and {len(headings)} headings, but operators of {response.shape[1:]}",
+            str(path),
+        )
+    if not (np.isfinite(response).all() and np.isfinite(frequencies).all() and (np.diff(frequencies) > 0.0).all()):
+        raise ConfigError(
+            "the RAO file holds something that is not finite, or frequencies that do not ascend", str(path)
+        )
     # headings run over a full circle; the last repeats the first
-    steps = len(headings) - 1 if math.isclose(headings[-1] - headings[0], 2 * math.pi, rel_tol=1e-6) else len(headings)
-    table = np.zeros((steps, len(sea), 6, 2))
-    for dof in range(6):
-        response = amplitudes[dof] * np.exp(1j * phases[dof])
-        for k in range(steps):
-            for part, values in enumerate((response[:, k].real, response[:, k].imag)):
-                table[k, :, dof, part] = np.interp(sea[:, w.S_W], frequencies, values)
-    return table
+    closed = math.isclose(headings[-1] - headings[0], 2 * math.pi, rel_tol=1e-6)
+    return Operators(frequencies, response[:, :, : len(headings) - closed])
+
+
+def _response(amplitude: Any, phase: Any, speed: int) -> Any:
+    """Complex operator of one degree of freedom at one speed: (frequencies, headings)."""
+    a, p = (np.asarray(x)[..., speed] if np.ndim(x) == 3 else np.asarray(x) for x in (amplitude, phase))
+    return a * np.exp(1j * p)
 
 
 def obstacles(loaded: Loaded) -> Array:

@@ -11,6 +11,13 @@ import numpy as np
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
+#: counters of a run that should be 0 -> what is said otherwise
+TROUBLES = {
+    "contacts_dropped": "contacts of bodies were left out, because there were too many at once",
+    "events_dropped": "records are not in the log, because the front did not keep up",
+    "sensors_late": "times an emulator missed its time limit",
+}
+
 
 def ranges(receptions: Any) -> tuple[Any, Any]:
     """(receptions that gave a two-way range, its error in m): measured, less the mean of both true distances."""
@@ -49,6 +56,7 @@ def make(path: Path) -> dict[str, Any]:
     # a one-way range needs a time that the listener knows: that of a node that pings by itself
     scheduled = sent["id"][(sent["request"] == 0) & (sent["query"] == 0) & (sent["kind"] == SignalKind.PULSE)]
     minutes = max(log.end_ns * 1e-9 / 60.0, 1e-9)
+    frozen = {name: time_ns * 1e-9 for time_ns, m in log.json.get("/frozen", []) for name in m["bodies"]}
     vehicles = []
     for row, body in sorted(log.bodies.items()):
         name = body["name"]
@@ -66,6 +74,8 @@ def make(path: Path) -> dict[str, Any]:
             "heard": int((mine["outcome"] == 0).sum()),
             "lost": dict(sorted(lost.items())),
         }
+        if name in frozen:
+            entry["frozen_at_s"] = frozen[name]
         residual = residuals[found["receiver"] == row]
         if len(residual):
             entry |= {
@@ -94,6 +104,8 @@ def make(path: Path) -> dict[str, Any]:
         "duration_s": log.end_ns * 1e-9,
         "seed": log.metadata.get("seed"),
         "content_hash": log.content_hash,
+        "complete": log.complete,
+        "health": log.json["/host/health"][-1][1] if "/host/health" in log.json else {},
         "vehicles": vehicles,
         "utilisation": round(float(sent["duration"][sent["outcome"] == 0].sum()) / max(log.end_ns * 1e-9, 1e-9), 4),
         "packets": packets(sent, receptions),
@@ -133,6 +145,9 @@ def text(table: dict[str, Any]) -> str:
             parts += [f"{v['not_sent']} not sent (recharging)"] if v["not_sent"] else []
             lines.append(f"{'':10}lost: {', '.join(parts)}")
     for v in table["vehicles"]:
+        if "frozen_at_s" in v:
+            lines.append(f"{v['name']:9} FROZEN at {v['frozen_at_s']:.3f} s: its state was no longer finite")
+    for v in table["vehicles"]:
         if "one_way_ranges" in v:
             lines.append(
                 f"{v['name']:9} {v['one_way_ranges']} one-way ranges by its own clock, {v['one_way_per_minute']:.1f} a minute, error rms "
@@ -145,5 +160,7 @@ def text(table: dict[str, Any]) -> str:
             f"packets: {p['sent']} sent, {p['delivered']} of {p['deliveries_possible']} deliveries "
             f"({100 * p['delivery_ratio']:.1f} %), {p['bits'] / table['duration_s']:.0f} bit/s; lost: {lost}"
         )
+    lines += [f"{n} {TROUBLES[t]}" for t, n in table["health"].items() if n and t in TROUBLES]
+    lines += [f"{label} ended early (code {code})" for label, code in table.get("ended_early", {}).items()]
     lines += ["", f"seed {table['seed']}, content hash {table['content_hash'][:16]}"]
     return "\n".join(lines)

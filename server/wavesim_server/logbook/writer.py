@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
+from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, METADATA, TEXT, TEXT_SCHEMA, cdr_text
@@ -22,6 +23,10 @@ from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, VEHI
 
 #: tables of bodies -> topic
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
+#: columns of the table `clock` that tell how well a run went
+HEALTH = (
+    "realtime_factor", "ticks_late", "lateness_max_ns", "slipped_ns", "events_dropped", "sensors_late", "contacts_dropped",
+)  # fmt: skip
 
 
 def versions() -> dict[str, str]:
@@ -49,6 +54,7 @@ class LogWriter:
 
     def __init__(self, place: Path | BinaryIO, loaded: Loaded, seed: int) -> None:
         self._file = _opened(place) if isinstance(place, Path) else place
+        self._loaded = loaded
         config = loaded.config
         rate = (
             config.log.state_rate * max(1, len(config.fleet.bodies)) * (STATE.dtype.itemsize + ACTUATION.dtype.itemsize)
@@ -59,7 +65,7 @@ class LogWriter:
         self._schemas: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.names: dict[int, str] = {}
-        self._loaded, self._suites = loaded, dict[int, tuple[str, ...]]()
+        self._suites: dict[int, tuple[str, ...]] = {}
         self._failed = ""
         try:
             self._begin(loaded, seed)
@@ -119,14 +125,24 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """A body came or went."""
+        """A body came, with its actuators in the order of their numbers and its instruments, or it went."""
         self.names[row] = name
-        self._suites[row] = tuple(i.name for i in self._loaded.suite_for(name, model))
-        self.json("/bodies", time_ns, {"row": row, "name": name, "model": model, "type": kind, "present": present})
+        suite = self._loaded.suite_for(name, model)
+        self._suites[row] = tuple(i.name for i in suite)
+        who: dict[str, Any] = {"row": row, "name": name, "model": model, "type": kind, "present": present}
+        if present:
+            actuators = actuators_of(self._loaded.model(model))
+            who["actuators"] = [{"name": a.name, "kind": a.kind.name.lower(), "unit": a.actual_unit} for a in actuators]
+            who["instruments"] = [{"name": i.name, "type": i.type} for i in suite]
+        self.json("/bodies", time_ns, who)
 
     def run(self, time_ns: int, state: str) -> None:
         """The timer changed."""
         self.json("/run", time_ns, {"state": state})
+
+    def health(self, time_ns: int, clock: Any) -> None:
+        """Counters of the run up to now. They depend on the machine, so they are no part of the content's hash."""
+        self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH if n in clock.dtype.names})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
         """What a person should know."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from wavesim_sdk.actuators import actuators_of
+from wavesim_sdk.actuators import Actuator, actuators_of
 from wavesim_sdk.config import Body, Loaded, Model
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.errors import ConfigError
@@ -37,6 +38,13 @@ class Situation:
     rows: Mapping[str, int] = field(default_factory=dict)  #: by name
     models: Mapping[int, str] = field(default_factory=dict)  #: by row
     observers: int = 0
+
+
+class Parts(NamedTuple):
+    """What of a body can break."""
+
+    actuators: tuple[Actuator, ...]
+    sensors: tuple[Instrument, ...]
 
 
 class Gate:
@@ -74,6 +82,12 @@ class Gate:
         if key not in self._suites:
             self._suites[key] = self.loaded.suite_for(name, model)
         return self._suites[key]
+
+    def parts(self, name: str, model: str) -> Parts:
+        """Actuators and sensors of a body: of the configuration by its name, else of a model; nothing of an unknown one."""
+        if name in self.reserved:
+            model = self.config.fleet.bodies[self.reserved[name]].model
+        return Parts(actuators_of(self.loaded.model(model)), self.suite(name, model)) if model else Parts((), ())
 
     def _observer(self, join: Join, situation: Situation) -> Seat:
         limit = self.config.network.observers

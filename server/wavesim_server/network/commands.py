@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from wavesim_sdk import commands
+from wavesim_sdk.actuators import fault_amount
 from wavesim_sdk.commands import Command
-from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.names import nearest
 from wavesim_sdk.sensor_faults import fault_of
 from wavesim_server.messages import Execute, Executed
+from wavesim_server.network.admission import Parts
 from wavesim_server.network.crew import Berth
 
 COMMANDER, CONFIGURATION = "", "configuration"  #: senders that are no session
@@ -35,10 +36,10 @@ def permitted(command: Command, berth: Berth) -> Command:
     return commands.sensible(commands.on(command, body or own))
 
 
-def of_queue(message: dict[str, Any], suite_of: Callable[[str], tuple[Instrument, ...]]) -> Command:
+def of_queue(message: dict[str, Any], parts_of: Callable[[str], Parts]) -> Command:
     """A command of the commander's queue. ValueError says what is wrong with it.
 
-    ``suite_of`` names the sensors of a body: the amount of a fault may be written with its unit.
+    ``parts_of`` names actuators and sensors of a body: the amount of a fault may be written with its unit.
     """
     arguments = {k: v for k, v in message.items() if k not in ("verb", "reply", "id")}
     verb = message["verb"]
@@ -49,21 +50,25 @@ def of_queue(message: dict[str, Any], suite_of: Callable[[str], tuple[Instrument
         if arguments.get("kind") == "wet":  # its amount is a compartment, which is named by the field
             arguments |= {"amount": None, "field": amount}
         else:
-            arguments["amount"] = _in_unit(arguments, amount, suite_of)
+            arguments["amount"] = _in_unit(arguments, amount, parts_of)
     return commands.make(verb, arguments)
 
 
-def _in_unit(arguments: dict[str, Any], amount: str, suite_of: Callable[[str], tuple[Instrument, ...]]) -> float:
+def _in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], Parts]) -> float:
     """The number of an amount that is written with a unit, or without one."""
     try:
         return float(amount)
     except ValueError:
         pass
-    body, part = str(arguments.get("body")), str(arguments.get("part"))
-    instrument = next((i for i in suite_of(body) if i.name == part), None)
-    if instrument is None:
-        raise ValueError(f"fault: '{body}' has no sensor '{part}', so '{amount[:40]}' must be a plain number")
-    return fault_of(instrument, str(arguments.get("kind")), amount, str(arguments.get("field") or "")).amount
+    body, part, kind = (str(arguments.get(k)) for k in ("body", "part", "kind"))
+    known = parts_of(body)
+    instrument = next((i for i in known.sensors if i.name == part), None)
+    actuator = next((a for a in known.actuators if a.name == part), None)
+    if instrument is not None:
+        return fault_of(instrument, kind, amount, str(arguments.get("field") or "")).amount
+    if actuator is not None:
+        return fault_amount(actuator, kind, amount)
+    raise ValueError(f"fault: '{body}' has no part '{part}', so '{amount[:40]}' must be a plain number")
 
 
 @dataclass(frozen=True)

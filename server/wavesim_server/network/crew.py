@@ -137,9 +137,9 @@ class Crews:
         """Those that want to know who comes and goes."""
         return [m for m in self.by_token.values() if m.others]
 
-    def wanting_effort(self) -> bool:
-        """Whether anybody wants the forces."""
-        return any(m.effort for m in self.by_token.values())
+    def wanting_effort(self) -> tuple[int, ...]:
+        """Rows whose forces somebody wants."""
+        return tuple(sorted({m.row for m in self.by_token.values() if m.effort}))
 
     @staticmethod
     def tag(member: Member, number: int) -> int:

@@ -22,7 +22,7 @@ from wavesim_sdk.commander import Reply
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Join, Refusal, Role, Type
+from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Join, Refusal, Resumption, Role, Type
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -41,7 +41,7 @@ from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import Queue
 from wavesim_server.network import sound, status
-from wavesim_server.network.admission import Gate, Seat, Situation
+from wavesim_server.network.admission import Gate, Parts, Seat, Situation
 from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue
 from wavesim_server.network.crew import Crews, Member
 from wavesim_server.network.lockstep import Barrier
@@ -62,6 +62,9 @@ GONE = {
     "left": "left", "silent": "is silent and was removed", "ended": "was ended", "sequence": "was ended: its numbers are used up",
     "unacknowledged": "was ended: it acknowledges nothing", "internal": "was ended: the server failed at what it asked",
 }  # fmt: skip
+
+
+_HOW = {Resumption.NEW: "joined", Resumption.RESUMED: "came back", Resumption.TOOK_OVER: "took over"}
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class Front:
         self._backlog: deque[tuple[int, bytes]] = deque()
         self._told = False
         self._sessions_at = 0.0
-        self._effort = False
+        self._effort: tuple[int, ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
 
@@ -151,7 +154,7 @@ class Front:
             if message["verb"] == "status":
                 self.replies.append((message, Reply(True, "", status.report(self))))
             else:
-                self.under_way.give(of_queue(message, self._suite_of), COMMANDER, answer)
+                self.under_way.give(of_queue(message, self._parts_of), COMMANDER, answer)
         except ValueError as error:
             answer(False, str(error))
         except Exception as error:  # the last line of defence: the sender is told
@@ -168,7 +171,7 @@ class Front:
             self._send_states(now)
             if now >= self._orphans_until:
                 self._let_orphans_go()
-            self.tables.turn(now, self.tick, self.crews.pilots())
+            self.tables.turn(now, self.tick, self.crews.by_token.values())
         except Exception as error:
             self.sessions.failed(None, error)
         self.settle()
@@ -183,7 +186,7 @@ class Front:
         wanted = self.crews.wanting_effort()
         if wanted != self._effort:
             self._effort = wanted
-            self.tell(messages.Effort(int(wanted)))
+            self.tell(messages.Effort(wanted))
         self.sessions.flush(self.now)
         self._take_outgoing()
         self._push_backlog()
@@ -262,9 +265,10 @@ class Front:
         rows = {name: row for row, (name, _) in self.bodies.items()}
         return Situation(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
 
-    def _suite_of(self, body: str) -> Any:
+    def _parts_of(self, body: str) -> Parts:
+        """Actuators and sensors of a body that is there, or that the configuration names."""
         models = dict(self.bodies.values())
-        return self.gate.suite(body, models.get(body, "")) if body in models or body in self.gate.reserved else ()
+        return self.gate.parts(body, models.get(body, ""))
 
     def _happened(self, happenings: list[Happening]) -> None:
         """What sessions did. More may come of it, such as the end of one."""
@@ -300,7 +304,7 @@ class Front:
     def _joined(self, session: Session, old: Session | None) -> None:
         assert isinstance(session.admission, Seat)
         berth, join = session.admission.berth, session.join
-        how = "joined" if old is None else "came back" if session.resumed == 1 else "took over"
+        how = _HOW[session.resumed]
         self.say(f"'{session.name}' {how} as {session.role.name.lower()} from {_place(session.address)}")
         if session.role is Role.OBSERVER:
             self.observers.join(session, self._identity(), old)
@@ -313,12 +317,13 @@ class Front:
         self.crews.join(member)
         if member.others:
             self.observers.roll_call(session, self._identity())
+        same = session.resumed is Resumption.RESUMED
         if old is not None:
-            self.requests.forget(old)
+            self.requests.goes_on(old, session, same)
         if member.role is Role.PILOT:
-            self._pilot_joined(member, former)
+            self._pilot_joined(member, former, same)
 
-    def _pilot_joined(self, member: Member, former: Member | None) -> None:
+    def _pilot_joined(self, member: Member, former: Member | None, same: bool) -> None:
         berth, join, token = member.berth, member.session.join, member.session.token
         self.bodies[member.row] = berth.body, berth.model
         self.orphans.discard(member.row)
@@ -328,13 +333,12 @@ class Front:
                 berth.lockstep_ticks,
             )
         )  # fmt: skip
-        if former is None:
+        if former is None or not self.barrier.goes_on(former.session.token, token, same):
             return
-        if self.barrier.goes_on(former.session.token, token):
-            if member.in_lockstep:
-                self._ask([member])
-            else:
-                self.barrier.gone(token)
+        if member.in_lockstep:
+            self._ask([member])
+        else:
+            self.barrier.gone(token)
 
     def _gone(self, session: Session, reason: str) -> None:
         if self.crews.by_token.get(session.token) is None and session.token not in self.observers.by_token:
@@ -517,6 +521,7 @@ class Front:
     def _on_run(self, state: int, time_ns: int) -> None:
         if self.log is not None:
             self.log.run(time_ns, RunState(state).name.lower())
+            self.log.health(time_ns, self.clock())
         for session in list(self.sessions.by_token.values()):
             self.sessions.push(session, items.RunStateChanged(state, time_ns))
 

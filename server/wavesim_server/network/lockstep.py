@@ -51,12 +51,15 @@ class Barrier:
         self.waiting.discard(client)
         self.replies.pop(client, None)
 
-    def goes_on(self, old: int, new: int) -> bool:
-        """Another session took the place of one; whether it has to be asked for the tick under way."""
-        asked = old in self.waiting
+    def goes_on(self, old: int, new: int, same: bool) -> bool:
+        """Another session took the place of one; whether it has to be asked for the tick under way. What the one answered
+        counts if the other is of the ``same`` client."""
+        asked, reply = old in self.waiting, self.replies.get(old)
         self.gone(old)
         if asked:
             self.waiting.add(new)
+        elif same and reply is not None:
+            self.replies[new] = reply
         return asked
 
     def open(self, now: float) -> dict[int, Reply] | None:

@@ -19,7 +19,7 @@ from wavesim_sdk.commander import CommanderQueue
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.batch import pack_address
-from wavesim_sdk.wire.udp import Udp
+from wavesim_sdk.wire.udp import Address, Udp
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import NO_RESOURCE
 from wavesim_server.network.front import Front, Rows
@@ -71,17 +71,15 @@ class Process:
 
     async def run(self, sock: socket.socket) -> None:
         """Until the supervisor sends SIGTERM."""
-        self.udp = await Udp.over(sock)
+        self.udp = await Udp.over(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
         loop.add_reader(self.events_fd, self._on_events)
         loop.add_reader(self.queue.fd, self._on_commander)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
-        tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._time())]
-        ended = asyncio.create_task(self._ended.wait())
-        await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
-        failed = [t for t in tasks if t.done() and t.exception() is not None]
-        for task in tasks:
-            task.cancel()
+        clock, ended = asyncio.create_task(self._time()), asyncio.create_task(self._ended.wait())
+        await asyncio.wait([clock, ended], return_when=asyncio.FIRST_COMPLETED)
+        failed = clock.done() and clock.exception() is not None
+        clock.cancel()
         self._on_events()
         self.front.finish(time.monotonic())
         self._send()
@@ -89,15 +87,15 @@ class Process:
         self.udp.close()
         await asyncio.sleep(0)  # the transport closes on the next turn of the loop
         self.queue.close()
-        for task in failed:
-            task.result()
+        if failed:
+            clock.result()
 
-    async def _receive(self) -> None:
-        assert self.udp is not None
-        while (first := await self.udp.receive()) is not None:
-            now = time.monotonic()
-            for data, address in (first, *self.udp.receive_ready()):
-                self.front.receive(data, address, now)
+    def _on_datagram(self, data: bytes, address: Address) -> None:
+        now = time.monotonic()
+        self.front.receive(data, address, now)
+        if self.udp is not None:  # else it is just being made
+            for more, sender in self.udp.drain():
+                self.front.receive(more, sender, now)
             self._settle(now)
 
     async def _time(self) -> None:

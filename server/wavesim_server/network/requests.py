@@ -53,6 +53,13 @@ class Requests:
         self.sounds.pop(session.token, None)
         self.allowance.forget(session.token)
 
+    def goes_on(self, old: Session, new: Session, same: bool) -> None:
+        """Another session took the place of one: what that one asked for still happens if both are of the ``same`` client."""
+        sounds = self.sounds.pop(old.token, None)
+        self.forget(old)
+        if same and sounds:
+            self.sounds[new.token] = sounds
+
     def _answer(self, session: Session, number: int, ok: bool, text: str) -> None:
         self._front.sessions.push(session, items.Answer(number, int(ok), clean(text, TEXT_BYTES)))
 

@@ -17,6 +17,7 @@ import msgpack
 import numpy as np
 
 from wavesim_sdk.area import DONE, Area
+from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import HEAD, numbers, table_of
 from wavesim_sdk.wire.messages import (
     EFFORT_NUMBERS,
@@ -31,6 +32,7 @@ from wavesim_sdk.wire.messages import (
 from wavesim_sdk.wire.session import Session
 from wavesim_server.network.crew import Member
 
+TRIES = 50  #: to copy a table that is being written
 AHEAD_NS = 1_000_000_000  #: a value from further in the future is nonsense
 ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES
 _TIME, _VALID = 1, 2  # columns of a sensor's head
@@ -95,6 +97,17 @@ class View:
     def table(self, name: str) -> Any:
         """A copy of the records of a table."""
         return self.vehicles[name].snapshot()[1]
+
+    def values(self, type_: str) -> Any:
+        """The values of a type of sensor (rows, columns); without any valid ones where its emulator writes nonsense."""
+        if type_ not in self._flat:
+            table = self.vehicles[type_]
+            try:
+                records = table.snapshot(TRIES)[1]
+            except AttachError:
+                records = np.zeros(table.capacity, table.dtype)
+            self._flat[type_] = records.view(np.float64).reshape(len(records), -1)
+        return self._flat[type_]
 
     def flat(self, name: str) -> Any:
         """A table of numbers (rows, columns)."""
@@ -211,7 +224,7 @@ class Writer:
         known = np.array([f is not None for f in found])
         places = np.array([(0, 0) if f is None else f for f in found], np.int64)
         fresh = np.array([m.berth.fresh_ns[number] for m in members], np.int64)
-        rows = view.flat(type_)[places[:, 0]]
+        rows = view.values(type_)[places[:, 0]]
         whole = rows.view(np.int64)
         count = count_of(type_)
         time = whole[:, _TIME]

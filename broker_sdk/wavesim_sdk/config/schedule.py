@@ -1,0 +1,48 @@
+"""The check of faults by the clock: what they name is there, once, and can fail so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wavesim_sdk.actuators import Actuator, actuators_of, fault_amount
+from wavesim_sdk.config.model import Fault
+from wavesim_sdk.config.plausible import at
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.names import nearest
+from wavesim_sdk.sensor_faults import fault_of
+
+if TYPE_CHECKING:
+    from wavesim_sdk.config.load import Loaded
+
+
+def check(loaded: Loaded) -> None:
+    """Raise ConfigError for the first fault that cannot be."""
+    for body in loaded.config.fleet.bodies:
+        actuators = {a.name: a for a in actuators_of(loaded.model(body.model))}
+        sensors = {i.name: i for i in loaded.suite(body)}
+        if both := sorted(actuators.keys() & sensors.keys()):
+            at(body.place, f"'{body.name}' has an actuator and a sensor '{both[0]}': a fault could not tell them apart")
+        for fault in body.fault:
+            try:
+                _fault(fault, actuators, sensors)
+            except ValueError as error:
+                at(fault.place, f"fault of '{body.name}': {error}")
+
+
+def _fault(fault: Fault, actuators: dict[str, Actuator], sensors: dict[str, Instrument]) -> None:
+    if fault.kind == "none":
+        raise ValueError("a fault ends by `for`, not by another one of the kind 'none'")
+    if fault.every and not 0.0 < fault.duration < fault.every:
+        raise ValueError("what comes back needs `for`, shorter than `every`")
+    if fault.part in actuators:
+        if fault.field:
+            raise ValueError(f"'{fault.part}' is an actuator and has no field")
+        if fault.amount and fault.kind not in ("frozen", "reduced"):
+            raise ValueError(f"'{fault.kind}' of an actuator has no `amount`")
+        fault_amount(actuators[fault.part], fault.kind, fault.amount)
+    elif fault.part in sensors:
+        fault_of(sensors[fault.part], fault.kind, fault.amount or 0.0, fault.field)
+    else:
+        raise ValueError(
+            f"there is no actuator and no sensor '{fault.part}'{nearest(fault.part, [*actuators, *sensors])}"
+        )

@@ -1,0 +1,40 @@
+"""Which instruments of a body a virtual device is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.names import nearest
+from wavesim_sdk.wire.items import SensorDescription
+
+
+def pick(
+    sensors: Sequence[SensorDescription], types: Sequence[str], named: Sequence[str] = (), needs: str = ""
+) -> dict[str, str]:
+    """Type -> name of the instrument that is taken for it: the one that is named, else the only one of that type.
+
+    Types that the body does not have are left out; ``needs`` is the one without which there is no device.  BrokerError says
+    what is missing, and what there is to choose from.
+    """
+    own = {s.name: s.type for s in sensors}
+    for name in named:
+        if name not in own:
+            raise BrokerError(f"there is no sensor '{name}'{nearest(name, own) or '; the body has none'}")
+        if own[name] not in types:
+            raise BrokerError(
+                f"'{name}' is of the type '{own[name]}', of which this device makes nothing; it takes {', '.join(types)}"
+            )
+    found: dict[str, str] = {}
+    for type_ in types:
+        there = [n for n, t in own.items() if t == type_]
+        chosen = [n for n in named if own[n] == type_] or there
+        if len(chosen) > 1:
+            raise BrokerError(
+                f"there are several sensors of the type '{type_}': {', '.join(chosen)}; name one with --sensor"
+            )
+        if chosen:
+            found[type_] = chosen[0]
+    if needs and needs not in found:
+        raise BrokerError(f"the body has no sensor of the type '{needs}'; it has {', '.join(own) or 'none'}")
+    return found

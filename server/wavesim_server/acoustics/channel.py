@@ -1,0 +1,294 @@
+"""The acoustic channel as an object: transducers come and go, are told what to send, and its records are collected."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import randomness
+from wavesim_sdk.config import Loaded, Transducer
+from wavesim_sdk.config.acoustics import Beam, Modem
+from wavesim_sdk.names import shown
+from wavesim_sdk.ocean.water import Water
+from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
+from wavesim_server import pointers
+from wavesim_server.acoustics import layout, medium
+from wavesim_server.pool import Pool, roomy
+
+Record = np.ndarray[Any, np.dtype[np.void]]
+MAX_AHEAD = 3600.0  #: s, that a signal may be planned
+
+
+@dataclass
+class Node:
+    """A transducer in the water."""
+
+    name: str
+    transducer: Transducer
+    clock: tuple[float, float]  # offset (s) and drift
+    head: int
+    payloads: set[int] = field(default_factory=set)  # of packets to come
+
+
+class Channel:
+    """All transducers, and the sound between them."""
+
+    def __init__(self, loaded: Loaded, water: Water, capacity: int, step: float, seed: int, wind: float) -> None:
+        config = loaded.config
+        self.acoustics, self.seed, self._wind = config.acoustics, seed, wind
+        signals, out = max(64, config.shared.signals), max(4096, 4 * capacity)
+        self._hold(layout.create(loaded, water, capacity, step, signals, out))
+        self.nodes: dict[int, Node] = {}
+        self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
+        self._payloads: dict[int, bytes] = {}
+        self._handles = 0
+        self._heads, self._rows_of_beams = Pool(), Pool()
+        self._beams: dict[Beam, int] = {}  # row of the loss of each beam pattern
+        self._beam_users: dict[Beam, int] = {}
+        self._ears: Counter[float] = Counter()
+        self._sent: list[Record] = []
+        self._receptions: list[Record] = []
+
+    def _hold(self, m: layout.Medium) -> None:
+        """Keep the arrays of the medium, and the table of their addresses for the kernels."""
+        self.medium, self.table = m, pointers.table(m)
+
+    def grow(self) -> None:
+        """More room for signals, emissions and events."""
+        self._hold(layout.grown(self.medium))
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def add(self, row: int, name: str, t: Transducer, time: float) -> None:
+        """A transducer can hear and send from now on."""
+        m, head = self.medium, -1
+        if t.head is not None:
+            head = self._heads.take()
+            if head >= len(m.heads):
+                self._hold(m._replace(heads=roomy(m.heads, head + 1), head_data=roomy(m.head_data, head + 1)))
+            assumed = t.head.sound_speed or self.acoustics.sound_speed
+            self.medium.heads[head], self.medium.head_data[head] = layout.head_rows(t.head, t.position, assumed)
+        beam = self._beam(t.beam) if t.beam is not None else -1
+        node = self.nodes[row] = Node(name, t, self._clock(name, t), head)
+        key = randomness.key(self.seed, name, "acoustics")
+        layout.set_node(self.medium, self.acoustics, row, t, time, key, node.clock, beam, head)
+        self._tune(row, t)
+        self._listen(t, +1)
+
+    def start(self, row: int, time: float) -> None:
+        """A pinger plans its first ping; its place must be known."""
+        while not medium.ping_by_itself(self.table, row, time):
+            self.grow()
+
+    def drop(self, row: int) -> None:
+        """A transducer is gone: silent and deaf, and what it had planned with it. Its signals under way live on."""
+        node = self.nodes.pop(row, None)
+        if node is None:
+            return
+        layout.drop_node(self.medium, row)
+        for handle in node.payloads:
+            self._payloads.pop(handle, None)
+        if node.head >= 0:
+            self._heads.give(node.head)
+        if node.transducer.beam is not None:
+            self._beam_users[node.transducer.beam] -= 1
+        self._listen(node.transducer, -1)
+
+    def _beam(self, beam: Beam) -> int:
+        """The row of a beam's pattern, shared by all that have it."""
+        if beam not in self._beams:
+            self._forget_beams()
+            row = self._rows_of_beams.take()
+            if row >= len(self.medium.beams):
+                self._hold(self.medium._replace(beams=roomy(self.medium.beams, row + 1)))
+            self.medium.beams[row] = layout.pattern(beam)
+            self._beams[beam] = row
+        self._beam_users[beam] = self._beam_users.get(beam, 0) + 1
+        return self._beams[beam]
+
+    def _forget_beams(self) -> None:
+        """Free the rows of patterns that no transducer has and no signal under way left by."""
+        live = self.medium.signals[self.medium.signal_ids[:, layout.I_ID] > 0, layout.S_BEAM]
+        for beam in [b for b, users in self._beam_users.items() if not users and self._beams[b] not in live]:
+            self._rows_of_beams.give(self._beams.pop(beam))
+            del self._beam_users[beam]
+
+    def _listen(self, t: Transducer, by: int) -> None:
+        """How far below the noise the best ears here still hear, with one pair more or less."""
+        if t.detection == "snr":
+            self._ears[t.snr] += by
+            self.medium.sound[layout.A_FLOOR] = min(0.0, *(snr for snr, n in self._ears.items() if n), math.inf)
+
+    def _clock(self, name: str, t: Transducer) -> tuple[float, float]:
+        """Offset and drift of a node's clock, with their seeded parts."""
+        keys = np.array([randomness.key(self.seed, name, "clock")], np.uint64)
+        draws = [float(randomness.normal(keys, 0, k)[0]) for k in (0, 1)]
+        c = t.clock
+        return c.offset + c.offset_deviation * draws[0], c.drift + c.drift_deviation * draws[1]
+
+    # -- ambient noise -----------------------------------------------------------------------
+
+    def carrier(self, frequency: float, band: float) -> tuple[float, float]:
+        """(absorption dB/m, noise in band dB) of a signal in this weather."""
+        found = self._carriers.get((frequency, band))
+        if found is None:
+            if len(self._carriers) > 4096:
+                self._carriers.clear()
+            found = layout.carriers(self.acoustics, self._wind, frequency, band)
+            self._carriers[frequency, band] = found
+        return found
+
+    def _tune(self, row: int, t: Transducer) -> None:
+        """Absorption and noise of what a node sends by itself."""
+        n = self.medium.nodes[row]
+        if t.reply:
+            n[layout.N_R_ALPHA], n[layout.N_R_NOISE] = self.carrier(t.reply, t.band)
+        if t.modem is not None:
+            n[layout.N_M_ALPHA], n[layout.N_M_NOISE] = self.carrier(t.modem.frequency, t.modem.bandwidth)
+        if t.pinger is not None:
+            n[layout.N_P_ALPHA], n[layout.N_P_NOISE] = self.carrier(t.pinger.frequency, t.band)
+
+    def set_wind(self, wind: float) -> None:
+        """The mean wind has changed, and with it the noise of the sea; signals under way keep theirs."""
+        if wind == self._wind:
+            return
+        self._wind = wind
+        self._carriers.clear()
+        for row, node in self.nodes.items():
+            self._tune(row, node.transducer)
+        for e in layout.planned(self.medium):
+            f = self.medium.emissions[e]
+            f[layout.E_ALPHA], f[layout.E_NOISE] = self.carrier(float(f[layout.E_FREQ]), float(f[layout.E_BAND]))
+
+    # -- what nodes are told -------------------------------------------------------------------
+
+    def ping(
+        self, row: int, frequency: float, level: float | None, at: int | None, code: int | None, number: int, now: float
+    ) -> None:
+        """See :meth:`wavesim_server.Simulation.ping`."""
+        t = self._node(row).transducer
+        frequency = _number("frequency", frequency, "Hz", 1.0, 1e6)
+        code = t.code if code is None else _integer("code", code, 65535)
+        self._request(row, SignalKind.PULSE, frequency, level, at, t.pulse, t.band, now, code=code, number=number)
+
+    def send(
+        self, row: int, payload: bytes, to: int, level: float | None, at: int | None, number: int, now: float
+    ) -> None:
+        """See :meth:`wavesim_server.Simulation.send`."""
+        node, modem = self._node(row), self._modem(row)
+        to = _integer("address", to, 2**31)
+        if not isinstance(payload, (bytes, bytearray)):
+            raise ValueError(f"a payload is bytes, not {type(payload).__name__}")
+        if len(payload) > modem.payload:
+            raise ValueError(f"the payload has {len(payload)} bytes; this modem sends at most {modem.payload}")
+        bits, handle = 8.0 * len(payload), self._handles + 1
+        duration = modem.preamble + bits / modem.bit_rate
+        self._request(
+            row, SignalKind.DATA, modem.frequency, level, at, duration, modem.bandwidth, now, bits=bits,
+            code=node.transducer.code, to=to, number=number, size=len(payload), handle=handle,
+        )  # fmt: skip
+        self._handles = handle
+        self._payloads[handle] = bytes(payload)
+        node.payloads.add(handle)
+
+    def range_request(self, row: int, to: int, level: float | None, at: int | None, number: int, now: float) -> None:
+        """See :meth:`wavesim_server.Simulation.range_request`."""
+        code, modem = self._node(row).transducer.code, self._modem(row)
+        to = _integer("address", to, 2**31)
+        if to == 0:
+            raise ValueError("a range request needs the address of one modem")
+        self._request(
+            row, SignalKind.RANGE_REQUEST, modem.frequency, level, at, modem.preamble, modem.bandwidth, now,
+            code=code, to=to, number=number,
+        )  # fmt: skip
+
+    def _node(self, row: int) -> Node:
+        if row not in self.nodes:
+            raise ValueError("it has no transducer")
+        return self.nodes[row]
+
+    def _modem(self, row: int) -> Modem:
+        modem = self._node(row).transducer.modem
+        if modem is None:
+            raise ValueError("it has no modem")
+        return modem
+
+    def _request(
+        self, row: int, kind: SignalKind, frequency: float, level: float | None, at: int | None, duration: float,
+        band: float, now: float, *, bits: float = 0.0, code: int = 0, to: int = 0, number: int = 0, size: int = 0,
+        handle: int = 0,
+    ) -> None:  # fmt: skip
+        node = self.nodes[row]
+        strength = node.transducer.source_level if level is None else _number("level", level, "dB", 0.0, 260.0)
+        time, number = now, _integer("request number", number, 2**62)
+        if at is not None:
+            offset, drift = node.clock
+            time = max((_integer("time", at, 2**62) * 1e-9 - offset) / (1.0 + drift), now)
+        if time > now + MAX_AHEAD:
+            raise ValueError("a signal can be planned an hour ahead at most")
+        alpha, noise = self.carrier(frequency, band)
+        while not medium.request(
+            self.table, row, time, int(kind), frequency, strength, duration, band, alpha, noise, bits, code, to,
+            number, size, handle,
+        ):  # fmt: skip
+            self.grow()
+
+    # -- what came of it -----------------------------------------------------------------------
+
+    def collect(self) -> None:
+        """Take the records of an advance out of the medium."""
+        counters = self.medium.counters
+        if not (counters[layout.C_OUT_SENT] or counters[layout.C_OUT_REC]):
+            return
+        sent, receptions = layout.take_records(self.medium)
+        if self._payloads:
+            handles = self.medium.sent_i[: len(sent), layout.X_HANDLE]
+            for k in np.flatnonzero(handles):
+                handle, source = int(handles[k]), int(sent[k]["source"])
+                sent[k]["payload"] = self._payloads.pop(handle, b"")
+                if source in self.nodes:
+                    self.nodes[source].payloads.discard(handle)
+        self._sent.append(sent)
+        self._receptions.append(receptions)
+
+    def take(self) -> tuple[Record, Record]:
+        """(sent, receptions) since the last call, in order of time."""
+        sent = np.concatenate(self._sent) if self._sent else np.zeros(0, SENT.dtype)
+        receptions = np.concatenate(self._receptions) if self._receptions else np.zeros(0, RECEPTION.dtype)
+        self._sent.clear()
+        self._receptions.clear()
+        return sent, receptions
+
+    def live_signals(self, table: Record, time: float) -> int:
+        """Fill rows of the signals table with the live signals; returns how many."""
+        floats, ids = np.zeros((len(table), 7)), np.zeros((len(table), 3), np.int64)
+        n = int(medium.live_table(self.table, time, floats, ids))
+        table["id"][n:] = 0
+        table["id"][:n], table["source"][:n], table["emission_ns"][:n] = ids[:n].T
+        for k, name in enumerate(("frequency", "source_level", "level", "radius")):
+            table[name][:n] = floats[:n, k]
+        table["origin_W"][:n] = floats[:n, 4:7]
+        return n
+
+    @property
+    def counters(self) -> tuple[int, int, int]:
+        """(signals sent, receptions heard, signals live)."""
+        c = self.medium.counters
+        return int(c[layout.C_SENT]), int(c[layout.C_HEARD]), int(c[layout.C_LIVE])
+
+
+def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:
+    number = float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else math.nan
+    if not low <= number <= high:
+        raise ValueError(f"{what} {shown(value, 20)} {unit} is out of range ({low:g} to {high:g})")
+    return number
+
+
+def _integer(what: str, value: Any, most: int) -> int:
+    if not isinstance(value, (int, np.integer)) or not 0 <= value <= most:
+        raise ValueError(f"{what} {shown(value, 20)} is out of range (0 to {most})")
+    return int(value)

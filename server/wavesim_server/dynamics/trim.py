@@ -1,0 +1,136 @@
+"""Which commands hold a surge speed: the equilibrium of a model's own equation, straight ahead, level, in still water."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_server.dynamics import effort
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.contact import Bodies
+from wavesim_server.dynamics.fleet import Form, Helm
+from wavesim_server.pool import roomy
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+AHEAD = 0.3  #: thrusters whose force acts ahead or astern by at least this share take part
+CROOKED = 0.02  #: of the thrust, that may be left over to the side (for moments: times half the length)
+POINTS = 64  #: of the search for a command, from none to the limit
+STRAIGHT = [0, 1, 5]  #: surge, sway, yaw
+
+
+class Towed:
+    """A model held at a surge speed, level: what its actuators and its hull make of that."""
+
+    def __init__(self, form: Form, speed: float) -> None:
+        kind = form.kind
+        self.form, self.helm = form, Helm(form)
+        self._ints = kind.ints.copy()
+        self._ints[r.KIND_TABLE :][self._ints[r.KIND_TABLE :] >= 0] += 1
+        self._tables = roomy(np.zeros((1, 2, r.TABLE_POINTS)), 1 + len(kind.tables))
+        for k, table in enumerate(kind.tables):
+            self._tables[1 + k] = table
+        block = np.zeros((r.BLOCK_ROWS, r.LANES))
+        block[r.QW] = block[r.PRESENT] = 1.0
+        block[r.PZ] = 100.0 * kind.params[r.REACH]  # whole under water; heave, roll and pitch are not looked at
+        block[r.A_EFFECT : r.A_EFFECT + r.THRUSTERS + r.FINS] = 1.0
+        block[r.U] = speed
+        self._rest = kind.rest
+        self._block, self._work, self._parts = block, np.zeros(r.WORK), effort.scratch()
+        self._out, self._last = np.zeros((r.LANES, effort.EFFORT)), np.zeros((r.LANES, r.RIGID_ROWS))
+        self._last[:, r.U] = speed
+
+    def forces(self, actual: Array) -> tuple[Array, Array]:
+        """(of the actuators, of the hull), each (6, lanes), at values (SLOTS, lanes) of the actuators."""
+        self._block[r.A_NOW : r.A_NOW + r.SLOTS] = actual
+        bodies = Bodies(
+            self._block.reshape(1, -1),
+            np.arange(r.LANES),
+            np.array([[r.LANES, 0, 0]]),
+            self.form.kind.params[None],
+        )
+        effort.efforts(
+            bodies, self._ints[None], self._tables, self._work, self._parts, np.arange(r.LANES), self._last,
+            np.zeros(r.LANES, np.int64), 1.0, self._out,
+        )  # fmt: skip
+        of_actuators, of_hull = (self._out[:, k : k + 6].T.copy() for k in (effort.ACTUATORS, effort.DRAG))
+        return of_actuators, of_hull
+
+    def at_rest(self) -> Array:
+        """Values of the actuators before any command, in all lanes."""
+        return np.tile(self._rest[:, None], r.LANES)
+
+    def thrusts(self, k: int, commands: Array) -> Array:
+        """Thrust of thruster k at commands, along its column of the allocation."""
+        column = self.column(k)[:3]
+        found = []
+        for first in range(0, len(commands), r.LANES):
+            some = commands[first : first + r.LANES]
+            actual = self.at_rest()
+            for l, command in enumerate(some):
+                self.helm.asked[k] = float(command)
+                actual[k, l] = self.helm.told(k)[1]
+            idle = self.forces(self.at_rest())[0]
+            found.append(((self.forces(actual)[0] - idle)[:3].T @ column / (column @ column))[: len(some)])
+        return np.concatenate(found)
+
+    def column(self, k: int) -> Array:
+        """Force and moment of unit thrust."""
+        return self.form.kind.params[r.T_H + 6 * k : r.T_H + 6 * k + 6]
+
+
+def hold(form: Form, speed: float) -> list[float | None]:
+    """Commands, by position, with which a body keeps a surge speed through the water; ValueError if it cannot."""
+    name = form.model.name
+    if speed == 0.0:
+        return []
+    towed = Towed(form, speed)
+    columns = [towed.column(k) for k in range(len(form.model.thruster))]
+    pushing = [k for k, c in enumerate(columns) if abs(c[0]) > AHEAD * max(float(np.linalg.norm(c[:3])), 1e-300)]
+    if not pushing:
+        raise ValueError(f"model '{name}' has no thruster that pushes ahead, so it holds no speed")
+    idle, drag = towed.forces(towed.at_rest())
+    wanted = -(idle + drag)[STRAIGHT, 0]
+    matrix = np.array([columns[k][STRAIGHT] for k in pushing]).T
+    scale = np.array([1.0, 1.0, 2.0 / form.kind.params[r.REACH]])
+    thrust = np.linalg.lstsq(matrix * scale[:, None], wanted * scale, rcond=1e-9)[0]
+    left = np.abs((matrix @ thrust - wanted) * scale)
+    if left.max() > CROOKED * abs(wanted[0]) + 1e-9:
+        raise ValueError(f"model '{name}' cannot be held straight at {speed:g} m/s: its thrusters alone would turn it")
+    thrust *= wanted[0] / (matrix[0] @ thrust) if matrix[0] @ thrust else 1.0
+    commands: list[float | None] = [None] * len(form.actuators)
+    for k, size in zip(pushing, thrust, strict=True):
+        found = _command(towed, k, float(size))
+        if found is None:
+            actuator = form.actuators[k]
+            most = towed.thrusts(k, np.array([actuator.minimum, actuator.maximum]))
+            raise ValueError(
+                f"model '{name}' cannot hold {speed:g} m/s: '{actuator.name}' would have to push {size:.4g} N and can push "
+                f"{most[0]:.4g} to {most[1]:.4g} N at that speed"
+            )
+        commands[k] = found
+    return commands
+
+
+def _command(towed: Towed, k: int, thrust: float) -> float | None:
+    """The least command of a thruster that gives a thrust; None if there is none within its limits."""
+    actuator = towed.form.actuators[k]
+    if abs(thrust) < 1e-12:
+        return 0.0
+    for limit in (actuator.maximum, actuator.minimum):
+        grid = np.linspace(0.0, limit, POINTS + 1)
+        excess = (towed.thrusts(k, grid) - thrust) * math.copysign(1.0, thrust)
+        reached = np.flatnonzero(excess[1:] >= 0.0)
+        if not len(reached):
+            continue
+        low, high = float(grid[reached[0]]), float(grid[reached[0] + 1])
+        while abs(high - low) > 1e-14 * max(abs(high), 1e-3):
+            parts = np.linspace(low, high, r.LANES + 2)
+            enough = (towed.thrusts(k, parts[1:-1]) - thrust) * math.copysign(1.0, thrust) >= 0.0
+            j = int(np.argmax(enough)) if enough.any() else r.LANES
+            if (low, high) == (parts[j], parts[j + 1]):
+                break
+            low, high = float(parts[j]), float(parts[j + 1])
+        return high
+    return None

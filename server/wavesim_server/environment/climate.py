@@ -1,0 +1,191 @@
+"""The weather of a run as an object: from the configuration, and changed on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import randomness
+from wavesim_sdk.config import Loaded, Model
+from wavesim_sdk.config.schema import Key, keys
+from wavesim_sdk.config.world import Current, Waves, Wind
+from wavesim_sdk.names import shown
+from wavesim_sdk.ocean.water import Water
+from wavesim_server.dynamics.fleet import Fleet
+from wavesim_server.dynamics.kind import shape_of
+from wavesim_server.environment import exposure, kernels, spectra
+from wavesim_server.environment import weather as w
+from wavesim_server.pool import Pool, roomy
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+#: what may be changed on the way: the element of <world> and its key
+CHANGES = {
+    "current_north": ("current", "north"),
+    "current_east": ("current", "east"),
+    "wind_speed": ("wind", "speed"),
+    "wind_direction": ("wind", "direction"),
+    "wave_height": ("waves", "height"),
+    "wave_peak": ("waves", "peak"),
+    "wave_direction": ("waves", "direction"),
+}
+MAX_CURRENT = 20.0  #: m/s
+
+
+class Climate:
+    """Flow, wind, waves and tide, and what each body feels of them."""
+
+    def __init__(self, loaded: Loaded, water: Water, capacity: int, seed: int) -> None:
+        world = self.world = loaded.config.world
+        self.seed = seed
+        self.current: Current = world.current
+        self.wind: Wind = world.wind
+        self.waves: Waves = world.waves
+        self.flow = kernels.flow_of(loaded, water)
+        self._operators: dict[int, tuple[int, exposure.Operators, int]] = {}  # by model: row, operators, users
+        self._tables = Pool()
+        d = world.current.drift
+        self.weather = w.Weather(
+            np.zeros(w.WEATHER),
+            np.zeros(w.WIND),
+            np.zeros((0, 3)),
+            np.array(
+                [d.speed, d.speed_deviation, d.speed_minimum, d.speed_maximum, d.direction, d.direction_deviation]
+                + [d.direction_range, d.time_constant]
+                if d
+                else [0.0] * 7 + [1.0]
+            ),
+            np.array([world.tide.amplitude, world.tide.period, world.tide.phase]),
+            np.zeros((0, w.SEA)),
+            np.array(
+                [randomness.key(seed, "weather", p) for p in ("wind", "drift speed", "drift direction")], np.uint64
+            ),
+            np.zeros((capacity, w.EXPOSURE)),
+            np.zeros(capacity, np.uint64),
+            np.zeros((capacity, 6, 2)),
+            np.zeros((1, 1, 0, 6, 2)),
+        )
+        self._compose()
+        w.advance(self.weather, 0, 0.0, 0.0)  # wind and level at the start
+
+    def _compose(self) -> None:
+        """The components of gusts and sea, and the forces of the operators at their frequencies."""
+        height, peak = spectra.sea_state(self.waves)
+        a = self.wind
+        self.weather.wind[:] = (
+            a.mean, a.direction, a.slow_deviation, a.slow_time, a.minimum, a.maximum, a.air_density, self.world.gravity,
+            peak, height, self.waves.direction,
+        )  # fmt: skip
+        sea = spectra.components(self.waves, self.world.gravity, self.seed)
+        self.weather = self.weather._replace(gusts=spectra.gust_components(a, self.seed), sea=sea)
+        self._fit(0, 0)
+        for row, operators, _ in self._operators.values():
+            self._tabulate(row, operators)
+
+    # -- bodies ------------------------------------------------------------------------------
+
+    def operators(self, model: Model) -> exposure.Operators | None:
+        """The force operators of a model that has some; ConfigError if its file cannot be used."""
+        if model.rao is None:
+            return None
+        known = self._operators.get(id(model))
+        return known[1] if known else exposure.read_operators(model, model.rao)
+
+    def add(self, row: int, name: str, model: Model, operators: exposure.Operators | None) -> None:
+        """What wind and waves need to know of a body that has entered."""
+        e = exposure.exposure(model, self.world.wind.drag, shape_of(model).reach)
+        self.weather.streams[row] = randomness.key(self.seed, name, "waves")
+        self.weather.filters[row] = 0.0
+        if operators is not None:
+            place, _, users = self._operators.get(id(model), (-1, operators, 0))
+            if place < 0:
+                place = self._tables.take()
+                self._fit(place + 1, operators.headings)
+                self._tabulate(place, operators)
+            self._operators[id(model)] = place, operators, users + 1
+            e[w.E_RAO], e[w.E_HEADINGS] = place, operators.headings
+        self.weather.exposure[row] = e
+
+    def remove(self, row: int, model: Model) -> None:
+        """A body has left."""
+        self.weather.exposure[row] = 0.0
+        if id(model) in self._operators:
+            place, operators, users = self._operators[id(model)]
+            self._operators[id(model)] = place, operators, users - 1
+            if users == 1:
+                del self._operators[id(model)]
+                self._tables.give(place)
+
+    def _fit(self, tables: int, headings: int) -> None:
+        """Room for so many tables of so many headings at the sea's components."""
+        old = self.weather.rao
+        headings, components = max(headings, old.shape[1]), len(self.weather.sea)
+        if (headings, components) != old.shape[1:3]:
+            wider = np.zeros((len(old), headings, components, 6, 2))
+            if components == old.shape[2]:
+                wider[:, : old.shape[1]] = old
+            old = wider
+        self.weather = self.weather._replace(rao=roomy(old, tables))
+
+    def _tabulate(self, place: int, operators: exposure.Operators) -> None:
+        self.weather.rao[place, : operators.headings] = operators.at(self.weather.sea[:, w.S_W])
+
+    def feel(self, row: int, fleet: Fleet, tick: int, time: float) -> None:
+        """Let the environment of this moment act on one body, so that what is published of it is true."""
+        kept = self.weather.filters[row].copy()
+        w.act(self.weather, self.flow, fleet.blocks, fleet.slots, np.array([row]), 1, tick, time, fleet.step)
+        self.weather.filters[row] = kept
+
+    # -- changes -----------------------------------------------------------------------------
+
+    def change(self, time: float, **values: float | None) -> None:
+        """Set mean current (m/s), wind (m/s and whence it blows, rad) and sea (significant height in m, peak frequency in
+        rad/s, whither it travels, rad) from now on; None leaves a value as it is. ValueError for what cannot be.
+
+        A changed sea has the components that the seed gives it at any time, so a run repeats; its surface jumps.
+        """
+        new: dict[str, Any] = {"current": self.current, "wind": self.wind, "waves": self.waves}
+        height, peak = spectra.sea_state(self.waves)
+        for name, value in values.items():
+            if name not in CHANGES:
+                raise ValueError(f"'{name}' is nothing that can be set; that can be {', '.join(CHANGES)}")
+            if value is None:
+                continue
+            element, key = CHANGES[name]
+            number = _in_range(name, value, next(k for n, k in keys(type(new[element])) if n == key))
+            given: dict[str, float] = {key: number}
+            if element == "wind" and key == "speed":
+                given["beaufort"] = -1
+            elif element == "waves" and key != "direction":
+                given = {"height": height, "peak": peak} if new["waves"].beaufort >= 0 else {}
+                given |= {"beaufort": -1, key: number}
+            new[element] = dataclasses.replace(new[element], **given)
+        self.current = new["current"]
+        self.flow.stream[0:2] = self.current.north, self.current.east
+        if (new["wind"], new["waves"]) != (self.wind, self.waves):
+            self.wind, self.waves = new["wind"], new["waves"]
+            self._compose()
+        w.settle(self.weather, time)
+
+    # -- what others see ---------------------------------------------------------------------
+
+    def uniform(self, time: float) -> Array:
+        """The part of the flow that is the same everywhere, drift included, W."""
+        north, east = kernels.stream(self.flow, time)
+        state = self.weather.state
+        return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
+
+    def surroundings(self, out: Array, rows: Any, fleet: Fleet, time: float) -> None:
+        """Fill rows of the flat view of the table `surroundings`."""
+        w.around(self.weather, self.flow, fleet.blocks, fleet.slots, rows, time, out)
+
+
+def _in_range(name: str, value: Any, key: Key) -> float:
+    number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    low = -MAX_CURRENT if name.startswith("current") else -1e3 if key.low is None else key.low
+    high = MAX_CURRENT if name.startswith("current") else 1e3 if key.high is None else key.high
+    if not low <= number <= high:
+        raise ValueError(f"{name} {shown(value, 20)} is out of range ({low:g} to {high:g})")
+    return number

@@ -1,0 +1,461 @@
+"""The client's session: states put together, steps once and whole, and nothing sent that cannot be."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.protocol.test_service import joined, of
+from wavesim_sdk.testing import ACTUATORS, SENSORS, Pair, sessions_for_tests
+from wavesim_sdk.wire import codec
+from wavesim_sdk.wire import messages as m
+from wavesim_sdk.wire.client import LEAVE_TRIES, QUEUE, RETRY_S, ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.items import Ping, RunStateChanged, Send
+from wavesim_sdk.wire.messages import HEADER_BYTES, Join, Reading, Type
+from wavesim_sdk.wire.pieces import FRESH, ROOM, divide
+from wavesim_sdk.wire.reliable import MAX_PENDING
+from wavesim_sdk.wire.schema import Malformed
+from wavesim_sdk.wire.state import State
+
+MANY = tuple(float(k) for k in range(256))
+CTD = (1.0, 2.0, 3.0, 4.0)
+EFFORT = tuple(float(k) for k in range(48))
+
+
+def told(link: Pair, message: Any, sequence: int = 5000) -> list[Any]:
+    """The client takes a message of the server."""
+    return list(link.client.receive(codec.encode(message, link.client.token, sequence), link.now))
+
+
+def state(tick: int, parts: int = 0, readings: tuple[Reading, ...] = (), effort: Any = None) -> m.StateMessage:
+    return m.StateMessage(tick, tick * 4_000_000, 1, parts, None, (5.0, 0.25), effort, readings)
+
+
+def step(tick: int, parts: int = 0, last_event: int = 0, readings: tuple[Reading, ...] = ()) -> m.StepMessage:
+    return m.StepMessage(tick, tick * 4_000_000, 1, parts, None, (5.0, 0.25), None, readings, last_event)
+
+
+THIRDS = ((0, MANY[:100]), (100, MANY[100:200]), (200, MANY[200:]))
+
+
+def piece(tick: int, part: int, first: int, values: tuple[float, ...], number: int = 1) -> m.SensorsMessage:
+    return m.SensorsMessage(tick, part, (Reading(number, tick, first, values),))
+
+
+def sent(link: Pair) -> list[Any]:
+    """What the client sends now."""
+    return [codec.decode_body(d, codec.decode_header(d, True)) for d in link.client.outgoing(link.now)]
+
+
+# ------------------------------------------------------------------------------- states
+
+
+def third(tick: int, k: int) -> m.SensorsMessage:
+    return piece(tick, k, *THIRDS[k])
+
+
+def test_a_state_is_handed_out_when_its_parts_are_there_in_any_order() -> None:
+    link = joined()
+    assert told(link, third(25, 1)) == []
+    assert told(link, state(25, 3, (Reading(0, 99, 0, CTD),))) == []
+    assert told(link, third(25, 2)) == [] and told(link, third(25, 1)) == [], "the same again is no other"
+    (whole,) = told(link, third(25, 0))
+    assert isinstance(whole, State) and not whole.step
+    assert whole.sensors.sonar.range == MANY and whole.sensors.sonar.time_ns == 25
+    assert whole.sensors.ctd.numbers == CTD and whole.sensors.ctd.time_ns == 99
+    assert told(link, third(25, 0)) == [], "once"
+
+
+def test_a_newer_tick_hands_out_what_there_is_of_the_older() -> None:
+    link = joined()
+    assert told(link, state(25, 3), 5000) == [] and told(link, third(25, 1)) == []
+    (late,) = told(link, state(50, 1), 5001)
+    assert late.tick == 25 and math.isnan(late.sensors.sonar.range[99]) and late.sensors.sonar.range[100] == 100.0
+    (next_,) = told(link, third(50, 0))
+    assert next_.tick == 50 and next_.sensors.sonar.range[:100] == MANY[:100]
+
+
+def test_while_time_stands_still_the_same_tick_comes_again() -> None:
+    link = joined()
+    for k in range(3):
+        assert told(link, state(25, 1), 5000 + k) == []
+        assert [s.tick for s in told(link, third(25, 0))] == [25]
+    assert told(link, state(25, 1), 5003) == [] and told(link, state(25, 1), 5004) == [], "still not whole"
+    assert [s.tick for s in told(link, third(25, 0))] == [25]
+    assert told(link, state(24), 4999) == [] and link.client.drops["old"] == 1
+
+
+def test_what_is_kept_of_parts_is_bounded() -> None:
+    link = joined()
+    for tick in (*range(1000, 2000), 5, 10**6):
+        told(link, piece(tick, tick % 7, 0, MANY[:3]))
+    told(link, piece(10**6, 2**32 - 1, 0, MANY[:3]))
+    assert len(link.client._parts._of) <= 2 and all(len(p) <= 7 for p in link.client._parts._of.values())
+
+
+def test_readings_that_name_nothing_are_ignored() -> None:
+    link = joined()
+    strange = (
+        Reading(9, 1, 0, CTD),
+        Reading(0, 1, 3, (1.0, 2.0)),
+        Reading(0, 1, 2**31 - 1, (1.0,)),
+        Reading(1, 1, 256, ()),
+    )
+    (got,) = told(link, state(25, 0, strange))
+    assert "ctd" not in got.sensors
+    (got,) = told(link, state(26, 0, (Reading(0, 7, 0, (1.0,)), Reading(0, 8, 1, (2.0, None, 4.0)))), 5001)
+    assert math.isnan(got.sensors.ctd.pressure), "pieces of two times are no value"
+    assert got.sensors.ctd.temperature == 2.0 and math.isnan(got.sensors.ctd.conductivity)
+
+
+def test_forces_have_names() -> None:
+    link = joined()
+    (got,) = told(link, state(25, 0, (), EFFORT))
+    assert got.effort.acceleration == (0.0, 1.0, 2.0, 3.0, 4.0, 5.0) and got.effort.contact == EFFORT[42:]
+    assert got.effort.total == EFFORT[6:12] and got.effort.environment == EFFORT[30:36]
+    (got,) = told(link, state(26), 5001)
+    assert got.effort is None and got.motion is None
+
+
+def test_before_the_body_is_described_nothing_is_handed_out() -> None:
+    link = Pair(ClientSession(Join(name="a")), sessions_for_tests())
+    for _ in range(4):
+        for data in link.client.outgoing(link.now):
+            link.sessions.receive(data, link.address, link.now)
+        for data, _ in link.sessions.outgoing:
+            if data[5] != Type.EVENTS:
+                assert link.client.receive(data, link.now) == []
+        link.sessions.outgoing.clear()
+    assert link.client.phase is Phase.JOINED and link.client.welcome is None
+    assert told(link, state(25)) == [] and told(link, step(25)) == []
+    link.now += 1.0
+    link.run(0.1)
+    assert link.client.welcome is not None and link.events[0] == link.client.welcome
+    assert list(link.client.body.actuators.values()) == list(ACTUATORS)
+    assert [layout.description for layout in link.client.body.layouts.values()] == list(SENSORS)
+
+
+# ------------------------------------------------------------------------------- steps
+
+
+def test_a_step_waits_for_its_events_and_its_parts() -> None:
+    link = joined()
+    assert told(link, step(25, 3, last_event=5), 6000) == []
+    assert [told(link, third(25, k)) for k in range(3)] == [[], [], []]
+    got = told(link, m.Events(5, [(4, 2, 7)]))
+    assert got[0] == RunStateChanged(2, 7) and got[1].step and got[1].sensors.sonar.range == MANY
+    assert told(link, step(25, 3, last_event=5), 6001) == [], "handed out once"
+    link.client.done(25, [1.0])
+    assert told(link, step(50, 3, last_event=5), 6002) == [] and told(link, third(50, 0)) == []
+    assert told(link, step(50, 3, last_event=5), 6003) == [], "a repeated one changes nothing"
+    assert told(link, third(50, 2)) == []
+    (got,) = told(link, third(50, 1))
+    assert got.tick == 50 and got.sensors.sonar.range == MANY
+
+
+def test_a_repeated_step_gets_the_same_answer() -> None:
+    link = joined()
+    sent(link)
+    told(link, step(25))
+    link.client.request(Ping(1.0))
+    link.client.done(25, [1.0, None], [None] * 10)
+    first = [x for x in sent(link) if isinstance(x, m.Done)]
+    link.client.request(Ping(2.0))
+    assert told(link, step(25)) == []
+    assert [x for x in sent(link) if isinstance(x, m.Done)] == first == [m.Done(25, 1, (1.0, None), (None,) * 10)]
+
+
+# ------------------------------------------------------------------------------- what cannot be sent
+
+
+@pytest.mark.parametrize("bad", [[math.nan], [math.inf], [1e300], ["1"], [[1.0]], [1.0] * 100, "text"])
+def test_a_command_that_cannot_be_sent_is_refused_at_once(bad: Any) -> None:
+    """Once it went out, was dropped there, and a lockstep client stood still."""
+    link = joined()
+    told(link, step(25))
+    sent(link)
+    for call in (lambda: link.client.done(25, bad), lambda: link.client.actuate(bad),
+                 lambda: link.client.done(25, None, bad), lambda: link.client.estimate(bad)):  # fmt: skip
+        with pytest.raises(Malformed):
+            call()
+    assert sent(link) == []
+    link.client.done(25, [1.0])
+    assert sent(link) == [m.Done(25, 0, (1.0,), None)], "and the step can still be answered"
+
+
+def test_a_request_that_cannot_be_sent_is_refused_at_once() -> None:
+    """A payload larger than a datagram once raised from every later call."""
+    link = joined()
+    with pytest.raises(Malformed, match="payload: 2000 bytes where 0 to 256 bytes belong"):
+        link.client.request(Send(0, bytes(2000)))
+    with pytest.raises(Malformed, match="frequency: nan"):
+        link.client.request(Ping(math.nan))
+    assert link.client.request(Ping(1.0)) == 1
+    link.run(0.1)
+    assert len(link.happenings) == 2
+    for _ in range(MAX_PENDING):
+        link.client.request(Ping(1.0))
+    with pytest.raises(OverflowError):
+        link.client.request(Ping(1.0))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ({"name": "x" * 32}, "name: it has 32 bytes"),
+        ({"lockstep_ns": -1}, "lockstep_ns: -1"),
+        ({"position": (1.0,)}, "position"),
+    ],
+)
+def test_a_join_that_cannot_be_sent_is_refused_at_once(wanted: dict[str, Any], text: str) -> None:
+    with pytest.raises(Malformed, match=text):
+        ClientSession(Join(**wanted))
+
+
+def test_commands_that_nobody_fetches_are_not_kept_for_ever() -> None:
+    client = ClientSession(Join(name="a"))
+    for k in range(3 * QUEUE):
+        client.actuate([float(k)])
+    assert len(client._send) == QUEUE and client._send[-1] == m.Actuate((3.0 * QUEUE - 1,))
+
+
+# ------------------------------------------------------------------------------- joining and leaving
+
+
+def test_hello_and_join_are_repeated_and_the_round_trip_taken_only_if_sent_once() -> None:
+    client, sessions = ClientSession(Join(name="a")), sessions_for_tests()
+    (hello,) = client.outgoing(0.0)
+    assert client.outgoing(RETRY_S - 0.01) == [] and client.next_timer() == RETRY_S
+    (again,) = client.outgoing(RETRY_S)
+    assert len(hello) == 76 and codec.decode_header(again, True).sequence == 2, "the sequence goes on"
+    sessions.receive(again, ("h", 1), 0.3)
+    client.receive(sessions.outgoing.pop()[0], 0.3)
+    assert client.phase is Phase.JOINING and client._pace.mean is None
+    (join,) = client.outgoing(0.3)
+    sessions.receive(join, ("h", 1), 0.35)
+    for data, _ in sessions.outgoing:
+        client.receive(data, 0.4)
+    assert client.phase is Phase.JOINED and client._pace.mean == pytest.approx(0.1)
+    assert codec.decode_header(join, True).sequence == 3
+
+
+def test_an_old_cookie_is_replaced() -> None:
+    link = Pair(ClientSession(Join(name="a")))
+    (hello,) = link.client.outgoing(link.now)
+    link.sessions.receive(hello, link.address, link.now - 60.0)
+    link.client.receive(link.sessions.outgoing.pop()[0], link.now)
+    link.run(0.5)
+    assert link.client.phase is Phase.JOINED
+
+
+@pytest.mark.parametrize("phase", [Phase.HELLO, Phase.JOINING])
+def test_a_refusal_is_believed_only_with_the_nonce(phase: Phase) -> None:
+    client, sessions = ClientSession(Join(name="a")), sessions_for_tests()
+    (hello,) = client.outgoing(0.0)
+    nonce = codec.decode_body(hello, codec.decode_header(hello, True)).nonce
+    if phase is Phase.JOINING:
+        sessions.receive(hello, ("h", 1), 0.0)
+        client.receive(sessions.outgoing.pop()[0], 0.0)
+    assert client.receive(codec.encode(m.Refuse(nonce + 1, 6, "no")), 0.0) == []
+    assert client.receive(codec.encode(m.Challenge(nonce + 1, bytes(16))), 0.0) == [] and client.phase is phase
+    assert client.receive(codec.encode(m.Refuse(nonce, 6, "no")), 0.0) == [JoinRefused(6, "no")]
+    assert client.receive(codec.encode(m.Refuse(nonce, 6, "no")), 0.0) == [] and client.phase is Phase.CLOSED
+    assert client.outgoing(100.0) == [] and client.next_timer() is None
+
+
+def test_leave_is_repeated_a_few_times_and_then_given_up() -> None:
+    link = joined()
+    sent(link)
+    link.client.actuate([1.0])
+    link.client.leave()
+    said, times = sent(link), [link.now]
+    assert said == [m.Actuate((1.0,)), m.Leave()]
+    while link.client.phase is Phase.LEAVING:
+        link.now += 0.001
+        if sent(link) == [m.Leave()]:
+            times.append(link.now)
+    assert len(times) == LEAVE_TRIES == 6 and link.client.phase is Phase.CLOSED
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert gaps == sorted(gaps) and gaps[-1] > 4 * gaps[0]
+    assert told(link, state(25)) == [] and sent(link) == []
+
+
+def test_nothing_but_the_end_is_told_to_whoever_leaves() -> None:
+    link = joined()
+    link.client.leave()
+    assert told(link, state(25)) == [] and told(link, m.Keepalive(3)) == []
+    assert told(link, m.Bye("left")) == [] and link.client.phase is Phase.CLOSED
+    early = ClientSession(Join(name="a"))
+    early.leave()
+    assert early.phase is Phase.CLOSED and early.outgoing(0.0) == []
+
+
+def test_bye_ends_it() -> None:
+    link = joined()
+    assert told(link, m.Bye("enough")) == [Ended("enough")]
+    assert told(link, m.Bye("enough")) == [] and link.client.outgoing(link.now + 10.0) == []
+
+
+def test_a_number_is_given_back_and_a_proof_returned() -> None:
+    link = joined()
+    sent(link)
+    told(link, m.Keepalive(12))
+    told(link, m.Prove(2**64 - 1))
+    assert sent(link) == [m.KeepaliveReply(12), m.Proof(2**64 - 1)]
+
+
+def test_events_are_acknowledged_soon_and_with_whatever_is_sent() -> None:
+    link = joined()
+    sent(link)
+    told(link, m.Events(5, [(4, 2, 7)]))
+    assert sent(link) == []
+    timer = link.client.next_timer()
+    assert timer is not None and timer - link.now <= 0.05
+    link.now = timer
+    (ack,) = link.client.outgoing(link.now)
+    assert codec.decode_header(ack, True).ack == 5 and codec.decode_header(ack, True).type is Type.ACK
+    told(link, m.Events(6, [(4, 2, 7)]))
+    link.client.actuate([1.0])
+    (command,) = link.client.outgoing(link.now)
+    assert codec.decode_header(command, True).ack == 6
+    link.now += 0.1
+    assert sent(link) == [], "that was acknowledged already"
+
+
+def test_malformed_and_future_events_are_passed_over() -> None:
+    link = joined()
+    items = [(99, "of the future"), (4, "x"), 7, [], (4, 2, 7)]
+    assert told(link, m.Events(5, items)) == [RunStateChanged(2, 7)]
+    assert link.client.drops["item"] == 3 and link.client._inbox.received == 9
+
+
+def test_a_client_that_hears_nothing_says_that_it_is_there() -> None:
+    link = joined()
+    sent(link)
+    heard, times = link.client.last_heard, []
+    for _ in range(3000):
+        link.now += 0.001
+        if any(isinstance(x, m.Ack) for x in sent(link)):
+            times.append(link.now - heard)
+    assert times[0] == pytest.approx(0.75, abs=0.01), "after one and a half periods of the keep-alive"
+    assert [b - a for a, b in itertools.pairwise(times)] == pytest.approx([0.5] * (len(times) - 1), abs=0.01)
+
+
+# ------------------------------------------------------------------------------- foreign bytes
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from([t for t, (client, _, _) in m.MESSAGES.items() if not client]),
+    st.binary(max_size=200),
+    st.booleans(),
+)
+def test_nothing_that_a_server_sends_raises(kind: Type, body: bytes, right: bool) -> None:
+    link = joined()
+    header = codec._HEADER.pack(b"WVSM", 2, kind, 0, link.client.token if right else 5, 9000, 2**31)
+    link.client.receive(header + body, link.now)
+    link.client.outgoing(link.now)
+
+
+_value = st.sampled_from(
+    [None, True, -1, 0, 1, 2, 2**62, 2**64 - 1, math.nan, 1e308, "", "ctd", b"", bytes(16), [], [[]], [[0, 0, 0, [1.0]]], [1.0] * 2,
+     [None] * 16, {}]
+)  # fmt: skip
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from([t for t, (client, _, _) in m.MESSAGES.items() if not client]),
+    st.lists(_value, max_size=10),
+    st.data(),
+)
+def test_absurd_values_of_a_server_raise_nothing(kind: Type, values: list[Any], data: st.DataObject) -> None:
+    link = joined()
+    if kind is Type.EVENTS:
+        values = [5, data.draw(st.lists(st.lists(_value, max_size=8), max_size=4))]
+    header = codec._HEADER.pack(b"WVSM", 2, kind, 0, link.client.token, 9000, 2**31)
+    link.client.receive(header + msgpack.packb(values), link.now)
+    link.client.outgoing(link.now)
+
+
+# ------------------------------------------------------------------------------- states in pieces
+
+
+def _size(message: Any) -> int:
+    return len(codec.encode(message, 2**64 - 1, 2**32 - 1, 2**32 - 1)) + 16
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.integers(0, 300), max_size=12), st.booleans(), st.booleans(), st.integers(0, 32), st.booleans())
+def test_a_state_of_any_size_is_divided_and_put_together_again(
+    counts: list[int], motion: bool, effort: bool, actuators: int, large: bool
+) -> None:
+    """By bytes, the seal included: no datagram is too large, and no value is lost."""
+    tick = 2**62 if large else 25
+    readings = [Reading(k, 2**62 if large else 7, 0, tuple(float(v) for v in range(n))) for k, n in enumerate(counts)]
+    whole = m.StepMessage(
+        tick, tick, 255, len(readings), (1.5,) * 16 if motion else None, (1.5,) * actuators, EFFORT if effort else None, (), 2**32 - 1
+    )  # fmt: skip
+    first, parts = divide(whole, readings)
+    message = m.StepMessage(
+        tick, tick, 255, len(parts), whole.motion, whole.actuation, whole.effort, tuple(first), 2**32 - 1
+    )
+    assert _size(message) <= 1200 and all(_size(p) <= 1200 for p in parts)
+    assert [p.part for p in parts] == list(range(len(parts))) and all(p.tick == tick for p in parts)
+    found: dict[int, list[Any]] = {k: [] for k in range(len(readings))}
+    for r in (*first, *(r for p in parts for r in p.sensors)):
+        assert r.first == len(found[r.number]) and r.time_ns == readings[r.number].time_ns
+        found[r.number] += r.values
+    assert list(found.values()) == [list(r.values) for r in readings]
+
+
+def test_only_what_fits_no_datagram_is_cut() -> None:
+    whole = state(25)
+    room = [Reading(k, 1, 0, (1.0,) * 60) for k in range(4)]
+    first, parts = divide(whole, room)
+    assert [r.number for r in first] == [0] and [[r.number for r in p.sensors] for p in parts] == [[1, 2], [3]]
+    first, parts = divide(whole, [Reading(0, 1, 0, MANY)])
+    pieces = [*first, *(r for p in parts for r in p.sensors)]
+    assert len(pieces) == 3 and [r.first for r in pieces] == [0, len(first[0].values), 256 - len(pieces[2].values)]
+    assert FRESH < ROOM == 1160
+
+
+def test_the_sensors_of_a_vessel_fit_with_keys() -> None:
+    """A set whose state once packed to more than a sealed datagram, so that none ever arrived."""
+    counts = (4, 8, 6, 6, 14, 3, 2, 24, 8, 4, 3, 12)
+    readings = [Reading(k, 10**9, 0, (0.1,) * n) for k, n in enumerate(counts)]
+    whole = m.StateMessage(10**6, 4 * 10**12, 1, 0, (0.1,) * 16, (0.1,) * 24, None, ())
+    first, parts = divide(whole, readings)
+    assert (
+        parts and first and sum(len(r.values) for r in (*first, *(r for p in parts for r in p.sensors))) == sum(counts)
+    )
+
+
+def test_the_client_has_what_the_server_divided() -> None:
+    link = joined()
+    readings = [Reading(0, 7, 0, CTD), Reading(1, 8, 0, MANY)]
+    first, parts = divide(state(25), readings)
+    assert of(link).admission.sensors == SENSORS
+    got: list[Any] = []
+    for part in reversed(parts):
+        got += told(link, part)
+    got += told(link, state(25, len(parts), tuple(first)))
+    assert len(got) == 1 and got[0].sensors.sonar.range == MANY and got[0].sensors.ctd.numbers == CTD
+
+
+def test_the_header_is_all_that_a_peer_needs_to_be_told_off() -> None:
+    link = joined()
+    good = codec.encode(state(25), link.client.token, 5000)
+    for bad, reason in (
+        (good[:10], "size"), (b"XXXX" + good[4:], "magic"), (good[:4] + b"\x01" + good[5:], "version"),
+        (good[:5] + b"\x10" + good[6:], "type"), (good[:6] + b"\x01\0" + good[8:], "flags"),
+        (good[:8] + bytes(8) + good[16:], "token"), (good[:HEADER_BYTES] + b"\xc1", "body"), (good[:-1], "body"),
+    ):  # fmt: skip
+        before = link.client.drops[reason]
+        assert link.client.receive(bad, link.now) == [] and link.client.drops[reason] == before + 1

@@ -1,0 +1,219 @@
+"""Numbered items: once, in order, repeated by the measured round trip, within bounds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wavesim_sdk.wire.reliable import (
+    ACK_DELAY_S,
+    FIRST_WAIT_S,
+    ITEMS_BYTES,
+    LEAST_WAIT_S,
+    MAX_PENDING,
+    MOST_WAIT_S,
+    SMALL_WINDOW,
+    WINDOW,
+    Inbox,
+    Outbox,
+    Pace,
+)
+
+
+def numbers(found: list[tuple[int, list[int]]]) -> list[int]:
+    """What some datagrams carry, checked against their first numbers: item k of these tests is the number k."""
+    for first, items in found:
+        assert items == list(range(first, first + len(items)))
+    return [i for _, items in found for i in items]
+
+
+def filled(count: int, pace: Pace | None = None) -> Outbox:
+    outbox = Outbox(pace or Pace())
+    for k in range(1, count + 1):
+        assert outbox.push(k) == k
+    return outbox
+
+
+# ------------------------------------------------------------------------------------------------ how long to wait
+
+
+def test_the_wait_follows_the_measured_round_trip() -> None:
+    pace = Pace()
+    assert pace.wait() == FIRST_WAIT_S == 0.2
+    pace.add(0.1)
+    assert pace.wait() == pytest.approx(0.1 + 4 * 0.05), "RFC 6298: half of the first sample is its spread"
+    pace.add(0.3)
+    assert pace.spread == pytest.approx(0.75 * 0.05 + 0.25 * 0.2) and pace.mean == pytest.approx(
+        0.875 * 0.1 + 0.125 * 0.3
+    )
+    for _ in range(200):
+        pace.add(0.05)
+    assert pace.wait() == pytest.approx(0.05, rel=0.01), "a steady round trip has no spread"
+
+
+def test_the_wait_is_bounded_and_doubles() -> None:
+    pace = Pace()
+    for _ in range(100):
+        pace.add(0.0001)
+    assert pace.wait() == LEAST_WAIT_S == 0.02
+    assert [pace.wait(k) for k in range(4)] == [0.02, 0.04, 0.08, 0.16]
+    assert pace.wait(100) == MOST_WAIT_S == 1.0
+    pace.add(30.0)
+    assert pace.wait() == 1.0
+
+
+# ------------------------------------------------------------------------------------------------ sending
+
+
+def test_new_items_go_at_once_and_only_once() -> None:
+    outbox = filled(3)
+    assert outbox.waiting and numbers(outbox.due(0.0)) == [1, 2, 3]
+    assert not outbox.waiting and outbox.due(0.0) == []
+    outbox.push(4)
+    assert numbers(outbox.due(0.01)) == [4]
+
+
+def test_what_is_not_acknowledged_is_repeated_after_the_wait_and_then_ever_later() -> None:
+    outbox = filled(2)
+    outbox.due(0.0)
+    wait = FIRST_WAIT_S + ACK_DELAY_S
+    assert outbox.next_timer() == pytest.approx(wait)
+    assert outbox.due(wait - 0.001) == [] and numbers(outbox.due(wait)) == [1, 2]
+    again = wait + 2 * FIRST_WAIT_S + ACK_DELAY_S
+    assert outbox.due(again - 0.001) == [] and numbers(outbox.due(again)) == [1, 2]
+    outbox.acknowledged(1, again)
+    assert numbers(outbox.due(again + wait + 1e-9)) == [2], "an acknowledgement ends the doubling"
+    outbox.acknowledged(2, again + wait)
+    assert outbox.next_timer() is None and len(outbox) == 0 and outbox.due(100.0) == []
+
+
+def test_an_acknowledgement_of_what_was_never_sent_is_ignored() -> None:
+    outbox = filled(2)
+    outbox.acknowledged(1, 0.0)
+    assert len(outbox) == 2, "pushed, but not sent yet"
+    outbox.due(0.0)
+    outbox.push(3)
+    for nonsense in (3, 4, 2**32 - 1):
+        outbox.acknowledged(nonsense, 0.0)
+        assert len(outbox) == 3
+    outbox.acknowledged(2, 0.0)
+    assert outbox.undelivered() == [3] and numbers(outbox.due(0.0)) == [3]
+
+
+def test_old_acknowledgements_change_nothing() -> None:
+    outbox = filled(3)
+    outbox.due(0.0)
+    outbox.acknowledged(2, 0.1)
+    timer = outbox.next_timer()
+    for old in (0, 1, 2):
+        outbox.acknowledged(old, 0.15)
+    assert outbox.next_timer() == timer and outbox.undelivered() == [3]
+
+
+def test_only_what_was_sent_once_tells_the_round_trip() -> None:
+    pace = Pace()
+    outbox = filled(1, pace)
+    outbox.due(0.0)
+    outbox.acknowledged(1, 0.05)
+    assert pace.mean == 0.05
+    outbox.push(2)
+    outbox.due(1.0)
+    outbox.due(9.0)  # repeated: whose acknowledgement this will be cannot be told
+    outbox.acknowledged(2, 9.01)
+    assert pace.mean == 0.05
+    outbox.push(3)
+    outbox.due(10.0)
+    outbox.acknowledged(3, 10.1)
+    assert pace.mean == pytest.approx(0.875 * 0.05 + 0.125 * 0.1)
+
+
+def test_an_item_that_fits_no_datagram_is_refused_at_once() -> None:
+    outbox = Outbox(Pace())
+    outbox.push(bytes(ITEMS_BYTES - 3))
+    with pytest.raises(ValueError, match=f"it has {ITEMS_BYTES + 1} bytes; {ITEMS_BYTES} fit into a datagram"):
+        outbox.push(bytes(ITEMS_BYTES - 2))
+    assert outbox.last == 1 and len(outbox) == 1
+
+
+def test_a_peer_that_acknowledges_nothing_is_told_of() -> None:
+    outbox = filled(MAX_PENDING)
+    with pytest.raises(OverflowError):
+        outbox.push(0)
+    outbox.due(0.0)
+    outbox.acknowledged(1, 0.1)
+    assert outbox.push(0) == MAX_PENDING + 1
+
+
+def test_datagrams_are_filled_and_never_more() -> None:
+    outbox = Outbox(Pace())
+    for _ in range(40):
+        outbox.push(bytes(298))  # 301 bytes with their head
+    found = outbox.due(0.0)
+    assert [len(items) for _, items in found] == [ITEMS_BYTES // 301] * (40 // (ITEMS_BYTES // 301)) + [40 % 3] * (
+        40 % 3 > 0
+    )
+    small = filled(600).due(0.0)
+    assert [(first, len(items)) for first, items in small] == [(1, 256), (257, 256), (513, 88)]
+
+
+def test_the_window_bounds_what_is_on_its_way() -> None:
+    outbox = Outbox(Pace())
+    for _ in range(100):
+        outbox.push(bytes(ITEMS_BYTES - 3))
+    first = outbox.due(0.0)
+    assert len(first) == WINDOW and outbox.waiting and outbox.due(0.0) == []
+    outbox.acknowledged(10, 0.05)
+    assert [n for n, _ in outbox.due(0.05)] == list(range(WINDOW + 1, WINDOW + 11))
+    late = outbox.due(5.0)
+    assert [n for n, _ in late] == list(range(11, 11 + SMALL_WINDOW)), "after a loss it begins small, from the gap"
+    outbox.acknowledged(10 + SMALL_WINDOW, 5.1)
+    assert [n for n, _ in outbox.due(5.1)] == list(range(15, 15 + 2 * SMALL_WINDOW)), "and grows again"
+    outbox.acknowledged(WINDOW + 10, 5.2)
+    assert outbox.due(5.2)[0][0] == WINDOW + 11, "what the peer had already is not sent again"
+
+
+# ------------------------------------------------------------------------------------------------ receiving
+
+
+def test_an_inbox_takes_each_once_and_leaves_no_gap() -> None:
+    inbox = Inbox()
+    assert inbox.accept(2, ["b"]) == [] and inbox.received == 0, "a gap"
+    assert inbox.accept(1, ["a", "b"]) == [(1, "a"), (2, "b")]
+    assert inbox.accept(1, ["a", "b"]) == [] and inbox.accept(2, ["b", "c"]) == [(3, "c")]
+    assert inbox.accept(0, ["x", "y", "z", "0", "1"]) == [], "numbers begin with 1"
+    assert inbox.accept(5, ["e"]) == [] and inbox.accept(4, []) == [] and inbox.received == 3
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32), st.floats(0.0, 0.6), st.integers(1, 400))
+def test_over_any_bad_link_all_come_once_and_in_order(seed: int, loss: float, count: int) -> None:
+    """Loss, doubling and reordering in both directions."""
+    dice = random.Random(seed)
+    outbox, inbox = Outbox(Pace()), Inbox()
+    got: list[int] = []
+    on_the_way: list[tuple[float, int, list[int] | int]] = []
+    now, pushed = 0.0, 0
+    while len(got) < count:
+        now += 0.01
+        assert now < 3000.0, "it never arrives"
+        for _ in range(dice.randrange(20)):
+            if pushed < count:
+                pushed += 1
+                outbox.push(pushed)
+        for first, items in outbox.due(now):
+            for _ in range(1 + (dice.random() < 0.1)):
+                if dice.random() >= loss:
+                    on_the_way.append((now + dice.uniform(0.0, 0.1), first, items))
+        due = [w for w in on_the_way if w[0] <= now]
+        on_the_way = [w for w in on_the_way if w[0] > now]
+        for _, first, payload in sorted(due, key=lambda w: w[0]):
+            if isinstance(payload, list):
+                got += [item for _, item in inbox.accept(first, payload)]
+                if dice.random() >= loss:
+                    on_the_way.append((now + dice.uniform(0.0, 0.1), 0, inbox.received))
+            else:
+                outbox.acknowledged(payload, now)
+    assert got == list(range(1, count + 1))

@@ -1,0 +1,534 @@
+"""What the server does for a session, and that nothing in it can harm another."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import msgpack
+import pytest
+
+from tests.protocol.test_sessions import ADDRESS, heard, link_of
+from wavesim_sdk.testing import Pair, admit_all, sessions_for_tests, step_of
+from wavesim_sdk.wire import codec, ended, seal, session
+from wavesim_sdk.wire import messages as m
+from wavesim_sdk.wire.client import ClientSession, Ended, Phase
+from wavesim_sdk.wire.items import Control, Notice, Observe, Ping, RequestRefused, RunStateChanged
+from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, Join, Type
+from wavesim_sdk.wire.reliable import MAX_PENDING
+from wavesim_sdk.wire.server import MAX_SEQUENCE, ServerSessions
+from wavesim_sdk.wire.session import Session
+
+U64 = 2**64 - 1
+KEY = bytes(range(32))
+
+
+def joined(name: str = "a", sessions: ServerSessions | None = None, port: int = 4000, **wanted: Any) -> Pair:
+    link = Pair(ClientSession(Join(name=name, **wanted)), sessions or sessions_for_tests(), address=("127.0.0.1", port))
+    link.run(0.3)
+    assert link.client.phase is Phase.JOINED
+    return link
+
+
+def of(link: Pair) -> Session:
+    return link.sessions.by_token[link.client.token]
+
+
+def raw(link: Pair, kind: Type, *values: Any, sequence: int = 1000, ack: int = 0) -> list[session.Happening]:
+    """A datagram of any values in this session."""
+    header = codec._HEADER.pack(b"WVSM", 2, kind, 0, link.client.token, sequence, ack)
+    return link.sessions.receive(header + msgpack.packb(list(values)), link.address, link.now)
+
+
+def sent_to(link: Pair) -> list[Any]:
+    """What the server has for this client now, and forgets it."""
+    found = []
+    for data, address in link.sessions.outgoing:
+        if address == link.address:
+            found.append(codec.decode_body(data, codec.decode_header(data, False)))
+    link.sessions.outgoing.clear()
+    return found
+
+
+def kinds(happenings: list[session.Happening]) -> list[str]:
+    return [type(h).__name__ for h in happenings]
+
+
+# ------------------------------------------------------------------------------- requests that are not as declared
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        ([], "malformed: no list that begins with its number"),
+        (5, "malformed: no list"),
+        (None, "malformed: no list"),
+        (["1"], "malformed: no list"),
+        ([True], "malformed: no list"),
+        ([1], "malformed: a list of 0 where 4 items belong"),
+        ([1, "x", None, None, None], "malformed: frequency: 1 characters is no finite number"),
+        ([1, math.nan, None, None, None], "malformed: frequency: nan"),
+        ([1, 25e3, None, U64, None], "malformed: at_ns: 18446744073709551615 is no whole number"),
+        ([2, 3, b"x" * 257, None, None], "malformed: payload: 257 bytes where 0 to 256 bytes belong"),
+        ([4, U64, None, None, 1.0, 0], "malformed: period_ns: 18446744073709551615"),
+        ([4, 1, [U64], None, 1.0, 0], "malformed: bodies[0]: 18446744073709551615"),
+        ([4, 1, [[1]], None, 1.0, 0], "malformed: bodies[0]: a list of 1"),
+        ([4, 1, None, [[1.0], 2.0, 3.0], 1.0, 0], "malformed: center[0]: a list of 1"),
+        ([4, -1, None, None, 1.0, 0], "malformed: period_ns: -1"),
+        ([6, "start\n", None], "malformed: verb: it has control characters"),
+        ([7, "", "port", "lost", math.inf, ""], "malformed: amount: inf"),
+        ([8, "", [1.0], [0.0] * 3], "malformed: force: a list of 1 where a list of 3 numbers belongs"),
+        ([10, "", [[1.0] * 3] * 6], "malformed: matrix[0]: a list of 3"),
+        ([99, "of the future"], "this server knows no request of kind 99"),
+        ([0], "this server knows no request of kind 0"),
+        ([-1], "this server knows no request of kind -1"),
+        ([2**63], "this server knows no request of kind 9223372036854775808"),
+    ],
+)
+def test_one_bad_request_is_refused_and_the_next_is_served(item: Any, text: str) -> None:
+    """Some of these once ended the server, others stalled the channel without a word."""
+    link = joined()
+    good = [1, 25000.0, None, None, None]
+    happened = raw(link, Type.REQUESTS, 1, [good, item, good])
+    assert [(h.number, h.request) for h in happened if isinstance(h, session.Requested)] == [
+        (1, Ping(25e3)), (3, Ping(25e3)),
+    ]  # fmt: skip
+    link.run(0.1)
+    refused = [e for e in link.events if isinstance(e, RequestRefused)]
+    assert [r.request for r in refused] == [2] and refused[0].text.startswith(text)
+    assert of(link).inbox.received == 3 and link.sessions.drops["item"] == text.startswith("malformed")
+
+
+def test_a_malformed_datagram_is_told_to_its_author_once_a_second() -> None:
+    """A lockstep client whose answer had a NaN once stood still without a reason."""
+    clock = [250, 1]
+    link = joined(sessions=sessions_for_tests(clock=lambda: (clock[0], clock[1])))
+    for k in range(5):
+        raw(link, Type.DONE, 1, 0, [math.nan], None, sequence=1000 + k)
+    raw(link, Type.REQUESTS, 1, 17)
+    link.run(0.9)
+    notices = [e for e in link.events if isinstance(e, Notice)]
+    assert notices == [
+        Notice(1_000_000_000, "a datagram was dropped: command[0]: nan is no finite number -1e+09..1e+09")
+    ]
+    link.run(0.2)
+    raw(link, Type.REQUESTS, 1, 17)
+    link.run(0.1)
+    assert [e.text for e in link.events if isinstance(e, Notice)][1:] == [
+        "a datagram was dropped: items: 17 where a list of at most 256 belongs"
+    ]
+    assert link.sessions.drops["fields"] == 7
+
+
+def test_requests_of_a_session_come_with_their_numbers_and_types() -> None:
+    link = joined()
+    numbers = [link.client.request(r) for r in (Control("speed", 4.0), Observe(1), Ping(1.0))]
+    link.run(0.1)
+    found = [(h.number, h.request) for h in link.happenings if isinstance(h, session.Requested)]
+    assert numbers == [1, 2, 3] and found == [(1, Control("speed", 4.0)), (2, Observe(1)), (3, Ping(1.0))]
+
+
+# ------------------------------------------------------------------------------- faults stay in their session
+
+
+def broken() -> tuple[Pair, Pair, list[Exception]]:
+    told: list[Exception] = []
+    sessions = sessions_for_tests(broke=told.append)
+    return joined("a", sessions, 4000), joined("b", sessions, 4001), told
+
+
+def test_a_client_that_acknowledges_nothing_is_ended_alone() -> None:
+    a, b, _ = broken()
+    mine = of(a)
+    for k in range(MAX_PENDING + 5):
+        a.sessions.push(mine, heard(k))
+    a.sessions.refuse(mine, 1, "and the like does no harm any more")
+    assert mine.over and a.sessions.by_token == {b.client.token: of(b)}
+    assert a.sessions.tick(a.now) == [session.Gone(mine, "unacknowledged")]
+    byes = [x for x in sent_to(a) if isinstance(x, m.Bye)]
+    assert byes == [m.Bye("it acknowledged none of the last 4096 events")]
+
+
+def test_refusals_without_end_end_that_session_alone() -> None:
+    """4097 refused requests without an acknowledgement once ended the server."""
+    a, b, _ = broken()
+    mine = of(a)
+    for k in range(20):
+        raw(a, Type.REQUESTS, 1 + 250 * k, [[99]] * 250, sequence=1000 + k)
+    assert mine.over and list(a.sessions.by_token) == [b.client.token]
+
+
+@pytest.mark.parametrize("what", ["event", "message", "large", "seal", "tick"])
+def test_a_fault_of_ours_ends_the_session_that_met_it(what: str) -> None:
+    a, b, told = broken()
+    mine = of(a)
+    if what == "event":
+        a.sessions.push(mine, object())  # type: ignore[arg-type]  # a fault on purpose
+    elif what == "message":
+        a.sessions.send(mine, object())
+    elif what == "large":
+        a.sessions.send(mine, m.Fleet(1, 1, 1, 0, 1, bytes(1200)))
+    elif what == "seal":
+        mine.seal = object()  # type: ignore[assignment]  # as above
+        a.sessions.send(mine, m.Keepalive(1))
+    else:
+        mine.keepalive_at = "soon"  # type: ignore[assignment]  # as above
+    happened = a.sessions.tick(a.now)
+    assert happened == [session.Gone(mine, "internal")] and len(told) >= 1 and a.sessions.drops["internal"] >= 1
+    assert a.sessions.by_token == {b.client.token: of(b)} and mine.over
+    for again in (lambda: a.sessions.send(mine, m.Keepalive(1)), lambda: a.sessions.push(mine, heard(1)),
+                  lambda: a.sessions.bye(mine, "again"), lambda: a.sessions.flush_events(mine, a.now)):  # fmt: skip
+        again()
+    assert a.sessions.tick(a.now) == [], "whatever is over is told once, and nothing is done with it any more"
+    b.run(0.2)
+    assert b.client.phase is Phase.JOINED
+
+
+def test_a_fault_while_a_datagram_is_taken_ends_its_session_and_loses_no_other_news() -> None:
+    a, b, told = broken()
+    a.sessions.bye(of(b), "enough")
+    mine = of(a)
+    mine.inbox = None  # type: ignore[assignment]  # a fault on purpose
+    happened = raw(a, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])
+    assert kinds(happened) == ["Gone", "Gone"] and [h.reason for h in happened] == ["ended", "internal"]  # type: ignore[union-attr]
+    assert len(told) >= 1 and a.sessions.by_token == {}
+
+
+def test_a_fault_before_a_session_is_counted() -> None:
+    told: list[Exception] = []
+    sessions = sessions_for_tests(broke=told.append)
+    sessions._strangers = None  # type: ignore[assignment]  # a fault on purpose
+    assert sessions.receive(codec.encode(m.Hello(1, bytes(40))), ADDRESS, 0.0) == []
+    assert sessions.drops == {"internal": 1} and len(told) == 1
+
+
+def test_any_datagram_of_a_member_does_no_more_than_its_own_session() -> None:
+    """Well-formed headers, bodies of all kinds, for a while."""
+    a, b, told = broken()
+    dice = random.Random(1)
+    pool: list[Any] = [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        U64,
+        math.nan,
+        1e308,
+        "x" * 300,
+        b"y" * 300,
+        [],
+        [[[]]],
+        [1.0] * 40,
+        {},
+        2**62,
+    ]
+    for k in range(4000):
+        if a.client.token not in a.sessions.by_token:
+            a = joined("a", a.sessions, 4000)
+        kind = dice.choice([t for t, (client, _, _) in m.MESSAGES.items() if client])
+        raw(a, kind, *dice.choices(pool, k=dice.randrange(15)), sequence=dice.randrange(2**31), ack=dice.randrange(100))
+        a.sessions.outgoing.clear()
+        if k % 100 == 0:
+            a.now += 0.04
+            a.sessions.tick(a.now)
+    assert told == [] and "internal" not in a.sessions.drops
+    b.now = a.now
+    b.run(0.1)
+    assert b.client.phase is Phase.JOINED
+
+
+# ------------------------------------------------------------------------------- ends
+
+
+def test_a_lost_bye_is_said_again_and_a_lost_leave_repeated() -> None:
+    link = joined()
+    mine = of(link)
+    link.client.leave()
+    lost = link.client.outgoing(link.now)
+    assert len(lost) == 1, "the first LEAVE is lost"
+    while not link.happenings[1:]:
+        for data in link.client.outgoing(link.now):
+            link.happenings += link.sessions.receive(data, ADDRESS, link.now)
+        link.now += 0.005
+    assert link.happenings[1:] == [session.Gone(mine, "left")]
+    assert sent_to(link)[-1] == m.Bye("left"), "and so is the answer"
+    link.run(0.5)
+    assert link.client.phase is Phase.CLOSED and link.happenings[2:] == []
+    assert not any(isinstance(e, Ended) for e in link.events), "whoever leaves needs no news of it"
+
+
+def test_a_bye_is_said_a_few_times() -> None:
+    link = joined()
+    link.sessions.bye(of(link), "enough")
+    said = 0
+    for _ in range(300):
+        said += sum(x == m.Bye("enough") for x in sent_to(link))
+        link.now += 0.01
+        link.sessions.tick(link.now)
+    assert said == ended.TIMES == 3
+
+
+def test_whoever_speaks_after_its_end_is_told_for_a_while_and_not_too_often() -> None:
+    link = joined()
+    token = link.client.token
+    link.client.leave()
+    link.run(0.2)
+    over = codec.encode(m.Ack(), token, 500)
+    link.sessions.outgoing.clear()
+    start = link.now
+    for _ in range(100):
+        link.sessions.receive(over, ADDRESS, link.now)
+        link.now += 0.01
+    assert 9 <= len(sent_to(link)) <= 11, "ten times a second"
+    link.sessions.receive(over, ("127.0.0.1", 9), link.now)
+    assert link.sessions.outgoing == [], "to its address only"
+    link.sessions.tick(start + ended.KEPT_S - 0.3)
+    link.sessions.receive(over, ADDRESS, start + ended.KEPT_S - 0.3)
+    assert sent_to(link) == [m.Bye("left")]
+    link.sessions.tick(start + ended.KEPT_S)
+    link.sessions.receive(over, ADDRESS, start + ended.KEPT_S)
+    assert link.sessions.outgoing == [] and len(link.sessions._over) == 0
+
+
+def test_the_memory_of_ended_sessions_is_bounded() -> None:
+    mine, over = of(joined()), ended.Ended()
+    for token in range(ended.MOST + 10):
+        over.add(Session(token, ADDRESS, mine.join, mine.admission, 0.0), "x", 0.0, unasked=False)
+    assert len(over) == ended.MOST and 9 not in over and 10 in over
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_a_session_ends_before_its_sequence_numbers_are_used_up(side: str) -> None:
+    """A nonce of the seal is never used twice."""
+    link = joined()
+    mine = of(link)
+    if side == "server":
+        mine.sequence = MAX_SEQUENCE - 2
+        link.sessions.send(mine, m.Keepalive(0))
+        link.sessions.send(mine, m.Keepalive(0))
+        assert link.sessions.tick(link.now) == [] and mine.sequence == MAX_SEQUENCE
+        link.sessions.send(mine, m.Keepalive(0))
+        happened = link.sessions.tick(link.now)
+    else:
+        assert raw(link, Type.ACK, sequence=MAX_SEQUENCE) == []
+        happened = raw(link, Type.ACK, sequence=MAX_SEQUENCE + 1)
+    assert happened == [session.Gone(mine, "sequence")]
+    assert "sequence numbers are used up" in sent_to(link)[-1].text
+    assert 2**32 - MAX_SEQUENCE >= 2**20, "with room for what is on its way"
+
+
+# ------------------------------------------------------------------------------- keep-alive
+
+
+def test_a_silent_client_is_removed_after_the_timeout_and_not_before() -> None:
+    link = joined()
+    mine = of(link)
+    last = mine.last_heard
+    assert link.sessions.tick(last + 5.0) == []
+    assert link.sessions.tick(last + 5.001) == [session.Gone(mine, "silent")]
+    assert sent_to(link)[-1] == m.Bye("no sign of life within the keep-alive time")
+
+
+def test_every_period_a_number_is_asked_and_its_round_trip_measured() -> None:
+    link = joined()
+    mine = of(link)
+    sent_to(link)
+    asked = []
+    for _ in range(100):
+        link.now += 0.04
+        link.sessions.tick(link.now)
+        asked += [x.number for x in sent_to(link) if isinstance(x, m.Keepalive)]
+        mine.last_heard = link.now
+    assert len(asked) == pytest.approx(4.0 / 0.5, abs=1) and asked == list(range(asked[0], asked[0] + len(asked)))
+    replies = mine.rtt.replies
+    for number, late in ((asked[0], 0.25), (asked[0], 0.5), (9999, 0.5), (asked[1], 0.5)):
+        mine.keepalive_sent = dict.fromkeys(mine.keepalive_sent, link.now - late)
+        raw(link, Type.KEEPALIVE_REPLY, number)
+    assert mine.rtt.replies == replies + 2, "each number once, and only those that were asked"
+    assert (mine.rtt.last, mine.rtt.greatest) == (pytest.approx(0.5), pytest.approx(0.5))
+    for _ in range(100):
+        link.now += 0.51
+        link.sessions.tick(link.now)
+        mine.last_heard = link.now
+    assert len(mine.keepalive_sent) <= 65
+
+
+def test_requests_are_acknowledged_soon_even_if_there_is_nothing_to_say() -> None:
+    link = joined()
+    sent_to(link)
+    raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])
+    link.sessions.tick(link.now + 0.05)
+    data = link.sessions.outgoing[-1][0]
+    assert codec.decode_header(data, False).ack == 1 and sent_to(link)[-1] == m.Keepalive(0)
+    link.sessions.tick(link.now + 0.1)
+    assert sent_to(link) == [], "once"
+
+
+# ------------------------------------------------------------------------------- lockstep
+
+
+def test_a_step_is_repeated_with_its_parts_by_the_round_trip_and_ever_later() -> None:
+    link = joined(lockstep_ns=100_000_000)
+    mine = of(link)
+    for _ in range(50):
+        mine.pace.add(0.05)
+    sent_to(link)
+    step, parts = step_of(mine, 25, {"sonar": [1.0] * 256})
+    assert len(parts) == 2
+    link.sessions.step(mine, step, parts, link.now)
+    times, start = [], link.now
+    assert [type(x).__name__ for x in sent_to(link)] == ["StepMessage", "SensorsMessage", "SensorsMessage"]
+    for _ in range(200):
+        link.now += 0.005
+        mine.last_heard = link.now
+        link.sessions.tick(link.now)
+        got = sent_to(link)
+        if any(isinstance(x, m.StepMessage) for x in got):
+            times.append(link.now - start)
+            assert sum(isinstance(x, m.SensorsMessage) for x in got) == 2
+    assert times == pytest.approx([0.05, 0.15, 0.35, 0.75], abs=0.02)
+    raw(link, Type.DONE, 25, 0, None, None)
+    assert mine.question is None
+    link.sessions.tick(link.now + 5.0)
+    assert not any(isinstance(x, m.StepMessage) for x in sent_to(link))
+
+
+def test_an_answer_counts_for_its_own_step_and_after_its_requests() -> None:
+    link = joined(lockstep_ns=100_000_000)
+    mine = of(link)
+    for tick in (25, 50):
+        step, parts = step_of(mine, tick, {})
+        link.sessions.step(mine, step, parts, link.now)
+    assert raw(link, Type.DONE, 25, 0, [1.0], None) == [], "of a step that is no longer asked"
+    assert raw(link, Type.DONE, 50, 1, [1.0], None) == [], "its request has not come"
+    happened = raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])
+    assert kinds(happened) == ["Requested", "StepDone"]
+    assert happened[1] == session.StepDone(mine, 50, (1.0,), None)
+    assert raw(link, Type.DONE, 50, 1, [1.0], None) == [], "once"
+
+
+def test_a_step_says_how_many_events_come_before_it_and_sends_them_first() -> None:
+    link = joined(lockstep_ns=100_000_000)
+    mine = of(link)
+    sent_to(link)
+    link.sessions.push(mine, heard(1))
+    step, parts = step_of(mine, 25, {})
+    link.sessions.step(mine, step, parts, link.now)
+    got = sent_to(link)
+    assert kinds(got) == ["Events", "StepMessage"] and got[1].last_event == mine.outbox.last == 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_lossy_link_costs_little_time(seed: int) -> None:
+    """20 s in steps of 100 ms over a link with 30 % loss once took 140 s: each loss cost 200 ms."""
+    link = Pair(ClientSession(Join(name="a", lockstep_ns=100_000_000)), loss=0.3, seed=seed, delay=0.002)
+    link.run(5.0)
+    for _ in range(20):
+        link.run(0.2)  # some round trips to measure
+    start = link.now
+    for k in range(1, 201):
+        step, parts = step_of(of(link), 25 * k, {"ctd": [1.0] * 4})
+        link.sessions.step(of(link), step, parts, link.now)
+        answered = False
+        while of(link).question is not None:
+            if not answered and link.events and getattr(link.events[-1], "tick", 0) == 25 * k:
+                link.client.done(25 * k, [1.0])
+                answered = True
+            link.run(0.005)
+            assert link.now - start < 60.0
+    assert link.now - start < 20.0
+
+
+# ------------------------------------------------------------------------------- another address
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_a_session_follows_its_client_to_another_address_after_proof(key: bytes | None) -> None:
+    keys = seal.Keyring([seal.Holder("a", KEY)]) if key else None
+    link = Pair(ClientSession(Join(name="a"), key), sessions_for_tests(keys=keys))
+    link.run(0.2)
+    mine, elsewhere = of(link), ("127.0.0.1", 4999)
+    link.client.actuate([1.0])
+    for data in link.client.outgoing(link.now):
+        assert link.sessions.receive(data, elsewhere, link.now) == [], "nothing of it counts yet"
+    assert link.sessions.drops["address"] == 1 and mine.address == ADDRESS
+    prove = [data for data, to in link.sessions.outgoing if to == elsewhere]
+    link.sessions.outgoing.clear()
+    assert len(prove) == 1
+    link.client.receive(prove[0], link.now)
+    proof = link.client.outgoing(link.now)
+    assert len(proof) == 1
+    assert link.sessions.receive(proof[0], ("127.0.0.1", 4998), link.now) == [], "from there, and nowhere else"
+    if key:  # that one is seen; a new proof is asked for
+        link.client.receive(prove[0], link.now)
+        assert link.client.drops["replay"] == 1
+        link.client.actuate([1.0])
+        for data in link.client.outgoing(link.now):
+            link.sessions.receive(data, elsewhere, link.now)
+        link.client.receive(next(d for d, to in link.sessions.outgoing if to == elsewhere), link.now)
+        proof = link.client.outgoing(link.now)
+    assert link.sessions.receive(proof[0], elsewhere, link.now) == [session.Moved(mine, ADDRESS)]
+    link.address = elsewhere
+    link.sessions.outgoing.clear()
+    link.happenings.clear()
+    link.client.actuate([2.0])
+    link.run(0.2)
+    assert link.happenings == [session.Actuated(mine, (2.0,))] and of(link) is mine
+    link.client.leave()
+    link.run(0.2)
+    assert link.client.phase is Phase.CLOSED and link.sessions._by_join == {}
+
+
+def test_a_guess_moves_nothing() -> None:
+    link = joined()
+    mine = of(link)
+    elsewhere = ("127.0.0.1", 4999)
+    for number in (0, 1, U64):
+        assert link.sessions.receive(codec.encode(m.Proof(number), mine.token, 900), elsewhere, link.now) == []
+    assert mine.address == ADDRESS and link.sessions.drops["address"] == 3
+    assert raw(link, Type.PROOF, 5) == [], "from its own address it means nothing"
+
+
+def test_a_client_that_only_listens_follows_too() -> None:
+    """Nothing reaches it at its old address, so it says that it is there."""
+    link = joined()
+    mine = of(link)
+    link.address = ("127.0.0.1", 4999)
+    link.run(4.0)
+    assert mine.address == link.address and link.client.phase is Phase.JOINED and not mine.over
+    link.sessions.push(mine, RunStateChanged(2, 7))
+    link.run(0.3)
+    assert link.events[-1] == RunStateChanged(2, 7)
+
+
+# ------------------------------------------------------------------------------- sizes
+
+
+def test_no_datagram_is_larger_than_allowed_nor_made_for_nothing() -> None:
+    link = joined()
+    for _ in range(300):
+        link.sessions.push(of(link), Notice(1, "x" * 400))
+    link.sessions.flush(link.now)
+    sizes = [len(d) for d, _ in link.sessions.outgoing]
+    assert max(sizes) <= MAX_DATAGRAM - 16 and min(sizes) > HEADER_BYTES
+    count = len(sizes)
+    link.sessions.flush(link.now)
+    assert len(link.sessions.outgoing) == count
+
+
+def test_the_wishes_of_a_join_reach_the_admission() -> None:
+    asked: list[Join] = []
+
+    def admit(join: Join, old: Session | None) -> session.Admission:
+        asked.append(join)
+        return admit_all(join, old)
+
+    link = link_of(
+        Join(name="a", role=m.Role.INSTRUMENT, sensors=("gps", "dvl-down"), acoustics=0, effort=1, others=1, model="x"),
+        sessions_for_tests(admit),
+    )
+    link.run(0.1)
+    j = asked[0]
+    assert (j.sensors, j.acoustics, j.effort, j.others, j.role, j.model) == (("gps", "dvl-down"), 0, 1, 1, 1, "x")

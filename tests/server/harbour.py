@@ -1,0 +1,289 @@
+"""A server in this process, on a clock that the test turns: engine or none, front, and clients without sockets."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.actuators import actuators_of
+from wavesim_sdk.area import Area
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, STATE, BodyType, RunState
+from wavesim_sdk.wire.client import ClientSession, SessionEvent
+from wavesim_sdk.wire.items import Answer, RequestRefused
+from wavesim_sdk.wire.messages import Join
+from wavesim_sdk.wire.state import State
+from wavesim_server import messages
+from wavesim_server.engine.core import Engine
+from wavesim_server.engine.emulators import Emulators
+from wavesim_server.instruments import Instruments
+from wavesim_server.network.front import Front
+from wavesim_server.resources import tables_of
+from wavesim_server.ring import Ring
+
+
+class Sea:
+    """In place of the simulation: bodies that do not move. What is done to it is kept."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded, self.config, self.seed = loaded, loaded.config, 1
+        self.step_ns = round(loaded.config.time.step * 1e9)
+        self.tick = 0
+        self.capacity = loaded.config.shared.vehicles
+        self.occupants: dict[int, Any] = {}
+        self.identity = np.zeros(self.capacity, IDENTITY.dtype)
+        self.geometry = np.zeros(self.capacity, GEOMETRY.dtype)
+        self.done: list[tuple[Any, ...]] = []
+        self.signals: list[tuple[Any, Any]] = []
+        self.faults: list[str] = []
+        self.counters = (0, 0, 0)
+        self.climate = Calm()
+        self.contacts_dropped = 0
+        self.breaks: set[str] = set()  #: names of methods that fail as nobody expects
+
+    @property
+    def time_ns(self) -> int:
+        return self.tick * self.step_ns
+
+    @property
+    def rows(self) -> list[int]:
+        return sorted(self.occupants)
+
+    def _note(self, what: str, *values: Any) -> None:
+        if what in self.breaks:
+            raise ZeroDivisionError(what)
+        self.done.append((self.tick, what, *values))
+
+    def enter_residents(self) -> None:
+        for row, body in enumerate(self.config.fleet.bodies):
+            if body.client == "none":
+                self.enter(body.name, "", (0, 0, 0), (0, 0, 0), row)
+
+    def enter(self, name: str, model: str, position: Any, attitude: Any, row: int) -> int:
+        self._note("enter", row, name)
+        body = next((b for b in self.config.fleet.bodies if b.name == name), None)
+        kind = self.loaded.model(body.model if body is not None else model)
+        if kind.name == "buoy" and name == "unstable":
+            raise ValueError("its model is not stable at this time step")
+        self.occupants[row] = Occupant(name, kind)
+        self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), 1)
+        return row
+
+    def leave(self, row: int) -> None:
+        self._note("leave", row)
+        del self.occupants[row]
+        self.identity[row]["present"] = 0
+
+    def command(self, row: int, values: Sequence[float | None]) -> None:
+        self._note("command", row, tuple(values))
+
+    def ping(self, row: int, *values: Any, number: int) -> None:
+        self._note("ping", row, number)
+
+    def send(self, row: int, *values: Any, number: int) -> None:
+        self._note("send", row, number)
+
+    def advance(self, ticks: int) -> None:
+        self.tick += ticks
+
+    def current(self) -> tuple[float, float, float]:
+        return 0.0, 0.0, 0.0
+
+    def actuators(self, row: int) -> Any:
+        return actuators_of(self.occupants[row].model)
+
+    def row_of(self, name: str) -> int | None:
+        return next((row for row, o in self.occupants.items() if o.name == name), None)
+
+    def effort(self, rows: Sequence[int], table: Any) -> None:
+        table["total"][rows] = self.tick
+
+    def surroundings(self, rows: None, table: Any) -> None:
+        table["level"] = self.tick
+
+    def state(self) -> Any:
+        return np.zeros(self.capacity, STATE.dtype)
+
+    def live_signals(self, table: Any) -> int:
+        return 0
+
+    def take_signals(self) -> tuple[Any, Any]:
+        if self.signals:
+            return self.signals.pop(0)
+        return np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
+
+    def publish(self, state: Any, actuation: Any) -> None:
+        state["p_WB_W"][:, 0] = self.tick
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *values, **named: self._note(name, *values, *named.values())
+
+
+class Calm:
+    """The weather."""
+
+    state = np.zeros(64)
+    wind = np.zeros(64)
+
+    @property
+    def weather(self) -> Calm:
+        return self
+
+
+@dataclass
+class Occupant:
+    """Who is in a row of the sea."""
+
+    name: str
+    model: Any
+    transducer: Any = None
+
+
+class Bell:
+    """An emulator that answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.answers = True
+        self._waits = False
+
+    def ask(self) -> None:
+        self.asked += 1
+        self._waits = True
+
+    def answered(self, timeout: float = 0.0) -> bool:
+        if self._waits and self.answers:
+            self._waits = False
+            return True
+        return False
+
+
+@dataclass
+class Client:
+    """A session without a socket."""
+
+    session: ClientSession
+    address: tuple[str, int]
+    events: list[SessionEvent] = field(default_factory=list)
+    cut: bool = False  #: nothing goes either way
+
+    @property
+    def states(self) -> list[State]:
+        return [e for e in self.events if isinstance(e, State)]
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [e for e in self.events if isinstance(e, kind)]
+
+    def outcome(self, number: int) -> tuple[bool, str] | None:
+        """What was said to a request."""
+        for e in self.events:
+            if isinstance(e, Answer) and e.request == number:
+                return bool(e.ok), e.text
+            if isinstance(e, RequestRefused) and e.request == number:
+                return False, e.text
+        return None
+
+
+class Harbour:
+    """Engine and front on private memory; :meth:`run` lets time pass in steps of a millisecond."""
+
+    def __init__(self, loaded: Loaded, *, speed: float | None = None, log: bool = False, limit: float = 1.0) -> None:
+        self.loaded = loaded
+        self.now = 100.0
+        self.areas = {name: Area.private(tables) for name, tables in tables_of(loaded).items()}
+        self.commands, self.events = Ring.private(1 << 16), Ring.private(1 << 18)
+        self.sea = Sea(loaded)
+        instruments = Instruments(loaded.sensor_rows, self.sea.step_ns)
+        self.bells = {s: Bell() for s in instruments.types}
+        emulators = Emulators(self.areas["vehicles"], self.bells, instruments, limit)
+        simulation: Any = self.sea
+        self.engine = Engine(simulation, self.areas, self.commands, self.events, emulators, log=log)
+        if speed is not None:
+            self.engine.pace.speed = speed
+        self.said: list[str] = []
+        self.replies: dict[int, tuple[bool, str]] = {}
+        self.front = Front(
+            loaded, "harbour", 1, self.areas, self.commands, self.events, dice=random.Random(1), say=self.said.append
+        )
+        self.clients: list[Client] = []
+        self.frozen = False  #: the engine does nothing
+        self.engine.begin(self.now)
+        self._engine_due, self._front_due = 0.0, 0.0
+
+    def join(self, name: str, **more: Any) -> Client:
+        """A client that has joined, or been refused."""
+        client = Client(ClientSession(Join(name=name, **more), dice=random.Random(len(self.clients))), self._address())
+        self.clients.append(client)
+        self.run(0.05)
+        return client
+
+    def _address(self) -> tuple[str, int]:
+        return "127.0.0.1", 4000 + len(self.clients)
+
+    def order(self, verb: str, **arguments: Any) -> tuple[bool, str]:
+        """A command of the commander, and what came of it."""
+        number = len(self.replies) + 1
+        self.front.command({"verb": verb, "id": number, **arguments}, self.now)
+        self.run(0.01)
+        return self.replies[number]
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += 0.001
+            self._turn()
+
+    def _turn(self) -> None:
+        if not self.frozen:
+            for _ in range(20):
+                if self.engine.turn(self.now) > self.now:
+                    break
+        for kind, payload in self.events.pop_all():
+            self.front.event(kind, payload, self.now)
+        for client in self.clients:
+            for data in client.session.outgoing(self.now):
+                if not client.cut:
+                    self.front.receive(data, client.address, self.now)
+        self.front.turn(self.now)
+        outgoing, self.front.outgoing = self.front.outgoing, []
+        by_address = {c.address: c for c in self.clients}
+        for batch in outgoing:
+            for data, address in batch:
+                client = by_address.get(address)
+                if client is not None and not client.cut:
+                    client.events += client.session.receive(data, self.now)
+        for message, reply in self.front.replies:
+            self.replies[int(message["id"])] = reply.ok, reply.text
+        self.front.replies.clear()
+
+    def told(self, kind: type[Any]) -> list[Any]:
+        """Commands of one kind that the front handed to a frozen engine."""
+        assert self.frozen
+        return [c for c in (messages.decode_command(*r) for r in self.commands.pop_all()) if isinstance(c, kind)]
+
+    @property
+    def state(self) -> RunState:
+        return self.engine.state
+
+
+def done(harbour: Harbour, what: str) -> list[tuple[Any, ...]]:
+    """What happened in the sea, of one kind: (tick, values ...)."""
+    return [(tick, *values) for tick, kind, *values in harbour.sea.done if kind == what]
+
+
+def status(harbour: Harbour) -> Mapping[str, Any]:
+    """The server's report of itself."""
+    from wavesim_server.network import status
+
+    return status.report(harbour.front)
+
+
+NEVER = math.inf

@@ -1,0 +1,278 @@
+"""Whatever a session, a command, an event or a table makes engine or front do: it costs that session, nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+
+from tests.server.harbour import Client, Harbour, done, status
+from wavesim_sdk.area import BEGUN, DONE, OWNER, SYNCHRONOUS
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.wire import codec
+from wavesim_sdk.wire.client import Ended, JoinRefused, Phase
+from wavesim_sdk.wire.items import Observe, Ping, RunStateChanged
+from wavesim_sdk.wire.messages import MOST_SENSORS, Join, Role, Type
+from wavesim_server import messages
+
+FLEET = """<time step="10 ms" pace="fast"/>
+<network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s"><grant to="*" rights="fault push pose control"/></network>
+<fleet><sensors><ahrs rate="10 Hz"/></sensors>
+<vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/><vehicle name="b" model="lauv" position="9 0 5 m" client="optional"/>
+</fleet>"""
+
+
+@pytest.fixture
+def harbour(config: Callable[..., Loaded]) -> Harbour:
+    return Harbour(config(FLEET))
+
+
+def raw(client: Client, kind: Type, body: Any) -> bytes:
+    """A datagram of a client's session with any body."""
+    session = client.session
+    session._sequence += 1
+    return codec.datagram(kind, msgpack.packb(body), session.token, session._sequence, 0)
+
+
+NESTED: list[Any] = [[[]]]
+ABSURD = [
+    (Type.ACTUATE, [NESTED]), (Type.ACTUATE, [[[1.0]]]), (Type.ACTUATE, [[float("nan")]]), (Type.ACTUATE, [[2**64 - 1]]),
+    (Type.DONE, [0, 0, NESTED, None]), (Type.DONE, [0, 0, None, NESTED]), (Type.DONE, [2**64 - 1, 0, None, None]),
+    (Type.ESTIMATE, [NESTED]), (Type.ESTIMATE, [[[1.0], *[0.0] * 9]]), (Type.REQUESTS, [1, NESTED]),
+    (Type.REQUESTS, [1, [[4, 2**64 - 1, None, None, 0.0, 0]]]), (Type.REQUESTS, [1, [[1, -1e308]]]),
+    (Type.REQUESTS, [1, [[99, {"a": 1}]]]), (Type.KEEPALIVE_REPLY, [-1]), (Type.PROOF, [None]), (Type.LEAVE, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "body"), ABSURD)
+def test_absurd_values_end_nothing(harbour: Harbour, kind: Type, body: Any) -> None:
+    client, other = harbour.join("a", lockstep_ns=100_000_000), harbour.join("b")
+    harbour.order("start")
+    harbour.front.receive(raw(client, kind, body), client.address, harbour.now)
+    harbour.run(0.5)
+    assert other.session.phase is Phase.JOINED and other.states[-1].tick > 0
+    assert status(harbour)["drops"].get("internal", 0) == 0
+    assert harbour.engine.publication.counts.events_dropped == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("position", [[0], 0.0, 0.0]),
+        ("position", [1e300, 0.0, 0.0]),
+        ("attitude", [None, 0.0, 0.0]),
+        ("state_period_ns", 2**64 - 1),
+        ("state_period_ns", -1),
+        ("lockstep_ns", 2**63),
+        ("lockstep_ns", -10_000_000),
+        ("lockstep_ns", 0.5),
+        ("name", "x" * 10_000),
+        ("name", "a\x00b"),
+        ("sensors", [[[]]]),
+        ("role", 2**40),
+    ],
+)
+def test_absurd_joins_are_refused(harbour: Harbour, field: str, value: Any) -> None:
+    client = harbour.join("b")
+    client.session.leave()
+    harbour.run(0.1)
+    address = ("10.0.0.7", 99)
+    session = harbour.clients[0].session
+    cookie = harbour.front.sessions._strangers.cookie(address, harbour.now)
+    names = ("cookie", "nonce", "name", "role", "model", "position", "attitude", "lockstep_ns", "state_period_ns")
+    body: dict[str, Any] = dict(zip(names, (cookie, 7, "new", 0, "lauv", [0.0] * 3, [0.0] * 3, 0, 0), strict=True))
+    body |= {"previous": 0, "sensors": None, "acoustics": 0, "effort": 0, "others": 0, field: value}
+    plain = msgpack.packb(list(body.values()))
+    if len(plain) < 1100:
+        harbour.front.receive(codec.datagram(Type.JOIN, plain), address, harbour.now)
+    harbour.run(0.1)
+    assert status(harbour)["clients_total"] == 0 and status(harbour)["drops"].get("internal", 0) == 0
+    assert harbour.join("b").session.phase is Phase.JOINED
+    assert session.phase is Phase.CLOSED
+
+
+def test_an_absurd_resume_is_refused(harbour: Harbour) -> None:
+    client = harbour.join("a", lockstep_ns=100_000_000)
+    harbour.order("start")
+    for wrong in (1, 10_000_001, 2**62):
+        again = harbour.join("a", previous=client.session.token, lockstep_ns=wrong)
+        assert again.of(JoinRefused)
+    assert harbour.engine.lockstep == {0: 10}
+
+
+def test_a_body_that_cannot_enter_costs_its_pilot_only(harbour: Harbour) -> None:
+    other = harbour.join("a")
+    client = harbour.join("unstable", model="buoy")
+    harbour.run(0.05)
+    assert [e.text for e in client.of(Ended)] == ["'unstable' cannot enter: its model is not stable at this time step"]
+    assert other.session.phase is Phase.JOINED and status(harbour)["drops"].get("internal", 0) == 0
+    assert 2 not in harbour.engine.instruments._suites, "its instruments went with it"
+    assert harbour.join("stable", model="buoy").session.phase is Phase.JOINED
+
+
+def test_an_error_of_the_engine_costs_the_session_that_met_it(
+    harbour: Harbour, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client, other = harbour.join("a"), harbour.join("b")
+    harbour.sea.breaks.add("command")
+    client.session.actuate([1.0])
+    harbour.run(0.05)
+    assert [e.text for e in client.of(Ended)] == ["the server failed at Actuate"]
+    assert status(harbour)["drops"]["internal"] == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert other.session.phase is Phase.JOINED
+    assert done(harbour, "leave") == [(0, 0)], "its body left with it"
+
+
+def test_an_error_of_the_engine_at_a_step_costs_one_of_its_clients(harbour: Harbour) -> None:
+    client, other = harbour.join("a", lockstep_ns=100_000_000), harbour.join("b", lockstep_ns=100_000_000)
+    harbour.order("start")
+    harbour.sea.breaks.add("command")
+    client.session.done(0, [1.0])
+    number = other.session.request(Ping(25e3))
+    other.session.done(0, None)
+    harbour.run(0.1)
+    assert client.of(Ended) and other.session.phase is Phase.JOINED
+    assert [d[2] & 0xFFFFFFFF for d in done(harbour, "ping")] == [number], "what the other asked for is done"
+    assert harbour.sea.tick == 10, "the step is released"
+
+
+def test_an_error_of_the_engine_at_a_request_or_a_command_is_a_refusal(harbour: Harbour) -> None:
+    client = harbour.join("a")
+    harbour.sea.breaks |= {"ping", "push"}
+    number = client.session.request(Ping(25e3))
+    ok, text = harbour.order("push", body="a", force=[1.0, 0.0, 0.0])
+    assert not ok and "failed" in text
+    harbour.run(0.05)
+    assert client.outcome(number) == (False, "the server failed at Sound")
+    assert client.session.phase is Phase.JOINED and harbour.order("start")[0]
+
+
+def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, other = harbour.join("a"), harbour.join("b")
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("here")
+
+    monkeypatch.setattr(harbour.front.requests, "_sound", broken)
+    client.session.request(Ping(25e3))
+    harbour.run(0.1)
+    assert len(client.of(Ended)) == 1 and other.session.phase is Phase.JOINED
+    assert status(harbour)["drops"]["internal"] == 1 and "'a' (pilot) was ended: the server failed" in harbour.said[-1]
+    assert sum("ZeroDivisionError" in s for s in harbour.said) == 1
+
+
+def test_an_error_at_a_state_costs_that_session(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, other = harbour.join("a"), harbour.join("b")
+    real = harbour.front.writer._head
+
+    def broken(shape: Any, members: Any, view: Any) -> Any:
+        if any(m.session.name == "a" for m in members):
+            raise ZeroDivisionError("here")
+        return real(shape, members, view)
+
+    monkeypatch.setattr(harbour.front.writer, "_head", broken)
+    other.events.clear()
+    harbour.run(0.2)
+    assert client.of(Ended) and other.states and other.session.phase is Phase.JOINED
+
+
+def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
+    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = harbour.join("a")
+    harbour.front.event(99, b"", harbour.now)
+    harbour.front.event(4, b"\xc1", harbour.now)
+    harbour.front.event(*messages.encode(messages.Run(1, 5)), harbour.now)
+    assert status(harbour)["drops"]["internal"] == 2
+    harbour.run(0.05)
+    assert [e.run_state for e in client.of(RunStateChanged)] == [1]
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("here")
+
+    monkeypatch.setattr(harbour.front, "_parts_of", broken)
+    assert harbour.order("fault", body="a", part="ahrs", kind="bias", amount="3 deg") == (
+        False, "the server failed at this; see its standard error",
+    )  # fmt: skip
+    assert harbour.order("start")[0]
+
+
+@pytest.mark.parametrize("verb", ["fly", "", "fault", "step", "speed", "allocate", "pose", "weather"])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"body": 3, "part": []}, {"ticks": 1e300, "factor": -1}, {"matrix": [[[]]], "force": None}]
+)
+def test_absurd_commands_are_refused(harbour: Harbour, verb: str, arguments: dict[str, Any]) -> None:
+    ok, text = harbour.order(verb, **arguments)
+    assert not ok and text and status(harbour)["drops"].get("internal", 0) == 0
+
+
+def test_unacknowledged_refusals_end_the_session_not_the_front(harbour: Harbour) -> None:
+    client, other = harbour.join("a"), harbour.join("b")
+    number = 0
+    for _ in range(100):
+        items = [[1, 1.0]] * 60  # no whole PING
+        harbour.front.receive(raw(client, Type.REQUESTS, [number + 1, items]), client.address, harbour.now)
+        number += 60
+    harbour.run(0.1)
+    assert [e.text for e in client.of(Ended)] == ["it acknowledged none of the last 4096 events"]
+    assert other.session.phase is Phase.JOINED and status(harbour)["drops"].get("internal", 0) == 0
+
+
+def test_garbage_in_the_tables_of_emulators(harbour: Harbour) -> None:
+    client = harbour.join("a")
+    harbour.order("start")
+    table = harbour.areas["vehicles"]["ahrs"]
+    draw = np.random.default_rng(1)
+    for word in (0, -1, 2**63 - 1, -(2**63), 1, 2):
+        for k in (SYNCHRONOUS, OWNER, DONE, BEGUN):
+            table.header[k] = word
+        harbour.run(0.02)
+    for _ in range(200):
+        flat = table.buffers[0].view(np.int64), table.buffers[1].view(np.int64)
+        for words in flat:
+            words[:] = draw.integers(-(2**63), 2**63 - 1, words.shape, np.int64, endpoint=True)
+            if draw.random() < 0.8:  # as if it were valid, of any time
+                table.buffers[0]["valid"] = table.buffers[1]["valid"] = 1
+                table.buffers[0]["generation"] = table.buffers[1]["generation"] = 1
+        table.header[DONE], table.header[BEGUN] = 3, draw.choice([3, 4, 9])
+        harbour.run(0.004)
+    assert client.session.phase is Phase.JOINED and harbour.state == 1
+    assert client.session.drops == {} and client.states[-1].tick > 0
+    assert status(harbour)["drops"].get("internal", 0) == 0
+
+
+def test_a_value_from_another_time_is_no_value(harbour: Harbour) -> None:
+    client = harbour.join("a")
+    table = harbour.areas["vehicles"]["ahrs"]
+    harbour.order("step", ticks=100)
+
+    def told(**values: int) -> bool:
+        record = np.zeros(table.capacity, table.dtype)
+        record["valid"], record["generation"], record["time_ns"] = 1, 1, 990_000_000
+        for name, value in values.items():
+            record[name] = value
+        table.publish(record, 0)
+        harbour.run(0.1)
+        return "ahrs" in client.states[-1].sensors
+
+    assert told()
+    assert not told(valid=0) and not told(generation=2) and not told(time_ns=-5)
+    assert not told(time_ns=400_000_000), "older than five periods"
+    assert told(time_ns=500_000_000)
+    assert not told(time_ns=3_000_000_000), "of the far future"
+
+
+def test_nothing_that_a_client_may_say_is_too_large_for_the_engine(harbour: Harbour) -> None:
+    """The bounds of the records between front and engine hold what the wire's bounds let through."""
+    join = Join(name="n" * 31, model="m" * 31, position=(1e6,) * 3, attitude=(1e6,) * 3, lockstep_ns=2**62)
+    enter = messages.Enter(2**31 - 1, 2**63 - 1, join.name, join.model, join.position, join.attitude, 2**62)
+    assert messages.decode_command(*messages.encode(enter)) == enter
+    observer = harbour.join("eye", role=int(Role.OBSERVER))
+    number = observer.session.request(Observe(2**62, list(range(200)), (1e12,) * 3, 1e12, 1))
+    harbour.run(0.1)
+    assert observer.outcome(number) == (True, "")
+    assert MOST_SENSORS < 65, "the writer of states has a bit for each"

@@ -1,0 +1,86 @@
+"""Wall time of the ticks, on a clock that the test turns."""
+
+from __future__ import annotations
+
+import pytest
+
+from wavesim_server.engine.pace import Pace
+
+STEP = 0.01
+
+
+def test_ticks_keep_wall_time() -> None:
+    pace = Pace(STEP, 1.0)
+    now = 50.0
+    for k in range(1, 200):
+        due = pace.due(now, 1000)
+        assert due == pytest.approx(50.0 + k * STEP)
+        assert pace.due(now + 0.001, 1000) == due, "asking does not move it"
+        now = due + 0.0002  # always a little late
+        assert pace.take(now, 1000) == 1
+    assert (pace.late, pace.slips, pace.slipped_ns) == (0, 0, 0)
+    assert pace.lateness_ns == pytest.approx(200_000, abs=100)
+
+
+def test_slower_than_real_time() -> None:
+    pace = Pace(STEP, 0.5)
+    assert pace.due(0.0, 1000) == pytest.approx(0.02)
+    assert pace.take(0.02, 1000) == 1
+    assert pace.due(0.02, 1000) == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize(("speed", "ticks"), [(1.0, 1), (2.0, 1), (2.5, 1), (10.0, 4), (100.0, 40)])
+def test_several_ticks_at_once_at_a_higher_speed(speed: float, ticks: int) -> None:
+    pace = Pace(STEP, speed)
+    assert pace.due(0.0, 1000) == pytest.approx(ticks * STEP / speed)
+    assert pace.take(ticks * STEP / speed, 1000) == ticks
+
+
+def test_not_more_ticks_than_until_somebody_is_due() -> None:
+    pace = Pace(STEP, 100.0)
+    assert pace.due(0.0, 3) == pytest.approx(3 * STEP / 100.0)
+    assert pace.take(0.0003, 3) == 3
+    pace.due(0.0003, 40)
+    assert pace.take(0.0043, 10) == 10, "somebody came who is due earlier"
+    assert pace.due(0.0043, 40) == pytest.approx(0.0003 + 0.001 + 0.004), "and the clock is not moved by it"
+
+
+def test_a_tick_more_than_a_step_late_is_counted_and_caught_up() -> None:
+    pace = Pace(STEP, 1.0)
+    assert pace.take(pace.due(0.0, 9) + STEP, 9) == 1
+    assert pace.late == 0, "exactly a step is not more than a step"
+    assert pace.take(pace.due(0.0, 9) + 2.0 * STEP + 1e-6, 9) == 1
+    assert pace.late == 1 and pace.lateness_max_ns == pytest.approx(20_001_000, abs=10)
+    assert pace.due(9.9, 9) == pytest.approx(0.03), "the deadlines stay where they are"
+    assert pace.slips == 0
+
+
+def test_wall_time_that_cannot_be_caught_up_is_given_up() -> None:
+    pace = Pace(STEP, 1.0)
+    due = pace.due(0.0, 9)
+    pace.take(due + 0.25, 9)
+    assert (pace.slips, pace.slipped_ns) == (0, 0), "a quarter of a second is caught up"
+    due = pace.due(0.0, 9)
+    now = due + 0.3
+    pace.take(now, 9)
+    assert pace.slips == 1 and pace.slipped_ns == pytest.approx(300_000_000, abs=1000)
+    assert pace.due(now, 9) == pytest.approx(now + STEP), "from here on as if nothing had been"
+    pace.take(now + STEP, 9)
+    assert pace.lateness_ns == pytest.approx(0, abs=1000) and pace.slips == 1
+
+
+def test_a_new_start_owes_nothing() -> None:
+    pace = Pace(STEP, 1.0)
+    pace.take(pace.due(0.0, 9), 9)
+    pace.due(0.0, 9)
+    pace.restart()
+    assert pace.due(77.0, 9) == pytest.approx(77.0 + STEP)
+
+
+def test_the_factor_is_that_of_the_last_second() -> None:
+    pace = Pace(STEP, 1.0)
+    assert pace.measure(10.0, 0) == 0.0
+    assert pace.measure(10.9, 900_000_000) == 0.0, "not before a second is over"
+    assert pace.measure(11.0, 2_000_000_000) == pytest.approx(2.0)
+    assert pace.measure(11.5, 9_000_000_000) == pytest.approx(2.0)
+    assert pace.measure(12.0, 2_500_000_000) == pytest.approx(0.5)

@@ -1,0 +1,148 @@
+"""The lock on a server's name, the names of what it shares, and their removal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import posix_ipc
+import pytest
+
+from wavesim_sdk.area import Area, segment_name
+from wavesim_sdk.attach import make_semaphores, remove_semaphores
+from wavesim_sdk.commander import Commander, CommanderQueue
+from wavesim_sdk.sensors import known
+from wavesim_sdk.tables import CLOCK
+from wavesim_server.resources import AlreadyRunning, NameLock, ring_names, wipe
+from wavesim_server.ring import Ring
+
+NAME = f"resources-test-{os.getpid()}"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_one_at_a_time_and_the_second_is_told_who(folder: Path) -> None:
+    first = NameLock("x")
+    assert [p.name for p in folder.iterdir()] == [f"wavesim-{os.getuid()}-x.lock"]
+    with pytest.raises(AlreadyRunning, match=rf"'x' runs already \(process {os.getpid()}\).*--name") as refused:
+        NameLock("x")
+    assert refused.value.exit_code == 7
+    NameLock("y").release()
+    first.release()
+    assert list(folder.iterdir()) == []
+    NameLock("x").release()
+
+
+def test_a_lock_whose_holder_died_is_free_and_its_number_is_replaced(folder: Path) -> None:
+    path = folder / f"wavesim-{os.getuid()}-x.lock"
+    path.write_text("99999999 and more")
+    lock = NameLock("x")
+    assert path.read_text() == str(os.getpid())
+    lock.release()
+
+
+def test_who_holds_it_without_a_number_is_unknown(folder: Path) -> None:
+    lock = NameLock("x")
+    (folder / f"wavesim-{os.getuid()}-x.lock").write_text("")
+    with pytest.raises(AlreadyRunning, match="process unknown"):
+        NameLock("x")
+    lock.release()
+
+
+def test_a_file_that_was_removed_meanwhile_is_no_lock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last holder removed it between our open and our lock: that lock would keep nobody out."""
+    path = folder / f"wavesim-{os.getuid()}-x.lock"
+    true = NameLock._is_current
+    looked: list[bool] = []
+
+    def is_current(lock: NameLock) -> bool:
+        if not looked:
+            path.unlink()
+        elif len(looked) == 1:
+            path.unlink()
+            path.write_text("another's")
+        looked.append(true(lock))
+        return looked[-1]
+
+    monkeypatch.setattr(NameLock, "_is_current", is_current)
+    lock = NameLock("x")
+    assert looked == [False, False, True] and path.read_text() == str(os.getpid())
+    with pytest.raises(AlreadyRunning):
+        NameLock("x")
+    lock.release()
+
+
+def test_without_a_folder_of_the_user_it_lies_in_the_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "t"))
+    (tmp_path / "t").mkdir()
+    lock = NameLock("x")
+    assert [p.name for p in (tmp_path / "t").iterdir()] == [f"wavesim-{os.getuid()}-x.lock"]
+    lock.release()
+
+
+def test_a_killed_holder_frees_it() -> None:
+    code = "import os; from wavesim_server.resources import NameLock; lock = NameLock('x'); os.kill(os.getpid(), 9)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+    NameLock("x").release()
+
+
+@pytest.fixture
+def everything() -> Iterator[list[str]]:
+    """All that a server shares; the names in the order in which `wipe` finds them."""
+    areas = [segment_name(NAME, a) for a in ("simulation", "vehicles")]
+    for area in areas:
+        Area.create(area, [(CLOCK, 1)])
+    for ring in ring_names(NAME):
+        Ring.create(ring, 4096)
+    make_semaphores(NAME, known())
+    queue = CommanderQueue(NAME)
+    code = f"import os; from wavesim_sdk.commander import Commander; c = Commander({NAME!r}); print(c._reply.name); os._exit(0)"
+    left = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+    semaphores = [f"/wavesim.{NAME}.claim", *(f"/wavesim.{NAME}.{s}.{w}" for s in known() for w in ("due", "done"))]
+    yield [*areas, *ring_names(NAME), *semaphores, queue.name, left]
+    wipe(NAME)
+
+
+def test_everything_goes_and_is_named(everything: list[str]) -> None:
+    assert wipe(NAME) == everything
+    assert wipe(NAME) == []
+    assert list(Path("/dev/shm").glob(f"*wavesim.{NAME}.*")) == []
+    with pytest.raises(posix_ipc.ExistentialError):
+        posix_ipc.MessageQueue(f"/wavesim.{NAME}.commander")
+
+
+def test_a_part_of_it_goes_too(everything: list[str]) -> None:
+    remove_semaphores(NAME, known())
+    posix_ipc.unlink_shared_memory(everything[0])
+    posix_ipc.unlink_shared_memory(everything[3])
+    left = [n for n in everything[1:] if n != everything[3] and not n.endswith((".claim", ".due", ".done"))]
+    assert wipe(NAME) == left
+
+
+def test_what_is_anothers_stays(everything: list[str]) -> None:
+    other = CommanderQueue(NAME + "x")
+    with Commander(NAME + "x") as client:
+        dead = subprocess.run(
+            [sys.executable, "-c", f"import os; from wavesim_sdk.commander import Commander; Commander({NAME + 'x'!r}); os._exit(0)"],
+            check=True,
+        )  # fmt: skip
+        assert dead.returncode == 0
+        assert wipe(NAME) == everything
+        assert len(list(Path("/dev/shm").glob(f"wavesim.{NAME}x.reply.*"))) == 2
+        assert client._reply.name
+    other.close()
+    assert len(wipe(NAME + "x")) == 1
+
+
+def test_the_rings_have_one_name_for_each_direction() -> None:
+    assert ring_names("x") == ("/wavesim.x.commands", "/wavesim.x.events")

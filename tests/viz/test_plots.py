@@ -1,0 +1,59 @@
+"""The pictures of a run: what stands on their axes is what the numbers are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.tables import ACTUATION, STATE
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_viz.plots import Run, draw, motion
+
+TICKS = 40
+
+
+@pytest.fixture
+def log(config: Callable[..., Loaded], tmp_path: Path) -> Path:
+    """A submarine and a jet boat whose actuators each take values of their own."""
+    loaded = config(
+        '<fleet><vehicle name="auv" model="lauv" position="0 0 5 m"/><vehicle name="jet" model="odin" position="9 0 0 m"/></fleet>'
+    )
+    path = tmp_path / "run.mcap"
+    writer = LogWriter(path, loaded, 1)
+    writer.body(0, 0, "auv", "lauv", "underwater", True)
+    writer.body(0, 1, "jet", "odin", "surface", True)
+    state, acting = np.zeros(2, STATE.dtype), np.zeros(2, ACTUATION.dtype)
+    state["q_WB"][:, 0] = 1.0
+    for k in range(TICKS):
+        time_ns = k * 500_000_000
+        state["p_WB_W"][:, 0] = 0.5 * k
+        state["v_WB_B"][:, 0] = state["v_FB_B"][:, 0] = 1.0
+        wave = np.sin(k / 5.0)
+        acting["actual"][0, :5] = 8.0, 0.2 * wave, 0.2 * wave, 0.05, -0.05
+        acting["actual"][1, :6] = 30.0, 25.0, 0.4 * wave, 0.3 * wave, 1.0, -1.0 if k > 20 else 1.0
+        writer.table(time_ns, "state", [0, 1], state.tobytes())
+        writer.table(time_ns, "actuation", [0, 1], acting.tobytes())
+    writer.body(TICKS * 500_000_000, 1, "jet", "odin", "surface", False)  # what it had is known after it left
+    writer.close()
+    return path
+
+
+def test_actuators_are_drawn_by_name_and_unit(log: Path, tmp_path: Path) -> None:
+    """Force in N, shaft speed in revolutions, angles in degrees, deflectors in percent: nothing under a label of another."""
+    figure = motion(Run(log))
+    assert figure is not None
+    axes = np.array(figure.axes).reshape(-1, 2)
+    assert [a.get_ylabel() for a in axes[2:, 0]] == ["thrust (N)", "angle (deg)", ""]
+    assert [a.get_ylabel() for a in axes[2:, 1]] == ["revolutions (1/s)", "angle (deg)", "deflector (%)"]
+    names = [[line.get_label() for line in a.lines] for a in axes[2:].ravel()]
+    assert names == [
+        ["propeller"], ["port", "starboard"], ["rudder-top", "rudder-bottom", "plane-port", "plane-starboard"],
+        ["port-angle", "starboard-angle"], [], ["port-deflector", "starboard-deflector"],
+    ]  # fmt: skip
+    assert np.ptp(axes[3, 1].lines[0].get_ydata()) == pytest.approx(np.degrees(0.8), rel=0.02)
+    assert min(axes[4, 1].lines[1].get_ydata()) == -100.0
+    assert {p.name for p in draw(log, tmp_path / "out")} == {"motion.png", "tracks.png"}
