@@ -17,6 +17,7 @@ from benchmarks.world.scenes import NEWCOMERS
 from benchmarks.world.server import ADDRESS
 from wavesim_sdk.wire import codec, items, seal
 from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.items import REQUESTS
 from wavesim_sdk.wire.messages import MESSAGES, Join, Refusal, Resumption, Role, Type, Welcome
 from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.state import State
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 KEPT = 30  #: of the own datagrams, to be said again
 REFUSED_AGAIN_S = 0.4
-LOST_S = 0.9  #: a server that is silent for longer than its own time limit is another by now
+LOST_S = 0.7  #: a server that is silent for longer than its own time limit is another by now
 LEAST_S = 0.002  #: between two turns of a program
 
 
@@ -49,13 +50,13 @@ class Client:
         self._own: deque[bytes] = deque(maxlen=KEPT)
         self._due = Timer(world.clock, self._turn)
         self._next = Timer(world.clock, self._act)
-        self.pace = r.choice((0.03, 0.1, 0.4))
+        self.pace = r.choice((0.05, 0.15))
         acts = ACTS if role is not Role.OBSERVER else OBSERVER_ACTS
         usual = [a for a in acts if a not in UNUSUAL]
         rare = [a for a in acts if a in UNUSUAL]
         self.habits = r.sample(usual, r.randint(1, len(usual))) + r.sample(rare, r.choice((0, 1, 2, len(rare))))
         self.habits = [h for h in self.habits if f"{name}.{h}" not in world.without]
-        self.thinks = r.choice((0.02, 0.1, 0.5))  #: greatest time for a step
+        self.thinks = r.choice((0.03, 0.1, 0.4))  #: greatest time for a step
         self.lockstep_ticks = r.choice((0, 1, 2, 5)) if role is Role.PILOT else 0
         self._step_ns = round(world.scene.loaded.config.time.step * 1e9)
 
@@ -64,7 +65,7 @@ class Client:
     def start(self, now: float) -> None:
         """The program begins."""
         self.begin(self.join(), now)
-        self._next.at(now + self.random.random())
+        self._next.at(now + 0.3 * self.random.random())
 
     def join(self, **changed: Any) -> Join:
         """What it asks for."""
@@ -76,7 +77,7 @@ class Client:
             "model": model,
             "position": (r.uniform(-50, 50), r.uniform(-50, 50), r.uniform(1, 30)),
             "lockstep_ns": self.lockstep_ticks * self._step_ns,
-            "state_period_ns": r.choice((0, 50_000_000, 100_000_000, 300_000_000)),
+            "state_period_ns": r.choice((0, 100_000_000, 300_000_000)),
             "acoustics": r.randrange(2),
             "effort": 0,
             "others": r.randrange(2),
@@ -200,7 +201,7 @@ class Client:
             self.world.check_state(self, state)
         if state.step:
             self.steps += 1
-            think = self.random.uniform(0.005, self.thinks)
+            think = self.random.uniform(0.01, self.thinks)
             self.world.clock.at(now + think, lambda at: self._answer(state, at))
 
     def _answer(self, state: State, now: float) -> None:
@@ -412,18 +413,5 @@ ACTS_ALL: dict[str, Act] = {
     "resume": Client.resume, "forget": Client.forget,
 }  # fmt: skip
 ACTS = tuple(ACTS_ALL)
-OBSERVER_ACTS = (
-    "observe",
-    "ask",
-    "ask_absurd",
-    "say_absurd",
-    "join_absurd",
-    "repeat",
-    "deaf",
-    "move",
-    "vanish",
-    "resume",
-)
-UNUSUAL = frozenset(
-    {"say_absurd", "join_absurd", "vanish", "freeze", "deaf", "forget", "leave", "resume", "move", "repeat"}
-)
+OBSERVER_ACTS = ("observe", "ask", "ask_absurd", "say_absurd", "join_absurd", "repeat", "deaf", "move", "vanish", "resume")
+UNUSUAL = frozenset({"say_absurd", "join_absurd", "vanish", "freeze", "deaf", "forget", "leave", "resume", "move", "repeat"})

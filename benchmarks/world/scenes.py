@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import os
 import random
 import shutil
 import tempfile
@@ -20,7 +21,7 @@ _TRANSDUCER = '<transducer recharge="200 ms" query="25 kHz" reply="26 kHz"><mode
 _BODIES = f"""
   <vehicle name="auv" model="remus100" position="0 0 10 m" client="required" watchdog="1 s" failsafe="zero">
     {_TRANSDUCER.format(1)}
-    <sensors><dvl name="dvl-down" rate="5 Hz"/><dvl name="dvl-up" rate="2 Hz" attitude="180 0 0 deg"/></sensors>
+    <sensors><dvl name="dvl-down" rate="2 Hz"/><dvl name="dvl-up" rate="1 Hz" attitude="180 0 0 deg"/></sensors>
   </vehicle>
   <vehicle name="usv" model="jolner" position="30 0 0 m" client="optional" truth="none" instruments="listen">
     {_TRANSDUCER.format(2)}
@@ -35,9 +36,9 @@ _BODIES = f"""
 _FENCE = """<fence name="pen"><corner north="-100 m" east="-100 m"/><corner north="-100 m" east="200 m"/>
   <corner north="200 m" east="200 m"/><corner north="200 m" east="-100 m"/></fence>"""
 _WORLD = '<world><current north="0.2 m/s"/><bed depth="80 m"/><wind speed="5 m/s"/></world>'
-_SENSORS = '<sensors><ctd rate="10 Hz"/><gps rate="1 Hz"/></sensors>'
+_SENSORS = '<sensors><ctd rate="2 Hz"/><gps rate="1 Hz"/></sensors>'
 #: more numbers than a datagram holds
-_MANY = "<sensors>" + "".join(f'<ctd name="ctd-{k}" rate="5 Hz"/><imu name="imu-{k}" rate="5 Hz"/>' for k in range(8)) + (
+_MANY = "<sensors>" + "".join(f'<ctd name="ctd-{k}" rate="2 Hz"/><imu name="imu-{k}" rate="2 Hz"/>' for k in range(8)) + (
     '<multibeam name="swath" rate="1 Hz"/></sensors>'
 )  # fmt: skip
 _GRANTS = (
@@ -48,12 +49,7 @@ _GRANTS = (
 
 
 def _text(
-    step: str,
-    time: str = 'pace="fast"',
-    network: str = "",
-    grants: str = "",
-    sensors: str = _SENSORS,
-    vehicles: int = 8,
+    step: str, time: str = 'pace="fast"', network: str = "", grants: str = "", sensors: str = _SENSORS, vehicles: int = 8
 ) -> str:
     """A configuration. The time limits are short, so that a short run meets all of them."""
     return f"""<wavesim name="world" seed="5">
@@ -63,7 +59,7 @@ def _text(
   <network keepalive_period="0.2 s" keepalive_timeout="0.6 s" lockstep_timeout="0.3 s" state_rate="10 Hz" acoustic_rate="5 Hz"
     datagram_rate="400 Hz" observers="2" sessions="12" {network}>{grants}</network>
   <shared vehicles="{vehicles}" signals="64"/>
-  <log file="run.mcap" state_rate="5 Hz"/>
+  <log file="run.mcap" state_rate="2 Hz"/>
   <fleet>{_BODIES}{_FENCE}{sensors}</fleet>
 </wavesim>"""
 
@@ -73,8 +69,8 @@ _TEXTS = {
     "plain": _text("20 ms"),
     "rights": _text("20 ms", grants=_GRANTS),
     "takeover": _text("100 ms", network='takeover="yes"', grants=_GRANTS),
-    "realtime": _text("20 ms", time='pace="realtime"', network='takeover="yes"'),
-    "hasty": _text("20 ms", time='pace="realtime" speed="10" duration="20 s"', grants=_GRANTS),
+    "realtime": _text("50 ms", time='pace="realtime"', network='takeover="yes"'),
+    "hasty": _text("100 ms", time='pace="realtime" speed="2" duration="4 s"', grants=_GRANTS),
     "keys": _text("20 ms", network=_SEALED, grants=_GRANTS),
     "many": _text("50 ms", network=f'{_SEALED} takeover="yes"', sensors=_MANY),
     "narrow": _text("100 ms", vehicles=6, grants=_GRANTS),
@@ -127,7 +123,7 @@ def _folder() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     keys = folder / "clients.keys"
     keys.write_text("".join(f"{name} {key.hex()}\n" for name, key in KEYS.items()))
-    keys.chmod(0o600)
+    os.chmod(keys, 0o600)
     return folder
 
 

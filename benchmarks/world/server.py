@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from benchmarks.world.world import World
 
 ADDRESS: Address = ("10.0.0.1", 9750)
+LOOK_S = 0.04
 SWITCH_S = 0.0005  #: from one process to the other
 
 
@@ -66,7 +67,8 @@ class Server:
         self.events = Ring.private(r.choice((3_000, 16_000)) if small else 1 << 18)
         self.room = r.choice((0, 900, 6_000, 20_000)) if "disk" in world.plagues and r.random() < 0.3 else float("inf")
         self.disks: list[Disk] = []
-        self.slow = r.choice((0.01, 0.02, 0.04))  #: wall time of an engine's turn, of the front's looking around
+        self.seldom = LOOK_S  #: between two looks of the front at its sessions
+        self.slow = r.choice((0.02, 0.04, 0.08))  #: wall time of a turn of the engine
         simulation = Simulation(loaded, world.seed)
         instruments = Instruments(loaded.sensor_rows, simulation.step_ns)
         vehicles = self.areas["vehicles"]
@@ -131,7 +133,7 @@ class Server:
         if self.front is not None:
             due = self.front.turn(now)
             self._send()
-            self._front_due.at(max(due, now + self.slow))
+            self._front_due.at(max(due, now + self.seldom))
 
     def receive(self, data: bytes, source: Address, now: float) -> None:
         """A datagram arrived."""

@@ -36,7 +36,7 @@ BEGIN_S = 100.0  #: the virtual clock does not begin at zero
 ROLES = (Role.PILOT, Role.PILOT, Role.PILOT, Role.INSTRUMENT, Role.LISTENER, Role.OBSERVER)
 PLAGUES = ("loss", "double", "flip", "cut", "late", "crash", "disk", "rings", "emulators")
 TOMBS_S = 11.0  #: so long are sessions remembered that are over
-CALM_S = 1.8  #: longer than every time limit, one after the other
+CALM_S = 1.4  #: longer than every time limit, one after the other
 _FAMILIES = {
     family.name: {number: schema_of(record).describe() for number, record in family.records.items()}
     for family in (EVENTS, REQUESTS)
@@ -72,10 +72,8 @@ class World:
         self.commander = Commander(self, self.stream("commander"))
         self.clients = [c for c in self._populate(r) if c.name not in without]
         strangers = r.choice((0, 0, 1, 2))
-        self.strangers = [
-            Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without
-        ]
-        self.length = r.choice((0.5, 1.0, 1.6))
+        self.strangers = [Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without]
+        self.length = r.choice((0.5, 0.8, 1.4))
         if "crash" in self.plagues:
             self.clock.at(BEGIN_S + self.length * r.random(), self._crash)
 
@@ -92,7 +90,7 @@ class World:
 
     def _populate(self, r: random.Random) -> list[Client]:
         found = []
-        for k in range(r.randint(1, 5)):
+        for k in range(r.randint(1, 4)):
             role = r.choice(ROLES)
             body = r.choice((*self.scene.bodies, *self.scene.bodies, *NEWCOMERS))
             if role is Role.OBSERVER:
@@ -106,9 +104,7 @@ class World:
         """What can be left out."""
         names = [c.name for c in self.clients]
         habits = [f"{c.name}.{h}" for c in self.clients for h in c.habits]
-        others = [f"stranger-{k}" for k in range(len(self.strangers))] + [
-            f"emulator-{e.sensor}" for e in self.emulators
-        ]
+        others = [f"stranger-{k}" for k in range(len(self.strangers))] + [f"emulator-{e.sensor}" for e in self.emulators]
         return [p for p in (*names, *others, *self.plagues, *habits) if p not in self.without]
 
     # -- what the actors ask of it ---------------------------------------------------------------------
@@ -232,7 +228,7 @@ class World:
             self.clock.at(now + 0.3, self._plague_emulators)
         self.commander.start(now)
         for client in self.clients:
-            self.clock.at(now + self.stream(f"start {client.name}").random() * 0.5, client.start)
+            self.clock.at(now + self.stream(f"start {client.name}").random() * 0.3, client.start)
         for stranger in self.strangers:
             stranger.start(now)
         self._until(now + self.length)
@@ -266,7 +262,7 @@ class World:
         self._until(self.clock.now + 0.5)
         self.commander.send("pause")
         self._until(self.clock.now + 0.1)
-        self.server.slow = 1.0  # little is left to do
+        self.server.slow = self.server.seldom = 1.0  # little is left to do
         self._until(self.clock.now + TOMBS_S)
         invariants.nobody_left(self, self._sizes)
         self.witness.read_logs()
