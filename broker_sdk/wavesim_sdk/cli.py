@@ -109,6 +109,8 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     files.check(loaded)
+    for entry in entry_points(group="wavesim.checks"):  # what installed packages would refuse to run
+        entry.load()(loaded)
     bodies: list[dict[str, Any]] = []
     for b in loaded.config.fleet.bodies:
         suite = [{"name": i.name, "type": i.type, "rate_hz": i.parameters.rate} for i in loaded.suite(b)]
