@@ -109,16 +109,9 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     files.check(loaded)
-<<<<<<< HEAD
     for entry in entry_points(group="wavesim.checks"):  # what installed packages would refuse to run
         entry.load()(loaded)
-    bodies: list[dict[str, Any]] = []
-    for b in loaded.config.fleet.bodies:
-        suite = [{"name": i.name, "type": i.type, "rate_hz": i.parameters.rate} for i in loaded.suite(b)]
-        bodies.append({"name": b.name, "model": b.model, "client": b.client, "sensors": suite})
-=======
     bodies = loaded.config.fleet.bodies
->>>>>>> next-wt
     if as_json:
         told = [
             {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.plain for i in loaded.suite(b)]}
