@@ -18,7 +18,9 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=100, help="how many worlds")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--workers", type=int, default=1, help="processes that share them")
-    parser.add_argument("--twice", type=int, default=16, help="each so many-th seed is run twice, for its hash; 0 = none")
+    parser.add_argument(
+        "--twice", type=int, default=16, help="each so many-th seed is run twice, for its hash; 0 = none"
+    )
     parser.add_argument("--seed", type=int, help="run this one alone, and tell the last things that happened")
     parser.add_argument("--without", default="", help="things to leave out of it, as --shrink tells them")
     parser.add_argument("--shrink", action="store_true", help="leave out of it what it does not need to break")

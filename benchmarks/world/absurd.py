@@ -102,7 +102,9 @@ class Absurd:
             beyond = (d.get("maximum", LARGEST) * 2.0 + 1.0, d.get("minimum", -LARGEST) * 2.0 - 1.0)
             return r.choice((*beyond, float("nan"), float("inf"), float("-inf"), 2**64 - 1, "1", True))
         if kind == "str":
-            return r.choice(("x" * (d["most_bytes"] + 1), "a\x00b", "a\nb", "\u202eabc", b"abc", _Torn(b"\xff\xfe"), "n" * 1000))
+            return r.choice(
+                ("x" * (d["most_bytes"] + 1), "a\x00b", "a\nb", "\u202eabc", b"abc", _Torn(b"\xff\xfe"), "n" * 1000)
+            )
         if kind == "bin":
             return r.choice((bytes(min(d["most_bytes"], 1000) + 1), "text", b"" if d["least_bytes"] else None))
         if kind in ("list", "struct"):

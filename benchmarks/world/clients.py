@@ -17,7 +17,6 @@ from benchmarks.world.scenes import NEWCOMERS
 from benchmarks.world.server import ADDRESS
 from wavesim_sdk.wire import codec, items, seal
 from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
-from wavesim_sdk.wire.items import REQUESTS
 from wavesim_sdk.wire.messages import MESSAGES, Join, Refusal, Resumption, Role, Type, Welcome
 from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.state import State
@@ -413,5 +412,18 @@ ACTS_ALL: dict[str, Act] = {
     "resume": Client.resume, "forget": Client.forget,
 }  # fmt: skip
 ACTS = tuple(ACTS_ALL)
-OBSERVER_ACTS = ("observe", "ask", "ask_absurd", "say_absurd", "join_absurd", "repeat", "deaf", "move", "vanish", "resume")
-UNUSUAL = frozenset({"say_absurd", "join_absurd", "vanish", "freeze", "deaf", "forget", "leave", "resume", "move", "repeat"})
+OBSERVER_ACTS = (
+    "observe",
+    "ask",
+    "ask_absurd",
+    "say_absurd",
+    "join_absurd",
+    "repeat",
+    "deaf",
+    "move",
+    "vanish",
+    "resume",
+)
+UNUSUAL = frozenset(
+    {"say_absurd", "join_absurd", "vanish", "freeze", "deaf", "forget", "leave", "resume", "move", "repeat"}
+)

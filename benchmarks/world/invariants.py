@@ -63,7 +63,9 @@ def _limits(world: World) -> None:
     limit = world.scene.loaded.config.network.lockstep_timeout + GRACE_S
     waits, asks = witness.waits, witness.asks
     if waits is not None and server.front is not None and now - max(waits.since, server.front_since) > limit:
-        raise Broken(f"a barrier stands too long: since {now - waits.since:.2f} s at tick {waits.tick}: {server.front.barrier}")
+        raise Broken(
+            f"a barrier stands too long: since {now - waits.since:.2f} s at tick {waits.tick}: {server.front.barrier}"
+        )
     if asks is not None and now - asks.since > limit:
         awaited = server.engine.emulators.awaited
         raise Broken(f"emulators are awaited too long: since {now - asks.since:.2f} s at tick {asks.tick}: {awaited}")
@@ -93,7 +95,9 @@ def _crew(front: Front) -> None:
     crew = front.crews.by_token.keys() | front.observers.by_token.keys()
     if crew != front.sessions.by_token.keys():
         raise Broken(f"crew and sessions differ: crew {sorted(crew)}, sessions {sorted(front.sessions.by_token)}")
-    waiting = front.barrier.waiting | front.barrier.dismissed | front.barrier.replies.keys() | front.requests.sounds.keys()
+    waiting = (
+        front.barrier.waiting | front.barrier.dismissed | front.barrier.replies.keys() | front.requests.sounds.keys()
+    )
     if not waiting <= crew:
         raise Broken(f"somebody who left is remembered: {sorted(waiting - crew)}")
 
@@ -114,7 +118,9 @@ def _bodies(world: World, front: Front) -> None:
             raise Broken(f"a body of nobody: '{name}' in row {row} has the pilot {pilot}")
     for member in front.crews.by_token.values():
         if member.role is Role.PILOT and known.get(member.row) != member.berth.body:
-            raise Broken(f"a pilot without a body: {member.berth.body} in row {member.row}, where {known.get(member.row)} is")
+            raise Broken(
+                f"a pilot without a body: {member.berth.body} in row {member.row}, where {known.get(member.row)} is"
+            )
 
 
 def at_rest(world: World) -> None:
@@ -140,7 +146,9 @@ def at_rest(world: World) -> None:
         if len(book.server.outbox) or book.events.heard != len(book.events.said):
             raise Broken(f"events are owed: {client.name} heard {book.events.heard} of {len(book.events.said)}")
         if book.requests.heard != len(book.requests.said):
-            raise Broken(f"requests are owed: the server heard {book.requests.heard} of {len(book.requests.said)} of {client.name}")
+            raise Broken(
+                f"requests are owed: the server heard {book.requests.heard} of {len(book.requests.said)} of {client.name}"
+            )
         _served(world, client, running)
 
 

@@ -44,7 +44,9 @@ class Book:
         self.who = who
         self.events, self.requests = Mail(), Mail()
         self.answers: Counter[int] = Counter()
-        self.liar = False  #: its client sends what no program of ours sends, or its datagrams were damaged: nothing is promised
+        self.liar = (
+            False  #: its client sends what no program of ours sends, or its datagrams were damaged: nothing is promised
+        )
         self.server: Session | None = None
         self.client: ClientSession | None = None
 

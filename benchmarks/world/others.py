@@ -75,7 +75,20 @@ class Commander:
         r = self.random
         how = r.random()
         if how < 0.1:
-            self._take(r.choice((b"", b"[]", b"{}", b'{"verb": "start"}', b"[" * 900, r.randbytes(50), b"null", b'{"verb":1,"id":2}')))
+            self._take(
+                r.choice(
+                    (
+                        b"",
+                        b"[]",
+                        b"{}",
+                        b'{"verb": "start"}',
+                        b"[" * 900,
+                        r.randbytes(50),
+                        b"null",
+                        b'{"verb":1,"id":2}',
+                    )
+                )
+            )
         elif how < 0.5:
             verb = r.choice((*TIMER_VERBS, "status"))
             self.send(verb, **({"ticks": r.choice((1, 3, 20))} if verb == "step" else {"factor": r.choice((0, 1, 5))}))
@@ -89,7 +102,9 @@ class Commander:
         verb = r.choice((*VERBS, *TIMER_VERBS, "nonesuch", ""))
         record = VERBS[verb][0] if verb in VERBS else r.choice([v[0] for v in VERBS.values()])
         bad = r.choice((0.0, 0.2))
-        arguments = {i["name"]: absurd.bad(i) if r.random() < bad else absurd.good(i) for i in schema_of(record).describe()}
+        arguments = {
+            i["name"]: absurd.bad(i) if r.random() < bad else absurd.good(i) for i in schema_of(record).describe()
+        }
         if "body" in arguments and r.random() < 0.7:
             arguments["body"] = r.choice(self.world.scene.bodies)
         if r.random() < 0.2:
@@ -137,7 +152,9 @@ class Stranger:
 
     def _bomb(self) -> None:
         kind = self.random.choice((Type.JOIN, Type.HELLO))
-        body = self.random.choice((b"\x91" * 1100, b"\xdd\xff\xff\xff\xff", b"\x9f" + b"\xdf\xff\xff\xff\xff", b"\xc7\xff\x01"))
+        body = self.random.choice(
+            (b"\x91" * 1100, b"\xdd\xff\xff\xff\xff", b"\x9f" + b"\xdf\xff\xff\xff\xff", b"\xc7\xff\x01")
+        )
         self._send(self._header(kind, flags=self.random.randrange(2)) + body)
 
     def _token(self) -> None:

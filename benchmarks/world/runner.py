@@ -66,7 +66,9 @@ def hunt(seeds: range, workers: int, twice: int) -> int:
     )
     for kind, found in itertools.groupby(sorted(broken, key=lambda b: (b.kind, b.seed)), key=lambda b: b.kind):
         which = [b.seed for b in found]
-        print(f"  {len(which)} x {kind}: seeds {', '.join(map(str, which[:TOLD]))}{' ...' if len(which) > TOLD else ''}")
+        print(
+            f"  {len(which)} x {kind}: seeds {', '.join(map(str, which[:TOLD]))}{' ...' if len(which) > TOLD else ''}"
+        )
     print("what happened: " + ", ".join(f"{name} {n}" for name, n in sorted(counts.items())))
     return min(len(broken), 1)
 
@@ -93,5 +95,8 @@ def shrink(seed: int, without: frozenset[str]) -> int:
                 report, without, left = less, without | {part}, True
                 print(f"also without {part}: step {report.steps}", flush=True)
     left_out = ",".join(sorted(without))
-    print(f"\n{report}\n\nagain: python -m benchmarks.world --seed {seed}" + (f" --without {left_out}" if left_out else ""))
+    print(
+        f"\n{report}\n\nagain: python -m benchmarks.world --seed {seed}"
+        + (f" --without {left_out}" if left_out else "")
+    )
     return 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
 import random
 import shutil
 import tempfile
@@ -49,7 +48,12 @@ _GRANTS = (
 
 
 def _text(
-    step: str, time: str = 'pace="fast"', network: str = "", grants: str = "", sensors: str = _SENSORS, vehicles: int = 8
+    step: str,
+    time: str = 'pace="fast"',
+    network: str = "",
+    grants: str = "",
+    sensors: str = _SENSORS,
+    vehicles: int = 8,
 ) -> str:
     """A configuration. The time limits are short, so that a short run meets all of them."""
     return f"""<wavesim name="world" seed="5">
@@ -123,7 +127,7 @@ def _folder() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     keys = folder / "clients.keys"
     keys.write_text("".join(f"{name} {key.hex()}\n" for name, key in KEYS.items()))
-    os.chmod(keys, 0o600)
+    keys.chmod(0o600)
     return folder
 
 

@@ -106,7 +106,9 @@ class Witness:
             motion = np.array(state.motion)
             if not any(np.array_equal(motion, t[row], equal_nan=True) for t in self._truth[state.tick]):
                 was = [t[row, :3].tolist() for t in self._truth[state.tick]]
-                raise Broken(f"a state that was not: {client.name} at tick {state.tick} in row {row}: {motion[:3]}, it was {was}")
+                raise Broken(
+                    f"a state that was not: {client.name} at tick {state.tick} in row {row}: {motion[:3]}, it was {was}"
+                )
         self._sensors(client, state, dirty)
 
     def _sensors(self, client: Client, state: State, dirty: set[str]) -> None:
@@ -119,7 +121,9 @@ class Witness:
                 continue
             tick = told.time_ns // self._server.engine.sim.step_ns
             if told.numbers != tuple(value(who, description.number, tick, len(told.numbers)).tolist()):
-                raise Broken(f"values of another: {client.name} was told {name} = {told.numbers[:3]} of tick {tick}, it is number {who}")
+                raise Broken(
+                    f"values of another: {client.name} was told {name} = {told.numbers[:3]} of tick {tick}, it is number {who}"
+                )
             if tick > state.tick:
                 raise Broken(f"values of the future: {client.name} at tick {state.tick} was told {name} of tick {tick}")
 

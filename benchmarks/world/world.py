@@ -72,7 +72,9 @@ class World:
         self.commander = Commander(self, self.stream("commander"))
         self.clients = [c for c in self._populate(r) if c.name not in without]
         strangers = r.choice((0, 0, 1, 2))
-        self.strangers = [Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without]
+        self.strangers = [
+            Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without
+        ]
         self.length = r.choice((0.5, 0.8, 1.4))
         if "crash" in self.plagues:
             self.clock.at(BEGIN_S + self.length * r.random(), self._crash)
@@ -104,7 +106,9 @@ class World:
         """What can be left out."""
         names = [c.name for c in self.clients]
         habits = [f"{c.name}.{h}" for c in self.clients for h in c.habits]
-        others = [f"stranger-{k}" for k in range(len(self.strangers))] + [f"emulator-{e.sensor}" for e in self.emulators]
+        others = [f"stranger-{k}" for k in range(len(self.strangers))] + [
+            f"emulator-{e.sensor}" for e in self.emulators
+        ]
         return [p for p in (*names, *others, *self.plagues, *habits) if p not in self.without]
 
     # -- what the actors ask of it ---------------------------------------------------------------------
