@@ -18,7 +18,7 @@ from wavesim_sdk.area import (
     DUE,
     OWNER,
     OWNER_START,
-    PERIOD,
+    SYNCHRONOUS,
     Area,
     Record,
     TableView,
@@ -27,7 +27,19 @@ from wavesim_sdk.area import (
     segment_name,
 )
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.tables import CLIENTS, HISTORY, NOTICE, RECEPTION, SENT, SIGNALS, SIMULATION_TABLES, RunState, Table
+from wavesim_sdk.tables import (
+    CLIENTS,
+    CREW,
+    CREW_ROWS,
+    HISTORY,
+    NOTICE,
+    RECEPTION,
+    SENT,
+    SIGNALS,
+    SIMULATION_TABLES,
+    RunState,
+    Table,
+)
 
 START_LIMIT_S = 180.0
 
@@ -114,6 +126,11 @@ class SharedState:
     def clients(self) -> Record:
         """The clients' table, all rows."""
         return self.simulation["clients"].snapshot()[1]
+
+    def crew(self) -> Record:
+        """The sessions on board of bodies beside their pilots, in the order of the bodies."""
+        rows = self.simulation["crew"].snapshot()[1]
+        return rows[rows["role"] > 0]
 
     def signals(self) -> Record:
         """The live signals."""
@@ -221,7 +238,7 @@ class SensorColumn:
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
             if alive(owner, start) and owner != os.getpid():
                 raise AttachError(f"sensor '{sensor}' is written by process {owner} already; stop that one first")
-            self.table.header[PERIOD] = 0
+            self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = os.getpid()
             self.table.header[OWNER_START] = process_start(os.getpid())
         self._due = semaphore(simulation.server, sensor, "due")
@@ -234,12 +251,12 @@ class SensorColumn:
 
     def synchronise(self) -> None:
         """Ask the engine to wait for this column at each tick at which one of its instruments has a value."""
-        self.table.header[PERIOD] = 1
+        self.table.header[SYNCHRONOUS] = 1
 
     @property
     def synchronous(self) -> bool:
         """Whether the engine still waits for this column."""
-        return bool(self.table.header[PERIOD])
+        return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:
         """The tick the engine asks for, or None when ``timeout`` seconds passed or a signal came."""
@@ -260,14 +277,15 @@ class SensorColumn:
     def release(self) -> None:
         """Give the column back."""
         if int(self.table.header[OWNER]) == os.getpid():
-            self.table.header[PERIOD] = 0
+            self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = 0
             self._done.release()
 
 
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
     """The tables of the area *simulation* with their rows."""
-    rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)} | {CLIENTS.name: vehicles, SIGNALS.name: signals}
+    rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)}
+    rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 

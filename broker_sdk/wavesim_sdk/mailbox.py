@@ -1,8 +1,10 @@
 """The mailbox: incoming messages into a POSIX queue, notice by a signal; for programs in any language.
 
-A message is an 8-byte head (``int32`` kind, ``int32`` bytes that follow) and one record of
-``wavesim_sdk.tables``: kind 1 is ``mailbox_state``, kind 2 ``mailbox_reception``, kind 3 an ``int64`` run
-state.  ``wavesim_sdk.tables.c_struct`` writes the C structs; see ``examples/mailbox-c``.
+A message is an 8-byte head (``int32`` kind, ``int32`` bytes that follow) and one record of ``wavesim_sdk.mailbox_tables``, some
+of them with more behind it. First comes what the body has: each actuator (kind 4, ``mailbox_actuator``) and each sensor (kind 5,
+``mailbox_sensor`` and its fields). Then states (kind 1, ``mailbox_state`` and the readings of its sensors; what does not fit is in
+messages of kind 6, ``mailbox_values``), receptions (kind 2, ``mailbox_reception``) and run states (kind 3, an ``int64``).
+``c_header`` writes the C structs; see ``examples/mailbox-c``.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import signal
 import struct
 import time
 from collections import deque
+from collections.abc import Sequence
 from types import TracebackType
 
 import numpy as np
@@ -21,16 +24,32 @@ import posix_ipc
 
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.tables import MAILBOX_RECEPTION, MAILBOX_STATE, RECORDS, RunState, c_struct
+from wavesim_sdk.mailbox_tables import (
+    MAILBOX_ACTUATOR,
+    MAILBOX_FIELD,
+    MAILBOX_READING,
+    MAILBOX_RECEPTION,
+    MAILBOX_SENSOR,
+    MAILBOX_STATE,
+    MAILBOX_VALUES,
+    RECORDS,
+)
+from wavesim_sdk.tables import RunState, Table, c_struct
+from wavesim_sdk.wire.items import ActuatorDescription, Reception, SensorDescription
 from wavesim_sdk.wire.messages import MOTION_NUMBERS
+from wavesim_sdk.wire.state import State
 
-STATE, RECEPTION, RUN_STATE = 1, 2, 3
-MESSAGE_BYTES = 1024
+STATE, RECEPTION, RUN_STATE, ACTUATOR, SENSOR, VALUES = range(1, 7)
+MESSAGE_BYTES = 4096
 LENGTH = 8
 BACKLOG = 4096
 LAST_WORDS_S = 5.0  #: how long a slow reader is given at the end of the run
 _HEAD = struct.Struct("<ii")
-_TIMES = struct.Struct("<qq")  # of a state: tick, time
+
+
+def _record(table: Table, *values: object) -> bytes:
+    """The bytes of a record."""
+    return np.array([values], table.dtype).tobytes()
 
 
 class Mailbox:
@@ -50,6 +69,7 @@ class Mailbox:
             raise WaveSimError(f"there is no signal '{signal_name}'") from None
         self.dropped = 0
         self._backlog: deque[bytes] = deque()
+        self._numbers: dict[str, int] = {}  # of sensors
         self._created = False
 
     def __enter__(self) -> Mailbox:
@@ -79,16 +99,23 @@ class Mailbox:
                 posix_ipc.unlink_message_queue(self.queue_name)
 
     def put(self, kind: int, record: bytes) -> None:
-        """Drop a message into the queue and tell the reader."""
-        message = _HEAD.pack(kind, len(record)) + record
-        if kind != STATE:
-            if len(self._backlog) >= BACKLOG:
-                self._backlog.popleft()
-                self.dropped += 1
-            self._backlog.append(message)
-            self.flush()
-        elif not (self.flush() and self._send(message)):
+        """Drop a message into the queue, as soon as there is room, and tell the reader."""
+        if len(self._backlog) >= BACKLOG:
+            self._backlog.popleft()
             self.dropped += 1
+        self._backlog.append(_HEAD.pack(kind, len(record)) + record)
+        self.flush()
+
+    def put_latest(self, messages: list[tuple[int, bytes]]) -> None:
+        """Drop the messages of a state into the queue, all of them or none."""
+        room = self.flush() and self._queue.max_messages - self._queue.current_messages
+        if room < min(len(messages), self._queue.max_messages):
+            self.dropped += 1
+            return
+        for kind, record in messages:
+            if not self._send(_HEAD.pack(kind, len(record)) + record):
+                self.dropped += 1  # it needs more messages than the queue holds
+                return
 
     def flush(self) -> bool:
         """Send what waits; whether nothing waits any more."""
@@ -106,24 +133,58 @@ class Mailbox:
                 os.kill(self.pid, self.signal)
         return True
 
+    def put_body(self, actuators: Sequence[ActuatorDescription], sensors: Sequence[SensorDescription]) -> None:
+        """What the body has, by name."""
+        for a in actuators:
+            values = (a.number, a.name.encode(), a.kind, a.unit.encode(), a.minimum, a.maximum)
+            self.put(ACTUATOR, _record(MAILBOX_ACTUATOR, *values))
+        for s in sensors:
+            self._numbers[s.name] = s.number
+            head = _record(MAILBOX_SENSOR, s.number, s.name.encode(), s.type.encode(), s.period_ns, len(s.fields))
+            fields = [_record(MAILBOX_FIELD, f.name.encode(), f.unit.encode(), f.count) for f in s.fields]
+            self.put(SENSOR, head + b"".join(fields))
+
     def put_step(self, step: Step) -> None:
         """Everything of one step: receptions and run states first, then the state."""
         for run in step.run_states:
             self.put(RUN_STATE, struct.pack("<q", run.run_state))
         for r in step.receptions:
-            measured = [math.nan if v is None else v for v in (r.range, r.azimuth, r.elevation)]
-            head = (r.id, r.query, r.reception_ns, r.kind, r.code, r.from_address, r.to_address)
-            payload = r.payload or b""
-            values = (*head, r.frequency, r.level, r.snr, *measured, len(payload), payload)
-            self.put(RECEPTION, np.array([values], MAILBOX_RECEPTION.dtype).tobytes())
+            self.put(RECEPTION, _reception(r))
         s = step.state
-        motion = s.motion if s.motion is not None else [float("nan")] * MOTION_NUMBERS
-        numbers = np.zeros((MAILBOX_STATE.dtype.itemsize - _TIMES.size) // 8)
-        numbers[: MOTION_NUMBERS + len(s.actuation)] = [*motion, *s.actuation]
-        self.put(STATE, _TIMES.pack(s.tick, s.time_ns) + numbers.tobytes())
+        motion = np.full(MOTION_NUMBERS, math.nan) if s.motion is None else np.array(s.motion)
+        first, *parts = self._readings(s)
+        record = np.zeros(1, MAILBOX_STATE.dtype)
+        record["tick"], record["time_ns"], record["actuators"] = s.tick, s.time_ns, len(s.actuation)
+        record["readings"], record["parts"] = len(first), len(parts)
+        record["actuation"][0, : len(s.actuation)] = s.actuation
+        raw = bytearray(record.tobytes())
+        raw[_MOTION : _MOTION + motion.nbytes] = motion.tobytes()
+        more = [(VALUES, _record(MAILBOX_VALUES, s.tick, len(part)) + b"".join(part)) for part in parts]
+        self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
+
+    def _readings(self, state: State) -> list[list[bytes]]:
+        """The sensors' values for each message of a state; one that is larger than a message is cut."""
+        found: list[list[bytes]] = [[]]
+        room = _ROOM - MAILBOX_STATE.dtype.itemsize
+        for name, value in state.sensors.items():
+            numbers, done = np.array(value.numbers, float), 0
+            while True:
+                rest = _READING + 8 * (len(numbers) - done)
+                if rest > room and (rest <= _ROOM_OF_VALUES or room < _READING + 8):  # cut only what must be
+                    found.append([])
+                    room = _ROOM_OF_VALUES
+                piece = numbers[done : done + (room - _READING) // 8]
+                head = _record(MAILBOX_READING, self._numbers[name], value.time_ns, done, len(piece))
+                found[-1].append(head + piece.tobytes())
+                room -= len(found[-1][-1])
+                done += len(piece)
+                if done >= len(numbers):
+                    break
+        return found
 
     def run(self, broker: Broker) -> None:
         """Feed the queue until the run has ended."""
+        self.put_body(broker.actuators, broker.sensors)
         for step in broker.steps():
             self.put_step(step)
         self.put(RUN_STATE, struct.pack("<q", RunState.ENDED))
@@ -132,14 +193,28 @@ class Mailbox:
             time.sleep(0.01)
 
 
+_MOTION = int(MAILBOX_STATE.dtype.fields["p_WB_W"][1]) if MAILBOX_STATE.dtype.fields else 0
+_READING = MAILBOX_READING.dtype.itemsize
+_ROOM = MESSAGE_BYTES - _HEAD.size
+_ROOM_OF_VALUES = _ROOM - MAILBOX_VALUES.dtype.itemsize
+
+
+def _reception(r: Reception) -> bytes:
+    measured = [math.nan if v is None else v for v in (r.range, r.azimuth, r.elevation)]
+    head = (r.id, r.query, r.reception_ns, r.kind, r.code, r.from_address, r.to_address)
+    payload = r.payload or b""
+    return _record(MAILBOX_RECEPTION, *head, r.frequency, r.level, r.snr, *measured, len(payload), payload)
+
+
 def c_header() -> str:
     """A C header with the structs of the mailbox."""
-    structs = "\n\n".join(c_struct(t) for t in RECORDS if t.name.startswith("mailbox"))
-    assert MAILBOX_STATE.dtype.itemsize < MESSAGE_BYTES
+    kinds = {"STATE": STATE, "RECEPTION": RECEPTION, "RUN_STATE": RUN_STATE, "ACTUATOR": ACTUATOR, "SENSOR": SENSOR, "VALUES": VALUES}  # fmt: skip
+    named = ", ".join(f"WAVESIM_{name} = {number}" for name, number in kinds.items())
+    structs = "\n\n".join(c_struct(t) for t in RECORDS)
     return (
         "/* Made by `python -m wavesim_sdk.mailbox`; do not edit by hand. */\n#ifndef WAVESIM_MAILBOX_H\n#define WAVESIM_MAILBOX_H\n\n#include <stdint.h>\n\n"
         f"#define WAVESIM_MESSAGE_BYTES {MESSAGE_BYTES}\n"
-        "enum wavesim_kind { WAVESIM_STATE = 1, WAVESIM_RECEPTION = 2, WAVESIM_RUN_STATE = 3 };\n\n"
+        f"enum wavesim_kind {{ {named} }};\n\n"
         "struct wavesim_head {\n    int32_t kind;\n    int32_t bytes;\n};\n\n" + structs + "\n\n#endif\n"
     )
 

@@ -202,7 +202,7 @@ WEATHER = Table(
 
 CLIENTS = Table(
     "clients",
-    "Connected clients with their keep-alive data; the row is that of the client's body.",
+    "Clients that drive a body, its pilots, with their keep-alive data; the row is that of the body.",
     "front",
     (
         integer("status", "", "0 empty, 1 connected, 2 removed by keep-alive, 3 left."),
@@ -222,6 +222,24 @@ CLIENTS = Table(
         integer("datagrams_out", "", "Datagrams sent to it."),
     ),
 )
+
+CREW = Table(
+    "crew",
+    "Sessions on board of bodies beside the pilots, who stand in `clients`: instruments and listeners, one row each.",
+    "front",
+    (
+        integer("body", "", "Row of the body; -1 = empty row, and all after it."),
+        integer("role", "", "1 instrument, 2 listener."),
+        integer("ordinal", "", "Its number within the crew of the body."),
+        _s("address", "IP address.", 48),
+        integer("port", "", "UDP port."),
+        value("silent", "s", "Wall time since the last datagram."),
+        value("rtt_mean", "s", "Mean keep-alive round trip."),
+        integer("datagrams_in", "", "Datagrams accepted from it."),
+        integer("datagrams_out", "", "Datagrams sent to it."),
+    ),
+)
+CREW_ROWS = 64  #: more than the bodies; whoever finds no row is in the status only
 
 SIGNALS = Table(
     "signals",
@@ -447,44 +465,7 @@ ESTIMATE = Table(
     ),
 )
 
-MAILBOX_STATE = Table(
-    "mailbox_state",
-    "State message of the mailbox.",
-    "mailbox",
-    (
-        TICK,
-        TIME,
-        *STATE.fields,
-        value("actuation", "N, 1/s, rad or kg", "Actual actuation, numbered as in the table actuation.", MAX_ACTUATORS),
-    ),
-)
-
-MAILBOX_RECEPTION = Table(
-    "mailbox_reception",
-    "Reception message of the mailbox.",
-    "mailbox",
-    (
-        integer("id", "", "Number of the signal."),
-        integer("query", "", "Number of the signal that it answers; 0 = none."),
-        integer("reception_ns", "ns", "Reception, by the receiver's clock and instrument."),
-        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
-        integer("code", "", "Code; 0 = none."),
-        integer("from_address", "", "Modem address of the sender; 0 = none."),
-        integer("to_address", "", "Modem address of the destination; 0 = all."),
-        value("frequency", "Hz", "Frequency as received."),
-        value("level", "dB re 1 uPa", "Received level."),
-        value("snr", "dB", "Level over the noise in band."),
-        value("range", "m", "Two-way range, of an answer to an own query; NaN = none."),
-        value("azimuth", "rad", "Direction of arrival in B; NaN = none."),
-        value("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
-        integer("payload_bytes", "", "Length of the payload."),
-        _s("payload", "Payload.", MAX_PAYLOAD),
-    ),
-)
-
-RECORDS = (MAILBOX_STATE, MAILBOX_RECEPTION)
-
-SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, SIGNALS, SENT, RECEPTION, NOTICE)
+SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE)
 HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
 
@@ -523,13 +504,14 @@ def c_struct(table: Table) -> str:
 
 def markdown() -> str:
     """The tables part of docs/SHARED_MEMORY.md."""
+    from wavesim_sdk.mailbox_tables import RECORDS
     from wavesim_sdk.sensors import SENSORS
 
     lines: list[str] = []
     for title, group in (
         ("Area *simulation*", SIMULATION_TABLES),
         ("Area *vehicles*", VEHICLE_TABLES),
-        ("Area *vehicles*: sensors (those that the configuration names)", tuple(SENSORS.values())),
+        ("Area *vehicles*: types of sensors (those that the configuration gives to somebody)", tuple(SENSORS.values())),
         ("Records of the mailbox", RECORDS),
     ):
         lines += [f"## {title}", ""]
@@ -538,6 +520,6 @@ def markdown() -> str:
             lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
             for f in t.fields:
                 shape = f" x {f.shape[0]}" if f.shape else ""
-                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {f.doc} |")
+                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {'*Hidden.* ' if f.hidden else ''}{f.doc} |")
             lines.append("")
     return "\n".join(lines)

@@ -21,7 +21,7 @@ function read(f) {
 
 function readSome(f) {
   switch (f.type) {
-    case "int": return `r.int(${low(f)}, ${high(f)})`;
+    case "int": return `r.${typeof f.maximum === "string" ? "wide" : "int"}(${low(f)}, ${high(f)})`;
     case "float": return `r.number(${low(f)}, ${high(f)})`;
     case "str": return `r.text(${f.most_bytes})`;
     case "bin": return `r.bin(${f.least_bytes}, ${f.most_bytes})`;

@@ -66,6 +66,13 @@ export class Reader {
     return value;
   }
 
+  /** A whole number with a bound that no Number can hold, and so none can pass. */
+  wide(low, high) {
+    const value = this.whole();
+    if (typeof value === "number" ? typeof low === "number" && value < low : value < low || value > high) throw FIELDS;
+    return value;
+  }
+
   /** A finite number; a whole one is taken for it. */
   number(low, high) {
     if (this.at >= this.end) throw BODY;

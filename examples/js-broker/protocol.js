@@ -32,7 +32,7 @@ function writeList(w, values, least, most, what, one) {
 export function readHello(r) {
   const n = r.list(2, 65535);
   const m = {
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     padding: r.bin(0, 1200),
   };
   for (let k = 2; k < n; k++) r.skip(2);
@@ -48,7 +48,7 @@ export function writeHello(w, m) {
 export function readChallenge(r) {
   const n = r.list(2, 65535);
   const m = {
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     cookie: r.bin(16, 16),
   };
   for (let k = 2; k < n; k++) r.skip(2);
@@ -59,15 +59,15 @@ export function readJoin(r) {
   const n = r.list(14, 65535);
   const m = {
     cookie: r.bin(16, 16),
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     name: r.text(31),
     role: r.int(0, 255),
     model: r.text(31),
     position: r.numbers(3, 3, -1000000, 1000000, false),
     attitude: r.numbers(3, 3, -1000000, 1000000, false),
-    lockstep_ns: r.int(0, 4611686018427387904n),
-    state_period_ns: r.int(0, 4611686018427387904n),
-    previous: r.int(0, 18446744073709551615n),
+    lockstep_ns: r.wide(0, 4611686018427387904n),
+    state_period_ns: r.wide(0, 4611686018427387904n),
+    previous: r.wide(0, 18446744073709551615n),
     sensors: r.nil() ? null : readList(r, 0, 64, (r) => r.text(31)),
     acoustics: r.int(0, 1),
     effort: r.int(0, 1),
@@ -98,16 +98,16 @@ export function writeJoin(w, m) {
 export function readWelcome(r) {
   const n = r.list(15, 65535);
   const m = {
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     id: r.int(-1, 2147483647),
     role: r.int(0, 255),
     resumed: r.int(0, 255),
-    step_ns: r.int(1, 4611686018427387904n),
+    step_ns: r.wide(1, 4611686018427387904n),
     sound_speed: r.number(-MOST, MOST),
-    tick: r.int(0, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
     run_state: r.int(0, 255),
-    state_period_ns: r.int(0, 4611686018427387904n),
-    lockstep_ns: r.int(0, 4611686018427387904n),
+    state_period_ns: r.wide(0, 4611686018427387904n),
+    lockstep_ns: r.wide(0, 4611686018427387904n),
     keepalive_period: r.number(0, MOST),
     keepalive_timeout: r.number(0, MOST),
     actuators: r.int(0, 32),
@@ -121,7 +121,7 @@ export function readWelcome(r) {
 export function readRefuse(r) {
   const n = r.list(3, 65535);
   const m = {
-    nonce: r.int(0, 18446744073709551615n),
+    nonce: r.wide(0, 18446744073709551615n),
     code: r.int(0, 255),
     text: r.text(400),
   };
@@ -162,7 +162,7 @@ export function writeRequests(w, m) {
 export function readDone(r) {
   const n = r.list(4, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
     last_request: r.int(0, 4294967295),
     command: r.nil() ? null : r.numbers(0, 32, -1000000000, 1000000000, true),
     estimate: r.nil() ? null : r.numbers(10, 10, -MOST, MOST, true),
@@ -234,7 +234,7 @@ export function writeAck(w, m) {
 export function readProof(r) {
   const n = r.list(1, 65535);
   const m = {
-    number: r.int(0, 18446744073709551615n),
+    number: r.wide(0, 18446744073709551615n),
   };
   for (let k = 1; k < n; k++) r.skip(2);
   return m;
@@ -249,7 +249,7 @@ export function readReading(r) {
   const n = r.list(4, 65535);
   const m = {
     number: r.int(0, 2147483647),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     first: r.int(0, 2147483647),
     values: r.numbers(0, 1200, -MOST, MOST, true),
   };
@@ -260,8 +260,8 @@ export function readReading(r) {
 export function readStateMessage(r) {
   const n = r.list(8, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     run_state: r.int(0, 255),
     parts: r.int(0, 4294967295),
     motion: r.nil() ? null : r.numbers(16, 16, -MOST, MOST, false),
@@ -286,8 +286,8 @@ export function readEvents(r) {
 export function readStepMessage(r) {
   const n = r.list(9, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     run_state: r.int(0, 255),
     parts: r.int(0, 4294967295),
     motion: r.nil() ? null : r.numbers(16, 16, -MOST, MOST, false),
@@ -321,8 +321,8 @@ export function readBye(r) {
 export function readFleet(r) {
   const n = r.list(6, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     run_state: r.int(0, 255),
     part: r.int(0, 4294967295),
     parts: r.int(1, 4294967295),
@@ -335,7 +335,7 @@ export function readFleet(r) {
 export function readSensorsMessage(r) {
   const n = r.list(3, 65535);
   const m = {
-    tick: r.int(0, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
     part: r.int(0, 4294967295),
     sensors: readList(r, 0, 1200, (r) => readReading(r)),
   };
@@ -346,7 +346,7 @@ export function readSensorsMessage(r) {
 export function readProve(r) {
   const n = r.list(1, 65535);
   const m = {
-    number: r.int(0, 18446744073709551615n),
+    number: r.wide(0, 18446744073709551615n),
   };
   for (let k = 1; k < n; k++) r.skip(2);
   return m;
@@ -356,11 +356,11 @@ export function readReception(r) {
   const n = r.list(15, 65535);
   r.int(1, 1);
   const m = {
-    reception_ns: r.int(-4611686018427387904n, 4611686018427387904n),
-    id: r.int(0, 9223372036854775807n),
-    query: r.int(0, 9223372036854775807n),
+    reception_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
+    id: r.wide(0, 9223372036854775807n),
+    query: r.wide(0, 9223372036854775807n),
     kind: r.int(0, 255),
-    code: r.int(0, 9223372036854775807n),
+    code: r.wide(0, 9223372036854775807n),
     from_address: r.int(0, 2147483647),
     to_address: r.int(0, 2147483647),
     frequency: r.number(-MOST, MOST),
@@ -380,8 +380,8 @@ export function readSignalSent(r) {
   r.int(2, 2);
   const m = {
     request: r.int(0, 4294967295),
-    id: r.int(0, 9223372036854775807n),
-    emission_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    id: r.wide(0, 9223372036854775807n),
+    emission_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     frequency: r.number(-MOST, MOST),
     level: r.number(-MOST, MOST),
     duration: r.number(-MOST, MOST),
@@ -406,7 +406,7 @@ export function readRunStateChanged(r) {
   r.int(4, 4);
   const m = {
     run_state: r.int(0, 255),
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
   };
   for (let k = 3; k < n; k++) r.skip(2);
   return m;
@@ -430,10 +430,10 @@ export function readSignalSeen(r) {
   const n = r.list(8, 65535);
   r.int(6, 6);
   const m = {
-    id: r.int(0, 9223372036854775807n),
+    id: r.wide(0, 9223372036854775807n),
     source: r.int(0, 2147483647),
     kind: r.int(0, 255),
-    emission_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    emission_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     frequency: r.number(-MOST, MOST),
     level: r.number(-MOST, MOST),
     origin: r.numbers(3, 3, -MOST, MOST, false),
@@ -446,11 +446,11 @@ export function readFateSeen(r) {
   const n = r.list(8, 65535);
   r.int(7, 7);
   const m = {
-    id: r.int(0, 9223372036854775807n),
+    id: r.wide(0, 9223372036854775807n),
     source: r.int(0, 2147483647),
     receiver: r.int(0, 2147483647),
     outcome: r.int(0, 255),
-    arrival_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    arrival_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     level: r.nil() ? null : r.number(-MOST, MOST),
     range: r.nil() ? null : r.number(-MOST, MOST),
   };
@@ -462,7 +462,7 @@ export function readNotice(r) {
   const n = r.list(3, 65535);
   r.int(8, 8);
   const m = {
-    time_ns: r.int(-4611686018427387904n, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     text: r.text(400),
   };
   for (let k = 3; k < n; k++) r.skip(2);
@@ -502,7 +502,7 @@ export function readSensorDescription(r) {
     number: r.int(0, 2147483647),
     name: r.text(31),
     type: r.text(31),
-    period_ns: r.int(0, 4611686018427387904n),
+    period_ns: r.wide(0, 4611686018427387904n),
     fields: readList(r, 0, 32, (r) => readFieldDescription(r)),
   };
   for (let k = 6; k < n; k++) r.skip(2);
@@ -527,8 +527,8 @@ export function readPing(r) {
   const m = {
     frequency: r.number(0, 1000000000),
     level: r.nil() ? null : r.number(-10000, 10000),
-    at_ns: r.nil() ? null : r.int(-4611686018427387904n, 4611686018427387904n),
-    code: r.nil() ? null : r.int(0, 9223372036854775807n),
+    at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
+    code: r.nil() ? null : r.wide(0, 9223372036854775807n),
   };
   for (let k = 5; k < n; k++) r.skip(2);
   return m;
@@ -550,7 +550,7 @@ export function readSend(r) {
     to: r.int(0, 2147483647),
     payload: r.bin(0, 256),
     level: r.nil() ? null : r.number(-10000, 10000),
-    at_ns: r.nil() ? null : r.int(-4611686018427387904n, 4611686018427387904n),
+    at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
   };
   for (let k = 5; k < n; k++) r.skip(2);
   return m;
@@ -571,7 +571,7 @@ export function readRange(r) {
   const m = {
     to: r.int(0, 2147483647),
     level: r.nil() ? null : r.number(-10000, 10000),
-    at_ns: r.nil() ? null : r.int(-4611686018427387904n, 4611686018427387904n),
+    at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
   };
   for (let k = 4; k < n; k++) r.skip(2);
   return m;
@@ -589,7 +589,7 @@ export function readObserve(r) {
   const n = r.list(6, 65535);
   r.int(4, 4);
   const m = {
-    period_ns: r.int(0, 4611686018427387904n),
+    period_ns: r.wide(0, 4611686018427387904n),
     bodies: r.nil() ? null : readList(r, 0, 512, (r) => r.int(0, 2147483647)),
     center: r.nil() ? null : r.numbers(3, 3, -1000000000000, 1000000000000, false),
     radius: r.number(0, 1000000000000),
@@ -617,7 +617,7 @@ export function readSubscribe(r) {
     acoustics: r.int(0, 1),
     effort: r.int(0, 1),
     others: r.int(0, 1),
-    state_period_ns: r.int(0, 4611686018427387904n),
+    state_period_ns: r.wide(0, 4611686018427387904n),
   };
   for (let k = 6; k < n; k++) r.skip(2);
   return m;
@@ -744,7 +744,7 @@ export function readWeather(r) {
     wind_speed: r.nil() ? null : r.number(0, 200),
     wind_direction: r.nil() ? null : r.number(-100, 100),
     wave_height: r.nil() ? null : r.number(0, 100),
-    wave_peak: r.nil() ? null : r.number(0, 1000),
+    wave_peak: r.nil() ? null : r.number(0, 100),
     wave_direction: r.nil() ? null : r.number(-100, 100),
   };
   for (let k = 8; k < n; k++) r.skip(2);
@@ -759,7 +759,7 @@ export function writeWeather(w, m) {
   m.wind_speed === null || m.wind_speed === undefined ? w.nil() : w.number(m.wind_speed, 0, 200, "Weather.wind_speed");
   m.wind_direction === null || m.wind_direction === undefined ? w.nil() : w.number(m.wind_direction, -100, 100, "Weather.wind_direction");
   m.wave_height === null || m.wave_height === undefined ? w.nil() : w.number(m.wave_height, 0, 100, "Weather.wave_height");
-  m.wave_peak === null || m.wave_peak === undefined ? w.nil() : w.number(m.wave_peak, 0, 1000, "Weather.wave_peak");
+  m.wave_peak === null || m.wave_peak === undefined ? w.nil() : w.number(m.wave_peak, 0, 100, "Weather.wave_peak");
   m.wave_direction === null || m.wave_direction === undefined ? w.nil() : w.number(m.wave_direction, -100, 100, "Weather.wave_direction");
 }
 

@@ -1,6 +1,6 @@
 /* On-board software in C, fed by WaVeSim's mailbox.
  *
- *   cc -o reader reader.c -lrt
+ *   cc -std=c99 -D_POSIX_C_SOURCE=200809L -o reader reader.c -lrt
  *   ./reader /auv.in &                                   # prints its process ID
  *   wavesim mailbox lauv --queue /auv.in --signal USR1 --pid PID
  *
@@ -20,16 +20,66 @@
 
 #include "wavesim_mailbox.h"
 
+enum { SENSORS = 64, FIELDS = 32 };
+
 static volatile sig_atomic_t told;
 
-static void on_signal(int number)
-{
+/* What the body has, as the first messages tell it. */
+static struct wavesim_mailbox_sensor sensor[SENSORS];
+static struct wavesim_mailbox_field field[SENSORS][FIELDS];
+
+static void on_signal(int number) {
     (void)number;
     told++;
 }
 
-int main(int argc, char **argv)
-{
+/* Take a record from a message; 0 if it has not so many bytes any more. */
+static int take(const char **at, const char *end, void *record, size_t bytes) {
+    if ((size_t)(end - *at) < bytes) return 0;
+    memcpy(record, *at, bytes);
+    *at += bytes;
+    return 1;
+}
+
+static void on_actuator(const char *at, const char *end) {
+    struct wavesim_mailbox_actuator a;
+    if (take(&at, end, &a, sizeof a))
+        printf("actuator %" PRId64 " %s from %g to %g %s\n", a.number, a.name, a.minimum, a.maximum, a.unit);
+}
+
+static void on_sensor(const char *at, const char *end) {
+    struct wavesim_mailbox_sensor s;
+    if (!take(&at, end, &s, sizeof s) || s.number < 0 || s.number >= SENSORS || s.fields > FIELDS) return;
+    printf("sensor %" PRId64 " %s %s", s.number, s.name, s.type);
+    for (int i = 0; i < s.fields && take(&at, end, &field[s.number][i], sizeof field[s.number][i]); i++)
+        printf(" %s[%s]", field[s.number][i].name, field[s.number][i].unit);
+    printf("\n");
+    sensor[s.number] = s;
+}
+
+/* Values of sensors: the first number of each field, by its name. */
+static void on_readings(int64_t count, const char *at, const char *end) {
+    struct wavesim_mailbox_reading r;
+    for (; count > 0 && take(&at, end, &r, sizeof r); count--) {
+        if (r.count < 0 || r.count > (end - at) / (int64_t)sizeof(double)) return;
+        if (r.number >= 0 && r.number < SENSORS) {
+            int64_t place = 0; /* of the field among the numbers of the sensor */
+            printf("values %s %.3f", sensor[r.number].name, (double)r.time_ns * 1e-9);
+            for (int i = 0; i < sensor[r.number].fields; i++) {
+                double value;
+                if (place >= r.first && place < r.first + r.count) {
+                    memcpy(&value, at + (size_t)(place - r.first) * sizeof value, sizeof value);
+                    printf(" %s=%.4f", field[r.number][i].name, value);
+                }
+                place += field[r.number][i].count;
+            }
+            printf("\n");
+        }
+        at += (size_t)r.count * sizeof(double);
+    }
+}
+
+int main(int argc, char **argv) {
     if (argc < 2) {
         fprintf(stderr, "usage: %s QUEUE [STATES]\n", argv[0]);
         return 2;
@@ -67,25 +117,31 @@ int main(int argc, char **argv)
             return 1;
         }
         struct wavesim_head head;
-        memcpy(&head, message, sizeof head);
-        if (bytes < (ssize_t)sizeof head || head.bytes != bytes - (ssize_t)sizeof head)
-            continue;
-        if (head.kind == WAVESIM_STATE && head.bytes == sizeof(struct wavesim_mailbox_state)) {
+        const char *at = message, *end = message + bytes;
+        if (!take(&at, end, &head, sizeof head) || head.bytes != end - at) continue;
+        if (head.kind == WAVESIM_ACTUATOR) {
+            on_actuator(at, end);
+        } else if (head.kind == WAVESIM_SENSOR) {
+            on_sensor(at, end);
+        } else if (head.kind == WAVESIM_STATE) {
             struct wavesim_mailbox_state state;
-            memcpy(&state, message + sizeof head, sizeof state);
+            if (!take(&at, end, &state, sizeof state)) continue;
             states++;
-            printf("state %" PRId64 " %.3f %.6f %.6f %.6f %.6f\n", state.tick, state.time_ns * 1e-9, state.p_WB_W[0],
+            printf("state %" PRId64 " %.3f %.6f %.6f %.6f %.6f\n", state.tick, (double)state.time_ns * 1e-9, state.p_WB_W[0],
                    state.p_WB_W[1], state.p_WB_W[2], state.actuation[0]);
-        } else if (head.kind == WAVESIM_RECEPTION && head.bytes == sizeof(struct wavesim_mailbox_reception)) {
+            on_readings(state.readings, at, end);
+        } else if (head.kind == WAVESIM_VALUES) {
+            struct wavesim_mailbox_values more;
+            if (take(&at, end, &more, sizeof more)) on_readings(more.readings, at, end);
+        } else if (head.kind == WAVESIM_RECEPTION) {
             struct wavesim_mailbox_reception heard;
-            memcpy(&heard, message + sizeof head, sizeof heard);
+            if (!take(&at, end, &heard, sizeof heard)) continue;
             receptions++;
-            printf("heard %" PRId64 " %.9f %.1f Hz %.1f dB\n", heard.id, heard.reception_ns * 1e-9, heard.frequency,
+            printf("heard %" PRId64 " %.9f %.1f Hz %.1f dB\n", heard.id, (double)heard.reception_ns * 1e-9, heard.frequency,
                    heard.level);
-        } else if (head.kind == WAVESIM_RUN_STATE && head.bytes == sizeof(int64_t)) {
-            int64_t run_state;
-            memcpy(&run_state, message + sizeof head, sizeof run_state);
-            ended = run_state == 3;
+        } else if (head.kind == WAVESIM_RUN_STATE) {
+            int64_t run_state = 0;
+            ended = take(&at, end, &run_state, sizeof run_state) && run_state == 3;
         }
     }
     printf("done states %ld receptions %ld signals %d\n", states, receptions, (int)told);

@@ -4,15 +4,15 @@
 
 #include <stdint.h>
 
-#define WAVESIM_MESSAGE_BYTES 1024
-enum wavesim_kind { WAVESIM_STATE = 1, WAVESIM_RECEPTION = 2, WAVESIM_RUN_STATE = 3 };
+#define WAVESIM_MESSAGE_BYTES 4096
+enum wavesim_kind { WAVESIM_STATE = 1, WAVESIM_RECEPTION = 2, WAVESIM_RUN_STATE = 3, WAVESIM_ACTUATOR = 4, WAVESIM_SENSOR = 5, WAVESIM_VALUES = 6 };
 
 struct wavesim_head {
     int32_t kind;
     int32_t bytes;
 };
 
-/* State message of the mailbox. */
+/* State message of the mailbox. Behind it stand some readings: a mailbox_reading and its values for each. */
 struct wavesim_mailbox_state {
     int64_t tick; /* Tick that the row belongs to. */
     int64_t time_ns; /* Simulation time since the start. [ns] */
@@ -21,7 +21,24 @@ struct wavesim_mailbox_state {
     double v_WB_B[3]; /* Velocity over ground, in B. [m/s] */
     double w_WB_B[3]; /* Angular velocity, in B. [rad/s] */
     double v_FB_B[3]; /* Velocity through the water, in B. [m/s] */
-    double actuation[32]; /* Actual actuation, numbered as in the table actuation. [N, 1/s, rad or kg] */
+    int64_t actuators; /* Actuators that the body has. */
+    int64_t readings; /* Readings behind this record. */
+    int64_t parts; /* Further messages with readings of this state. */
+    double actuation[32]; /* Actual actuation, in the order of the actuators. [N, 1/s, rad or kg] */
+};
+
+/* Message of the mailbox with more readings of a state; they stand behind it. */
+struct wavesim_mailbox_values {
+    int64_t tick; /* Tick that the row belongs to. */
+    int64_t readings; /* Readings behind this record. */
+};
+
+/* Values of a sensor: so many doubles stand behind this record; NaN = there is no such value. */
+struct wavesim_mailbox_reading {
+    int64_t number; /* Of the sensor. */
+    int64_t time_ns; /* Simulation time of the values. [ns] */
+    int64_t first; /* Place of the first of them among those of the sensor. */
+    int64_t count; /* How many. */
 };
 
 /* Reception message of the mailbox. */
@@ -41,6 +58,32 @@ struct wavesim_mailbox_reception {
     double elevation; /* The same, down from the horizontal of B; NaN = none. [rad] */
     int64_t payload_bytes; /* Length of the payload. */
     char payload[256]; /* Payload. */
+};
+
+/* Message of the mailbox at its beginning: an actuator of the body. */
+struct wavesim_mailbox_actuator {
+    int64_t number; /* Its place in actuation. */
+    char name[32]; /* Name. */
+    int64_t kind; /* 0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank. */
+    char unit[32]; /* Unit of its commands and values. */
+    double minimum; /* Least command. */
+    double maximum; /* Greatest command. */
+};
+
+/* Message of the mailbox at its beginning: a sensor of the body. Behind it stands a mailbox_field for each of its fields. */
+struct wavesim_mailbox_sensor {
+    int64_t number; /* Number in readings. */
+    char name[32]; /* Name. */
+    char type[32]; /* Type. */
+    int64_t period_ns; /* Simulation time between its values. [ns] */
+    int64_t fields; /* Fields behind this record. */
+};
+
+/* A field of a sensor. */
+struct wavesim_mailbox_field {
+    char name[32]; /* Name. */
+    char unit[32]; /* Unit; empty = none. */
+    int64_t count; /* Numbers in it. */
 };
 
 #endif

@@ -265,3 +265,28 @@ def test_a_pilot_that_dies_leaves_its_crew_waiting(config: Callable[..., Loaded]
             assert pilot.poll(5.0) and listener.poll(5.0), "both are back without joining anew"
         status = server.wait(lambda s: s["clients_total"] == 1)
         assert [c["role"] for c in status["clients"]] == ["listener"]  # type: ignore[attr-defined]
+
+
+def test_shared_memory_tells_who_is_on_board(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+    """The pilot in `clients`, everybody else in `crew`, by role and number; gone when they have gone."""
+    server = serve(config(WORLD).path)
+    address, state = ("127.0.0.1", server.port), SharedState(server.name)
+
+    def told(expected: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """(role, ordinal) of the crew, once it is as expected."""
+        limit = time.monotonic() + 10.0
+        while True:
+            crew = state.crew()
+            found = [(int(r["role"]), int(r["ordinal"])) for r in crew]
+            if found == expected or time.monotonic() > limit:
+                assert all(r["address"] == b"127.0.0.1" and 0.0 <= r["silent"] < 5.0 for r in crew)
+                return found
+            time.sleep(0.02)
+
+    with Broker("auv", address), Broker("auv", address, role="instrument"):
+        row = state.row("auv")
+        with Broker("auv", address, role="listener"):
+            assert told([(1, 1), (2, 2)]) == [(1, 1), (2, 2)]
+            assert set(state.crew()["body"]) == {row} and state.clients()["status"][row] == 1
+        assert told([(1, 1)]) == [(1, 1)]
+    assert told([]) == []

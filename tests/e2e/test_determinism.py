@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Server
-from wavesim_sdk.area import PERIOD
+from wavesim_sdk.area import SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
@@ -67,7 +67,9 @@ def run(
     try:
         state, limit = SharedState(server.name), time.monotonic() + 60.0
         server.wait(lambda s: s["clients_total"] == BROKERS, 60.0)
-        while not all(state.vehicles[s].header[PERIOD] for s in ("ctd", "ahrs")):  # synchronous from the first tick on
+        while not all(
+            state.vehicles[s].header[SYNCHRONOUS] for s in ("ctd", "ahrs")
+        ):  # synchronous from the first tick on
             assert time.monotonic() < limit
             time.sleep(0.02)
         server.send("start")

@@ -33,7 +33,9 @@ def tool(*names: str) -> str:
 
 def compiled(source: Path, out: Path, *flags: str) -> str:
     """The program of a source."""
-    command = [tool("cc", "gcc"), *FLAGS, *flags, "-o", str(out), str(source), "-lm"]
+    libraries = [f for f in flags if f.startswith("-l")]
+    rest = [f for f in flags if f not in libraries]
+    command = [tool("cc", "gcc"), *FLAGS, *rest, "-o", str(out), str(source), "-lm", *libraries]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return str(out)

@@ -314,7 +314,7 @@ await broker.close();
         try:
             instrument = run(node, root, tmp_path, script, server.port)
             server.wait(lambda s: s["clients_total"] == 2)
-            server.send("speed", value=5)
+            server.send("speed", factor=5)
             server.send("start")
             first, last = said(instrument).splitlines()
             assert first.split()[1:] == ["1", "propeller"] and "nose" in first

@@ -11,13 +11,13 @@ import pytest
 
 from tests.protocol.test_sessions import ADDRESS, heard, link_of
 from wavesim_sdk.testing import Pair, admit_all, sessions_for_tests, step_of
-from wavesim_sdk.wire import codec, seal, session
+from wavesim_sdk.wire import codec, ended, seal, session
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.client import ClientSession, Ended, Phase
 from wavesim_sdk.wire.items import Control, Notice, Observe, Ping, RequestRefused, RunStateChanged
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, Join, Type
 from wavesim_sdk.wire.reliable import MAX_PENDING
-from wavesim_sdk.wire.server import BYES, MAX_SEQUENCE, MAX_TOMBS, TOMB_S, ServerSessions
+from wavesim_sdk.wire.server import MAX_SEQUENCE, ServerSessions
 from wavesim_sdk.wire.session import Session
 
 U64 = 2**64 - 1
@@ -267,7 +267,7 @@ def test_a_bye_is_said_a_few_times() -> None:
         said += sum(x == m.Bye("enough") for x in sent_to(link))
         link.now += 0.01
         link.sessions.tick(link.now)
-    assert said == BYES == 3
+    assert said == ended.TIMES == 3
 
 
 def test_whoever_speaks_after_its_end_is_told_for_a_while_and_not_too_often() -> None:
@@ -284,20 +284,19 @@ def test_whoever_speaks_after_its_end_is_told_for_a_while_and_not_too_often() ->
     assert 9 <= len(sent_to(link)) <= 11, "ten times a second"
     link.sessions.receive(over, ("127.0.0.1", 9), link.now)
     assert link.sessions.outgoing == [], "to its address only"
-    link.sessions.tick(start + TOMB_S - 0.3)
-    link.sessions.receive(over, ADDRESS, start + TOMB_S - 0.3)
+    link.sessions.tick(start + ended.KEPT_S - 0.3)
+    link.sessions.receive(over, ADDRESS, start + ended.KEPT_S - 0.3)
     assert sent_to(link) == [m.Bye("left")]
-    link.sessions.tick(start + TOMB_S)
-    link.sessions.receive(over, ADDRESS, start + TOMB_S)
-    assert link.sessions.outgoing == [] and link.sessions._tombs == {}
+    link.sessions.tick(start + ended.KEPT_S)
+    link.sessions.receive(over, ADDRESS, start + ended.KEPT_S)
+    assert link.sessions.outgoing == [] and len(link.sessions._over) == 0
 
 
 def test_the_memory_of_ended_sessions_is_bounded() -> None:
-    sessions = sessions_for_tests()
-    mine = of(joined(sessions=sessions))
-    for token in range(MAX_TOMBS + 10):
-        sessions._bury(Session(token, ADDRESS, mine.join, mine.admission, 0.0), "x", 0.0, unasked=False)
-    assert len(sessions._tombs) == MAX_TOMBS and 9 not in sessions._tombs and 10 in sessions._tombs
+    mine, over = of(joined()), ended.Ended()
+    for token in range(ended.MOST + 10):
+        over.add(Session(token, ADDRESS, mine.join, mine.admission, 0.0), "x", 0.0, unasked=False)
+    assert len(over) == ended.MOST and 9 not in over and 10 in over
 
 
 @pytest.mark.parametrize("side", ["server", "client"])

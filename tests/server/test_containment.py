@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.server.harbour import Client, Harbour, done, status
-from wavesim_sdk.area import BEGUN, DONE, OWNER, PERIOD
+from wavesim_sdk.area import BEGUN, DONE, OWNER, SYNCHRONOUS
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.client import Ended, JoinRefused, Phase
@@ -228,7 +228,7 @@ def test_garbage_in_the_tables_of_emulators(harbour: Harbour) -> None:
     table = harbour.areas["vehicles"]["ahrs"]
     draw = np.random.default_rng(1)
     for word in (0, -1, 2**63 - 1, -(2**63), 1, 2):
-        for k in (PERIOD, OWNER, DONE, BEGUN):
+        for k in (SYNCHRONOUS, OWNER, DONE, BEGUN):
             table.header[k] = word
         harbour.run(0.02)
     for _ in range(200):

@@ -36,6 +36,7 @@ SEA = """
   <vehicle name="boat" model="jolner" position="-30 -20 -0.1 m"/>
   <vehicle name="guest" model="remus100" position="20 30 5 m" client="optional"/>
   <buoy name="beacon" model="buoy" position="60 60 6 m"><transducer position="0 0 0 m" listen_low="20 kHz" listen_high="32 kHz" recharge="100 ms"><pinger frequency="25 kHz" period="500 ms"/></transducer></buoy>
+  <sensors><ctd rate="5 Hz"/><echosounder rate="5 Hz"/></sensors>
   <fence name="bay" keep="inside"><corner north="-100 m" east="-100 m"/><corner north="2 m" east="-100 m"/><corner north="2 m" east="100 m"/><corner north="-100 m" east="100 m"/></fence>
 </fleet>
 """
@@ -106,7 +107,9 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         assert "".join(f"{v:.3f}" for v in state["p_WB_W"]) in position
         ctd = shared.sensor("sub", "ctd")
         shown = page.see("wavesim.store.panel.sensors.ctd")
-        assert shown["temperature"] == pytest.approx(float(ctd["temperature"]), rel=1e-12)
+        assert shown["valid"] and shown["fields"]["temperature"] == pytest.approx(float(ctd["temperature"]), rel=1e-12)
+        assert page.see("wavesim.store.panel.sensors.echosounder.age") is None  # its emulator does not run
+        assert page.see("wavesim.store.kit.actuators.map(a => a.name)")[:2] == ["propeller", "rudder-top"]
         drawn = page.see(
             "(() => { const c = document.querySelector('#onboard canvas.picture'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
             " return new Set([...Array(400).keys()].map(k => d[4 * Math.floor(k * d.length / 1600)] * 65536 + d[4 * Math.floor(k * d.length / 1600) + 1])).size })()"
@@ -437,18 +440,35 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     page.clean()
 
 
-def test_remote_viewer(sea: tuple[Server, Path], view: Any, open_page: Opener) -> None:
-    """An observer session instead of shared memory: the same bodies; it cannot control."""
+def test_remote_viewer(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
+    """An observer session instead of shared memory: the same bodies; a listener's for the one that is looked into, with what it
+    has and what its instruments say; it cannot control."""
     server, path = sea
-    page = open_page(view("--remote", f"127.0.0.1:{server.port}", "--config", path, "--control").url)
-    page.wait(f"{READY} === 3")
-    server.send("start")
-    page.wait("wavesim.store.last.state === 1 && wavesim.view.sounds.shown > 0")
-    page.page.locator("#fleet tr[data-row='0']").click()
-    page.wait("wavesim.store.panel && wavesim.store.panel.row === 0")
-    page.see("wavesim.link.control('stop')")
-    page.page.wait_for_selector(".toast.bad")
-    page.clean()
+    emulator = subprocess.Popen([*CLI, "emulate", "ctd", str(path), "--server", name], stderr=subprocess.DEVNULL)
+    try:
+        page = open_page(view("--remote", f"127.0.0.1:{server.port}", "--config", path, "--control").url)
+        page.wait(f"{READY} === 3")
+        server.send("start")
+        page.wait("wavesim.store.last.state === 1 && wavesim.view.sounds.shown > 0")
+        page.page.locator("#fleet tr[data-row='0']").click()
+        page.wait("wavesim.store.panel && wavesim.store.panel.row === 0")
+        page.wait("wavesim.store.panel.sensors?.ctd?.valid")
+        assert page.see("wavesim.store.kit.actuators.map(a => a.name)")[:2] == ["propeller", "rudder-top"]
+        server.send("pause")
+        page.wait("wavesim.store.last.state === 2")
+        truth = SharedState(name).sensor("sub", "ctd")
+        page.wait(
+            f"Math.abs(wavesim.store.panel.sensors.ctd.fields.temperature - {float(truth['temperature'])!r}) < 1e-9"
+        )
+        assert [c["role"] for c in server.status()["clients"]] == ["listener"]
+        page.page.keyboard.press("Escape")  # nobody looks into it any more: the session ends
+        server.wait(lambda s: s["clients"] == [])
+        page.see("wavesim.link.control('stop')")
+        page.page.wait_for_selector(".toast.bad")
+        page.clean()
+    finally:
+        emulator.terminate()
+        emulator.wait(10)
 
 
 def test_a_thousand(

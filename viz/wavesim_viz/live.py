@@ -19,6 +19,7 @@ from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.sensors import HEAD
 from wavesim_sdk.tables import BodyType, Field, SensorFault
+from wavesim_sdk.wire.messages import Role
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
 from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals
@@ -83,6 +84,19 @@ def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any
 def actuation(record: Any, count: int) -> dict[str, Any]:
     """Commands and values of a body's actuators, by position."""
     return {name: plain(record[name][:count]) for name in ("command", "actual", "feedback")}
+
+
+def _session(record: Any, role: str) -> dict[str, Any]:
+    """A session as a panel shows it."""
+    return {
+        "role": role,
+        "address": f"{record['address'].decode()}:{int(record['port'])}",
+        "status": "connected",
+        "silent": plain(record["silent"]),
+        "rtt_ms": plain(record["rtt_mean"] * 1e3),
+        "lockstep_ms": 0.0,
+        "datagrams": [int(record["datagrams_in"]), int(record["datagrams_out"])],
+    }
 
 
 def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) -> dict[str, Any]:
@@ -202,27 +216,27 @@ class Live:
         return [[int(r), *plain(e["p_WB_W"][r]), *plain(e["sigma"][r])] for r in rows]
 
     def weather(self) -> dict[str, Any]:
-        clients = self.state.clients()
+        clients, crew = self.state.clients(), self.state.crew()
         on = np.flatnonzero(clients["status"] == 1)
-        return {
-            "weather": plain(self.state.weather()),
-            "clients": [
-                {
-                    "row": int(r),
-                    "address": f"{clients['address'][r].decode()}:{int(clients['port'][r])}",
-                    "rtt_ms": plain(clients["rtt_mean"][r] * 1e3),
-                    "silent": plain(clients["silent"][r]),
-                }
-                for r in on[:200]
-            ],
-            "connected": len(on),
-        }
+        told = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
+        told += [{"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MOST_TOLD]]
+        return {"weather": plain(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
 
     def _aboard(self, row: int) -> list[Any]:
         """The records of the table `instruments` of a body, in the order of its suite."""
         table = self.state.vehicles["instruments"].snapshot()[1]
-        mine = table[(table["body"] == row) & (table["type"] != b"")]
+        mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])
+
+    def _crew(self, row: int) -> list[dict[str, Any]]:
+        """Who is connected to a body: its pilot first, also one that was there."""
+        pilot = self.state.clients()[row]
+        found = []
+        if pilot["status"]:
+            status = ("", "connected", "removed: silent", "left")[int(pilot["status"])]
+            found.append(_session(pilot, "pilot") | {"status": status, "lockstep_ms": int(pilot["lockstep_ns"]) * 1e-6})
+        crew = self.state.crew()
+        return found + [_session(r, Role(int(r["role"])).name.lower()) for r in crew[crew["body"] == row]]
 
     def kit(self, row: int) -> dict[str, Any] | None:
         if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
@@ -260,9 +274,8 @@ class Live:
         known, entries = self.kit(row), self._aboard(row)
         if known is None:
             return None
-        view = self.state.snapshot()
-        geometry, acting = (vehicles[t].snapshot()[1][row] for t in ("geometry", "actuation"))
-        s, client = view.state[row], self.state.clients()[row]
+        view = self.state.snapshot("geometry", "actuation")
+        s = view.state[row]
         sensors = {}
         for look, entry in zip(known["sensors"], entries, strict=False):  # one may come between the two looks
             value = vehicles[entry["type"].decode()].snapshot()[1][int(entry["place"])]
@@ -271,11 +284,11 @@ class Live:
             "row": row,
             "time": view.time_ns * 1e-9,
             "identity": plain(view.identity[row]),
-            "geometry": plain(geometry),
+            "geometry": plain(view.tables["geometry"][row]),
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": actuation(acting, len(known["actuators"])),
+            "actuation": actuation(view.tables["actuation"][row], len(known["actuators"])),
             "sensors": sensors,
-            "client": plain(client) if client["status"] else None,
+            "crew": self._crew(row),
         }
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-"""A server on another machine, seen through an observer session."""
+"""A server on another machine, seen through an observer session; a body that a page looks into, through a listener's."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from wavesim_sdk.observer import Observer
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
 from wavesim_viz.frame import SIGNAL, Frame, bodies
+from wavesim_viz.listening import Listening
 from wavesim_viz.live import MOST_TOLD, motion
 
 RETRY_S = 2.0
+MOST_LISTENING = 8  #: bodies that pages look into at once
+LOOKED_S = 5.0  #: a session ends when nobody looked into its body for so long
 LIFE_S = 20.0  #: a sphere is drawn for so long at most (simulated)
 
 
@@ -31,7 +34,9 @@ class Remote:
         self.server, self.rate = server, rate
         self.name = f"{server[0]}:{server[1]}"
         self.trouble = ""
-        self._described = scene.describe(load(config)) if config is not None else scene.empty(self.name)
+        self._loaded = load(config) if config is not None else None
+        self._described = scene.describe(self._loaded) if self._loaded is not None else scene.empty(self.name)
+        self._listening: dict[int, tuple[Listening, float]] = {}  # row -> session, when it was asked for last
         self._speed = float(self._described["sound"]["speed"])
         self._lock = threading.Lock()
         self._newest: Seen | None = None
@@ -151,15 +156,37 @@ class Remote:
         if not len(found):
             return None
         b = seen.bodies[found[0]]
+        heard = self._listener(row)
         return {
             "row": row,
             "time": seen.time_ns * 1e-9,
             "identity": {"name": self._observer.names.get(row, ""), "model": self._observer.models.get(row, "")},
             "motion": motion(b["p_WB_W"], b["q_WB"], b["v_WB_B"], b["w_WB_B"]),
+            "note": heard.trouble if heard is not None else "",
+            **(heard.panel() if heard is not None else {}),
         }
 
+    def _listener(self, row: int) -> Listening | None:
+        """The session that listens to the body of a row; those that nobody asked for lately are closed."""
+        now, name = time.monotonic(), self._observer.names.get(row)
+        for r, (other, asked) in list(self._listening.items()):
+            if asked < now - LOOKED_S or self._observer.names.get(r) != other.name:
+                other.close()
+                del self._listening[r]
+        if name is None:
+            return None
+        if row not in self._listening:
+            if len(self._listening) >= MOST_LISTENING:
+                return None
+            model = self._observer.models.get(row, "")
+            self._listening[row] = Listening(row, name, model, self.server, self._loaded), now
+        listening, _ = self._listening[row]
+        self._listening[row] = listening, now
+        return listening
+
     def kit(self, row: int) -> dict[str, Any] | None:
-        return None
+        heard = self._listener(row)
+        return heard.kit if heard is not None else None
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         return self.control("fault", None)
@@ -169,4 +196,6 @@ class Remote:
 
     def close(self) -> None:
         self._closed.set()
+        for listening, _ in self._listening.values():
+            listening.close()
         self._thread.join(2.0)

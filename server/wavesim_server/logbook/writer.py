@@ -130,7 +130,7 @@ class LogWriter:
 
     def health(self, time_ns: int, clock: Any) -> None:
         """Counters of the run up to now. They depend on the machine, so they are no part of the content's hash."""
-        self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH if n in clock.dtype.names})
+        self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
         """What a person should know."""

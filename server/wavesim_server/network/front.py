@@ -166,7 +166,7 @@ class Front:
             states = self.broadcast.turn(now)
             if now >= self._orphans_until:
                 self._let_orphans_go()
-            self.tables.turn(now, self.tick, self.crews.pilots())
+            self.tables.turn(now, self.tick, self.crews.by_token.values())
         except Exception as error:
             self.sessions.failed(None, error)
         self.settle()

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from wavesim_sdk.area import Area, Record, TableView
-from wavesim_sdk.tables import CLIENTS, ESTIMATE, NOTICE, RECEPTION, SENT
+from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT
+from wavesim_sdk.wire.messages import Role
 from wavesim_server.network.crew import Member
 
 CLIENTS_PERIOD_S = 0.2
@@ -38,7 +39,7 @@ class Publisher:
     """The front's tables."""
 
     def __init__(self, simulation: Area, vehicles: Area) -> None:
-        self.clients = simulation[CLIENTS.name]
+        self.clients, self.crew = simulation[CLIENTS.name], simulation[CREW.name]
         self.sent, self.receptions = Newest(simulation[SENT.name]), Newest(simulation[RECEPTION.name])
         self.notices = Newest(simulation[NOTICE.name])
         self.estimates = vehicles[ESTIMATE.name]
@@ -69,11 +70,13 @@ class Publisher:
         self._believed[row] = np.zeros((), ESTIMATE.dtype)
         self._new_belief = True
 
-    def turn(self, now: float, tick: int, pilots: Iterable[Member]) -> None:
+    def turn(self, now: float, tick: int, members: Iterable[Member]) -> None:
         """Publish what is due."""
         if now >= self._clients_at:
             self._clients_at = now + CLIENTS_PERIOD_S
-            self._publish_clients(now, tick, list(pilots))
+            everybody = list(members)
+            self._publish_clients(now, tick, [m for m in everybody if m.role is Role.PILOT])
+            self._publish_crew(now, tick, [m for m in everybody if m.role is not Role.PILOT])
         if now >= self._history_at:
             self._history_at = now + HISTORY_PERIOD_S
             self.flush(tick)
@@ -95,6 +98,22 @@ class Publisher:
         if pilots:
             rows[[m.row for m in pilots]] = np.array([_client(m, now) for m in pilots], CLIENTS.dtype)
         self.clients.publish(rows, tick)
+
+    def _publish_crew(self, now: float, tick: int, others: list[Member]) -> None:
+        others = sorted(others, key=lambda m: (m.row, m.ordinal))[: self.crew.capacity]
+        rows = np.zeros(self.crew.capacity, CREW.dtype)
+        rows["body"] = -1
+        if others:
+            rows[: len(others)] = np.array([_aboard(m, now) for m in others], CREW.dtype)
+        self.crew.publish(rows, tick)
+
+
+def _aboard(m: Member, now: float) -> tuple[object, ...]:
+    s = m.session
+    return (
+        m.row, int(m.role), m.ordinal, s.address[0].encode(), s.address[1], now - s.last_heard, s.rtt.mean,
+        s.datagrams_in, s.datagrams_out,
+    )  # fmt: skip
 
 
 def _client(m: Member, now: float) -> tuple[object, ...]:

@@ -21,7 +21,9 @@ export class Details {
   private row: number | null = null;
   private kit: Kit | null = null;
   private readonly head = h("div", { class: "section" });
+  private readonly note = h("div", { class: "section warm hidden", id: "note" });
   private readonly motion = h("div", { class: "section" });
+  private readonly crew = h("div", { class: "section", id: "crew" });
   private readonly identity = h("div", { class: "section", id: "identity" });
 
   constructor(private readonly store: Store, private readonly actions: Actions) {
@@ -63,7 +65,7 @@ export class Details {
       h("div", { class: "row" }, h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "on board"), h("button", { onclick: () => this.actions.follow() }, "follow"), h("button", { onclick: () => this.actions.goTo(panel.row) }, "go there")),
       model?.title ? h("div", { class: "soft" }, model.title) : null,
     );
-    this.element.replaceChildren(this.head, this.motion, this.charts.element, this.actuators.element, this.instruments.element, this.identity);
+    this.element.replaceChildren(this.head, this.note, this.motion, this.charts.element, this.actuators.element, this.instruments.element, this.crew, this.identity);
   }
 
   update(panel: Panel): void {
@@ -89,20 +91,32 @@ export class Details {
       this.actuators.update(panel);
       this.instruments.update(panel);
     }
+    this.note.textContent = panel.note ?? "";
+    this.note.classList.toggle("hidden", !panel.note);
+    this.aboard(panel);
     this.who(panel);
     this.charts.draw();
   }
 
   private who(panel: Panel): void {
-    const model = this.store.scene?.models[this.store.bodies.get(panel.row)?.model ?? ""], c = panel.client;
+    const model = this.store.scene?.models[this.store.bodies.get(panel.row)?.model ?? ""];
     const line = (k: string, v: string | null): HTMLElement | null => (v ? h("tr", {}, h("td", { class: "soft" }, k), h("td", {}, v)) : null);
-    const rtt = c ? `${number(1e3 * Number(c["rtt_mean"]), 2)} ms (${number(1e3 * Number(c["rtt_min"]), 2)} to ${number(1e3 * Number(c["rtt_max"]), 2)})` : null;
-    const status = c ? ["", "connected", "removed: silent", "left"][Number(c["status"])] ?? "" : null;
     const table = h("table", {}, h("tbody", {},
       line("row", String(panel.row)), line("model", String(panel.identity["model"] ?? "")), line("size", model ? `${model.shape.kind} ${model.shape.size.map((s) => +s.toFixed(3)).join(" × ")} m` : null),
-      line("mass", model?.mass ? `${model.mass} kg` : null), line("client", status), line("address", c ? `${String(c["address"])}:${String(c["port"])}` : null), line("round trip", rtt),
-      line("lockstep", c && Number(c["lockstep_ns"]) ? `${Number(c["lockstep_ns"]) * 1e-6} ms` : null)));
+      line("mass", model?.mass ? `${model.mass} kg` : null)));
     fill(this.identity, h("h3", {}, "Identity"), table, model?.validated ? h("div", { class: "soft" }, `Validated: ${model.validated}`) : null);
+  }
+
+  /** Who is connected to the body, by role. */
+  private aboard(panel: Panel): void {
+    this.crew.classList.toggle("hidden", !panel.crew);
+    const rows = (panel.crew ?? []).map((c) => {
+      const gone = c.status !== "connected", late = c.silent !== null && c.silent > 2;
+      return h("tr", { title: `${c.datagrams[0]} datagrams from it, ${c.datagrams[1]} to it` }, h("td", { class: gone ? "bad" : "good" }, c.role), h("td", {}, c.address),
+        h("td", { class: `n ${gone || late ? "bad" : ""}` }, gone ? c.status : late ? `silent ${c.silent!.toFixed(0)} s` : `${number(c.rtt_ms, 2)} ms`), h("td", { class: "n soft" }, c.lockstep_ms ? `each ${+c.lockstep_ms.toFixed(3)} ms` : ""));
+    });
+    const head = h("tr", {}, h("th", {}, "role"), h("th", {}, "address"), h("th", { class: "n" }, "round trip"), h("th", { class: "n" }, "lockstep"));
+    fill(this.crew, h("h3", {}, "Crew"), rows.length ? h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows)) : h("div", { class: "soft" }, "nobody is connected to it"));
   }
 
   /** Light and dark have charts of their own colours. */

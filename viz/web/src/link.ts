@@ -46,14 +46,16 @@ export interface Motion3 { position: number[]; euler: number[]; velocity: number
 export type Value = number | null | (number | null)[];
 /** The newest value of an instrument; age in s of simulation time, null = none came yet. */
 export interface SensorValue { valid: boolean; age: number | null; fault: string; fields: Record<string, Value> }
+/** A session on board of a body. */
+export interface Client { role: string; address: string; status: string; silent: number | null; rtt_ms: number | null; lockstep_ms: number; datagrams: [number, number] }
 export interface Panel {
   row: number; time: number; identity: Record<string, unknown>; geometry?: Record<string, unknown>; motion: Motion3;
-  actuation?: { command: number[]; actual: number[]; feedback: (number | null)[] } | null; sensors?: Record<string, SensorValue>; client?: Record<string, unknown> | null;
+  actuation?: { command: number[]; actual: number[]; feedback: (number | null)[] } | null; sensors?: Record<string, SensorValue>; crew?: Client[]; note?: string;
 }
 export interface Hello { kind: string; name: string; period: number; version: string; control: boolean }
 export interface Weather {
   weather: { current_W: number[]; wind_speed: number; wind_direction: number; level: number } | null;
-  clients: { row: number; address: string; rtt_ms: number | null; silent: number }[]; connected: number | null;
+  clients: (Client & { row: number })[]; connected: number | null;
   replay?: { start: number; end: number; playing: boolean; speed: number };
 }
 export type Message =

@@ -44,6 +44,7 @@ class App {
   private homed = false;
   private panelAt = -1;
   private missing: Record<string, string> = {}; // what the viewer's server fails at
+  private mishaps = 0; // how often it failed so far
   private readonly failed = new Map<string, { text: string; count: number; until: number }>(); // what this page failed at
   private readonly times: number[] = [];
 
@@ -120,7 +121,7 @@ class App {
         this.banner.textContent = m.text;
         this.banner.classList.toggle("hidden", !m.text);
         break;
-      case "mishaps": this.missing = m.parts; this.tellMishaps(); break;
+      case "mishaps": this.missing = m.parts; this.mishaps = m.total; this.tellMishaps(); break;
       case "reply": toast(m.text || (m.ok ? "done" : "refused"), !m.ok); break;
     }
   }
@@ -147,7 +148,7 @@ class App {
     const now = performance.now();
     for (const [part, f] of this.failed) if (f.until < now) this.failed.delete(part);
     const here = [...this.failed].map(([part, f]) => `${part} (${f.text}, ${f.count} times)`), there = Object.entries(this.missing).map(([part, text]) => `${part} (${text})`);
-    const text = [there.length ? `The viewer's server fails at ${there.join(", ")}; its console says more.` : "", here.length ? `This page fails at ${here.join(", ")}.` : ""].filter(Boolean).join(" ");
+    const text = [there.length ? `The viewer's server fails at ${there.join(", ")}; its console says more (${this.mishaps} errors so far).` : "", here.length ? `This page fails at ${here.join(", ")}.` : ""].filter(Boolean).join(" ");
     if (this.mishap.textContent !== text) this.mishap.textContent = text;
     this.mishap.classList.toggle("hidden", !text);
   }

@@ -1,0 +1,120 @@
+"""One body of a server on another machine, seen through a listener session: what it has, and what its instruments say."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from wavesim_sdk.actuators import FIRST_SLOT, MAX_ACTUATORS, Actuator, ActuatorKind, actuators_of
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.tables import Field
+from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
+from wavesim_sdk.wire.state import State, Value
+from wavesim_viz.frame import plain
+from wavesim_viz.kit import Told, actuator, instrument, model_of
+from wavesim_viz.live import motion
+
+RETRY_S = 2.0
+PERIOD_S = 0.1
+
+
+class Listening:
+    """A listener on a body, in a thread of its own, until it is closed."""
+
+    def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: Loaded | None) -> None:
+        self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
+        self.kit: dict[str, Any] | None = None
+        self.trouble = ""  #: why nothing is heard
+        self._state: State | None = None
+        self._values: dict[str, Value] = {}  # the newest of each instrument, also of those that are not valid now
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name=f"listener on {name}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leave; the thread ends by itself."""
+        self._closed.set()
+
+    def _listen(self) -> None:
+        while not self._closed.is_set():
+            try:
+                with Broker(self.name, self.server, role="listener", state_period=PERIOD_S, acoustics=False) as broker:
+                    self.kit = self._describe(broker.actuators, broker.sensors)
+                    self.trouble = ""
+                    while not self._closed.is_set():
+                        for step in broker.poll(0.2):
+                            self._values |= step.state.sensors
+                            self._state = step.state
+            except (WaveSimError, OSError) as error:
+                self.trouble = str(error)
+            except Exception as error:  # the last line of defence of this thread: told in the panel, tried again
+                self.trouble = f"the viewer failed at what the server sent: {type(error).__name__}: {error}"
+            self._state = None
+            self._closed.wait(RETRY_S)
+
+    def _describe(
+        self, actuators: tuple[ActuatorDescription, ...], sensors: tuple[SensorDescription, ...]
+    ) -> dict[str, Any]:
+        """As the server said; places and laws as the configuration or the library has them, if it is the same model."""
+        model = model_of(self.loaded, self.model)
+        known = actuators_of(model) if model is not None else ()
+        if [a.name for a in known] != [a.name for a in actuators]:
+            known, model = _actuators(actuators), None
+        declared: dict[tuple[str, str], Instrument] = {}
+        if self.loaded is not None and model_of(self.loaded, self.model) is not None:
+            declared = {(i.name, i.type): i for i in self.loaded.suite_for(self.name, self.model)}
+        told = []
+        for s in sensors:
+            mine = declared.get((s.name, s.type))
+            fields = tuple(Field(f.name, "f8", f.unit, "", (f.count,) if f.count > 1 else ()) for f in s.fields)
+            told.append(Told(s.name, s.type, s.period_ns * 1e-9, mine.parameters if mine else None, fields))
+        return {
+            "row": self.row,
+            "generation": 0,
+            "actuators": [actuator(a, model) for a in known],
+            "sensors": [instrument(t, known, self.loaded) for t in told],
+        }
+
+    def panel(self) -> dict[str, Any]:
+        """What a panel shows beside the pose."""
+        kit, state = self.kit, self._state
+        if kit is None or state is None:
+            return {}
+        count = len(kit["actuators"])
+        found: dict[str, Any] = {
+            "actuation": {
+                "command": [None] * count,
+                "actual": plain(list(state.actuation)),
+                "feedback": [None] * count,
+            },
+            "sensors": {s["name"]: self._value(s, state) for s in kit["sensors"]},
+        }
+        if state.motion is not None:
+            m = state.motion
+            found["motion"] = motion(m[0:3], m[3:7], m[7:10], m[10:13], m[13:16])
+        return found
+
+    def _value(self, look: dict[str, Any], state: State) -> dict[str, Any]:
+        value = self._values.get(look["name"])
+        if value is None:
+            return {"valid": False, "age": None, "fault": "", "fields": {}}
+        return {
+            "valid": look["name"] in state.sensors,
+            "age": (state.time_ns - value.time_ns) * 1e-9,
+            "fault": "",  # nobody on board knows of it
+            "fields": {f["name"]: plain(value[f["name"]]) for f in look["fields"]},
+        }
+
+
+def _actuators(told: tuple[ActuatorDescription, ...]) -> tuple[Actuator, ...]:
+    """Actuators of a model that is not known here."""
+    numbers = dict.fromkeys(ActuatorKind, 0)
+    found = []
+    for a in told[:MAX_ACTUATORS]:
+        kind = ActuatorKind(a.kind)
+        found.append(Actuator(a.name, kind, a.unit, a.minimum, a.maximum, FIRST_SLOT[kind] + numbers[kind], a.unit))
+        numbers[kind] += 1
+    return tuple(found)
