@@ -253,7 +253,7 @@ def _put(matrix: Any, at: int, count: int, values: Any) -> None:
     """Numbers (n, count) of all rows, as float64 behind their types."""
     n = len(matrix)
     matrix[:, at : at + 9 * count].reshape(n, count, 9)[:, :, 1:] = (
-        values.astype(">f8").view(np.uint8).reshape(n, count, 8)
+        np.ascontiguousarray(values, ">f8").view(np.uint8).reshape(n, count, 8)
     )
 
 
