@@ -86,10 +86,12 @@ def survivors(module: str) -> tuple[Counter[str], list[str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("modules", nargs="*", choices=[[], *MODULES][1:] or None, metavar="MODULE")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
     parser.add_argument("--children", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--quiet", action="store_true", help="say only the figures")
     a = parser.parse_args()
+    if unknown := set(a.modules) - set(MODULES):
+        parser.error(f"there is no module {', '.join(unknown)}; there are {', '.join(MODULES)}")
     chosen = a.modules or list(MODULES)
     prepare(chosen)
     mutmut = [sys.executable, "-m", "mutmut"]

@@ -109,6 +109,8 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     files.check(loaded)
+    for entry in entry_points(group="wavesim.checks"):  # what installed packages would refuse to run
+        entry.load()(loaded)
     bodies = loaded.config.fleet.bodies
     if as_json:
         told = [

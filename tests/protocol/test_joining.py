@@ -107,6 +107,8 @@ def test_without_cookie_and_nonce_nobody_is_answered(cookie_: Any) -> None:
     assert ask(sessions, (0, cookie_)) is None or isinstance(cookie_, bytes)
     assert ask(sessions, (1, -1)) is None and ask(sessions, (1, 2**63 * 1.0)) is None
     assert sessions.by_token == {}
+    for nonce in (0, 2**64 - 1):
+        assert ask(sessions, (1, nonce), (3, 9)).nonce == nonce, "any number of 64 bits"
 
 
 def test_a_wrong_or_old_cookie_is_refused_with_no_more_than_was_sent() -> None:

@@ -167,14 +167,14 @@ def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, m
 
 def test_an_error_at_a_state_costs_that_session(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
     client, other = harbour.join("a"), harbour.join("b")
-    real = harbour.front.writer._head
+    real = harbour.front.broadcast.writer._head
 
     def broken(shape: Any, members: Any, view: Any) -> Any:
         if any(m.session.name == "a" for m in members):
             raise ZeroDivisionError("here")
         return real(shape, members, view)
 
-    monkeypatch.setattr(harbour.front.writer, "_head", broken)
+    monkeypatch.setattr(harbour.front.broadcast.writer, "_head", broken)
     other.events.clear()
     harbour.run(0.2)
     assert client.of(Ended) and other.states and other.session.phase is Phase.JOINED
