@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 ORACLES := .venv-oracles
 MHKIT := .venv-mhkit
+MUTANTS := .venv-mutants
 JUDGES := tests/judges
 WEB := viz/web
 PAGE := viz/wavesim_viz/static/main.js
@@ -12,7 +13,7 @@ PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.
 SOURCES := broker_sdk server emulators viz examples tests benchmarks
 WORKERS ?= 2
 
-.PHONY: help trial web test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench pictures clean
+.PHONY: help trial web test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench mutants pictures clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
@@ -20,6 +21,7 @@ help:
 	@echo "make test      set up, run all tests"
 	@echo "make lint types imports docs-check test-uncompiled test-mhkit    the other checks of CI"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
+	@echo "make mutants   change the code in small ways: do the tests notice? (MODULES=\"area ring\" for some)"
 	@echo "make bench     measure; results go to docs/performance.md by hand"
 
 trial: $(VENV)/.installed $(PAGE)
@@ -72,6 +74,11 @@ $(VENV)/.judges: $(JUDGES)/package.json | $(VENV)/.tools
 		|| echo "npm is absent or failed; the test that asks Signal K is skipped"
 	@touch $@
 
+$(VENV)/.mutants: requirements-mutants.txt constraints.txt $(PROJECTS) | $(VENV)/.installed
+	@echo "installing mutmut and what the tests need into $(MUTANTS) (once)"
+	@$(PYTHON) -m venv $(MUTANTS) && $(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r $< -e 'broker_sdk[ocean,log,keys]' -e server
+	@touch $@
+
 $(VENV)/.mhkit: requirements-mhkit.txt | $(VENV)/.tools
 	@echo "installing mhkit into $(MHKIT) (once)"
 	@$(PYTHON) -m venv $(MHKIT) && $(MHKIT)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
@@ -106,9 +113,12 @@ bench: $(VENV)/.tools
 	@$(BIN)/python -m benchmarks.network
 	@$(BIN)/python -m benchmarks.viewer
 
+mutants: $(VENV)/.mutants
+	@$(MUTANTS)/bin/python -m benchmarks.mutants $(MODULES)
+
 pictures: $(VENV)/.tools $(PAGE)
 	@$(BIN)/wavesim trial config.xml --quiet > /dev/null
 	@$(BIN)/python docs/pictures.py
 
 clean:
-	rm -rf $(VENV) $(ORACLES) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLES) $(MUTANTS) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -20,10 +20,12 @@ with atheris.instrument_imports(include=["wavesim_sdk"]):
     from wavesim_sdk.config import load
     from wavesim_sdk.devices import dvl, nanomodem, ping1d, seabird
     from wavesim_sdk.errors import ConfigError, LogError
-    from wavesim_sdk.testing import admit_all
+    from wavesim_sdk.testing import sessions_for_tests
     from wavesim_sdk.wire import codec, seal
-    from wavesim_sdk.wire.client import ClientSession, Join
-    from wavesim_sdk.wire.server import ServerSessions
+    from wavesim_sdk.wire.client import ClientSession
+    from wavesim_sdk.wire.items import EVENTS, REQUESTS
+    from wavesim_sdk.wire.messages import MESSAGES, Join
+    from wavesim_sdk.wire.schema import Malformed, unpack
     from wavesim_sdk.wire.vectors import VECTORS
 
 FOLDER = Path(tempfile.mkdtemp())
@@ -36,12 +38,20 @@ def decoder(data: bytes) -> None:
             codec.decode_body(data, codec.decode_header(data, from_client))
         except codec.Dropped as dropped:
             assert dropped.reason in codec.REASONS
+    for record in (*EVENTS.numbers, *REQUESTS.numbers, *(record for _, _, record in MESSAGES.values())):
+        with contextlib.suppress(Malformed):
+            unpack(record, data)
+
+
+def _fails(error: Exception) -> None:
+    """What the sessions would only count is what is looked for here."""
+    raise error
 
 
 def session(data: bytes) -> None:
     """A server and a client with a session, and datagrams with right headers and any bodies."""
-    sessions, client, now = ServerSessions(admit_all, 0.5, 1e9), ClientSession(Join("a")), 100.0
-    for _ in range(2):
+    sessions, client, now = sessions_for_tests(broke=_fails), ClientSession(Join(name="a")), 100.0
+    for _ in range(3):
         now += 0.3
         for out in client.outgoing(now):
             sessions.receive(out, ("127.0.0.1", 4), now)
@@ -50,12 +60,12 @@ def session(data: bytes) -> None:
         sessions.outgoing.clear()
     for part in data.split(b"\xfe\xfd")[:8]:
         if part:
-            head = codec._HEADER.pack(b"WVSM", 1, part[0], 0, client.token, 9, part[0])
+            head = codec._HEADER.pack(b"WVSM", 2, part[0], 0, client.token, 9, part[0])
             sessions.receive(head + part[1:], ("127.0.0.1", 4), now)
             client.receive(head + part[1:], now)
             client.outgoing(now)
             sessions.tick(now)
-    sealed = ServerSessions(admit_all, 0.5, 5.0, seal.Keyring([seal.Holder("*", bytes(32))]))
+    sealed = sessions_for_tests(keys=seal.Keyring([seal.Holder("*", bytes(32))]), broke=_fails)
     sealed.receive(data, ("127.0.0.1", 4), now)
 
 
@@ -101,7 +111,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 def seeds(name: str) -> list[bytes]:
     """Good inputs to begin with."""
     root = Path(__file__).parent.parent
-    datagrams = [codec.encode(kind, body, token, sequence, ack) for kind, token, sequence, ack, body in VECTORS]
+    datagrams = [codec.encode(message, token, sequence, ack) for token, sequence, ack, message in VECTORS]
     found = {
         "decoder": datagrams,
         "session": [bytes((d[5],)) + d[24:] for d in datagrams],

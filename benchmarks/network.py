@@ -26,8 +26,8 @@ from wavesim_sdk.broker import Broker
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import load as load_config
 from wavesim_sdk.wire import codec, seal
-from wavesim_sdk.wire.client import ClientSession, Join, Phase
-from wavesim_sdk.wire.messages import HEADER_BYTES, Type
+from wavesim_sdk.wire.client import ClientSession, Phase
+from wavesim_sdk.wire.messages import HEADER_BYTES, Join, StateMessage, Type
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server import Simulation
 
@@ -74,7 +74,7 @@ class Clients:
         period = round(1e9 / rate)
         for k in range(count):
             place = (100.0 * (k % 40), 100.0 * (k // 40), 10.0)
-            session = ClientSession(Join(f"c{k}", "buoy", place, state_period_ns=period))
+            session = ClientSession(Join(name=f"c{k}", model="buoy", position=place, state_period_ns=period))
             sock = self.sockets[k // PER_SOCKET]
             while session.phase is not Phase.JOINED:
                 for data in session.outgoing(time.monotonic()):
@@ -243,12 +243,12 @@ def library() -> None:
 
 def sealing() -> None:
     """What keys cost: a datagram of 300 bytes sealed and opened, beside encoding and decoding it."""
-    body = [25, 100_000_000, 1, [0.5] * 16, [0.0] * 24, {}]
+    state = StateMessage(25, 100_000_000, 1, 0, (0.5,) * 16, (0.0,) * 10, None, ())
     a, b = (seal.Seal(bytes(32), bytes(16), 7, 9, is_client=c) for c in (True, False))
     n = 20_000
     begun = time.perf_counter()
     for k in range(n):
-        data = codec.encode(Type.STATE, body, 9, k + 1)
+        data = codec.encode(state, 9, k + 1)
     encoded = time.perf_counter()
     header = data[:HEADER_BYTES]
     for k in range(n):

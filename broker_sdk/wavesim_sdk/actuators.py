@@ -8,10 +8,8 @@ order in which the model declares them.  A command may be such a position or a n
 from __future__ import annotations
 
 import math
-import numbers
 import operator
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -171,12 +169,7 @@ def arranged(actuators: Sequence[Actuator], values: object) -> list[float | None
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
-    number = math.nan
-    if type(value) is float:
-        number = value
-    elif not isinstance(value, bool) and isinstance(value, numbers.Real):
-        with suppress(OverflowError):
-            number = float(value)
+    number = units.real(value)
     if math.isfinite(number):
         return number
     raise ValueError(f"actuator '{name}': {shown(value)} is no command")

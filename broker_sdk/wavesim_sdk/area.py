@@ -20,7 +20,7 @@ A table at its offset::
     32    8   PID of the table's writer (0 = nobody)
     40    8   start time of that process
     48    8   due: tick for which a synchronous writer is asked (sensor tables)
-    56    8   period in ticks of a synchronous writer; 0 = a free one
+    56    8   1 if the writer wants to be asked and waited for; 0 = a free one (sensor tables)
     64    -   buffer 0, then buffer 1: capacity rows each
 
 The writer fills the buffer that readers do not look at, ``(begun + 1) & 1``, between raising
@@ -52,7 +52,7 @@ MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
 ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that keep the order of stores and of loads
-BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, PERIOD = range(8)
+BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, SYNCHRONOUS = range(8)
 Record = np.ndarray[Any, np.dtype[np.void]]
 
 
@@ -250,7 +250,9 @@ class Area:
         finally:
             shared.close_fd()
         version = int.from_bytes(memory[8:16], "little")
-        found = memory[16:32].decode("ascii", "replace")
+        found = memory[16:32].decode(errors="replace")
+        if memory[0:8] == bytes(8):
+            raise NotRunning(f"the server that makes {name} is just starting")
         if memory[0:8] != MAGIC:
             raise AttachError(f"{name} is no WaVeSim area")
         if version != LAYOUT_VERSION or found != layout_hash():

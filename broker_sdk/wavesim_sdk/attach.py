@@ -18,7 +18,7 @@ from wavesim_sdk.area import (
     DUE,
     OWNER,
     OWNER_START,
-    PERIOD,
+    SYNCHRONOUS,
     Area,
     Record,
     TableView,
@@ -238,7 +238,7 @@ class SensorColumn:
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
             if alive(owner, start) and owner != os.getpid():
                 raise AttachError(f"sensor '{sensor}' is written by process {owner} already; stop that one first")
-            self.table.header[PERIOD] = 0
+            self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = os.getpid()
             self.table.header[OWNER_START] = process_start(os.getpid())
         self._due = semaphore(simulation.server, sensor, "due")
@@ -251,12 +251,12 @@ class SensorColumn:
 
     def synchronise(self) -> None:
         """Ask the engine to wait for this column at each tick at which one of its instruments has a value."""
-        self.table.header[PERIOD] = 1
+        self.table.header[SYNCHRONOUS] = 1
 
     @property
     def synchronous(self) -> bool:
         """Whether the engine still waits for this column."""
-        return bool(self.table.header[PERIOD])
+        return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:
         """The tick the engine asks for, or None when ``timeout`` seconds passed or a signal came."""
@@ -277,7 +277,7 @@ class SensorColumn:
     def release(self) -> None:
         """Give the column back."""
         if int(self.table.header[OWNER]) == os.getpid():
-            self.table.header[PERIOD] = 0
+            self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = 0
             self._done.release()
 

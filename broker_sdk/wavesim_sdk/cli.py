@@ -109,22 +109,20 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     files.check(loaded)
-    bodies: list[dict[str, Any]] = []
-    for b in loaded.config.fleet.bodies:
-        suite = [{"name": i.name, "type": i.type, "rate_hz": i.parameters.rate} for i in loaded.suite(b)]
-        bodies.append({"name": b.name, "model": b.model, "client": b.client, "sensors": suite})
+    for entry in entry_points(group="wavesim.checks"):  # what installed packages would refuse to run
+        entry.load()(loaded)
+    bodies = loaded.config.fleet.bodies
     if as_json:
-        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": bodies}, indent=2))
+        told = [
+            {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.plain for i in loaded.suite(b)]}
+            for b in bodies
+        ]
+        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": told}, indent=2))
         return
     click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
-    for body in bodies:
-        carried = ", ".join(_instrument(**i) for i in body["sensors"]) or "none"
-        click.echo(f"  {body['name']:16} {body['model']:12} client {body['client']:9} sensors: {carried}")
-
-
-def _instrument(name: str, type: str, rate_hz: float) -> str:
-    """An instrument for people: its name, its type if that is another word, how often it speaks."""
-    return f"{name}{'' if name == type else f' ({type})'} {rate_hz:g} Hz"
+    for b in bodies:
+        carried = ", ".join(map(str, loaded.suite(b))) or "none"
+        click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
 
 
 @click.command()

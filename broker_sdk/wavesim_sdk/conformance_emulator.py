@@ -21,7 +21,7 @@ import numpy as np
 import posix_ipc
 
 from wavesim_sdk import frames
-from wavesim_sdk.area import BEGUN, DONE, DUE, OWNER, PERIOD, Area, Record, segment_name
+from wavesim_sdk.area import BEGUN, DONE, DUE, OWNER, SYNCHRONOUS, Area, Record, segment_name
 from wavesim_sdk.attach import make_semaphores, remove_semaphores, semaphore, simulation_tables
 from wavesim_sdk.conformance import Checks, Finding
 from wavesim_sdk.errors import BrokerError
@@ -166,7 +166,7 @@ class EmulatorChecker(Checks):
         if first is None:
             return self.findings
         with self._stage() as (engine, process):
-            if not self.until(lambda: engine.table.header[PERIOD] > 0, JOIN_S):
+            if not self.until(lambda: engine.table.header[SYNCHRONOUS] > 0, JOIN_S):
                 return self.findings
             again = [engine.values() for tick in self._ticks() if engine.ask(tick) is not None]
             same = len(again) == len(first) and all(
@@ -208,7 +208,7 @@ class EmulatorChecker(Checks):
             "it claims its sensor's table with its process", claimed and owner != 0, f"nobody within {JOIN_S:g} s"
         ):
             return False
-        asked = self.until(lambda: engine.table.header[PERIOD] > 0, 5.0)
+        asked = self.until(lambda: engine.table.header[SYNCHRONOUS] > 0, 5.0)
         if not self.note("it asks to be waited for", asked, "that word of the table's header is 0"):
             return False
         written = int(engine.table.header[DONE])

@@ -511,7 +511,7 @@ def markdown() -> str:
     for title, group in (
         ("Area *simulation*", SIMULATION_TABLES),
         ("Area *vehicles*", VEHICLE_TABLES),
-        ("Area *vehicles*: sensors (those that the configuration names)", tuple(SENSORS.values())),
+        ("Area *vehicles*: types of sensors (those that the configuration gives to somebody)", tuple(SENSORS.values())),
         ("Records of the mailbox", RECORDS),
     ):
         lines += [f"## {title}", ""]
@@ -520,6 +520,6 @@ def markdown() -> str:
             lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
             for f in t.fields:
                 shape = f" x {f.shape[0]}" if f.shape else ""
-                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {f.doc} |")
+                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {'*Hidden.* ' if f.hidden else ''}{f.doc} |")
             lines.append("")
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from numbers import Real
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
@@ -73,6 +74,18 @@ def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
         raise ValueError(f"'{text}' is not finite")
     factor = QUANTITIES[quantity][unit] if quantity else 1.0
     return tuple(n * factor for n in numbers)
+
+
+def real(value: object) -> float:
+    """A real number that somebody sent; NaN for anything else, also for truth values and what no float can hold."""
+    if type(value) is float:  # nearly always
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def text(value: float, quantity: str) -> str:

@@ -24,6 +24,9 @@ from wavesim_sdk.tables import SensorFault
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
+Fitted = tuple[Instrument, int]  #: an instrument, and the key of its random numbers
+
+
 class Group:
     """Instruments that differ in nothing but name, mounting, noise and body: one pass computes them all."""
 
@@ -41,11 +44,12 @@ class Group:
         self._keys: Any = np.zeros(0, np.uint64)
         self._streams: dict[str, Any] = {}
 
-    def have(self, entries: Record, declared: Sequence[Instrument], keys: Sequence[int]) -> None:
+    def have(self, entries: Record, fitted: Sequence[Fitted]) -> None:
         """These are its instruments from now on."""
-        self.places, self.bodies, self._keys = entries["place"], entries["body"], np.array(keys, np.uint64)
-        self.mounting = Mounting([i.parameters for i in declared])
-        self.noise = np.array([i.parameters.noise for i in declared])
+        self.places, self.bodies = entries["place"], entries["body"]
+        self._keys = np.array([key for _, key in fitted], np.uint64)
+        self.mounting = Mounting([i.parameters for i, _ in fitted])
+        self.noise = np.array([i.parameters.noise for i, _ in fitted])
         self._streams.clear()
 
     def streams(self, purpose: str) -> Any:
@@ -73,8 +77,7 @@ class Station:
         self._generations = np.zeros(len(table), np.int64)  # of the instruments that are there; 0 = none
         self._faults = np.zeros(len(table), np.int64)  # rows of the table `instruments`
         self._version: tuple[int, ...] | None = None
-        self._declared: dict[tuple[bytes, bytes, bytes], Instrument] = {}
-        self._keys: dict[tuple[bytes, bytes], int] = {}
+        self._known: dict[Any, Fitted] = {}  # by names of body, model, instrument
 
     def compute(self, view: Snapshot, due: int) -> bool:
         """Bring the table to what is known at a tick: the values of all instruments that are due at or before ``due`` and have
@@ -108,9 +111,10 @@ class Station:
         mine = np.flatnonzero((instruments["body"] >= 0) & (instruments["type"] == self.emulator.sensor.encode()))
         mine = mine[view.identity["present"][instruments["body"][mine]] == 1]
         entries = instruments[mine]
-        declared = [self._instrument(view, entry) for entry in entries]
+        known, self._known = self._known, {}  # without those that are gone
+        fitted = [self._fitted(view, entry, known) for entry in entries]
         sorted_in: dict[tuple[Any, int], list[int]] = {}
-        for k, instrument in enumerate(declared):
+        for k, (instrument, _) in enumerate(fitted):
             sorted_in.setdefault((instrument.kind[1], int(entries["period"][k])), []).append(k)
         for kind in self.groups.keys() - sorted_in.keys():
             del self.groups[kind]
@@ -118,9 +122,7 @@ class Station:
             if kind not in self.groups:
                 self.groups[kind] = Group(self.emulator, *kind)
                 self.groups[kind].served = due - 1
-            some = entries[members]
-            keys = [self._key(bytes(view.identity["name"][e["body"]]), bytes(e["name"])) for e in some]
-            self.groups[kind].have(some, [declared[k] for k in members], keys)
+            self.groups[kind].have(entries[members], [fitted[k] for k in members])
         self._generations[:] = 0
         self._generations[entries["place"]] = entries["generation"]
         self._faults[entries["place"]] = mine
@@ -128,25 +130,22 @@ class Station:
         self.table["valid"][gone] = 0
         return bool(gone.any())
 
-    def _instrument(self, view: Snapshot, entry: Any) -> Instrument:
-        """How an instrument is declared."""
+    def _fitted(self, view: Snapshot, entry: Any, known: dict[Any, Fitted]) -> Fitted:
+        """How an instrument is declared, and the key of its random numbers."""
         who = view.identity[entry["body"]]
         asked = bytes(who["name"]), bytes(who["model"]), bytes(entry["name"])
-        if asked not in self._declared:
-            body, model, name = (part.decode() for part in asked)
-            suite = self.emulator.loaded.suite_for(body, model)
-            found = next((i for i in suite if i.name == name and i.type == self.emulator.sensor), None)
-            if found is None:
-                raise AttachError(
-                    f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that this configuration does not give it"
-                )
-            self._declared[asked] = found
-        return self._declared[asked]
-
-    def _key(self, body: bytes, name: bytes) -> int:
-        if (body, name) not in self._keys:
-            self._keys[body, name] = randomness.key(self.seed, body.decode(), name.decode())
-        return self._keys[body, name]
+        if asked in known:
+            self._known[asked] = known[asked]
+            return known[asked]
+        body, model, name = (part.decode() for part in asked)
+        suite = self.emulator.loaded.suite_for(body, model)
+        found = next((i for i in suite if i.name == name and i.type == self.emulator.sensor), None)
+        if found is None:
+            raise AttachError(
+                f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that this configuration does not give it"
+            )
+        self._known[asked] = found, randomness.key(self.seed, body, name)
+        return self._known[asked]
 
     def _still(self, view: Snapshot) -> Any:
         return still(self.emulator.loaded.config.world, view.time_ns * 1e-9)

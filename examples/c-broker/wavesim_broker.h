@@ -920,7 +920,7 @@ static inline void ws_flush(ws_broker *b, double now) {
         b->tries++;
     } else if (b->phase == WS_LEAVING && now >= b->retry_at) {
         ws_put_list(&o, 0);
-        if (b->tries < 4) ws_send(b, 20, body, &o);
+        if (b->tries < 6) ws_send(b, 20, body, &o);
         else b->phase = WS_OVER;
         b->retry_at = now + ws_pace(b, b->tries++);
     }

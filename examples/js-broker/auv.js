@@ -16,11 +16,14 @@ const wanted = { course: (Number(course) * Math.PI) / 180, depth: Number(depth) 
 const clamp = (value, limit) => Math.max(-limit, Math.min(limit, value));
 const turn = (angle) => Math.atan2(Math.sin(angle), Math.cos(angle));
 
+let sunk = 0; // integral of the error of depth, m s
+
 /** Commands by name: thrusters push, upright fins steer the course, level ones the depth by way of the pitch. */
-function steer(actuators, { roll, pitch, heading, q, r }, at) {
+function steer(actuators, { pitch, heading, rates: [, q, r] }, { depth }, dt) {
+  if (Math.abs(depth - wanted.depth) < 3) sunk += (depth - wanted.depth) * dt;
   const rudder = -clamp(1.0 * turn(wanted.course - heading) - 1.2 * r, 0.3);
-  const climb = clamp(0.15 * (at - wanted.depth), 0.35); // pitch to hold, up positive
-  const plane = clamp(1.5 * (pitch - climb) + 1.0 * q, 0.3);
+  const up = clamp(0.12 * (depth - wanted.depth) + 0.008 * sunk, 0.4); // pitch to hold
+  const plane = clamp(1.2 * (up - pitch) - 1.0 * q, 0.26);
   const command = {};
   for (const { name, kind, maximum } of actuators) {
     if (kind === 0) command[name] = 0.6 * maximum;
@@ -31,14 +34,15 @@ function steer(actuators, { roll, pitch, heading, q, r }, at) {
 
 try {
   const broker = await Broker.connect({ name, host, port: Number(port), lockstep: 0.1 });
-  for (const { name, unit, minimum, maximum } of broker.actuators) console.log(`${name}: ${minimum} to ${maximum} ${unit}`);
+  for (const { name, unit, minimum, maximum } of broker.actuators) console.log(`${name}: ${+minimum.toPrecision(4)} to ${+maximum.toPrecision(4)} ${unit}`);
   for (const { name, type } of broker.sensors) console.log(`${name} (${type})`);
-  let [steps, told] = [0, -Infinity];
+  let [steps, told, before] = [0, -Infinity, 0];
   for await (const step of broker.steps()) {
     steps++;
     const { ahrs, pressure } = step.sensors;
     if (ahrs === undefined || pressure === undefined) continue; // the instruments are not up yet
-    broker.answer(steer(broker.actuators, ahrs, pressure.depth));
+    broker.answer(steer(broker.actuators, ahrs, pressure, step.time - before));
+    before = step.time;
     if (step.time - told >= 10) {
       told = step.time;
       console.log(`${step.time.toFixed(1)} s: heading ${((ahrs.heading * 180) / Math.PI).toFixed(1)} deg, depth ${pressure.depth.toFixed(2)} m`);

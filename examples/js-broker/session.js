@@ -10,7 +10,7 @@ import { Assembly, Body, State } from "./state.js";
 
 const RETRY = 0.25; // s between HELLOs, JOINs
 const ACK_DELAY = 0.02;
-const LEAVES = 4; // before it goes without a word
+const LEAVES = 6; // before it goes without a word
 const SILENT_PERIODS = 1.5; // of the keep-alive, after which a client says that it is there
 const [TOKEN, OLD] = [new Dropped("token"), new Dropped("old")];
 const JOIN = {

@@ -43,19 +43,23 @@ class Auv:
         limit = min(f.limit for f in model.fin)
         self.heading = control.Heading(1.0, 1.2, limit)
         self.depth = control.Depth(limit=limit)
+        self.propeller = model.thruster[0].name
+        self.rudders = [f.name for f in model.fin if abs(f.normal[1]) > 0.5]
+        self.planes = [f.name for f in model.fin if abs(f.normal[1]) <= 0.5]
         low, high = model.thruster[0].minimum, model.thruster[0].maximum
         self.speed = control.Speed(12.0, 4.0, max(low, 0.0), high)
         self.asked: dict[int, float] = {}
         self._time = -1.0
 
-    def act(self, step: Step, broker: Broker) -> tuple[list[float | None], list[float | None]]:
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None]]:
         """Actuator commands and the navigator's estimate for one step."""
-        sensors = step.state.sensors
+        sensors = step.sensors
         if not {"ctd", "ahrs", "speedlog"} <= sensors.keys():
-            return [None], [None] * 10  # the instruments are not up yet
-        depth = depth_of_pressure(self.loaded.config.world, sensors["ctd"][1])
-        _, _, pitch, heading, _, q, r = sensors["ahrs"]
-        surge, sway = sensors["speedlog"][1:3]
+            return {}, [None] * 10  # the instruments are not up yet
+        depth = depth_of_pressure(self.loaded.config.world, sensors.ctd.pressure)
+        pitch, heading = sensors.ahrs.pitch, sensors.ahrs.heading
+        _, q, r = sensors.ahrs.rates
+        surge, sway, _ = sensors.speedlog.v_FB_B
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
         self.navigator.predict(step.time, dt, heading, surge, sway, depth, self._lever())
@@ -87,7 +91,7 @@ class Auv:
 
     def _steer(
         self, depth: float, pitch: float, heading: float, q: float, r: float, surge: float, sway: float, dt: float
-    ) -> list[float | None]:
+    ) -> dict[str, float]:
         n = self.navigator.x
         course = self.guidance.course(n[0], n[1])
         target = self.guidance.target
@@ -95,7 +99,12 @@ class Auv:
         rudder = -self.heading.turn(wanted, heading, r)
         planes = self.depth.planes(target.depth, depth, pitch, q, dt)
         thrust = self.speed.thrust(target.speed, surge, dt)
-        return [thrust, *[None] * 7, rudder, rudder, planes, planes]
+        return self._commands(thrust, rudder, planes)
+
+    def _commands(self, thrust: float, rudder: float, planes: float) -> dict[str, float]:
+        """The same angle for all rudders, and for all planes."""
+        fins = {**dict.fromkeys(self.rudders, rudder), **dict.fromkeys(self.planes, planes)}
+        return {self.propeller: thrust, **fins}
 
     def _estimate(self, depth: float) -> list[float | None]:
         n = self.navigator

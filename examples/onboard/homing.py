@@ -34,13 +34,13 @@ class Homer(Auv):
         self.attitude = quaternion(0.0, 0.0, 0.0)
         self._at_time = -1.0
 
-    def act(self, step: Step, broker: Broker) -> tuple[list[float | None], list[float | None]]:
-        sensors = step.state.sensors
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None]]:
+        sensors = step.sensors
         if {"ctd", "ahrs", "speedlog"} <= sensors.keys():
-            _, roll, pitch, heading, *_ = sensors["ahrs"]
-            self.attitude = quaternion(roll, pitch, heading)
+            heading = sensors.ahrs.heading
+            self.attitude = quaternion(sensors.ahrs.roll, sensors.ahrs.pitch, heading)
             dt = step.time - self._at_time if self._at_time >= 0.0 else 0.0
-            surge, sway = sensors["speedlog"][1:3]
+            surge, sway, _ = sensors.speedlog.v_FB_B
             c, s = math.cos(heading), math.sin(heading)
             self.offset -= np.array([surge * c - sway * s, surge * s + sway * c, 0.0]) * dt
             self.sigma += 0.15 * dt
@@ -58,17 +58,17 @@ class Homer(Auv):
 
     def _steer(
         self, depth: float, pitch: float, heading: float, q: float, r: float, surge: float, sway: float, dt: float
-    ) -> list[float | None]:
+    ) -> dict[str, float]:
         far = float(np.hypot(self.offset[0], self.offset[1]))
         if far < DOCKED:
             self.docked = True
         if getattr(self, "docked", False):
-            return [0.0, *[None] * 7, 0.0, 0.0, 0.0, 0.0]
+            return self._commands(0.0, 0.0, 0.0)
         wanted = self.crab.heading(math.atan2(self.offset[1], self.offset[0]), heading, surge, sway, (0.0, 0.0), dt)
         rudder = -self.heading.turn(wanted, heading, r)
         planes = self.depth.planes(self.dock.position[2], depth, pitch, q, dt)
         speed = 1.4 if far > NEAR else 0.8
-        return [self.speed.thrust(speed, surge, dt), *[None] * 7, rudder, rudder, planes, planes]
+        return self._commands(self.speed.thrust(speed, surge, dt), rudder, planes)
 
     def _estimate(self, depth: float) -> list[float | None]:
         place: Any = np.array(self.dock.position) - self.offset

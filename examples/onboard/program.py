@@ -11,13 +11,11 @@ from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Body, Loaded, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 
-Numbers = list[float | None]
-
 
 class Vehicle(Protocol):
-    """On-board software: from what one step brings to actuator commands and an estimate (or None)."""
+    """On-board software: from what one step brings to actuator commands by name and an estimate (or None)."""
 
-    def act(self, step: Step, broker: Broker) -> tuple[Numbers, Numbers | None]: ...
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None] | None]: ...
 
 
 def run(description: str | None, make: Callable[[Loaded, Body], Vehicle]) -> int:

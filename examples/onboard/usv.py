@@ -30,11 +30,12 @@ class Boat:
         self.crab = guidance.CrabAngle()
         self.heading = control.Heading(250.0, 700.0, 100.0)
         self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
+        self.port, self.starboard = (t.name for t in loaded.model(body.model).thruster)
         thruster = loaded.model(body.model).thruster[0]
         self.per_square = thruster.coefficients[1] if thruster.law == "shaft" else 0.0
         self._time = -1.0
 
-    def act(self, step: Step, broker: Broker) -> tuple[list[float | None], None]:
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:
         motion = step.state.motion
         if motion is None:
             raise BrokerError('this boat needs its state; set truth="full" for it in the configuration')
@@ -47,7 +48,8 @@ class Boat:
         turn = self.heading.turn(wanted, heading, motion[12])
         turning = max(0.3, math.cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
         thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)
-        return [self.command(0.5 * thrust + 0.5 * turn), self.command(0.5 * thrust - 0.5 * turn)], None
+        port, starboard = self.command(0.5 * thrust + 0.5 * turn), self.command(0.5 * thrust - 0.5 * turn)
+        return {self.port: port, self.starboard: starboard}, None
 
     def command(self, force: float) -> float:
         """Command of one thruster for a force in N: the force itself, or the shaft speed that gives it."""

@@ -78,15 +78,17 @@ def explain(name: str, models: Path | None, as_json: bool) -> None:
     """Explain the model NAME: its source, what was validated, and its derived properties."""
     from wavesim_server.vehicles import describe
 
-    data = describe(known(name, models))
+    model = known(name, models)
+    data = describe(model)
     if as_json:
         click.echo(json.dumps(data, indent=2))
         return
+    data["sensors"] = model.sensors.instruments if model.sensors is not None else []
     found = data.pop("derived")
     for key, value in (data | found).items():
         if isinstance(value, dict):
             value = ", ".join(f"{k} {v if v is not None else '-'}" for k, v in value.items())
-        text = ", ".join(map(str, value)) if isinstance(value, list) else value
+        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         click.echo(f"{key:20} {'none' if text in ('', None) else text}")
 
 

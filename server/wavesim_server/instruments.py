@@ -9,7 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,23 @@ from wavesim_sdk.tables import INSTRUMENTS, SensorFault
 Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
+class Pace(NamedTuple):
+    """When an emulator has to do with an instrument: at each multiple of its period it measures, and so many ticks later the value
+    comes out."""
+
+    period: int
+    latency: int
+
+    def due(self, tick: int) -> bool:
+        """Whether it is one of those ticks."""
+        return tick % self.period == 0 or (tick >= self.latency and (tick - self.latency) % self.period == 0)
+
+    def next(self, tick: int) -> int:
+        """The next of those ticks after this one."""
+        out = tick - self.latency
+        return min((tick // self.period + 1) * self.period, max(out // self.period + 1, 0) * self.period + self.latency)
+
+
 @dataclass(frozen=True)
 class Entry:
     """An instrument that is on board of a body, and its row in the table `instruments`."""
@@ -29,7 +46,7 @@ class Entry:
     instrument: Instrument
     row: int
     place: int
-    period: int
+    pace: Pace
 
 
 class Instruments:
@@ -47,7 +64,7 @@ class Instruments:
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
         self._at = {name: np.full(count, -1) for name, count in capacity.items()}  # place -> row of the table
         self._suites: dict[int, dict[str, Entry]] = {}
-        self._periods: dict[str, Counter[int]] = {name: Counter() for name in capacity}
+        self._paces: dict[str, Counter[Pace]] = {name: Counter() for name in capacity}
 
     def suite(self, body: int) -> Sequence[Entry]:
         """What the body in a row carries, in the order of its suite."""
@@ -71,16 +88,17 @@ class Instruments:
 
     def _add(self, body: int, number: int, instrument: Instrument) -> None:
         row, place = heapq.heappop(self._free), heapq.heappop(self._places[instrument.type])
-        period = instrument.period(self.step_ns * 1e-9)
+        late = -(-round(instrument.parameters.latency * 1e9) // self.step_ns)
+        pace = Pace(instrument.period(self.step_ns * 1e-9), late)
         generations = self._generations[instrument.type]
         generations[place] += 1
         record = self.rows[row]
-        record["body"], record["number"], record["place"], record["period"] = body, number, place, period
+        record["body"], record["number"], record["place"], record["period"] = body, number, place, pace.period
         record["type"], record["name"] = instrument.type.encode(), instrument.name.encode()
         record["generation"] = generations[place]
         self._at[instrument.type][place] = row
-        self._periods[instrument.type][period] += 1
-        self._suites[body][instrument.name] = Entry(instrument, row, place, period)
+        self._paces[instrument.type][pace] += 1
+        self._suites[body][instrument.name] = Entry(instrument, row, place, pace)
 
     def leave(self, body: int) -> None:
         """A body goes with its instruments."""
@@ -91,8 +109,8 @@ class Instruments:
             self._at[type_][entry.place] = -1
             heapq.heappush(self._free, entry.row)
             heapq.heappush(self._places[type_], entry.place)
-            self._periods[type_][entry.period] -= 1
-            self._periods[type_] += Counter()  # without those that are gone
+            self._paces[type_][entry.pace] -= 1
+            self._paces[type_] += Counter()  # without those that are gone
             self.changed = True
 
     def fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
@@ -119,12 +137,12 @@ class Instruments:
 
     def periods(self, type_: str) -> tuple[int, ...]:
         """The periods in ticks that instruments of a type have at present."""
-        return tuple(self._periods[type_])
+        return tuple({pace.period: None for pace in self._paces[type_]})
 
     def due(self, type_: str, tick: int) -> bool:
-        """Whether an instrument of a type has a value at a tick."""
-        return any(tick % period == 0 for period in self._periods[type_])
+        """Whether an emulator has to be asked at a tick: an instrument of its type measures, or a value comes out."""
+        return any(pace.due(tick) for pace in self._paces[type_])
 
     def next_due(self, type_: str, tick: int) -> int | None:
-        """The first tick after this one at which an instrument of a type has a value; None while there is none of it."""
-        return min(((tick // period + 1) * period for period in self._periods[type_]), default=None)
+        """The first tick after this one at which that is so; None while there is no instrument of the type."""
+        return min((pace.next(tick) for pace in self._paces[type_]), default=None)

@@ -13,6 +13,7 @@ the simulation is as it was.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator, arranged, fault_amount, position_of
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
+from wavesim_sdk.config.plausible import at
 from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import (
@@ -38,19 +40,17 @@ from wavesim_sdk.tables import (
 )
 from wavesim_server import tick
 from wavesim_server.acoustics import layout, medium
-from wavesim_server.acoustics.channel import Channel
+from wavesim_server.acoustics.channel import Channel, Fittings
 from wavesim_server.dynamics import contact, effort, trim
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
-from wavesim_server.dynamics.fleet import Fleet, shape_of
+from wavesim_server.dynamics.fleet import Fleet, Form, shape_of
 from wavesim_server.environment import exposure, kernels
 from wavesim_server.environment.climate import Climate
+from wavesim_server.values import FAR, STRONG, motion, numbers
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
-FAR = 1e7  #: m from the origin, where bodies may be put
-FAST = (layout.MAX_SPEED, 100.0)  #: m/s and rad/s that a body may be given
-STRONG = 1e9  #: N and N m of a push
 
 
 @dataclass
@@ -61,6 +61,20 @@ class Occupant:
     model: Model
     transducer: Transducer | None
     actuators: tuple[Actuator, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """All that is needed to let a body in: whatever could be wrong has been found before."""
+
+    form: Form
+    transducer: Transducer | None
+    position: Array
+    attitude: Array
+    operators: exposure.Operators | None
+    fittings: Fittings | None
+    body: Body | None = None  #: of the configuration
+    commands: list[float | None] | None = None  #: that hold its speed
 
 
 class Simulation:
@@ -75,8 +89,6 @@ class Simulation:
         self.capacity = capacity = config.shared.vehicles
         step = self.step_ns * 1e-9
         self.fleet = Fleet(capacity, step, config.world, config.time.integrator)
-        for model in loaded.models.values():
-            self.fleet.form(model)  # refuses what cannot be simulated
         self.water = Water(loaded)
         self.climate = Climate(loaded, self.water, capacity, self.seed)
         bed, net = kernels.bed_of(loaded)
@@ -102,6 +114,12 @@ class Simulation:
         self._changed = False  # whether bodies came or left since the order was made
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
+        self._trims: dict[tuple[int, float], list[float | None]] = {}
+        for model in loaded.models.values():  # what could not be simulated is refused now
+            self.fleet.form(model)
+            self.climate.operators(model)
+        for body in config.fleet.bodies:
+            self._configured(body)
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
@@ -152,26 +170,22 @@ class Simulation:
         ValueError or ConfigError if it cannot enter; then nothing has changed.
         """
         row = self._vacant(name, row)
-        body: Body | None = self._reserved[name][1] if name in self._reserved else None
-        if body is not None:
-            kind, transducer = self.loaded.model(body.model), self.loaded.transducer(body)
-            position, attitude = body.position, body.attitude
+        if name in self._reserved:
+            entry = self._configured(self._reserved[name][1])
         else:
             kind = variant or self.loaded.model(str(model))
-            transducer = kind.transducer
-        p, e = _numbers("a position", position, 3, FAR), _numbers("an attitude", attitude, 3, FAR)
-        form = self.fleet.form(kind, shared=variant is None)
-        operators = self.climate.operators(kind)
-        commands = trim.hold(form, body.speed) if body is not None and body.speed else None
+            p, e = numbers("a position", position, 3, FAR), numbers("an attitude", attitude, 3, FAR)
+            entry = self._entry(kind, kind.transducer, p, e, variant is None)
         # from here on nothing can fail
-        self.fleet.add(row, form, p, e, body.mooring if body is not None else None)
-        self.climate.add(row, name, kind, operators)
-        self.occupants[row] = Occupant(name, kind, transducer, form.actuators)
+        kind, transducer = entry.form.model, entry.transducer
+        self.fleet.add(row, entry.form, entry.position, entry.attitude, entry.body.mooring if entry.body else None)
+        self.climate.add(row, name, kind, entry.operators)
+        self.occupants[row] = Occupant(name, kind, transducer, entry.form.actuators)
         self._rows[name], self._taken[row] = row, True
         self._changed = True
         self._feel(row)
-        if body is not None:
-            self._start(row, body, commands)
+        if entry.body is not None:
+            self._start(row, entry.body, entry.commands)
         self._work.faults[row] = 0
         self._remember(row)
         generation = int(self.identity[row]["generation"]) + 1
@@ -179,12 +193,35 @@ class Simulation:
         lever = transducer.position if transducer else (np.nan,) * 3
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
         self._work.lever[row] = transducer.position if transducer else 0.0
-        if transducer is not None:
+        if transducer is not None and entry.fittings is not None:
             time = self.time_ns * 1e-9
-            self.channel.add(row, name, transducer, time)
+            self.channel.add(row, name, transducer, entry.fittings, time)
             self._place(row)
             self.channel.start(row, time)
         return row
+
+    def _configured(self, body: Body) -> Entry:
+        """A body of the configuration as it will enter; ConfigError if it cannot."""
+        model = self.loaded.model(body.model)
+        try:
+            p, e = numbers("a position", body.position, 3, FAR), numbers("an attitude", body.attitude, 3, FAR)
+            motion([*body.velocity, *body.angular_velocity])
+            entry = self._entry(model, self.loaded.transducer(body), p, e, True)
+            if not body.speed:
+                return dataclasses.replace(entry, body=body)
+            motion([body.speed, 0.0, 0.0, 0.0, 0.0, 0.0])
+            key = id(entry.form), body.speed
+            if key not in self._trims:
+                self._trims[key] = trim.hold(entry.form, body.speed)
+            return dataclasses.replace(entry, body=body, commands=self._trims[key])
+        except ValueError as error:
+            at(body.place, f"'{body.name}': {error}")
+
+    def _entry(
+        self, model: Model, transducer: Transducer | None, position: Array, attitude: Array, shared: bool
+    ) -> Entry:
+        form, operators = self.fleet.form(model, shared), self.climate.operators(model)
+        return Entry(form, transducer, position, attitude, operators, self.channel.fittings(transducer))
 
     def _vacant(self, name: str, row: int | None) -> int:
         """The row that a name gets; ValueError if there is none."""
@@ -294,13 +331,13 @@ class Simulation:
         count = len(self._occupant(row).model.thruster)
         if not count:
             raise ValueError(f"'{self.occupants[row].name}' has no thrusters")
-        numbers = _numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, STRONG, (6, count))
-        self.fleet.allocate(row, numbers.reshape(6, count))
+        wanted = numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, STRONG, (6, count))
+        self.fleet.allocate(row, wanted.reshape(6, count))
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
         """Apply an external force (N) and torque (N m) in B, at the origin, until it is changed."""
         self._occupant(row)
-        values = *_numbers("a force", force, 3, STRONG), *_numbers("a torque", torque, 3, STRONG)
+        values = *numbers("a force", force, 3, STRONG), *numbers("a torque", torque, 3, STRONG)
         self.fleet.body(row)[r.EXT : r.EXT + 6] = values
 
     def set_pose(
@@ -315,11 +352,9 @@ class Simulation:
         What is None stays. A body that was frozen because its state was no longer finite moves again.
         """
         self._occupant(row)
-        p = None if position is None else _numbers("a position", position, 3, FAR)
-        e = None if attitude is None else _numbers("an attitude", attitude, 3, FAR)
-        nu = None if velocity is None else _numbers("a velocity", velocity, 6, max(FAST))
-        if nu is not None and np.abs(nu[:3]).max() > FAST[0]:
-            raise ValueError(f"a velocity of more than {FAST[0]:g} m/s")
+        p = None if position is None else numbers("a position", position, 3, FAR)
+        e = None if attitude is None else numbers("an attitude", attitude, 3, FAR)
+        nu = None if velocity is None else motion(velocity)
         b = self.fleet.body(row)
         if p is not None:
             b[r.PX : r.PX + 3] = p
@@ -483,17 +518,3 @@ class Simulation:
 def _flat(table: Record) -> Array:
     """A table whose columns are all numbers, as (rows, numbers)."""
     return table.view(np.float64).reshape(len(table), -1)
-
-
-def _numbers(what: str, values: Any, count: int, most: float, shape: tuple[int, ...] = ()) -> Array:
-    """So many finite numbers, none greater than ``most``; ValueError otherwise."""
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, RecursionError):  # ragged, or nested beyond measure
-        array = np.zeros(0, object)
-    if array.dtype.kind not in "iuf" or array.size != count or array.shape not in ((count,), shape):
-        raise ValueError(f"{what} has {count} numbers; this is {shown(values, 60)}")
-    numbers = array.astype(float)
-    if not (np.abs(numbers) <= most).all():
-        raise ValueError(f"{what} of {shown(values, 60)} is out of range (at most {most:g} to either side)")
-    return numbers

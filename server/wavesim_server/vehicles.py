@@ -182,6 +182,7 @@ def describe(model: Model) -> dict[str, Any]:
         "fins": [f.name for f in model.fin],
         "ballast": [b.name for b in model.ballast],
         "transducer": model.transducer is not None,
+        "sensors": [i.plain for i in (model.sensors.instruments if model.sensors is not None else ())],
         "source": model.source,
         "validated": model.validated,
         "derived": derived(model),

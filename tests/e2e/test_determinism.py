@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Server
-from wavesim_sdk.area import PERIOD
+from wavesim_sdk.area import SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
@@ -33,7 +33,7 @@ with Broker(f"v{k}", ("127.0.0.1", int(sys.argv[2])), lockstep=0.1 * (1 + k % 2)
         if n % 12 == k:
             broker.ping(25_000.0)
         turn = 0.02 * len(step.receptions) + (0.1 * step.sensors.ahrs.heading if "ahrs" in step.state.sensors else 0.0)
-        broker.answer([3.0 + 0.3 * k, *[0.0] * 7, 0.1 * turn, -0.1 * turn], [*step.state.motion[:3], *[1.0] * 6])
+        broker.answer([3.0 + 0.3 * k, 0.1 * turn, -0.1 * turn], [*step.state.motion[:3], *[1.0] * 6])
 """
 LOAD = "while True: sum(i * i for i in range(10_000))"
 
@@ -67,7 +67,9 @@ def run(
     try:
         state, limit = SharedState(server.name), time.monotonic() + 60.0
         server.wait(lambda s: s["clients_total"] == BROKERS, 60.0)
-        while not all(state.vehicles[s].header[PERIOD] for s in ("ctd", "ahrs")):  # synchronous from the first tick on
+        while not all(
+            state.vehicles[s].header[SYNCHRONOUS] for s in ("ctd", "ahrs")
+        ):  # synchronous from the first tick on
             assert time.monotonic() < limit
             time.sleep(0.02)
         server.send("start")

@@ -143,7 +143,7 @@ def test_an_observer_controls_nothing(config: Callable[..., Loaded], serve: Call
     with Observer("eye", ("127.0.0.1", server.port)) as eye:
         server.send("start")
         eye.link.session.actuate([100.0] * 8)
-        eye.link.session.estimate([1.0] * 9)
+        eye.link.session.estimate([1.0] * 10)
         frames(eye, 0.5)
         state = SharedState(server.name)
         assert not state.vehicles["actuation"].snapshot()[1]["command"][:, :16].any()

@@ -49,6 +49,15 @@ def test_a_late_asker_gets_each_value_once(config: Make) -> None:
     assert b.at(45, due=40)["sequence"][0] == 3
 
 
+def test_a_late_value_comes_out_at_its_time_however_rare_the_values_are(config: Make) -> None:
+    b = bench(config, water.Pressure, 'noise="0" rate="2 Hz" latency="50 ms"', period=0)
+    b.put((0.0, 0.0, 5.0))
+    assert b.at(125)["sequence"][0] == 0
+    b.put((0.0, 0.0, 9.0))
+    out = b.at(138)
+    assert out["sequence"][0] == 1 and out["depth"][0] == pytest.approx(5.0) and out["tick"][0] == 125
+
+
 def test_bodies_that_come_and_go_find_their_places(config: Make) -> None:
     b = bench(config, water.Pressure, 'noise="0"', bodies=3)
     b.at(0)

@@ -32,7 +32,7 @@ def auv(root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_it_keeps_every_rule(auv: str) -> None:
     done = wavesim("conformance", "--", auv, "127.0.0.1", "{port}", "{name}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok  ") == 19
+    assert done.stdout.count("ok  ") == 24
 
 
 @pytest.mark.parametrize("keys", [False, True], ids=["open", "sealed"])

@@ -121,7 +121,7 @@ def test_foreign_bytes_do_no_harm(node: str, root: Path) -> None:
 def test_it_keeps_every_rule(auv: list[str]) -> None:
     done = wavesim("conformance", "--", *auv, "127.0.0.1", "{port}", "{name}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok  ") == 19
+    assert done.stdout.count("ok  ") == 24
 
 
 @pytest.mark.parametrize("keys", [False, True], ids=["open", "sealed"])
@@ -314,7 +314,7 @@ await broker.close();
         try:
             instrument = run(node, root, tmp_path, script, server.port)
             server.wait(lambda s: s["clients_total"] == 2)
-            server.send("speed", value=5)
+            server.send("speed", factor=5)
             server.send("start")
             first, last = said(instrument).splitlines()
             assert first.split()[1:] == ["1", "propeller"] and "nose" in first

@@ -233,7 +233,7 @@ def test_a_part_killed_after_the_last_tick_of_a_trial_is_no_success(
     state: list[SharedState] = []
 
     def runs() -> bool:
-        with contextlib.suppress(NotRunning):
+        with contextlib.suppress(NotRunning):  # it is not there yet, or just being made
             state.append(SharedState(name))
         return bool(state) and state[0].run_state() is RunState.RUNNING
 

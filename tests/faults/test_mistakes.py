@@ -215,3 +215,17 @@ def test_the_lock_on_a_name_leaves_no_file(tmp_path: Path, monkeypatch: pytest.M
     first.release()
     NameLock("x").release()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["serve", "trial"])
+def test_a_machine_that_reorders_stores_gets_one_line(
+    config: Callable[..., Loaded], name: str, tmp_path: Path, command: str
+) -> None:
+    """`setarch` lets the system call itself another machine."""
+    path = config('<time duration="1 s"/>' + EMPTY).path
+    out = ["--out", str(tmp_path)] if command == "trial" else []
+    done = subprocess.run(
+        ["setarch", "i686", *CLI, command, str(path), "--name", name, "--port", "0", *out],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    clear(done, 3, "shared memory needs an x86-64 processor, which keeps the order of stores; this one is 'i686'")

@@ -14,7 +14,7 @@ from wavesim_sdk.tables import EFFORT
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import free_axes, mass_matrices
-from wavesim_server.simulation import _numbers
+from wavesim_server.values import numbers
 
 PARTS = ("restoring", "drag", "actuators", "environment", "external", "contact")
 WEATHER = (
@@ -157,11 +157,11 @@ def test_a_body_that_was_frozen_has_none(config: Callable[..., Loaded]) -> None:
 
 
 def test_numbers_of_a_caller() -> None:
-    assert _numbers("a", [1, 2.5], 2, 9.0).tolist() == [1.0, 2.5]
+    assert numbers("a", [1, 2.5], 2, 9.0).tolist() == [1.0, 2.5]
     nested: list[object] = []
     for _ in range(2000):
         nested = [nested]
     for garbage in ([1], [1, 2, 3], [1, math.nan], [1, math.inf], [1, 10], ["1", "2"], [None, 1], [[1], [2, 3]], None,
                     "12", {1: 2}, 5, nested, [10**400, 1], [True, False], [1j, 2]):  # fmt: skip
         with pytest.raises(ValueError):
-            _numbers("a", garbage, 2, 9.0)
+            numbers("a", garbage, 2, 9.0)

@@ -459,3 +459,25 @@ def test_the_header_is_all_that_a_peer_needs_to_be_told_off() -> None:
     ):  # fmt: skip
         before = link.client.drops[reason]
         assert link.client.receive(bad, link.now) == [] and link.client.drops[reason] == before + 1
+
+
+def test_values_compare_and_show_themselves() -> None:
+    link = joined()
+    one, same = (
+        told(link, state(25 + k, 0, (Reading(0, 7, 0, (1.0, None, 3.0, 4.0)),)), 5000 + k)[0] for k in range(2)
+    )
+    other, later = (
+        told(link, state(27 + k, 0, (Reading(0, 7 + k, 0, (1.0, None, 3.0, 5.0 - k)),)), 5002 + k)[0] for k in range(2)
+    )
+    assert one.sensors.ctd == same.sensors.ctd and one.sensors == same.sensors, "no value equals no value"
+    assert one.sensors.ctd != other.sensors.ctd and one.sensors.ctd != later.sensors.ctd and one.sensors.ctd != 5
+    assert repr(one.sensors) == (
+        "Sensors({'ctd': Value(pressure=1.0, temperature=nan, conductivity=3.0, salinity=4.0, time_ns=7)})"
+    )
+    assert one.sensors["ctd"]["salinity"] == 4.0 and one.sensors.ctd.numbers[0] == 1.0
+    assert "ctd" in one.sensors and "sonar" not in one.sensors and len(one.sensors) == 1
+    assert one.actuation == (5.0, 0.25) and one.actuation[:1] == (5.0,) and one.actuation["propeller"] == 5.0
+    for thing in (one.sensors, one.sensors.ctd):
+        assert not hasattr(thing, "__array__"), "no name of Python's own is taken for a sensor"
+    with pytest.raises(KeyError, match=r"there is now no 'x' \(there is none\)"):
+        told(link, state(50), 5009)[0].sensors["x"]

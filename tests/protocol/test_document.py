@@ -244,11 +244,11 @@ def test_the_page_says_the_codes_and_columns_itself(page: str) -> None:
 
 
 def test_limits_of_the_page_are_those_of_the_code(page: str) -> None:
-    from wavesim_sdk.wire import client, reliable, server, strangers
+    from wavesim_sdk.wire import client, ended, reliable, strangers
 
     for text in (
         f"**{m.MAX_DATAGRAM} bytes**", f"has at least {m.MIN_HELLO} bytes", f"has at most {m.MOST_ITEMS} items",
-        f"{reliable.MAX_PENDING} events", f"at most {client.LEAVE_TRIES} times", f"for {server.TOMB_S:.0f} s",
+        f"{reliable.MAX_PENDING} events", f"at most {client.LEAVE_TRIES} times", f"for {ended.KEPT_S:.0f} s",
         f"valid for {strangers.COOKIE_PERIOD_S:.0f} to {2 * strangers.COOKIE_PERIOD_S:.0f} s", f"every {client.RETRY_S * 1e3:.0f} ms",
         f"at least {reliable.LEAST_WAIT_S * 1e3:.0f} ms, at most {reliable.MOST_WAIT_S:.0f} s",
         f"{reliable.FIRST_WAIT_S * 1e3:.0f} ms before anything was measured", f"at most {codec.STRANGER_ELEMENTS} elements",

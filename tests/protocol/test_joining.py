@@ -26,6 +26,7 @@ from wavesim_sdk.wire.messages import (
     Type,
     Welcome,
 )
+from wavesim_sdk.wire.reliable import MAX_PENDING
 from wavesim_sdk.wire.schema import schema_of
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import Admission, Session
@@ -106,6 +107,8 @@ def test_without_cookie_and_nonce_nobody_is_answered(cookie_: Any) -> None:
     assert ask(sessions, (0, cookie_)) is None or isinstance(cookie_, bytes)
     assert ask(sessions, (1, -1)) is None and ask(sessions, (1, 2**63 * 1.0)) is None
     assert sessions.by_token == {}
+    for nonce in (0, 2**64 - 1):
+        assert ask(sessions, (1, nonce), (3, 9)).nonce == nonce, "any number of 64 bits"
 
 
 def test_a_wrong_or_old_cookie_is_refused_with_no_more_than_was_sent() -> None:
@@ -255,6 +258,42 @@ def test_resuming_from_before_the_body_was_described_describes_it_once() -> None
     link.client = ClientSession(Join(name="a", previous=token))
     link.run(0.2)
     assert link.session.outbox.last == 4 and link.client.welcome is not None
+
+
+def test_a_session_that_comes_back_with_too_much_is_ended_like_any_other() -> None:
+    link = link_of(Join(name="a"))
+    link.run(0.1)
+    old = link.session
+    for k in range(MAX_PENDING - 1):
+        link.sessions.push(old, heard(k))
+    link.client = ClientSession(Join(name="a", previous=old.token))
+    link.run(0.3)
+    assert isinstance(link.happenings[-2], session.Resumed)
+    assert link.happenings[-1] == session.Gone(link.happenings[-2].session, "unacknowledged")
+    assert link.sessions.by_token == {} and "internal" not in link.sessions.drops
+
+
+def test_a_clock_that_fails_costs_this_join_only() -> None:
+    fails = [False]
+
+    def clock() -> tuple[int, int]:
+        if fails[0]:
+            raise RuntimeError("a fault of ours")
+        return 0, 0
+
+    sessions = sessions_for_tests(clock=clock)
+    fails[0] = True
+    refuse = ask(sessions)
+    assert isinstance(refuse, Refuse) and refuse.code == Refusal.INTERNAL and sessions.by_token == {}
+    fails[0] = False
+    assert isinstance(ask(sessions), Welcome)
+    fails[0] = True
+    token = next(iter(sessions.by_token))
+    bad = codec._HEADER.pack(b"WVSM", 2, Type.ACTUATE, 0, token, 5, 0) + msgpack.packb(["x"])
+    happened = sessions.receive(bad, ADDRESS, 0.0)
+    assert [type(h).__name__ for h in happened] == ["Gone"], (
+        "telling it failed: its session ends, receive() does not raise"
+    )
 
 
 @pytest.mark.parametrize(

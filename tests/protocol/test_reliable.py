@@ -68,6 +68,15 @@ def test_the_wait_is_bounded_and_doubles() -> None:
 # ------------------------------------------------------------------------------------------------ sending
 
 
+def test_a_single_item_waits_and_is_due_at_once() -> None:
+    outbox = Outbox(Pace())
+    assert not outbox.waiting and outbox.next_timer() is None
+    outbox.push(1)
+    assert outbox.waiting and outbox.next_timer() == 0.0
+    outbox.due(0.0)
+    assert not outbox.waiting
+
+
 def test_new_items_go_at_once_and_only_once() -> None:
     outbox = filled(3)
     assert outbox.waiting and numbers(outbox.due(0.0)) == [1, 2, 3]
@@ -173,6 +182,11 @@ def test_the_window_bounds_what_is_on_its_way() -> None:
     assert [n for n, _ in outbox.due(5.1)] == list(range(15, 15 + 2 * SMALL_WINDOW)), "and grows again"
     outbox.acknowledged(WINDOW + 10, 5.2)
     assert outbox.due(5.2)[0][0] == WINDOW + 11, "what the peer had already is not sent again"
+    again = filled(10 * 256)
+    again.due(0.0)
+    assert len(again.due(9.0)) == SMALL_WINDOW and again.waiting
+    again.acknowledged(10 * 256, 9.1)
+    assert not again.waiting and len(again) == 0
 
 
 # ------------------------------------------------------------------------------------------------ receiving

@@ -11,13 +11,13 @@ import pytest
 
 from tests.protocol.test_sessions import ADDRESS, heard, link_of
 from wavesim_sdk.testing import Pair, admit_all, sessions_for_tests, step_of
-from wavesim_sdk.wire import codec, seal, session
+from wavesim_sdk.wire import codec, ended, seal, session
 from wavesim_sdk.wire import messages as m
-from wavesim_sdk.wire.client import ClientSession, Ended, Phase
+from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
 from wavesim_sdk.wire.items import Control, Notice, Observe, Ping, RequestRefused, RunStateChanged
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, Join, Type
 from wavesim_sdk.wire.reliable import MAX_PENDING
-from wavesim_sdk.wire.server import BYES, MAX_SEQUENCE, MAX_TOMBS, TOMB_S, ServerSessions
+from wavesim_sdk.wire.server import MAX_SEQUENCE, ServerSessions
 from wavesim_sdk.wire.session import Session
 
 U64 = 2**64 - 1
@@ -267,7 +267,7 @@ def test_a_bye_is_said_a_few_times() -> None:
         said += sum(x == m.Bye("enough") for x in sent_to(link))
         link.now += 0.01
         link.sessions.tick(link.now)
-    assert said == BYES == 3
+    assert said == ended.TIMES == 3
 
 
 def test_whoever_speaks_after_its_end_is_told_for_a_while_and_not_too_often() -> None:
@@ -284,20 +284,19 @@ def test_whoever_speaks_after_its_end_is_told_for_a_while_and_not_too_often() ->
     assert 9 <= len(sent_to(link)) <= 11, "ten times a second"
     link.sessions.receive(over, ("127.0.0.1", 9), link.now)
     assert link.sessions.outgoing == [], "to its address only"
-    link.sessions.tick(start + TOMB_S - 0.3)
-    link.sessions.receive(over, ADDRESS, start + TOMB_S - 0.3)
+    link.sessions.tick(start + ended.KEPT_S - 0.3)
+    link.sessions.receive(over, ADDRESS, start + ended.KEPT_S - 0.3)
     assert sent_to(link) == [m.Bye("left")]
-    link.sessions.tick(start + TOMB_S)
-    link.sessions.receive(over, ADDRESS, start + TOMB_S)
-    assert link.sessions.outgoing == [] and link.sessions._tombs == {}
+    link.sessions.tick(start + ended.KEPT_S)
+    link.sessions.receive(over, ADDRESS, start + ended.KEPT_S)
+    assert link.sessions.outgoing == [] and len(link.sessions._over) == 0
 
 
 def test_the_memory_of_ended_sessions_is_bounded() -> None:
-    sessions = sessions_for_tests()
-    mine = of(joined(sessions=sessions))
-    for token in range(MAX_TOMBS + 10):
-        sessions._bury(Session(token, ADDRESS, mine.join, mine.admission, 0.0), "x", 0.0, unasked=False)
-    assert len(sessions._tombs) == MAX_TOMBS and 9 not in sessions._tombs and 10 in sessions._tombs
+    mine, over = of(joined()), ended.Ended()
+    for token in range(ended.MOST + 10):
+        over.add(Session(token, ADDRESS, mine.join, mine.admission, 0.0), "x", 0.0, unasked=False)
+    assert len(over) == ended.MOST and 9 not in over and 10 in over
 
 
 @pytest.mark.parametrize("side", ["server", "client"])
@@ -533,3 +532,96 @@ def test_the_wishes_of_a_join_reach_the_admission() -> None:
     link.run(0.1)
     j = asked[0]
     assert (j.sensors, j.acoustics, j.effort, j.others, j.role, j.model) == (("gps", "dvl-down"), 0, 1, 1, 1, "x")
+
+
+def test_texts_of_ours_are_made_to_fit() -> None:
+    long = "x\n" * 500
+
+    def admit(join: Join, old: Session | None) -> session.Admission:
+        if join.name == "b":
+            raise session.Refused(m.Refusal.FULL, long)
+        return admit_all(join, old)
+
+    sessions = sessions_for_tests(admit)
+    a = joined("a", sessions)
+    refused = Pair(ClientSession(Join(name="b")), sessions, address=("127.0.0.1", 4001))
+    refused.run(0.2)
+    assert refused.events == [JoinRefused(m.Refusal.FULL, "x " * 200)]
+    a.sessions.refuse(of(a), 5, long)
+    a.run(0.1)
+    a.sessions.bye(of(a), long)
+    a.run(0.1)
+    assert a.events[-2:] == [RequestRefused(5, "x " * 200), Ended("x " * 200)]
+
+
+def test_as_many_sessions_as_may_be() -> None:
+    sessions = sessions_for_tests(limit=2)
+    a, b = joined("a", sessions, 4000), joined("b", sessions, 4001)
+    c = Pair(ClientSession(Join(name="c")), sessions, address=("127.0.0.1", 4002))
+    c.run(0.2)
+    assert c.events == [JoinRefused(m.Refusal.FULL, "there are 2 sessions, as many as may be")]
+    a.client = ClientSession(Join(name="a", previous=a.client.token))
+    a.run(0.2)
+    assert a.client.phase is Phase.JOINED, "coming back takes no more room"
+    b.client.leave()
+    b.run(0.2)
+    c.client = ClientSession(Join(name="c"))
+    c.run(0.2)
+    assert c.client.phase is Phase.JOINED
+
+
+def test_datagrams_are_counted() -> None:
+    link = joined()
+    mine = of(link)
+    received, said = mine.datagrams_in, mine.datagrams_out
+    raw(link, Type.ACTUATE, [1.0])
+    raw(link, Type.ACTUATE, ["x"], sequence=1001)
+    raw(link, Type.ACTUATE, [1.0])
+    link.sessions.send(mine, m.Keepalive(0))
+    assert (mine.datagrams_in, mine.datagrams_out) == (received + 1, said + 1)
+    assert mine.sequence == mine.datagrams_out
+
+
+def test_what_is_latest_wins_for_itself_only() -> None:
+    link = joined()
+    assert kinds(raw(link, Type.ACTUATE, [1.0], sequence=1000)) == ["Actuated"]
+    assert kinds(raw(link, Type.ESTIMATE, [1.0] * 10, sequence=999)) == ["Estimated"], "of its own type"
+    assert raw(link, Type.ACTUATE, [1.0], sequence=999) == [] and link.sessions.drops["old"] == 1
+    assert kinds(raw(link, Type.ACTUATE, [2.0], sequence=1001)) == ["Actuated"]
+    assert kinds(raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]], sequence=1)) == ["Requested"]
+
+
+def test_a_member_may_send_so_much_and_no_more() -> None:
+    link = joined(sessions=sessions_for_tests(rate=50.0))
+    link.now += 10.0
+    of(link).last_heard = link.now
+    taken = [raw(link, Type.ACTUATE, [1.0], sequence=2000 + k) for k in range(80)]
+    assert sum(map(len, taken)) == 50 and link.sessions.drops["rate"] == 30
+    link.now += 0.5
+    assert sum(len(raw(link, Type.ACTUATE, [1.0], sequence=3000 + k)) for k in range(80)) == 25
+
+
+def test_acknowledgements_open_the_window_at_once() -> None:
+    """What waits behind it is not held until the next tick."""
+    link = joined()
+    mine = of(link)
+    for _ in range(200):
+        link.sessions.push(mine, Notice(1, "x" * 400))
+    link.sessions.flush(link.now)
+    first = len(sent_to(link))
+    raw(link, Type.ACK, ack=mine.outbox._sent)
+    assert 0 < len(sent_to(link)) <= first
+
+
+def test_the_clock_may_jump_back() -> None:
+    """Time that a caller hands in goes on from the greatest that was."""
+    link = joined()
+    mine = of(link)
+    link.sessions.tick(link.now + 1.0)
+    link.sessions.receive(b"", ADDRESS, 0.0)
+    link.sessions.bye(mine, "enough")
+    sent_to(link)
+    link.sessions.tick(link.now + 1.0)
+    assert sent_to(link) == [], "a BYE of that moment is not repeated yet"
+    link.sessions.tick(link.now + 1.3)
+    assert sent_to(link) == [m.Bye("enough")]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing as mp
 import os
 import signal
+import struct
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,19 @@ import posix_ipc
 import pytest
 
 from wavesim_sdk import tables
-from wavesim_sdk.area import BEGUN, Area, alive, process_start
+from wavesim_sdk.area import (
+    BEGUN,
+    DONE,
+    OWNER,
+    SYNCHRONOUS,
+    TICK_0,
+    Area,
+    Record,
+    TableView,
+    alive,
+    make_memory,
+    process_start,
+)
 from wavesim_sdk.attach import ClaimLock, make_semaphores, remove_semaphores
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.sensors import SENSORS
@@ -75,8 +90,206 @@ def test_absent_damaged_and_orphaned(area: Area) -> None:
         Area.attach(NAME)
     area.header[6] -= 1
     area.header[0] = 0
-    with pytest.raises(AttachError, match="no WaVeSim area"):
+    with pytest.raises(NotRunning, match=f"makes {NAME} is just starting"):
         Area.attach(NAME)
+    area.header[0] = 1
+    with pytest.raises(AttachError, match=f"{NAME} is no WaVeSim area$"):
+        Area.attach(NAME)
+
+
+@pytest.mark.parametrize("size", [1, 63])
+def test_a_segment_that_is_too_small_for_a_header(size: int) -> None:
+    memory = make_memory(NAME + "s", size)
+    memory[:1] = b"W"
+    try:
+        with pytest.raises(AttachError, match=rf"is no WaVeSim area \(only {size} bytes\)"):
+            Area.attach(NAME + "s")
+    finally:
+        posix_ipc.unlink_shared_memory(NAME + "s")
+
+
+def test_a_table_that_lies_outside_is_refused(area: Area) -> None:
+    text = bytes(area._view[64 : 64 + int(area.header[7])])
+    layout = json.loads(text)
+    room = len(area._view) - 64 - 2 * area["clock"].dtype.itemsize
+    for offset, good in ((room, True), (room + 1, False)):
+        layout[1]["offset"] = offset
+        changed = json.dumps(layout).encode()
+        area._view[64 : 64 + len(changed)] = changed
+        area.header[7] = len(changed)
+        if good:
+            Area.attach(NAME)
+        else:
+            with pytest.raises(AttachError, match=f"{NAME} is damaged: table 'clock' lies outside the segment"):
+                Area.attach(NAME)
+
+
+def test_a_layout_that_cannot_be_read(area: Area) -> None:
+    area.header[7] -= 1
+    with pytest.raises(AttachError, match=f"{NAME} is damaged: .*delimiter"):
+        Area.attach(NAME)
+
+
+def test_permission(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise posix_ipc.PermissionsError("no")
+
+    monkeypatch.setattr(posix_ipc, "SharedMemory", refuse)
+    with pytest.raises(AttachError, match=f"no permission for the shared memory {NAME}"):
+        Area.attach(NAME)
+
+
+def test_a_reader_opens_for_reading_alone(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that may only read could not attach otherwise."""
+    opened = []
+    true = posix_ipc.SharedMemory
+
+    def note(name: str, flags: int = 0, **how: object) -> object:
+        opened.append(how)
+        return true(name, flags, **how)
+
+    monkeypatch.setattr(posix_ipc, "SharedMemory", note)
+    assert Area.attach(NAME).name == NAME
+    Area.attach(NAME, writable=True)["clock"].begin()["tick"] = 1
+    assert opened == [{"read_only": True}, {"read_only": False}]
+
+
+def test_what_a_writer_wrote_is_seen_by_who_attached_before(area: Area) -> None:
+    reader, writer = Area.attach(NAME), Area.attach(NAME, writable=True)
+    rows = np.zeros(60, tables.STATE.dtype)
+    for tick in (5, 7, 6):
+        rows["p_WB_W"] = tick
+        writer["state"].publish(rows, tick)
+        seen, copy = reader["state"].snapshot()
+        assert seen == tick and (copy["p_WB_W"][:60] == tick).all() and (copy["p_WB_W"][60:] == 0).all()
+
+
+def test_a_forgotten_name_is_forgotten_once(area: Area) -> None:
+    area.unlink()
+    area.unlink()
+    with pytest.raises(NotRunning):
+        Area.attach(NAME)
+    assert (area["clock"].snapshot()[1]["tick"] == 0).all(), "mappings live on"
+
+
+def test_the_segment_is_as_its_document_says(area: Area) -> None:
+    """Read from the file by docs/SHARED_MEMORY.md alone."""
+    area["state"].publish(np.ones(100, tables.STATE.dtype), 41)
+    area["state"].publish(np.full(100, 2, tables.STATE.dtype), 42)
+    area["state"].begin()
+    area["state"].header[OWNER : SYNCHRONOUS + 1] = (11, 12, 13, 14)
+    data = (Path("/dev/shm") / NAME[1:]).read_bytes()
+    magic, version, digest, size, pid, start, length = struct.unpack_from("<8sq16sqqqq", data)
+    assert (magic, version, digest, size) == (b"WVSMAREA", 1, tables.layout_hash().encode(), len(data))
+    assert (pid, start) == (os.getpid(), process_start(os.getpid()))
+    layout = json.loads(data[64 : 64 + length])
+    assert [(t["name"], t["capacity"], t["writer"]) for t in layout] == [
+        ("state", 100, "engine"),
+        ("clock", 1, "engine"),
+    ]
+    assert layout[0]["fields"][0] == {
+        "name": "p_WB_W",
+        "type": "<f8",
+        "shape": [3],
+        "unit": "m",
+        "doc": tables.STATE.fields[0].doc,
+    }
+    at = layout[0]["offset"]
+    assert at % 64 == 0 and layout[1]["offset"] % 64 == 0
+    assert struct.unpack_from("<8q", data, at) == (3, 2, 42, 41, 11, 12, 13, 14)
+    table = np.frombuffer(data, tables.STATE.dtype, 200, at + 64)
+    assert (table[:100]["p_WB_W"] == 2).all() and (table[100:]["p_WB_W"] == 1).all()
+
+
+def test_texts_keep_their_type_in_the_layout() -> None:
+    made = Area.private([(tables.IDENTITY, 2)])
+    assert {f["name"]: f["type"] for f in made.layout[0]["fields"]}["name"] == "|S32"
+    assert made["identity"].dtype == tables.IDENTITY.dtype and made["identity"].capacity == 2
+
+
+def test_every_table_of_a_server_has_room_of_its_own() -> None:
+    """Each lies behind the one before, also where the layout's text is long."""
+    declared = [(t, 50) for t in (*tables.SIMULATION_TABLES, *tables.VEHICLE_TABLES, *SENSORS.values())]
+    made = Area.private(declared)
+    end = 64 + int(made.header[7])
+    for entry, (table, capacity) in zip(made.layout, declared, strict=True):
+        assert entry["offset"] >= end
+        end = entry["offset"] + 64 + 2 * capacity * table.dtype.itemsize
+    assert end <= int(made.header[4]) == len(made._view) < end + 64
+
+
+class Overtaken:
+    """The two buffers of a table whose writer acts while a reader copies."""
+
+    def __init__(self, view: TableView, *acts: Callable[[], None]) -> None:
+        self.view, self.acts, self.copies = view, list(acts), 0
+        self.buffers = view.buffers
+
+    def __getitem__(self, k: int) -> Overtaken:
+        self.chosen = k
+        return self
+
+    def copy(self) -> Record:
+        self.copies += 1
+        found = self.buffers[self.chosen].copy()
+        if self.acts:
+            self.acts.pop(0)()
+        return found
+
+
+def test_the_counters_of_a_write(area: Area) -> None:
+    table = area["clock"]
+    assert table.header[:4].tolist() == [0, 0, 0, 0]
+    for k in (1, 2, 3):
+        rows = table.begin()
+        assert rows is table.buffers[k & 1] and rows is not table.latest
+        assert (table.header[BEGUN], table.header[DONE]) == (k, k - 1)
+        table.begin()
+        assert (table.header[BEGUN], table.header[DONE]) == (k, k - 1), "a write that its writer began anew"
+        table.end(100 + k)
+        assert (table.header[BEGUN], table.header[DONE]) == (k, k)
+        assert table.header[TICK_0 + (k & 1)] == 100 + k and table.latest is table.buffers[k & 1]
+
+
+@pytest.mark.parametrize("first", [3, 4])
+def test_a_reader_that_is_overtaken_starts_again(first: int) -> None:
+    """One write meanwhile goes into the other buffer; with the next one's begin the copy may be torn."""
+    made = Area.private([(tables.CLOCK, 1)])
+    reader, writer = Area("", made._memory)["clock"], made["clock"]
+    rows = np.zeros(1, tables.CLOCK.dtype)
+
+    def write(tick: int) -> None:
+        rows["tick"] = tick
+        writer.publish(rows, tick)
+
+    for tick in range(1, first + 1):
+        write(tick)
+
+    def one() -> None:
+        writer.begin()
+
+    def two() -> None:
+        write(first + 1)
+        writer.begin()["tick"] = -1
+
+    reader.buffers = spy = Overtaken(reader, one)  # type: ignore[assignment]  # it stands for a pair of arrays
+    assert reader.snapshot()[0] == first and spy.copies == 1, "the other buffer is being filled"
+    spy.acts = [two, one]
+    spy.copies = 0
+    tick, seen = reader.snapshot()
+    assert tick == first + 1 and seen["tick"] == first + 1 and spy.copies == 2
+
+
+def test_a_reader_that_is_overtaken_again_and_again_gives_up() -> None:
+    table = Area.private([(tables.CLOCK, 1)])["clock"]
+
+    def two() -> None:
+        table.header[BEGUN] += 2
+
+    table.buffers = spy = Overtaken(table, two, two, two, two)  # type: ignore[assignment]
+    with pytest.raises(AttachError, match=r"^the table changes faster than it can be read$"):
+        table.snapshot(3)
+    assert spy.copies == 3
 
 
 def test_a_reader_cannot_write(area: Area) -> None:
@@ -130,6 +343,7 @@ def test_a_private_area_has_the_same_face() -> None:
     assert made["clock"].snapshot()[1]["tick"] == 0
     other = Area.private([(tables.STATE, 3), (tables.CLOCK, 1)])
     assert (other["state"].snapshot()[1]["p_WB_W"] == 0).all(), "each has memory of its own"
+    assert made.name == ""
     made.unlink()
 
 
@@ -163,7 +377,7 @@ def test_a_process_killed_inside_the_semaphore_stops_nobody() -> None:
 
 
 def test_tables_are_free_of_padding() -> None:
-    for t in (*tables.SIMULATION_TABLES, *tables.VEHICLE_TABLES, *SENSORS.values(), *tables.RECORDS):
+    for t in (*tables.SIMULATION_TABLES, *tables.VEHICLE_TABLES, *SENSORS.values()):
         assert t.dtype.itemsize == sum(t.dtype[f.name].itemsize for f in t.fields)
         assert t.dtype.itemsize % 8 == 0
         assert np.dtype(t.dtype).isalignedstruct or all(o % 8 == 0 for _, o in t.dtype.fields.values())

@@ -14,7 +14,7 @@ import pytest
 
 from wavesim_sdk import attach as module
 from wavesim_sdk import tables
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, process_start, segment_name
+from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, process_start, segment_name
 from wavesim_sdk.attach import (
     ClaimLock,
     SensorColumn,
@@ -72,7 +72,7 @@ def test_a_reader_cannot_write_either_area(stage: Stage) -> None:
     for area in (state.simulation, state.vehicles):
         for table in area.tables.values():
             with pytest.raises(ValueError, match="read-only"):
-                table.header[PERIOD] = 1
+                table.header[SYNCHRONOUS] = 1
 
 
 def test_a_reader_waits_until_the_engine_has_published(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +117,14 @@ def test_alive_is_about_the_very_process(stage: Stage) -> None:
 
 
 def test_a_claim_enters_its_process_and_nothing_of_the_last_one_stays(stage: Stage) -> None:
-    stage.column.header[PERIOD], stage.column.header[OWNER], stage.column.header[OWNER_START] = 25, 2**22 + 1, 5
+    stage.column.header[SYNCHRONOUS], stage.column.header[OWNER], stage.column.header[OWNER_START] = 25, 2**22 + 1, 5
     for what, count in (("due", 2), ("done", 3)):
         for _ in range(count):
             semaphore(stage.name, SENSOR.name, what).release()
     column = SensorColumn(SharedState(stage.name), SENSOR.name)
     assert stage.column.header[OWNER] == os.getpid()
     assert stage.column.header[OWNER_START] == process_start(os.getpid())
-    assert not column.synchronous and stage.column.header[PERIOD] == 0
+    assert not column.synchronous and stage.column.header[SYNCHRONOUS] == 0
     assert column.wait_due(0) is None, "posts of the one before are gone"
     assert semaphore(stage.name, SENSOR.name, "done").value == 0
 
@@ -132,10 +132,10 @@ def test_a_claim_enters_its_process_and_nothing_of_the_last_one_stays(stage: Sta
 def test_a_live_owner_is_not_pushed_aside(stage: Stage) -> None:
     other = os.getppid()
     stage.column.header[OWNER], stage.column.header[OWNER_START] = other, process_start(other)
-    stage.column.header[PERIOD] = 25
+    stage.column.header[SYNCHRONOUS] = 25
     with pytest.raises(AttachError, match=f"is written by process {other} already"):
         SensorColumn(SharedState(stage.name), SENSOR.name)
-    assert stage.column.header[OWNER] == other and stage.column.header[PERIOD] == 25
+    assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 25
     assert value(f"/wavesim.{stage.name}.claim") == 1
     stage.column.header[OWNER_START] += 1  # its PID belongs to another process now
     SensorColumn(SharedState(stage.name), SENSOR.name)
@@ -170,7 +170,7 @@ def test_an_unknown_sensor_is_refused(stage: Stage) -> None:
 def test_question_values_answer(stage: Stage) -> None:
     column = SensorColumn(SharedState(stage.name), SENSOR.name)
     column.synchronise()
-    assert column.synchronous and stage.column.header[PERIOD] == 1
+    assert column.synchronous and stage.column.header[SYNCHRONOUS] == 1
     assert column.wait_due(0) is None
     stage.column.header[DUE] = 50
     semaphore(stage.name, SENSOR.name, "due").release()
@@ -184,7 +184,7 @@ def test_question_values_answer(stage: Stage) -> None:
     assert done.value == 0
     column.answer()
     assert done.value == 1
-    stage.column.header[PERIOD] = 0
+    stage.column.header[SYNCHRONOUS] = 0
     assert not column.synchronous, "the engine gave it up"
 
 
@@ -204,13 +204,13 @@ def test_a_released_column_is_free_and_the_engine_waits_no_longer(stage: Stage) 
     column = SensorColumn(SharedState(stage.name), SENSOR.name)
     column.synchronise()
     column.release()
-    assert stage.column.header[OWNER] == 0 and stage.column.header[PERIOD] == 0
+    assert stage.column.header[OWNER] == 0 and stage.column.header[SYNCHRONOUS] == 0
     done = semaphore(stage.name, SENSOR.name, "done")
     assert done.value == 1
     other = os.getppid()
-    stage.column.header[OWNER], stage.column.header[PERIOD] = other, 30
+    stage.column.header[OWNER], stage.column.header[SYNCHRONOUS] = other, 30
     column.release()
-    assert stage.column.header[OWNER] == other and stage.column.header[PERIOD] == 30 and done.value == 1
+    assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 30 and done.value == 1
 
 
 # -- the lock itself ---------------------------------------------------------------------------------------

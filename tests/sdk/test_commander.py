@@ -177,15 +177,13 @@ def test_what_is_no_command_is_counted(server: CommanderQueue, data: bytes) -> N
         1,
         "",
         "/other",
-        queue_name(NAME),
-        f"/wavesim.{NAME}.reply.no",
-        f"/wavesim.{NAME}.reply.\0",
-        f"/wavesim.{NAME}.reply.a\n",
-        f"/wavesim.{NAME}.reply.",
-        f"/wavesim.{NAME}.reply." + "x" * 300,
+        queue_name("{}"),
+        *(f"/wavesim.{{}}.reply.{end}" for end in ("no", "\0", "a\n", "", "x" * 300)),
     ],
+    ids=repr,
 )
 def test_an_answer_goes_to_queues_for_replies_alone(server: CommanderQueue, name: object) -> None:
+    name = name.format(NAME) if isinstance(name, str) else name
     server.reply({"verb": "start", "id": 1, "reply": name}, Reply(True, ""))
     server.reply({"verb": "start", "id": 1}, Reply(True, ""))
     assert list(server.receive()) == [] and server.bad == 0 and server.unread == 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.server.harbour import Client, Harbour, done, status
-from wavesim_sdk.area import BEGUN, DONE, OWNER, PERIOD
+from wavesim_sdk.area import BEGUN, DONE, OWNER, SYNCHRONOUS
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.client import Ended, JoinRefused, Phase
@@ -167,14 +167,14 @@ def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, m
 
 def test_an_error_at_a_state_costs_that_session(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
     client, other = harbour.join("a"), harbour.join("b")
-    real = harbour.front.writer._head
+    real = harbour.front.broadcast.writer._head
 
     def broken(shape: Any, members: Any, view: Any) -> Any:
         if any(m.session.name == "a" for m in members):
             raise ZeroDivisionError("here")
         return real(shape, members, view)
 
-    monkeypatch.setattr(harbour.front.writer, "_head", broken)
+    monkeypatch.setattr(harbour.front.broadcast.writer, "_head", broken)
     other.events.clear()
     harbour.run(0.2)
     assert client.of(Ended) and other.states and other.session.phase is Phase.JOINED
@@ -228,7 +228,7 @@ def test_garbage_in_the_tables_of_emulators(harbour: Harbour) -> None:
     table = harbour.areas["vehicles"]["ahrs"]
     draw = np.random.default_rng(1)
     for word in (0, -1, 2**63 - 1, -(2**63), 1, 2):
-        for k in (PERIOD, OWNER, DONE, BEGUN):
+        for k in (SYNCHRONOUS, OWNER, DONE, BEGUN):
             table.header[k] = word
         harbour.run(0.02)
     for _ in range(200):

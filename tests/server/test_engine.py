@@ -11,7 +11,7 @@ import pytest
 
 from tests.server.harbour import Harbour, done, status
 from wavesim_sdk import commands
-from wavesim_sdk.area import OWNER, OWNER_START, PERIOD
+from wavesim_sdk.area import OWNER, OWNER_START, SYNCHRONOUS
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import RECEPTION, SENT, RunState
 from wavesim_sdk.wire.items import Fault, Notice, Ping, Subscribe
@@ -42,7 +42,7 @@ def synchronous(harbour: Harbour, sensor: str = "ahrs") -> Any:
     from wavesim_sdk.area import process_start
 
     header = harbour.areas["vehicles"][sensor].header
-    header[OWNER], header[OWNER_START], header[PERIOD] = os.getpid(), process_start(os.getpid()), 1
+    header[OWNER], header[OWNER_START], header[SYNCHRONOUS] = os.getpid(), process_start(os.getpid()), 1
     return header
 
 
@@ -282,13 +282,13 @@ def test_an_emulator_that_does_not_answer_is_waited_for_once_until_it_asks_again
     assert harbour.sea.tick == 0 and harbour.engine.emulators.late == 0
     harbour.run(0.1)
     assert harbour.sea.tick > 50, "then it goes on without it"
-    assert header[PERIOD] == 0 and harbour.engine.emulators.late == 1
+    assert header[SYNCHRONOUS] == 0 and harbour.engine.emulators.late == 1
     assert harbour.front.clock()["sensors_late"] == 1
     asked = harbour.bells["ahrs"].asked
     harbour.run(0.05)
     assert harbour.bells["ahrs"].asked == asked, "nor is it asked"
     harbour.bells["ahrs"].answers = True
-    header[PERIOD] = 1
+    header[SYNCHRONOUS] = 1
     harbour.run(0.05)
     assert harbour.bells["ahrs"].asked > asked and harbour.engine.emulators.late == 1
 
@@ -309,7 +309,7 @@ def test_an_emulator_that_becomes_free_is_not_waited_for(harbour: Harbour) -> No
     harbour.bells["ahrs"].answers = False
     harbour.order("start")
     harbour.run(0.01)
-    header[PERIOD] = 0
+    header[SYNCHRONOUS] = 0
     harbour.run(0.02)
     assert harbour.sea.tick > 0 and harbour.engine.emulators.late == 0
 

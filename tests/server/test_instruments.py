@@ -96,6 +96,21 @@ def test_when_a_type_is_due(loaded: Loaded) -> None:
     assert i.next_due("dvl", 0) is None and not i.due("dvl", 36)
 
 
+def test_a_value_that_comes_late_is_asked_for_when_it_comes_out(config: Make) -> None:
+    """Measured at each 125th tick, out 50 ms later: the emulator is asked at both."""
+    loaded = config(
+        '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"><sensors><ctd rate="2 Hz" latency="50 ms"/></sensors></vehicle></fleet>'
+    )
+    i = made(loaded)
+    assert i.periods("ctd") == (125,)
+    due = [t for t in range(1, 400) if i.due("ctd", t)]
+    assert due == [13, 125, 138, 250, 263, 375, 388]
+    tick, found = 0, []
+    while (tick := i.next_due("ctd", tick) or 0) < 400:
+        found.append(tick)
+    assert found == due
+
+
 def test_faults_of_fields(loaded: Loaded) -> None:
     i = made(loaded)
 

@@ -12,11 +12,12 @@ import posix_ipc
 import pytest
 
 from wavesim_sdk.area import Area, segment_name
-from wavesim_sdk.attach import make_semaphores, remove_semaphores
+from wavesim_sdk.attach import make_semaphores, remove_semaphores, simulation_tables
 from wavesim_sdk.commander import Commander, CommanderQueue
-from wavesim_sdk.sensors import known
-from wavesim_sdk.tables import CLOCK
-from wavesim_server.resources import AlreadyRunning, NameLock, ring_names, wipe
+from wavesim_sdk.config import load
+from wavesim_sdk.sensors import known, table_of
+from wavesim_sdk.tables import CLOCK, VEHICLE_TABLES
+from wavesim_server.resources import AlreadyRunning, NameLock, ring_names, tables_of, wipe
 from wavesim_server.ring import Ring
 
 NAME = f"resources-test-{os.getpid()}"
@@ -146,3 +147,33 @@ def test_what_is_anothers_stays(everything: list[str]) -> None:
 
 def test_the_rings_have_one_name_for_each_direction() -> None:
     assert ring_names("x") == ("/wavesim.x.commands", "/wavesim.x.events")
+
+
+MODEL = """<wavesim><shared vehicles="{vehicles}" signals="7"/><models><model name="m" type="buoy">
+<sphere diameter="1 m"/><mass value="1 kg"/><inertia xx="1" yy="1" zz="1"/><added-mass diagonal="1 1 1 1 1 1"/>
+<linear-drag diagonal="1 1 1 1 1 1"/></model></models><fleet>{fleet}</fleet></wavesim>"""
+
+
+@pytest.mark.parametrize(
+    ("sensors", "instruments"), [("", 1), ('<sensors><ctd/><ahrs name="a"/><ahrs name="b"/></sensors>', 3)]
+)
+def test_every_table_has_its_rows(tmp_path: Path, sensors: str, instruments: int) -> None:
+    path = tmp_path / "c.xml"
+    fleet = f'<buoy name="b" model="m" position="0 0 0 m">{sensors}</buoy>'
+    path.write_text(MODEL.format(vehicles=1, fleet=fleet))
+    tables = tables_of(load(path))
+    assert tables["simulation"] == simulation_tables(1, 7) and list(tables) == ["simulation", "vehicles"]
+    rows = {t.name: n for t, n in tables["vehicles"]}
+    expected = {t.name: 1 for t in VEHICLE_TABLES} | {"instruments": instruments}
+    assert rows == expected | ({"ahrs": 2, "ctd": 1} if sensors else {})
+    assert {t.name: t for t, _ in tables["vehicles"]} == {t.name: t for t in VEHICLE_TABLES} | {
+        n: table_of(n) for n in rows.keys() - expected.keys()
+    }
+
+
+def test_rows_of_bodies_are_those_of_the_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "c.xml"
+    path.write_text(MODEL.format(vehicles=5, fleet='<buoy name="b" model="m" position="0 0 0 m"/>'))
+    tables = tables_of(load(path))
+    assert {n for t, n in tables["vehicles"] if t.name in ("state", "identity")} == {5}
+    assert {t.name: n for t, n in tables["simulation"]}["clients"] == 5

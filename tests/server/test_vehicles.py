@@ -46,6 +46,15 @@ def test_every_model_has_its_sheet() -> None:
         assert 0.5 < sheet["derived"]["full_speed_m_s"] < 10.0
 
 
+def test_the_sheet_names_the_sensors_of_a_model(root: Path) -> None:
+    models = ["--models", root / "examples/trials/fleet.xml"]
+    said = wavesim("vehicles", "explain", "profiler", *models).stdout
+    assert "sensors              pressure 2 Hz, temperature 2 Hz" in said
+    sheet = json.loads(wavesim("vehicles", "explain", "profiler", *models, "--json").stdout)
+    assert sheet["sensors"][1] == {"name": "temperature", "type": "temperature", "rate_hz": 2.0}
+    assert describe(library()["jolner"])["sensors"] == []
+
+
 def test_drawing(tmp_path: Path) -> None:
     for name in ("vita1", "buoy", "rexrov2"):
         out = tmp_path / f"{name}.png"

@@ -36,7 +36,6 @@ SEA = """
   <vehicle name="boat" model="jolner" position="-30 -20 -0.1 m"/>
   <vehicle name="guest" model="remus100" position="20 30 5 m" client="optional"/>
   <buoy name="beacon" model="buoy" position="60 60 6 m"><transducer position="0 0 0 m" listen_low="20 kHz" listen_high="32 kHz" recharge="100 ms"><pinger frequency="25 kHz" period="500 ms"/></transducer></buoy>
-  <sensors><ctd rate="5 Hz"/><echosounder rate="5 Hz"/></sensors>
   <fence name="bay" keep="inside"><corner north="-100 m" east="-100 m"/><corner north="2 m" east="-100 m"/><corner north="2 m" east="100 m"/><corner north="-100 m" east="100 m"/></fence>
 </fleet>
 """

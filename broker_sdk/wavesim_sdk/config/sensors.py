@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from wavesim_sdk.config.schema import Vector, children, flag, key, order, place, text
 from wavesim_sdk.sensors import table_of
@@ -202,6 +203,15 @@ class Instrument:
         """Type and parameters without name, place, attitude and noise: equal for instruments that are computed in one pass."""
         alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
         return self.type, alike
+
+    def __str__(self) -> str:
+        """For people: its name, its type if that is another word, how often it speaks."""
+        return f"{self.name}{'' if self.name == self.type else f' ({self.type})'} {self.parameters.rate:g} Hz"
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {"name": self.name, "type": self.type, "rate_hz": self.parameters.rate}
 
     def period(self, step: float) -> int:
         """Ticks of this length in s from one value to the next."""

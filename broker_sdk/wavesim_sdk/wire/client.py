@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
 from collections import Counter
@@ -338,9 +339,7 @@ class ClientSession:
 
     def _silent_at(self) -> float:
         """When to say that this client is there, although nothing came: perhaps it has another address now."""
-        if self.welcome is None:
-            return float("inf")
-        period = max(self.welcome.keepalive_period, ACK_DELAY_S)
+        period = max(self.welcome.keepalive_period, ACK_DELAY_S) if self.welcome is not None else math.inf
         return max(self.last_heard + SILENT_PERIODS * period, self._sent_at + period)
 
     def _encode(self, message: Any) -> bytes:
@@ -363,5 +362,6 @@ class ClientSession:
             return None
         if self.phase is not Phase.JOINED:
             return self._retry_at
-        timers = [t for t in (self._ack_at, self._outbox.next_timer(), self._silent_at()) if t is not None]
-        return min(timers)
+        silent = self._silent_at() if self.welcome is not None else None
+        timers = [t for t in (self._ack_at, self._outbox.next_timer(), silent) if t is not None]
+        return min(timers, default=None)

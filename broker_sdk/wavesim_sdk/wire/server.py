@@ -11,11 +11,11 @@ import random
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.wire import codec, joining
 from wavesim_sdk.wire.codec import Dropped
+from wavesim_sdk.wire.ended import Ended
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, Event, Notice, RequestRefused
 from wavesim_sdk.wire.messages import (
     LATEST_WINS,
@@ -59,7 +59,6 @@ from wavesim_sdk.wire.session import (
     Resumed,
     Session,
     StepDone,
-    Tomb,
 )
 from wavesim_sdk.wire.strangers import JOIN_COST, Address, Bucket, Strangers
 
@@ -67,11 +66,6 @@ if TYPE_CHECKING:  # a server without keys needs no package that seals
     from wavesim_sdk.wire.seal import Holder, Keyring
 
 MAX_SEQUENCE = 2**32 - 2**20
-MAX_TOMBS = 4096
-TOMB_S = 10.0
-BYES = 3  #: times that a BYE is said unasked
-BYE_AGAIN_S = 0.2
-BYE_ANSWER_S = 0.1  #: at most so often is one asked for said again
 TELL_S = 1.0  #: at most so often is a client told of its malformed datagrams
 _OF_REQUESTS = frozenset({Event.SENT, Event.REQUEST_REFUSED, Event.ANSWER})
 _OF_THE_BODY = frozenset({Event.ACTUATOR, Event.SENSOR})
@@ -109,7 +103,7 @@ class ServerSessions:
         self._now = 0.0  # of the last call
         self._by_join: dict[tuple[Address, int], Session] = {}
         self._pilots: dict[str, Session] = {}
-        self._tombs: dict[int, Tomb] = {}
+        self._over = Ended()
         self._gone: list[Happening] = []  # sessions that ended between two calls
         self._news: dict[int, Session] = {}  # with events that were not sent yet
 
@@ -122,23 +116,31 @@ class ServerSessions:
         session: Session | None = None
         try:
             header = codec.decode_header(data, from_client=True)
-            if not MESSAGES[header.type][1]:
-                happened = self._before_session(header, data, address, now)
-            else:
+            if MESSAGES[header.type][1]:
                 session = self.by_token.get(header.token)
-                if session is None:
-                    self._of_nobody(header.token, address, now)
-                else:
-                    happened = self._of_session(session, header, data, address, now)
+            happened = self._take(session, header, data, address, now)
         except Dropped as dropped:
             self.drops[dropped.reason] += 1
             if dropped.reason == "version":
                 self._old_version(data, address, now)
-            elif dropped.reason == "fields" and session is not None:
-                self._tell(session, dropped.detail, now)
         except Exception as error:  # the last line of defence: a fault of ours costs this session only
             self.failed(session, error)
         return [*before, *happened, *self.ended()]
+
+    def _take(
+        self, session: Session | None, header: codec.Header, data: bytes, address: Address, now: float
+    ) -> list[Happening]:
+        if not MESSAGES[header.type][1]:
+            return self._before_session(header, data, address, now)
+        if session is None:
+            self._of_nobody(header.token, address, now)
+            raise Dropped("token")
+        try:
+            return self._of_session(session, header, data, address, now)
+        except Dropped as dropped:
+            if dropped.reason == "fields":
+                self._tell(session, dropped.detail, now)
+            raise
 
     def _of_session(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
@@ -178,11 +180,9 @@ class ServerSessions:
     def _of_nobody(self, token: int, address: Address, now: float) -> None:
         """A client that does not know yet that its session is over is told again."""
         self._strangers.knock(address[0], now)
-        tomb = self._tombs.get(token)
-        if tomb is not None and tomb.session.address == address and now >= tomb.answer_at:
-            tomb.answer_at = now + BYE_ANSWER_S
-            self._say(tomb.session, tomb.text)
-        raise Dropped("token")
+        over = self._over.asked(token, address, now)
+        if over is not None:
+            self._say(*over)
 
     def _old_version(self, data: bytes, address: Address, now: float) -> None:
         """A client of version 1 says hello: it is told so in its own words."""
@@ -244,21 +244,21 @@ class ServerSessions:
             raise Dropped("replay")
         known = self._by_join.get((address, nonce))
         if known is not None:
-            self._welcome(known)
+            self._welcome(known, self._clock())
             return []
         name = owner.name if owner is not None else ""
         join, old, how = joining.wanted(body, name, self.by_token, self._pilots, self.takeover)
         if old is None and len(self.by_token) >= self._limit:
             raise Refused(Refusal.FULL, f"there are {self._limit} sessions, as many as may be")
         try:
-            admission = self._admit(join, old)
+            admission, clock = self._admit(join, old), self._clock()
         except Refused:
             raise
         except Exception as error:  # a fault of ours costs this join only
             self.failed(None, error)
             raise Refused(Refusal.INTERNAL, "the server failed at this join") from None
         token = self._dice.getrandbits(63) | 1
-        while token in self.by_token or token in self._tombs:
+        while token in self.by_token or token in self._over:
             token = self._dice.getrandbits(63) | 1
         seal = self.keys.session(owner, cookie, nonce, token) if owner is not None and self.keys is not None else None
         session = Session(token, address, join, admission, now, seal)
@@ -268,15 +268,24 @@ class ServerSessions:
         self.by_token[token] = self._by_join[session.joined_from] = session
         if session.role is Role.PILOT:
             self._pilots[session.name] = session
-        self._welcome(session)
+        self._welcome(session, clock)
         told: list[AnyEvent] = [*admission.actuators, *admission.sensors]
         for event in told:
             self.push(session, event)
-        for item in old.outbox.undelivered() if how is Resumption.RESUMED and old is not None else ():
-            if item[0] not in _OF_THE_BODY:  # numbers of requests were those of the old session
-                session.outbox.push((item[0], 0, *item[2:]) if item[0] in _OF_REQUESTS else item)
+        if old is not None and how is Resumption.RESUMED:
+            self._carry_over(old, session)
         self.flush_events(session, now)
         return [Joined(session) if old is None else Resumed(session, old, how)]
+
+    def _carry_over(self, old: Session, session: Session) -> None:
+        """What the old session's client was not told comes again. Numbers of requests were those of the old session."""
+        for item in old.outbox.undelivered():
+            if item[0] in _OF_THE_BODY:
+                continue
+            if len(session.outbox) >= MAX_PENDING:
+                self.bye(session, f"it acknowledged none of the last {MAX_PENDING} events", "unacknowledged")
+                return
+            session.outbox.push((item[0], 0, *item[2:]) if item[0] in _OF_REQUESTS else item)
 
     def _hand_over(self, old: Session, session: Session, now: float) -> None:
         text = "this session goes on in another"
@@ -284,10 +293,10 @@ class ServerSessions:
             text = "another client took over"
             self._say(old, text)
         self._forget(old, now)
-        self._bury(old, text, now, unasked=session.resumed is Resumption.TOOK_OVER)
+        self._over.add(old, text, now, unasked=session.resumed is Resumption.TOOK_OVER)
 
-    def _welcome(self, session: Session) -> None:
-        self.send(session, joining.welcome(session, self._clock(), (self._period, self._timeout)))
+    def _welcome(self, session: Session, clock: tuple[int, int]) -> None:
+        self.send(session, joining.welcome(session, clock, (self._period, self._timeout)))
 
     def _refuse(self, nonce: int, refused: Refused, address: Address, owner: Holder | None) -> None:
         closer = self.keys.refuser(owner) if owner is not None and self.keys is not None else None
@@ -380,7 +389,10 @@ class ServerSessions:
     def step(self, session: Session, step: StepMessage, parts: Sequence[SensorsMessage], now: float) -> None:
         """Ask a lockstep client; repeated by :meth:`tick` until it answers. ``last_event`` is filled in here."""
         self.flush_events(session, now)
-        step = replace(step, last_event=session.outbox.last, parts=len(parts))
+        step = StepMessage(
+            step.tick, step.time_ns, step.run_state, len(parts), step.motion, step.actuation, step.effort, step.sensors,
+            session.outbox.last,
+        )  # fmt: skip
         self.asked(session, step.tick, [codec.body_of(m) for m in (step, *parts)], now)
         self._ask(session, session.question)
 
@@ -406,7 +418,7 @@ class ServerSessions:
         text = clean(text, TEXT_BYTES)
         self._say(session, text)
         self._forget(session, self._now)
-        self._bury(session, text, self._now, unasked=reason != "left")
+        self._over.add(session, text, self._now, unasked=reason != "left")
         self._gone.append(Gone(session, reason))
 
     def _say(self, session: Session, text: str) -> None:
@@ -445,13 +457,8 @@ class ServerSessions:
             except Exception as error:
                 self.failed(session, error)
         self._news.clear()
-        for token, tomb in list(self._tombs.items()):
-            if now >= tomb.until:
-                del self._tombs[token]
-            elif tomb.said < BYES and now >= tomb.say_at:
-                tomb.say_at = now + BYE_AGAIN_S * 2.0**tomb.said
-                tomb.said += 1
-                self._say(tomb.session, tomb.text)
+        for over in self._over.due(now):
+            self._say(*over)
         return self.ended()
 
     def _tick(self, session: Session, now: float) -> None:
@@ -490,9 +497,3 @@ class ServerSessions:
         if self._pilots.get(session.name) is session:
             del self._pilots[session.name]
         self._strangers.spend(*session.joined_from, now)
-
-    def _bury(self, session: Session, text: str, now: float, unasked: bool) -> None:
-        if len(self._tombs) >= MAX_TOMBS:
-            del self._tombs[next(iter(self._tombs))]
-        said = 1 if unasked else BYES
-        self._tombs[session.token] = Tomb(session, text, now + TOMB_S, now + BYE_AGAIN_S, said)

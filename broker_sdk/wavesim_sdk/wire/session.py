@@ -109,18 +109,6 @@ class Session:
         return Role(self.join.role)
 
 
-@dataclass
-class Tomb:
-    """A session that is over: its client may not know."""
-
-    session: Session
-    text: str
-    until: float
-    say_at: float  # again, unasked
-    said: int = 1
-    answer_at: float = 0.0  # not before: to whoever still speaks of it
-
-
 @dataclass(frozen=True)
 class Joined:
     session: Session

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import randomness
+from wavesim_sdk import randomness, units
 from wavesim_sdk.config import Loaded, Transducer
 from wavesim_sdk.config.acoustics import Beam, Modem
 from wavesim_sdk.names import shown
@@ -19,6 +19,7 @@ from wavesim_server import pointers
 from wavesim_server.acoustics import layout, medium
 from wavesim_server.pool import Pool, roomy
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
 MAX_AHEAD = 3600.0  #: s, that a signal may be planned
 
@@ -32,6 +33,14 @@ class Node:
     clock: tuple[float, float]  # offset (s) and drift
     head: int
     payloads: set[int] = field(default_factory=set)  # of packets to come
+
+
+@dataclass(frozen=True)
+class Fittings:
+    """What a transducer brings along, computed before it enters."""
+
+    pattern: Array | None  #: of its beam, if that is a new one
+    head: tuple[Array, Array] | None
 
 
 class Channel:
@@ -63,16 +72,28 @@ class Channel:
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def add(self, row: int, name: str, t: Transducer, time: float) -> None:
+    def fittings(self, t: Transducer | None) -> Fittings | None:
+        """What a transducer will need; ValueError if its beam or head cannot be."""
+        if t is None:
+            return None
+        pattern = head = None
+        if t.beam is not None and t.beam not in self._beams:
+            pattern = layout.pattern(t.beam)
+            if not np.isfinite(pattern).all():
+                raise ValueError("its transducer's beam has no such pattern")
+        if t.head is not None:
+            head = layout.head_rows(t.head, t.position, t.head.sound_speed or self.acoustics.sound_speed)
+        return Fittings(pattern, head)
+
+    def add(self, row: int, name: str, t: Transducer, fittings: Fittings, time: float) -> None:
         """A transducer can hear and send from now on."""
         m, head = self.medium, -1
-        if t.head is not None:
+        if fittings.head is not None:
             head = self._heads.take()
             if head >= len(m.heads):
                 self._hold(m._replace(heads=roomy(m.heads, head + 1), head_data=roomy(m.head_data, head + 1)))
-            assumed = t.head.sound_speed or self.acoustics.sound_speed
-            self.medium.heads[head], self.medium.head_data[head] = layout.head_rows(t.head, t.position, assumed)
-        beam = self._beam(t.beam) if t.beam is not None else -1
+            self.medium.heads[head], self.medium.head_data[head] = fittings.head
+        beam = self._beam(t.beam, fittings.pattern) if t.beam is not None else -1
         node = self.nodes[row] = Node(name, t, self._clock(name, t), head)
         key = randomness.key(self.seed, name, "acoustics")
         layout.set_node(self.medium, self.acoustics, row, t, time, key, node.clock, beam, head)
@@ -98,14 +119,14 @@ class Channel:
             self._beam_users[node.transducer.beam] -= 1
         self._listen(node.transducer, -1)
 
-    def _beam(self, beam: Beam) -> int:
+    def _beam(self, beam: Beam, pattern: Array | None) -> int:
         """The row of a beam's pattern, shared by all that have it."""
         if beam not in self._beams:
             self._forget_beams()
             row = self._rows_of_beams.take()
             if row >= len(self.medium.beams):
                 self._hold(self.medium._replace(beams=roomy(self.medium.beams, row + 1)))
-            self.medium.beams[row] = layout.pattern(beam)
+            self.medium.beams[row] = pattern
             self._beams[beam] = row
         self._beam_users[beam] = self._beam_users.get(beam, 0) + 1
         return self._beams[beam]
@@ -282,7 +303,7 @@ class Channel:
 
 
 def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:
-    number = float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else math.nan
+    number = units.real(value)
     if not low <= number <= high:
         raise ValueError(f"{what} {shown(value, 20)} {unit} is out of range ({low:g} to {high:g})")
     return number

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import posix_ipc
 
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, alive
+from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, alive
 from wavesim_server.instruments import Instruments
 from wavesim_server.watchdog import NEVER
 
@@ -55,7 +55,7 @@ class Emulators:
         self._limit = 0.0
 
     def _synchronous(self) -> list[str]:
-        return [s for s in self.bells if self.vehicles[s].header[PERIOD] == 1]
+        return [s for s in self.bells if self.vehicles[s].header[SYNCHRONOUS] == 1]
 
     def next_tick(self, tick: int) -> int:
         """The next tick at which one of them is asked."""
@@ -75,11 +75,11 @@ class Emulators:
         while self.awaited:
             s = self.awaited[0]
             header = self.vehicles[s].header
-            if not self.bells[s].answered() and header[PERIOD] == 1:
+            if not self.bells[s].answered() and header[SYNCHRONOUS] == 1:
                 if now < self._limit and alive(int(header[OWNER]), int(header[OWNER_START])):
                     return False
                 self.late += 1
-                header[PERIOD] = 0  # free until an emulator asks to be waited for again
+                header[SYNCHRONOUS] = 0  # free until an emulator asks to be waited for again
             self.awaited.pop(0)
         return True
 

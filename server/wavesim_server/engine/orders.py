@@ -138,6 +138,8 @@ class Orders:
             except UNUSABLE as error:
                 engine.emit(Ended(c.row, c.session, f"'{c.name}' cannot enter: {error}", 0))
                 return
+        elif self.sim.occupants[c.row].name != c.name:
+            raise RuntimeError(f"row {c.row} is that of '{self.sim.occupants[c.row].name}'")
         engine.lockstep.pop(c.row, None)
         if c.lockstep:
             engine.lockstep[c.row] = c.lockstep

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import randomness
+from wavesim_sdk import randomness, units
 from wavesim_sdk.config import Loaded, Model
 from wavesim_sdk.config.schema import Key, keys
 from wavesim_sdk.config.world import Current, Waves, Wind
@@ -183,7 +182,7 @@ class Climate:
 
 
 def _in_range(name: str, value: Any, key: Key) -> float:
-    number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    number = units.real(value)
     low = -MAX_CURRENT if name.startswith("current") else -1e3 if key.low is None else key.low
     high = MAX_CURRENT if name.startswith("current") else 1e3 if key.high is None else key.high
     if not low <= number <= high:

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from mcap.writer import CompressionType, Writer
@@ -40,15 +40,20 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _opened(path: Path) -> BinaryIO:
+    """A new file, and the folder that it is in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("wb")
+    except OSError as error:
+        raise LogError(f"cannot write the log {path}: {error.strerror}") from None
+
+
 class LogWriter:
     """One log file. Killed at any moment, it is readable up to its last complete chunk (half a second)."""
 
-    def __init__(self, path: Path, loaded: Loaded, seed: int) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("wb")
-        except OSError as error:
-            raise LogError(f"cannot write the log {path}: {error.strerror}") from None
+    def __init__(self, place: Path | BinaryIO, loaded: Loaded, seed: int) -> None:
+        self._file = _opened(place) if isinstance(place, Path) else place
         self._loaded = loaded
         config = loaded.config
         rate = (
@@ -56,13 +61,23 @@ class LogWriter:
         )
         chunk = int(min(max(rate * 0.5, 1024), 65536))
         self._writer = Writer(self._file, chunk_size=chunk, compression=CompressionType.ZSTD)
-        self._writer.start(profile="ros2", library="wavesim")
         self._channels: dict[str, int] = {}
         self._schemas: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._failed = ""
+        try:
+            self._begin(loaded, seed)
+        except OSError as error:
+            self._failed = f"the log stopped: {error.strerror}"
+        self.json("/world/bed", 0, around(loaded))
+        self._flush()
+
+    def _begin(self, loaded: Loaded, seed: int) -> None:
+        """What a reader needs to know of the run."""
+        config = loaded.config
+        self._writer.start(profile="ros2", library="wavesim")
         self._writer.add_metadata(
             METADATA,
             {
@@ -76,9 +91,6 @@ class LogWriter:
                 "versions": json.dumps(versions(), sort_keys=True),
             },
         )
-
-        self.json("/world/bed", 0, around(loaded))
-        self._flush()
 
     @property
     def failed(self) -> str:
@@ -130,7 +142,7 @@ class LogWriter:
 
     def health(self, time_ns: int, clock: Any) -> None:
         """Counters of the run up to now. They depend on the machine, so they are no part of the content's hash."""
-        self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH if n in clock.dtype.names})
+        self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
         """What a person should know."""

@@ -85,6 +85,7 @@ class Crews:
         self.by_token: dict[int, Member] = {}
         self.free: list[Member] = []  #: those that are sent their states by wall time
         self.shortest = math.inf  #: least period of one of them
+        self.effort: tuple[int, ...] = ()  #: rows whose forces somebody wants
         self._rows: dict[int, dict[int, Member]] = {}
         self._epochs: dict[tuple[int, int], int] = {}
 
@@ -116,9 +117,11 @@ class Crews:
         return member
 
     def arrange(self) -> None:
-        """After a session came or went, or asked for another period."""
-        self.free = [m for m in self.by_token.values() if not m.in_lockstep and math.isfinite(m.period)]
+        """After a session came or went, or asked for something else."""
+        members = self.by_token.values()
+        self.free = [m for m in members if not m.in_lockstep and math.isfinite(m.period)]
         self.shortest = min((m.period for m in self.free), default=math.inf)
+        self.effort = tuple(sorted({m.row for m in members if m.effort}))
 
     def of(self, row: int) -> list[Member]:
         """The crew of a body, by ordinal."""
@@ -136,10 +139,6 @@ class Crews:
     def watching_others(self) -> list[Member]:
         """Those that want to know who comes and goes."""
         return [m for m in self.by_token.values() if m.others]
-
-    def wanting_effort(self) -> tuple[int, ...]:
-        """Rows whose forces somebody wants."""
-        return tuple(sorted({m.row for m in self.by_token.values() if m.effort}))
 
     @staticmethod
     def tag(member: Member, number: int) -> int:

@@ -10,19 +10,16 @@ import math
 import random
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk import commands
-from wavesim_sdk.area import Area, Record
+from wavesim_sdk.area import Area
 from wavesim_sdk.commander import Reply
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
-from wavesim_sdk.wire import items
-from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Join, Refusal, Resumption, Role, Type
+from wavesim_sdk.tables import BodyType
+from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -40,24 +37,23 @@ from wavesim_sdk.wire.session import (
 from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import Queue
-from wavesim_server.network import sound, status
+from wavesim_server.network import status
 from wavesim_server.network.admission import Gate, Parts, Seat, Situation
+from wavesim_server.network.broadcast import Address, Broadcast, Rows
 from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue
 from wavesim_server.network.crew import Crews, Member
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.network.lockstep import Reply as StepReply
+from wavesim_server.network.news import News
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.publish import Publisher
 from wavesim_server.network.requests import Requests
-from wavesim_server.network.states import Writer, finished
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
 FEW_SESSIONS = 64
 SOON_S, SELDOM_S = 0.01, 0.04  #: between two looks at the sessions: of few, of many
-GRAIN_S = 0.005  #: states go out in batches, at most so far apart
-Address = tuple[str, int]
 GONE = {
     "left": "left", "silent": "is silent and was removed", "ended": "was ended", "sequence": "was ended: its numbers are used up",
     "unacknowledged": "was ended: it acknowledges nothing", "internal": "was ended: the server failed at what it asked",
@@ -65,17 +61,6 @@ GONE = {
 
 
 _HOW = {Resumption.NEW: "joined", Resumption.RESUMED: "came back", Resumption.TOOK_OVER: "took over"}
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Datagrams of one length, a row each, and where they go: packed as the system has addresses, and plain."""
-
-    matrix: Any
-    sessions: list[Session]
-
-    def __iter__(self) -> Iterator[tuple[bytes, Address]]:
-        return ((row.tobytes(), s.address) for row, s in zip(self.matrix, self.sessions, strict=True))
 
 
 class Front:
@@ -105,20 +90,24 @@ class Front:
             self._admit, self._tick_and_state, network.keepalive_period, network.keepalive_timeout, keys,
             network.takeover, network.datagram_rate, network.sessions, dice, self._broke,
         )  # fmt: skip
-        self.outgoing: list[list[tuple[bytes, Address]] | Rows] = []
         self.replies: list[tuple[dict[str, Any], Reply]] = []  #: to the commander: (its command, the reply)
         self.gauges: Callable[[], dict[str, Any]] = dict  #: what the process around adds to the status
         self.tables = Publisher(areas["simulation"], areas["vehicles"])
         self.gate, self.crews = Gate(loaded, self.step_ns), Crews()
         self.barrier = Barrier(network.lockstep_timeout)
-        self.writer = Writer(areas["vehicles"], self.step_ns)
         self.observers = Observers(self.sessions.push)
-        self.payloads = sound.Payloads()
         self.under_way = UnderWay(self.tell)
         self.requests = Requests(self)
         self.bodies: dict[int, tuple[str, str]] = {  #: row -> name and model of those that are there, or about to be
             row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
         }
+        self.broadcast = Broadcast(
+            areas["vehicles"], self.step_ns, self.sessions, self.crews, self.observers, self.bodies,
+            self._tick_and_state,
+        )  # fmt: skip
+        self.news = News(
+            self.sessions, self.crews, self.observers, self.tables, self.under_way, log, self.clock, self.step_ns, say
+        )
         self.orphans: set[int] = set()  #: rows whose pilots a front before this one had
         self._orphans_until = math.inf
         self._backlog: deque[tuple[int, bytes]] = deque()
@@ -139,9 +128,14 @@ class Front:
         """A record of the engine."""
         self.now = now
         try:
-            self._event(messages.decode_event(kind, payload))
+            event_ = messages.decode_event(kind, payload)
+            if isinstance(event_, messages.Step):
+                self._on_step(event_.tick, event_.rows)
+            else:
+                self.news.take(event_)
         except Exception as error:  # the last line of defence: the others go on
             self.sessions.failed(None, error)
+        self._happened(self.sessions.ended())
 
     def command(self, message: dict[str, Any], now: float) -> None:
         """A command of the commander's queue."""
@@ -167,41 +161,42 @@ class Front:
         if now >= self._sessions_at:
             self._sessions_at = now + (SOON_S if len(self.sessions.by_token) <= FEW_SESSIONS else SELDOM_S)
             self._happened(self.sessions.tick(now))
+        states = math.inf
         try:
-            self._send_states(now)
+            states = self.broadcast.turn(now)
             if now >= self._orphans_until:
                 self._let_orphans_go()
             self.tables.turn(now, self.tick, self.crews.by_token.values())
         except Exception as error:
             self.sessions.failed(None, error)
         self.settle()
-        states = math.inf
-        if self.crews.free:
-            states = now + min(max(0.25 * self.crews.shortest, 0.001), GRAIN_S)
-        return min(self._sessions_at, states, self.barrier.deadline, self.observers.next_timer(), self._orphans_until)
+        return min(self._sessions_at, states, self.barrier.deadline, self._orphans_until)
 
     def settle(self) -> None:
         """Hand on what came of anything before: to the clients, to the engine."""
         self._release()
-        wanted = self.crews.wanting_effort()
-        if wanted != self._effort:
-            self._effort = wanted
-            self.tell(messages.Effort(wanted))
+        if self.crews.effort != self._effort:
+            self._effort = self.crews.effort
+            self.tell(messages.Effort(self._effort))
         self.sessions.flush(self.now)
-        self._take_outgoing()
+        self.broadcast.take()
         self._push_backlog()
 
-    def _take_outgoing(self) -> None:
-        if self.sessions.outgoing:
-            self.outgoing.append(self.sessions.outgoing)
-            self.sessions.outgoing = []
+    @property
+    def outgoing(self) -> list[list[tuple[bytes, Address]] | Rows]:
+        """Datagrams to send: lists of (bytes, address), and rows of many; whoever sends them takes them out."""
+        return self.broadcast.outgoing
+
+    @outgoing.setter
+    def outgoing(self, left: list[list[tuple[bytes, Address]] | Rows]) -> None:
+        self.broadcast.outgoing = left
 
     def finish(self, now: float) -> None:
         """The server ends."""
         self.now = now
         for session in list(self.sessions.by_token.values()):
             self.sessions.bye(session, "the server shuts down")
-        self._take_outgoing()
+        self.broadcast.take()
         self.tables.flush(self.tick)
         if self.log is not None:
             self.log.close()
@@ -244,6 +239,7 @@ class Front:
                 kind = BodyType(int(identity["type"][row])).name.lower()
                 self.log.body(int(clock["time_ns"]), row, name, model, kind, True)
         self._orphans_until = now + self.config.network.keepalive_timeout
+        self.tell(messages.Effort(()))
         self.tell(messages.Release(int(clock["tick"]), ()))  # the engine may wait for an answer that died
 
     def _let_orphans_go(self) -> None:
@@ -307,7 +303,7 @@ class Front:
         how = _HOW[session.resumed]
         self.say(f"'{session.name}' {how} as {session.role.name.lower()} from {_place(session.address)}")
         if session.role is Role.OBSERVER:
-            self.observers.join(session, self._identity(), old)
+            self.observers.join(session, self.broadcast.identity(), old)
             return
         former = self.crews.leave(old.token) if old is not None else None
         member = Member(session, berth, session.admission.state_period, next_state=self.now)
@@ -316,7 +312,7 @@ class Front:
         member.told.update(member.chosen)
         self.crews.join(member)
         if member.others:
-            self.observers.roll_call(session, self._identity())
+            self.observers.roll_call(session, self.broadcast.identity())
         same = session.resumed is Resumption.RESUMED
         if old is not None:
             self.requests.goes_on(old, session, same)
@@ -375,172 +371,31 @@ class Front:
 
     # -- lockstep --------------------------------------------------------------------------------------
 
-    def _on_step(self, tick: int, rows: tuple[int, ...]) -> None:
+    def _on_step(self, tick: int, rows: Sequence[int]) -> None:
         pilots = [m for row in rows if (m := self.crews.pilot(row)) is not None and m.in_lockstep]
         self.barrier.close(tick, [m.session.token for m in pilots], self.now)
         self._ask(pilots)
 
     def _ask(self, pilots: list[Member]) -> None:
         assert self.barrier.tick is not None
-        self._write(pilots, self.barrier.tick, Type.STEP)
+        self.broadcast.steps(pilots, self.barrier.tick, self.now)
 
     def _release(self) -> None:
         tick = self.barrier.tick
         replies = self.barrier.open(self.now)
         if replies is None or tick is None:
             return
-        answers = []
+        answers: list[messages.Answer] = []
         for member in sorted((m for m in map(self.crews.by_token.get, replies) if m is not None), key=lambda m: m.row):
             token = member.session.token
             reply = replies[token]
-            answers.append(messages.Answer(member.row, token, reply.command, self.requests.sounds.pop(token, [])))
+            answers.append(messages.Answer(member.row, token, reply.command, self.requests.sounds.pop(token, ())))
             if reply.estimate is not None:
-                self._estimate(member.row, reply.estimate, tick * self.step_ns)
+                try:
+                    self._estimate(member.row, reply.estimate, tick * self.step_ns)
+                except Exception as error:  # the engine waits: it is released whatever happens
+                    self.sessions.failed(member.session, error)
         self.tell(messages.Release(tick, answers))
-
-    # -- states ------------------------------------------------------------------------------------------
-
-    def _write(self, members: list[Member], tick: int, kind: Type) -> None:
-        """States of some sessions, in few calls; where that fails, one by one, so that it costs one session."""
-        view = self.writer.view(tick, int(self.clock()["state"]))
-        if kind is Type.STEP:
-            for m in members:
-                self.sessions.flush_events(m.session, self.now)
-        self._take_outgoing()  # in the order of their numbers
-        try:
-            self._write_some(members, view, kind)
-        except Exception as error:
-            if len(members) == 1:
-                self.sessions.failed(members[0].session, error)
-                return
-            for m in members:
-                if not m.session.over:
-                    self._write([m], tick, kind)
-
-    def _write_some(self, members: list[Member], view: Any, kind: Type) -> None:
-        for some, bodies in self.writer.bodies(members, view, kind):
-            sessions = [m.session for m in some]
-            if kind is Type.STEP:
-                for k, s in enumerate(sessions):
-                    self.sessions.asked(
-                        s, view.tick, [(t, matrix[k, HEADER_BYTES:].tobytes()) for t, matrix in bodies], self.now
-                    )
-            for type_, matrix in bodies:
-                done = finished(sessions, type_, matrix)
-                if len(done) == 1:
-                    self.outgoing.append(Rows(done[0], sessions))
-                else:
-                    self.outgoing += [Rows(row, [s]) for row, s in zip(done, sessions, strict=True)]
-
-    def _identity(self) -> Record:
-        return self.areas["vehicles"]["identity"].snapshot()[1]
-
-    def _come_aboard(self, members: list[Member]) -> None:
-        """Bodies that the engine has let in; before that a row holds nothing to send."""
-        identity = self._identity()
-        for m in members:
-            who = identity[m.row]
-            there = m.row in self.bodies and bool(who["present"])
-            m.aboard = there and bytes(who["name"]).decode() == m.berth.body
-
-    def _send_states(self, now: float) -> None:
-        due = [m for m in self.crews.free if now >= m.next_state]
-        if due:
-            if not all(m.aboard for m in due):
-                self._come_aboard([m for m in due if not m.aboard])
-            for m in due:
-                behind = now - m.next_state
-                m.next_state = now + m.period - (behind if behind < m.period else 0.0)
-            aboard = [m for m in due if m.aboard]
-            if aboard:
-                self._write(aboard, self.tick, Type.STATE)
-        watching = self.observers.due(now)
-        if not watching:
-            return
-        state, identity = self.areas["vehicles"]["state"].snapshot()[1], self._identity()
-        tick, run_state = self._tick_and_state()
-        for watch in watching:
-            for part, parts, records in self.observers.fleet(watch, identity, state):
-                fleet = Fleet(tick, tick * self.step_ns, run_state, part, parts, records)
-                self.sessions.send(watch.session, fleet)
-
-    # -- events of the engine ------------------------------------------------------------------------------
-
-    def _event(self, event: messages.Event) -> None:
-        match event:
-            case messages.Step(tick, rows):
-                self._on_step(tick, tuple(rows))
-            case messages.Log() if self.log is not None:
-                rows_ = np.frombuffer(event.rows, np.int64)
-                self.log.table(event.tick * self.step_ns, event.table, rows_, event.records)
-            case messages.Signals(sent, receptions):
-                self._on_signals(np.frombuffer(sent, SENT.dtype), np.frombuffer(receptions, RECEPTION.dtype))
-            case messages.Run(state, time_ns):
-                self._on_run(state, time_ns)
-            case messages.Executed():
-                self._on_executed(event)
-            case messages.Refused(row, number, text):
-                member, own = self.crews.owner(row, number)
-                if member is not None:
-                    self.sessions.refuse(member.session, own, text)
-            case messages.Roster():
-                self._on_roster(event)
-            case messages.Notice():
-                self._on_notice(event)
-            case messages.Ended(row, token, text, internal):
-                member = self.crews.by_token.get(token)
-                if member is not None:
-                    if internal:
-                        self.sessions.drops["internal"] += 1
-                    self.sessions.bye(member.session, text, "internal" if internal else "ended")
-            case messages.Frozen(time_ns, names):
-                self.say(f"faulted and frozen: {', '.join(names)}")
-                if self.log is not None:
-                    self.log.frozen(time_ns, names)
-        self._happened(self.sessions.ended())
-
-    def _on_executed(self, event: messages.Executed) -> None:
-        by, command = self.under_way.executed(event)
-        if self.log is None or not event.ok:
-            return
-        arguments = commands.values(command)
-        self.log.command(event.time_ns, by, arguments.pop("verb"), arguments)
-        if isinstance(command, items.Fault):
-            self.log.fault(
-                event.time_ns, command.body, command.part, command.kind, begins=command.kind != "none",
-                amount=command.amount, field=command.field or None,
-            )  # fmt: skip
-
-    def _on_signals(self, sent: Record, receptions: Record) -> None:
-        if self.log is not None:
-            self.log.signals(sent, receptions)
-        self.tables.signals(sent, receptions)
-        sound.tell(sent, receptions, self.payloads, self.crews, self.sessions.push)
-        self.observers.sounds(sent, receptions)
-
-    def _on_run(self, state: int, time_ns: int) -> None:
-        if self.log is not None:
-            self.log.run(time_ns, RunState(state).name.lower())
-            self.log.health(time_ns, self.clock())
-        for session in list(self.sessions.by_token.values()):
-            self.sessions.push(session, items.RunStateChanged(state, time_ns))
-
-    def _on_roster(self, r: messages.Roster) -> None:
-        # after the end programs leave in any order: that is no part of the run
-        if r.logged and self.log is not None and self.clock()["state"] != RunState.ENDED:
-            self.log.body(r.time_ns, r.row, r.name, r.model, r.type, bool(r.present))
-        if r.new:
-            body = items.BodyChanged(r.row, r.present, int(BodyType[r.type.upper()]), r.name, r.model)
-            for member in self.crews.watching_others():
-                self.sessions.push(member.session, body)
-            self.observers.tell(body)
-
-    def _on_notice(self, n: messages.Notice) -> None:
-        self.tables.notice(n.time_ns, n.row, n.name, n.text)
-        if self.log is not None:
-            self.log.notice(n.time_ns, n.name, n.text)
-        for member in self.crews.of(n.row):
-            self.sessions.push(member.session, items.Notice(n.time_ns, n.text))
 
 
 def _place(address: Address) -> str:

@@ -22,7 +22,8 @@ from wavesim_sdk.wire.batch import pack_address
 from wavesim_sdk.wire.udp import Address, Udp
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import NO_RESOURCE
-from wavesim_server.network.front import Front, Rows
+from wavesim_server.network.broadcast import Rows
+from wavesim_server.network.front import Front
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
 

@@ -101,7 +101,7 @@ class Requests:
         if request.state_period_ns and not member.in_lockstep:
             member.period = max(request.state_period_ns, LEAST_PERIOD_NS) * 1e-9
             member.next_state = min(member.next_state, front.now + member.period)
-            front.crews.arrange()
+        front.crews.arrange()
         assert math.isfinite(member.period) or member.in_lockstep
 
     def _command(self, session: Session, number: int, request: commands.Command) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from wavesim_sdk.area import DONE, Area
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import HEAD, numbers, table_of
+from wavesim_sdk.tables import MAX_ACTUATORS
 from wavesim_sdk.wire.messages import (
     EFFORT_NUMBERS,
     HEADER_BYTES,
@@ -58,6 +59,9 @@ class Piece(NamedTuple):
     size: int
 
 
+Bodies = list[tuple[Type, Any]]  #: (type, rows of bytes with room for the header) of each datagram of some sessions
+
+
 @functools.cache
 def count_of(type_: str) -> int:
     """Numbers in a value of a type of sensor, as clients get it."""
@@ -65,10 +69,10 @@ def count_of(type_: str) -> int:
 
 
 @functools.lru_cache(4096)
-def layout(shape: Shape, present: tuple[int, ...], extra: int) -> tuple[tuple[Piece, ...], ...]:
+def layout(shape: Shape, present: tuple[int, ...], kind: Type) -> tuple[tuple[Piece, ...], ...]:
     """Which sensors (of those that have a value) go into the first datagram, and into each that follows."""
     size = 1 + 9 + 9 + 1 + 3 + (3 + 9 * MOTION_NUMBERS if shape.truth else 1) + 3 + 9 * shape.actuators
-    size += (3 + 9 * EFFORT_NUMBERS if shape.effort else 1) + 3 + extra
+    size += (3 + 9 * EFFORT_NUMBERS if shape.effort else 1) + 3 + (5 if kind is Type.STEP else 0)
     parts: list[list[Piece]] = [[]]
     left = ROOM - size
     for k in present:
@@ -141,26 +145,6 @@ class Instruments:
 # ------------------------------------------------------------------------------------------------ bytes
 
 
-def _float64(matrix: Any, at: int, values: Any) -> int:
-    """Numbers (n, k) of all rows as msgpack float64; where the next ones go."""
-    n, k = values.shape
-    block = matrix[:, at : at + 9 * k].reshape(n, k, 9)
-    block[:, :, 0] = 0xCB
-    block[:, :, 1:] = np.ascontiguousarray(values, ">f8").view(np.uint8).reshape(n, k, 8)
-    return at + 9 * int(k)
-
-
-def _uint64(matrix: Any, at: int, values: Any) -> int:
-    matrix[:, at] = 0xCF
-    matrix[:, at + 1 : at + 9] = np.ascontiguousarray(values, ">u8").view(np.uint8).reshape(len(matrix), 8)
-    return at + 9
-
-
-def _bytes(matrix: Any, at: int, data: bytes) -> int:
-    matrix[:, at : at + len(data)] = np.frombuffer(data, np.uint8)
-    return at + len(data)
-
-
 def _array(count: int) -> bytes:
     return b"\xdc" + count.to_bytes(2, "big")
 
@@ -170,7 +154,110 @@ def _uint(value: int) -> bytes:
     return b"\xcd" + value.to_bytes(2, "big")
 
 
-Bodies = list[tuple[Type, Any]]  #: (type, rows of bytes with room for the header) of each datagram of some sessions
+class Part:
+    """One datagram of a shape: its bytes where they are always the same, and where the others go."""
+
+    def __init__(self) -> None:
+        self.row = bytearray(HEADER_BYTES)
+        self.wholes: dict[str, int] = {}  #: name -> place of eight bytes
+        self.blocks: list[tuple[int, int]] = []  #: place and length of lists of numbers: motion, actuation, effort
+        self.readings: list[tuple[int, int, Piece]] = []  #: place of the time and of the numbers of a piece of a sensor
+        self.run_state = self.last = 0  #: places
+
+    def whole(self, name: str) -> int:
+        """Room for a whole number of eight bytes."""
+        self.row += b"\xcf"
+        self.wholes[name] = len(self.row)
+        self.row += bytes(8)
+        return self.wholes[name]
+
+    def numbers(self, count: int) -> int:
+        """Room for a list of numbers; the place of the first one's type."""
+        self.row += _array(count)
+        place = len(self.row)
+        self.row += (b"\xcb" + bytes(8)) * count
+        return place
+
+    def entries(self, shape: Shape, pieces: Sequence[Piece]) -> None:
+        """Room for the readings."""
+        self.row += _array(len(pieces))
+        for p in pieces:
+            self.row += b"\x94" + _uint(shape.sensors[p.sensor][0])
+            time = self.whole("")
+            self.row += _uint(p.first)
+            self.readings.append((time, self.numbers(p.size), p))
+
+
+class Form:
+    """The datagrams of a shape, to be filled in for many sessions at once."""
+
+    def __init__(self, shape: Shape, present: tuple[int, ...], kind: Type) -> None:
+        self.parts: list[tuple[Type, Part, Any]] = []
+        parts = layout(shape, present, kind)
+        for k, pieces in enumerate(parts):
+            part = Part()
+            if k == 0:
+                self._first(part, shape, len(parts) - 1, kind)
+            else:
+                part.row += b"\x93"
+                part.whole("tick")
+                part.row += _uint(k - 1)
+            part.entries(shape, pieces)
+            if k == 0 and kind is Type.STEP:
+                part.row += b"\xce"
+                part.last = len(part.row)
+                part.row += bytes(4)
+            self.parts.append((kind if k == 0 else Type.SENSORS, part, np.frombuffer(bytes(part.row), np.uint8)))
+
+    @staticmethod
+    def _first(part: Part, shape: Shape, more: int, kind: Type) -> None:
+        part.row += b"\x99" if kind is Type.STEP else b"\x98"
+        part.whole("tick")
+        part.whole("time")
+        part.run_state = len(part.row)
+        part.row += b"\0" + _uint(more)
+        counts = (MOTION_NUMBERS if shape.truth else None, shape.actuators, EFFORT_NUMBERS if shape.effort else None)
+        for count in counts:
+            if count is None:
+                part.row += b"\xc0"
+            else:
+                part.blocks.append((part.numbers(count), count))
+
+    def filled(
+        self, n: int, head: tuple[Any, Any, Any], values: list[tuple[Any, Any]], view: View, last: list[int] | None
+    ) -> Bodies:
+        """Their rows of bytes, one for each session, with room for the header."""
+        bodies = Bodies()
+        for type_, part, row in self.parts:
+            matrix = np.empty((n, len(row)), np.uint8)
+            matrix[:] = row
+            for name, value in (("tick", view.tick), ("time", view.time_ns)):
+                if (at := part.wholes.get(name)) is not None:
+                    matrix[:, at : at + 8] = np.frombuffer(value.to_bytes(8, "big"), np.uint8)
+            if part.run_state:
+                matrix[:, part.run_state] = view.run_state
+                told = (block for block in head if block is not None)
+                for (at, count), block in zip(part.blocks, told, strict=True):
+                    _put(matrix, at, count, block)
+            for time_at, at, p in part.readings:
+                numbers_, time = values[p.sensor]
+                matrix[:, time_at : time_at + 8] = time.astype(">u8").view(np.uint8).reshape(n, 8)
+                _put(matrix, at, p.size, numbers_[:, p.first : p.first + p.size])
+            if last is not None and part.last:
+                matrix[:, part.last : part.last + 4] = np.array(last, ">u4").view(np.uint8).reshape(n, 4)
+            bodies.append((type_, matrix))
+        return bodies
+
+
+def _put(matrix: Any, at: int, count: int, values: Any) -> None:
+    """Numbers (n, count) of all rows, as float64 behind their types."""
+    n = len(matrix)
+    matrix[:, at : at + 9 * count].reshape(n, count, 9)[:, :, 1:] = (
+        np.ascontiguousarray(values, ">f8").view(np.uint8).reshape(n, count, 8)
+    )
+
+
+form = functools.lru_cache(1024)(Form)
 
 
 class Writer:
@@ -201,6 +288,9 @@ class Writer:
     def _of_shape(
         self, shape: Shape, members: list[Member], view: View, kind: Type
     ) -> Iterator[tuple[list[Member], Bodies]]:
+        if not shape.sensors:
+            yield members, self._together(shape, (), members, [], view, kind)
+            return
         values = [self._values(members, number, type_, view) for number, type_ in shape.sensors]
         bits, gaps = np.zeros(len(members), np.uint64), np.zeros(len(members), bool)
         for k, (here, numbers_, _) in enumerate(values):
@@ -212,10 +302,9 @@ class Writer:
         for (b, single), some in groups.items():
             chosen = [members[i] for i in some]
             present = tuple(k for k in range(len(values)) if b >> k & 1)
-            parts = layout(shape, present, 5 if kind is Type.STEP else 0)
             taken = [(n[some], t[some]) for _, n, t in values]
-            fill = _packed if single >= 0 else _together
-            yield chosen, fill(shape, parts, self._head(shape, chosen, view), taken, view, kind, chosen)
+            write = self._packed if single >= 0 else self._together
+            yield chosen, write(shape, present, chosen, taken, view, kind)
 
     def _values(self, members: list[Member], number: int, type_: str, view: View) -> tuple[Any, Any, Any]:
         """(has a value that may be sent, its numbers, its time) of a sensor of each body."""
@@ -236,79 +325,44 @@ class Writer:
         """Motion, actuation and effort of each body; None for what is not told."""
         rows = np.array([m.row for m in members])
         motion = view.flat("state")[rows] if shape.truth else None
-        actual = view.table("actuation")["actual"][rows, : shape.actuators]
+        actual = view.flat("actuation")[rows, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators]
         effort = np.nan_to_num(view.flat("effort")[rows]) if shape.effort else None
         return motion, actual, effort
 
+    def _together(
+        self, shape: Shape, present: tuple[int, ...], members: list[Member], values: list[tuple[Any, Any]], view: View,
+        kind: Type,
+    ) -> Bodies:  # fmt: skip
+        """Rows of bytes for all sessions at once."""
+        last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
+        return form(shape, present, kind).filled(len(members), self._head(shape, members, view), values, view, last)
 
-def _prefix(view: View, parts: int) -> bytes:
-    """The first elements of STATE and STEP, after the array's own byte."""
-    return b"".join((
-        b"\xcf", view.tick.to_bytes(8, "big"), b"\xcf", view.time_ns.to_bytes(8, "big"), bytes((view.run_state,)),
-        _uint(parts),
-    ))  # fmt: skip
-
-
-def _together(
-    shape: Shape, parts: tuple[tuple[Piece, ...], ...], head: tuple[Any, Any, Any], values: list[tuple[Any, Any]],
-    view: View, kind: Type, members: list[Member],
-) -> Bodies:  # fmt: skip
-    """Rows of bytes for all sessions at once."""
-    n, bodies = len(members), Bodies()
-    for part, pieces in enumerate(parts):
-        size = sum(_ENTRY + 9 * p.size for p in pieces)
-        if part == 0:
-            motion, actual, effort = head
-            size += 1 + 9 + 9 + 1 + 3 + (1 if motion is None else 3 + 9 * MOTION_NUMBERS) + 3 + 9 * shape.actuators
-            size += (1 if effort is None else 3 + 9 * EFFORT_NUMBERS) + 3 + (5 if kind is Type.STEP else 0)
-            matrix = np.empty((n, HEADER_BYTES + size), np.uint8)
-            start = (b"\x99" if kind is Type.STEP else b"\x98") + _prefix(view, len(parts) - 1)
-            at = _bytes(matrix, HEADER_BYTES, start)
-            for block in (motion, actual, effort):
-                if block is None:
-                    at = _bytes(matrix, at, b"\xc0")
-                else:
-                    at = _float64(matrix, _bytes(matrix, at, _array(block.shape[1])), block)
-        else:
-            matrix = np.empty((n, HEADER_BYTES + _SENSORS + size), np.uint8)
-            start = b"\x93\xcf" + view.tick.to_bytes(8, "big") + _uint(part - 1)
-            at = _bytes(matrix, HEADER_BYTES, start)
-        at = _bytes(matrix, at, _array(len(pieces)))
-        for p in pieces:
-            numbers_, time = values[p.sensor]
-            at = _bytes(matrix, at, b"\x94" + _uint(shape.sensors[p.sensor][0]))
-            at = _uint64(matrix, at, time)
-            at = _bytes(matrix, at, _uint(p.first) + _array(p.size))
-            at = _float64(matrix, at, numbers_[:, p.first : p.first + p.size])
-        if part == 0 and kind is Type.STEP:
-            last = np.array([m.session.outbox.last for m in members], ">u4").view(np.uint8).reshape(n, 4)
-            matrix[:, at], matrix[:, at + 1 : at + 5] = 0xCE, last
-        bodies.append((kind if part == 0 else Type.SENSORS, matrix))
-    return bodies
+    def _packed(
+        self, shape: Shape, present: tuple[int, ...], members: list[Member], values: list[tuple[Any, Any]], view: View,
+        kind: Type,
+    ) -> Bodies:  # fmt: skip
+        """The same for one session, with nil for each number that there is not."""
+        bodies = Bodies()
+        parts = layout(shape, present, kind)
+        for part, pieces in enumerate(parts):
+            entries = []
+            for p in pieces:
+                numbers_ = values[p.sensor][0][0, p.first : p.first + p.size].tolist()
+                kept = [v if math.isfinite(v) else None for v in numbers_]
+                entries.append([shape.sensors[p.sensor][0], int(values[p.sensor][1][0]), p.first, kept])
+            if part == 0:
+                blocks = [None if block is None else block[0].tolist() for block in self._head(shape, members, view)]
+                body = [view.tick, view.time_ns, view.run_state, len(parts) - 1, *blocks, entries]
+                if kind is Type.STEP:
+                    body.append(members[0].session.outbox.last)
+            else:
+                body = [view.tick, part - 1, entries]
+            data = bytes(HEADER_BYTES) + msgpack.packb(body)
+            bodies.append((kind if part == 0 else Type.SENSORS, np.frombuffer(data, np.uint8).reshape(1, -1).copy()))
+        return bodies
 
 
-def _packed(
-    shape: Shape, parts: tuple[tuple[Piece, ...], ...], head: tuple[Any, Any, Any], values: list[tuple[Any, Any]],
-    view: View, kind: Type, members: list[Member],
-) -> Bodies:  # fmt: skip
-    """The same for one session, with nil for each number that there is not."""
-    bodies = Bodies()
-    for part, pieces in enumerate(parts):
-        entries = []
-        for p in pieces:
-            numbers_ = values[p.sensor][0][0, p.first : p.first + p.size].tolist()
-            kept = [v if math.isfinite(v) else None for v in numbers_]
-            entries.append([shape.sensors[p.sensor][0], int(values[p.sensor][1][0]), p.first, kept])
-        if part == 0:
-            blocks = [None if block is None else block[0].tolist() for block in head]
-            body = [view.tick, view.time_ns, view.run_state, len(parts) - 1, *blocks, entries]
-            if kind is Type.STEP:
-                body.append(members[0].session.outbox.last)
-        else:
-            body = [view.tick, part - 1, entries]
-        data = bytes(HEADER_BYTES) + msgpack.packb(body)
-        bodies.append((kind if part == 0 else Type.SENSORS, np.frombuffer(data, np.uint8).reshape(1, -1).copy()))
-    return bodies
+# ------------------------------------------------------------------------------------------------ headers
 
 
 _HEADER = np.dtype(

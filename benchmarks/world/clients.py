@@ -1,0 +1,429 @@
+"""Clients: pilots, instruments, listeners, observers. Each does some of what programs do, and some of what none should."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.world.absurd import packed
+from benchmarks.world.clock import Timer
+from benchmarks.world.ledger import Book
+from benchmarks.world.network import Address
+from benchmarks.world.report import Broken
+from benchmarks.world.scenes import NEWCOMERS
+from benchmarks.world.server import ADDRESS
+from wavesim_sdk.wire import codec, items, seal
+from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.messages import MESSAGES, Join, Refusal, Resumption, Role, Type, Welcome
+from wavesim_sdk.wire.schema import Malformed, schema_of
+from wavesim_sdk.wire.state import State
+
+if TYPE_CHECKING:
+    from benchmarks.world.world import World
+
+KEPT = 30  #: of the own datagrams, to be said again
+REFUSED_AGAIN_S = 0.4
+LOST_S = 0.7  #: a server that is silent for longer than its own time limit is another by now
+LEAST_S = 0.002  #: between two turns of a program
+
+
+class Client:
+    """A program with one session after the other."""
+
+    def __init__(self, world: World, name: str, r: random.Random, role: Role, body: str) -> None:
+        self.world, self.name, self.random, self.role, self.body = world, name, r, role, body
+        self.address: Address = world.new_address()
+        self.session: ClientSession | None = None
+        self.book: Book | None = None
+        self.welcome: Welcome | None = None
+        self.last_token = 0
+        self.steps = self.states = 0
+        self.joined_at = self.heard_at = self.state_at = 0.0
+        self.gone = False  #: for good, without a word
+        self._quits = False
+        self._deaf = self._mute = 0.0  # until then it reads nothing, sends nothing
+        self._period_ns = 0.0
+        self._own: deque[bytes] = deque(maxlen=KEPT)
+        self._due = Timer(world.clock, self._turn)
+        self._next = Timer(world.clock, self._act)
+        self.pace = r.choice((0.05, 0.15))
+        acts = ACTS if role is not Role.OBSERVER else OBSERVER_ACTS
+        usual = [a for a in acts if a not in UNUSUAL]
+        rare = [a for a in acts if a in UNUSUAL]
+        self.habits = r.sample(usual, r.randint(1, len(usual))) + r.sample(rare, r.choice((0, 1, 2, len(rare))))
+        self.habits = [h for h in self.habits if f"{name}.{h}" not in world.without]
+        self.thinks = r.choice((0.03, 0.1, 0.4))  #: greatest time for a step
+        self.lockstep_ticks = r.choice((0, 1, 2, 5)) if role is Role.PILOT else 0
+        self._step_ns = round(world.scene.loaded.config.time.step * 1e9)
+
+    # -- sessions --------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        """The program begins."""
+        self.begin(self.join(), now)
+        self._next.at(now + 0.3 * self.random.random())
+
+    def join(self, **changed: Any) -> Join:
+        """What it asks for."""
+        r = self.random
+        model = NEWCOMERS.get(self.body, "")
+        wanted: dict[str, Any] = {
+            "name": self.body,
+            "role": self.role,
+            "model": model,
+            "position": (r.uniform(-50, 50), r.uniform(-50, 50), r.uniform(1, 30)),
+            "lockstep_ns": self.lockstep_ticks * self._step_ns,
+            "state_period_ns": r.choice((0, 100_000_000, 300_000_000)),
+            "acoustics": r.randrange(2),
+            "effort": 0,
+            "others": r.randrange(2),
+        }
+        return Join(**{**wanted, **changed})
+
+    def begin(self, join: Join, now: float, address: Address | None = None) -> None:
+        """Another session, in place of the one there was."""
+        if address is not None or self.session is None:
+            self.world.network.close(self.address)
+            self.address = self.address if address is None else address
+            self.world.network.open(self.address, self._receive)
+        self.session = ClientSession(join, self.world.scene.key(join.name), self.random)
+        self.book = Book(self.name)
+        self.book.client_side(self.session)
+        self.welcome, self.joined_at, self.heard_at = None, now, now
+        self.world.note("join", self.name, join.name, Role(join.role).name, join.previous and "again")
+        self._due.at(now)
+
+    @property
+    def live(self) -> bool:
+        """Whether it believes in its session."""
+        return not self.gone and self.session is not None and self.welcome is not None and self._joined()
+
+    def _joined(self) -> bool:
+        return self.session is not None and self.session.phase is Phase.JOINED
+
+    @property
+    def period(self) -> float:
+        """Wall time between its states, as it asked last."""
+        return self._period_ns * 1e-9
+
+    @property
+    def honest(self) -> bool:
+        """Whether what the protocol promises holds for it."""
+        return self.book is not None and not self.book.liar
+
+    def lie(self) -> None:
+        """From here on nothing is promised to this session."""
+        if self.book is not None:
+            self.book.liar = True
+            known = self.world.books.get(self.session.token) if self.session is not None else None
+            if known is not None:
+                known.liar = True
+
+    # -- datagrams -------------------------------------------------------------------------------------
+
+    def _receive(self, data: bytes, source: Address, now: float) -> None:
+        if self.gone or now < self._deaf or self.session is None or source != ADDRESS:
+            return
+        before = self.session.token
+        for event in self.session.receive(data, now):
+            self._on(event, now)
+        self.heard_at = self.session.last_heard
+        if self.session.token != before:
+            self.world.token(self)
+        self._due.at(now)
+
+    def _turn(self, now: float) -> None:
+        session = self.session
+        if session is None or self.gone:
+            return
+        if now < self._mute:
+            self._due.at(self._mute)
+            return
+        if self.live and now - session.last_heard > LOST_S:  # the server does not know it any more
+            self.world.note("lost", self.name)
+            self.begin(self.join(), now)
+            return
+        for data in session.outgoing(now):
+            self._send(data)
+        timer = session.next_timer()
+        if timer is not None:
+            self._due.at(max(timer, now + LEAST_S))
+
+    def _send(self, data: bytes) -> None:
+        self._own.append(data)
+        self.world.network.send(data, self.address, ADDRESS)
+
+    def _on(self, event: Any, now: float) -> None:
+        match event:
+            case Welcome():
+                self._welcomed(event, now)
+            case State():
+                self._state(event, now)
+            case JoinRefused(code, text):
+                self.world.note("refused", self.name, Refusal(code).name, text)
+                if code == Refusal.INTERNAL and self.honest:
+                    raise Broken(f"a join failed inside the server: {text}")
+                if self.honest and code == Refusal.EXPIRED:
+                    self.last_token = 0
+                self.world.clock.at(now + REFUSED_AGAIN_S, self._again)
+            case Ended(text):
+                self.world.note("ended", self.name, text)
+                if "failed" in text:
+                    raise Broken(f"a session ended by a failure of the server: {self.name}: {text}")
+                self.world.clock.at(now + REFUSED_AGAIN_S, self._again)
+            case _:
+                self.world.note(type(event).__name__)
+
+    def _again(self, now: float) -> None:
+        if self._quits or self.gone or self.session is None:
+            return
+        if self.session.phase is Phase.CLOSED:
+            self.begin(self.join(), now)
+
+    def _welcomed(self, welcome: Welcome, now: float) -> None:
+        assert self.session is not None
+        self.welcome = welcome
+        self.last_token = self.session.token
+        self._period_ns = welcome.state_period_ns
+        self.world.note("welcome", self.name, welcome.id, Resumption(welcome.resumed).name)
+        if self.honest:
+            self.world.check_welcome(self, welcome)
+
+    def _state(self, state: State, now: float) -> None:
+        self.states += 1
+        self.state_at = now
+        self.world.note("step" if state.step else "state", self.name, state.tick)
+        if self.honest:
+            self.world.check_state(self, state)
+        if state.step:
+            self.steps += 1
+            think = self.random.uniform(0.01, self.thinks)
+            self.world.clock.at(now + think, lambda at: self._answer(state, at))
+
+    def _answer(self, state: State, now: float) -> None:
+        if self.gone or not self._joined() or self.session is None:
+            return
+        r = self.random
+        count = len(self.session.body.actuators)
+        if r.random() < 0.05:
+            self._nonsense(state.tick, count)
+        command = r.choice((None, [1.0] * count, [None] * count, [0.5], []))
+        estimate = r.choice((None, [float(k) for k in range(10)], [None] * 10))
+        self.session.done(state.tick, command, estimate)
+        self._due.at(now)
+
+    def _nonsense(self, tick: int, count: int) -> None:
+        """The program itself is told what cannot be sent; nothing of it goes out, nothing waits for it."""
+        assert self.session is not None
+        for bad in ([float("nan")], [1e300], ["1"], [[1.0]], [0.0] * 100):
+            try:
+                self.session.done(tick, bad, None)  # type: ignore[arg-type]  # that is the point
+            except Malformed:
+                continue
+            raise Broken(f"a program's mistake was not told: {bad}")
+
+    # -- what it does by itself ------------------------------------------------------------------------
+
+    def _act(self, now: float) -> None:
+        if self.world.calm or self.gone:
+            return
+        if self.habits and self.session is not None:
+            name = self.random.choice(self.habits)
+            self.world.note(f"act {name}", self.name)
+            ACTS_ALL[name](self, now)
+            self._due.at(now)
+        self._next.at(now + self.random.expovariate(1.0 / self.pace))
+
+    def actuate(self, now: float) -> None:
+        if self._joined() and self.session is not None:
+            count = len(self.session.body.actuators)
+            self.session.actuate([self.random.choice((None, 0.0, 1.0, -1e9, 1e9, 1e-300)) for _ in range(count)])
+
+    def estimate(self, now: float) -> None:
+        if self._joined() and self.session is not None:
+            self.session.estimate([self.random.choice((None, 1.0, -1e308)) for _ in range(10)])
+
+    def ask(self, now: float) -> None:
+        """A request as programs make them."""
+        r = self.random
+        self.request(
+            r.choice(
+                (
+                    items.Ping(r.choice((25_000.0, 26_000.0, 1.0))),
+                    items.Send(r.randrange(4), r.randbytes(r.choice((0, 5, 64, 65)))),
+                    items.Range(r.randrange(4)),
+                    items.Subscribe(None, r.randrange(2), r.randrange(2), r.randrange(2), r.choice((0, 100_000_000))),
+                    items.Push("", (r.uniform(-50, 50), 0.0, 0.0)),
+                    items.Pose("", position=(r.uniform(-20, 20), 0.0, 5.0)),
+                    items.Fault("", r.choice(self.world.scene.words)[:31], r.choice(("lost", "none"))),
+                    items.Weather(current_north=r.uniform(-1, 1)),
+                )
+            )
+        )
+
+    def request(self, request: Any) -> None:
+        """Ask for something."""
+        if isinstance(request, items.Subscribe):
+            self._period_ns = max(self._period_ns, request.state_period_ns)
+        if self._joined() and self.session is not None:
+            try:
+                self.session.request(request)
+            except OverflowError:
+                self.world.note("overflow", self.name)
+
+    def ask_absurd(self, now: float) -> None:
+        """A request of absurd values, some of which are malformed; it travels as all others do."""
+        if self._joined() and self.session is not None:
+            self._period_ns = math.inf  # nobody knows what it asked for
+            for _ in range(self.random.choice((1, 1, 3, 20))):
+                item = self.world.absurd(self.random).item("requests", self.random.choice((0.0, 0.0, 0.2)))
+                try:
+                    self.session._outbox.push(item)
+                except (OverflowError, ValueError, TypeError):  # too many, too long, no Unicode
+                    return
+
+    def observe(self, now: float) -> None:
+        r = self.random
+        self.request(
+            items.Observe(
+                r.choice((0, 1, 50_000_000, 2**62)),
+                r.choice((None, (), (0, 2), tuple(range(40)))),
+                r.choice((None, (0.0, 0.0, 0.0))),
+                r.choice((0.0, 100.0, 1e12)),
+                r.randrange(2),
+            )
+        )
+
+    def say_absurd(self, now: float) -> None:
+        """A datagram of absurd values, past all that a program's session would send."""
+        session = self.session
+        if session is None or not self._joined():
+            return
+        self.lie()
+        r = self.random
+        kind = r.choice([t for t, (from_client, inside, _) in MESSAGES.items() if from_client and inside])
+        record = schema_of(MESSAGES[kind][2])
+        values = self.world.absurd(r).record(record.describe(), r.choice((0.0, 0.1, 0.5)))
+        self.say(kind, packed(values))
+
+    def say(self, kind: Type, body: bytes, ack: int | None = None) -> None:
+        """Any body, sealed as the session wants it."""
+        session = self.session
+        assert session is not None
+        session._sequence += 1
+        ack = session._inbox.received if ack is None else ack
+        flags = 0 if session._seal is None else codec.SEALED
+        header = codec._HEADER.pack(codec.MAGIC, codec.VERSION, kind, flags, session.token, session._sequence, ack)
+        data = header + (body if session._seal is None else session._seal.close(header, body, session._sequence))
+        self._send(data)
+
+    def join_absurd(self, now: float) -> None:
+        """The session goes on with a join that is absurd, or altered."""
+        session = self.session
+        if session is None or not session._cookie:
+            return
+        r = self.random
+        absurd = self.world.absurd(r)
+        known: dict[str, Any] = {"cookie": session._cookie, "nonce": r.getrandbits(63)}
+        if r.random() < 0.6:
+            known |= {"previous": r.choice((session.token, self.last_token, 0, r.getrandbits(63)))}
+        if r.random() < 0.6:
+            known |= {"name": self.body, "role": int(self.role)}
+        body = packed(absurd.record(schema_of(Join).describe(), r.choice((0.0, 0.1, 0.1)), known))
+        key = self.world.scene.key(self.body)
+        header = codec._HEADER.pack(
+            codec.MAGIC, codec.VERSION, Type.JOIN, int(key is not None), 0 if key is None else seal.key_id(key), 1, 0
+        )
+        if key is not None:
+            body = seal.Handshake(key, seal.JOIN, r.randbytes(seal.NONCE_BYTES)).close(header, body, 1)
+        self.lie()  # its session may go on without it
+        self._send(header + body)
+
+    def repeat(self, now: float) -> None:
+        """Old datagrams once more."""
+        for data in self.random.sample(list(self._own), min(len(self._own), 5)):
+            self.world.network.send(data, self.address, ADDRESS)
+
+    def deaf(self, now: float) -> None:
+        """It reads nothing for a while, but sends."""
+        self._deaf = now + self.random.uniform(0.1, 1.5)
+
+    def freeze(self, now: float) -> None:
+        """It does nothing for a while."""
+        self._deaf = self._mute = now + self.random.uniform(0.1, 1.5)
+
+    def move(self, now: float) -> None:
+        """The network gave it another address."""
+        self.world.network.close(self.address)
+        self.address = self.world.new_address()
+        self.world.network.open(self.address, self._receive)
+
+    def vanish(self, now: float) -> None:
+        """It dies without a word."""
+        self.gone = True
+        self.world.network.close(self.address)
+        self._due.stop()
+
+    def leave(self, now: float) -> None:
+        """It leaves in order, and comes again as somebody new."""
+        if self.session is not None:
+            self.session.leave()
+            self.world.clock.at(now + self.random.random(), self._again)
+
+    def resume(self, now: float) -> None:
+        """It died and comes back, with what it remembers and perhaps other wishes."""
+        r = self.random
+        changed: dict[str, Any] = {"previous": self.last_token}
+        if r.random() < 0.3:
+            changed["lockstep_ns"] = self._step_ns * r.choice((0, 1, 3)) + r.choice((0, 0, 1))
+        if self.role is not Role.PILOT:
+            changed.pop("lockstep_ns", None)
+        if r.random() < 0.2:
+            changed["sensors"] = r.choice(((), ("ctd",), ("nonesuch",)))
+        if r.random() < 0.1:
+            changed["model"] = "remus100"
+        self.begin(self.join(**changed), now, self.world.new_address() if r.random() < 0.7 else None)
+
+    def forget(self, now: float) -> None:
+        """It died and comes back without any memory, while its old session lives."""
+        self.begin(self.join(), now, self.world.new_address())
+
+    def quit(self) -> None:
+        """The end of the world: leave in order."""
+        self._quits = True
+        if self.session is not None and not self.gone:
+            self.session.leave()
+            self._due.at(self.world.clock.now)
+
+    def wake(self) -> None:
+        """All is well again: it reads and sends."""
+        self._deaf = self._mute = 0.0
+        self._due.at(self.world.clock.now)
+
+
+Act = Callable[[Client, float], None]
+ACTS_ALL: dict[str, Act] = {
+    "actuate": Client.actuate, "estimate": Client.estimate, "ask": Client.ask, "ask_absurd": Client.ask_absurd,
+    "observe": Client.observe, "say_absurd": Client.say_absurd, "join_absurd": Client.join_absurd, "repeat": Client.repeat,
+    "deaf": Client.deaf, "freeze": Client.freeze, "move": Client.move, "vanish": Client.vanish, "leave": Client.leave,
+    "resume": Client.resume, "forget": Client.forget,
+}  # fmt: skip
+ACTS = tuple(ACTS_ALL)
+OBSERVER_ACTS = (
+    "observe",
+    "ask",
+    "ask_absurd",
+    "say_absurd",
+    "join_absurd",
+    "repeat",
+    "deaf",
+    "move",
+    "vanish",
+    "resume",
+)
+UNUSUAL = frozenset(
+    {"say_absurd", "join_absurd", "vanish", "freeze", "deaf", "forget", "leave", "resume", "move", "repeat"}
+)

@@ -1,0 +1,59 @@
+"""The virtual clock: what happens when. Nothing waits, so that a minute of a world takes milliseconds."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+
+Act = Callable[[float], None]  #: is given the time at which it happens
+
+
+class Clock:
+    """Acts in the order of their times; those of the same time in the order in which they were planned."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+        self.steps = 0
+        self._planned: list[tuple[float, int, Act]] = []
+        self._count = 0
+
+    def at(self, when: float, act: Act) -> None:
+        """Plan an act; what is late already happens next."""
+        if when < math.inf:
+            self._count += 1
+            heapq.heappush(self._planned, (max(when, self.now), self._count, act))
+
+    def step(self, until: float) -> bool:
+        """Let the next act happen; False if there is none before ``until``."""
+        if not self._planned or self._planned[0][0] > until:
+            self.now = max(self.now, until)
+            return False
+        self.now, _, act = heapq.heappop(self._planned)
+        self.steps += 1
+        act(self.now)
+        return True
+
+
+class Timer:
+    """One act of an actor that is planned anew again and again: only the earliest plan counts."""
+
+    __slots__ = ("_act", "_clock", "due")
+
+    def __init__(self, clock: Clock, act: Act) -> None:
+        self._clock, self._act, self.due = clock, act, math.inf
+
+    def at(self, when: float) -> None:
+        """Act at a time, unless it is planned for an earlier one."""
+        if when < self.due:
+            self.due = max(when, self._clock.now)
+            self._clock.at(self.due, self._ring)
+
+    def stop(self) -> None:
+        """Plan nothing."""
+        self.due = math.inf
+
+    def _ring(self, now: float) -> None:
+        if now >= self.due:  # else a plan that an earlier one overtook
+            self.due = math.inf
+            self._act(now)

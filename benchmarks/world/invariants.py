@@ -1,0 +1,187 @@
+"""What must hold: after each step, when all is at rest, and when all have left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.world.report import Broken
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire import reliable
+from wavesim_sdk.wire.client import Phase
+from wavesim_sdk.wire.messages import Role
+from wavesim_server.network.front import Front
+
+if TYPE_CHECKING:
+    from benchmarks.world.clients import Client
+    from benchmarks.world.world import World
+
+GRACE_S = 0.25  #: beyond a time limit: the shells look so seldom, and the queues between them may be full
+EVERY = 4  #: steps between two looks at what costs more
+MOST_BACKLOG = 20_000
+#: what may hold more after a run than before: the beginning of its place -> by how much
+ALLOWED: dict[str, int] = {
+    "front.sessions.drops": 20,  # names of reasons
+    "front.sessions._strangers._hosts": 4096,  # a rate for each address
+    "front.sessions._strangers._spent": 4096,  # joins of the last 20 s, until the next session ends
+    "front.gate._suites": 20,  # suites of models
+    "front.crews._epochs": 64,  # of each place in a crew that was taken once
+    "front.writer.instruments._places": 200,  # of instruments
+    "front.payloads._kept": 4096,  # payloads of ten minutes
+    "front.requests.allowance.refused": 64,  # names of clients
+    "engine.sim._carriers": 4096,  # losses of frequencies
+    "engine.sim.fleet.": 100_000,  # of models; the test of rejoining is stricter
+    "engine.sim.medium.": 100_000,
+}
+
+
+def hold(world: World) -> None:
+    """After each step."""
+    server = world.server
+    engine, front = server.engine, server.front
+    if engine.orders._traced:
+        raise Broken(f"internal: the engine failed: {_last_line(engine.orders._traced)}")
+    if front is not None and front.sessions.drops["internal"]:
+        raise Broken(f"internal: the front failed: {_last_line(front._traced)}")
+    _limits(world)
+    if world.clock.steps % EVERY == 0 and front is not None:
+        _bounds(front, world)
+        _crew(front)
+        if server.quiet:
+            world.quiet_at = world.clock.now
+            _bodies(world, front)
+
+
+def _last_line(traces: set[str]) -> str:
+    return " and ".join(sorted(t.strip().splitlines()[-1] for t in traces)) or "without a word"
+
+
+def _limits(world: World) -> None:
+    """Nobody waits longer than the time limit."""
+    witness, server, now = world.witness, world.server, world.clock.now
+    limit = world.scene.loaded.config.network.lockstep_timeout + GRACE_S
+    waits, asks = witness.waits, witness.asks
+    if waits is not None and server.front is not None and now - max(waits.since, server.front_since) > limit:
+        raise Broken(
+            f"a barrier stands too long: since {now - waits.since:.2f} s at tick {waits.tick}: {server.front.barrier}"
+        )
+    if asks is not None and now - asks.since > limit:
+        awaited = server.engine.emulators.awaited
+        raise Broken(f"emulators are awaited too long: since {now - asks.since:.2f} s at tick {asks.tick}: {awaited}")
+
+
+def _bounds(front: Front, world: World) -> None:
+    """Queues and tables have their bounds."""
+    sessions, engine = front.sessions, world.server.engine
+    network = world.scene.loaded.config.network
+    lengths = {
+        "sessions": (len(sessions.by_token), network.sessions),
+        "observers": (len(front.observers.by_token), network.observers),
+        "commands that wait for the engine": (len(front._backlog), MOST_BACKLOG),
+        "events that wait for the front": (len(engine._backlog), MOST_BACKLOG),
+        "lockstep periods": (len(engine.lockstep), engine.sim.capacity),
+    }
+    for session in sessions.by_token.values():
+        lengths[f"events of {session.name}"] = (len(session.outbox), reliable.MAX_PENDING)
+        lengths[f"keep-alives of {session.name}"] = (len(session.keepalive_sent), 65)
+    for what, (length, most) in lengths.items():
+        if length > most:
+            raise Broken(f"memory is not bounded: {what}: {length} of {most}")
+
+
+def _crew(front: Front) -> None:
+    """Every session is known to the front by its role, and nobody else is."""
+    crew = front.crews.by_token.keys() | front.observers.by_token.keys()
+    if crew != front.sessions.by_token.keys():
+        raise Broken(f"crew and sessions differ: crew {sorted(crew)}, sessions {sorted(front.sessions.by_token)}")
+    waiting = (
+        front.barrier.waiting | front.barrier.dismissed | front.barrier.replies.keys() | front.requests.sounds.keys()
+    )
+    if not waiting <= crew:
+        raise Broken(f"somebody who left is remembered: {sorted(waiting - crew)}")
+
+
+def _bodies(world: World, front: Front) -> None:
+    """Occupants = identity = crew."""
+    server = world.server
+    identity = server.areas["vehicles"]["identity"].latest
+    shown = {int(row): bytes(identity["name"][row]).decode() for row in np.flatnonzero(identity["present"])}
+    there = {row: o.name for row, o in server.engine.sim.occupants.items()}
+    known = {row: name for row, (name, _) in front.bodies.items()}
+    if not shown == there == known:
+        raise Broken(f"bodies differ: in the simulation {there}, in shared memory {shown}, for the front {known}")
+    residents = {b.name for b in server.loaded.config.fleet.bodies if b.client == "none"}
+    for row, name in known.items():
+        pilot = front.crews.pilot(row)
+        if name not in residents and row not in front.orphans and (pilot is None or pilot.berth.body != name):
+            raise Broken(f"a body of nobody: '{name}' in row {row} has the pilot {pilot}")
+    for member in front.crews.by_token.values():
+        if member.role is Role.PILOT and known.get(member.row) != member.berth.body:
+            raise Broken(
+                f"a pilot without a body: {member.berth.body} in row {member.row}, where {known.get(member.row)} is"
+            )
+
+
+def at_rest(world: World) -> None:
+    """After the calm: whoever is alive is served, and nothing is owed to anybody."""
+    server = world.server
+    front, engine = server.front, server.engine
+    assert front is not None
+    if world.clock.now - world.quiet_at > 0.5:
+        raise Broken(f"no rest: {len(front._backlog)} commands and {len(engine._backlog)} events wait")
+    running = engine.state is RunState.RUNNING
+    for client in world.clients:
+        if client.gone or not client.honest:
+            continue
+        session = client.session
+        if session is None or client.welcome is None:
+            asks = session is not None and session.phase in (Phase.HELLO, Phase.JOINING)
+            if asks and world.clock.now - client.joined_at > 1.2:
+                raise Broken(f"not let in: {client.name} asks since {world.clock.now - client.joined_at:.2f} s")
+            continue
+        book = world.books.get(session.token)
+        if book is None or book.server is None or book.server.over:
+            continue
+        if len(book.server.outbox) or book.events.heard != len(book.events.said):
+            raise Broken(f"events are owed: {client.name} heard {book.events.heard} of {len(book.events.said)}")
+        if book.requests.heard != len(book.requests.said):
+            raise Broken(
+                f"requests are owed: the server heard {book.requests.heard} of {len(book.requests.said)} of {client.name}"
+            )
+        _served(world, client, running)
+
+
+def _served(world: World, client: Client, running: bool) -> None:
+    """A live client hears of its body: states by wall time, or steps as long as time runs."""
+    assert client.welcome is not None
+    if client.role is Role.OBSERVER:
+        return
+    silence = world.clock.now - max(client.state_at, client.joined_at)
+    if client.welcome.lockstep_ns:
+        ticks = client.welcome.lockstep_ns // world.step_ns
+        if running and silence > 1.0 + ticks * (0.2 + world.scene.loaded.config.network.lockstep_timeout):
+            raise Broken(f"no steps: {client.name} was not asked for {silence:.2f} s")
+        return
+    identity = world.server.areas["vehicles"]["identity"].latest[client.welcome.id]
+    present = identity["present"] and bytes(identity["name"]).decode() == client.body
+    if present and silence > 2.0 * client.period + 0.3:
+        raise Broken(f"no states: {client.name} was told nothing for {silence:.2f} s")
+
+
+def nobody_left(world: World, before: dict[str, int]) -> None:
+    """After all have left: only the residents are there, and nothing holds more than at the beginning."""
+    front, engine = world.server.front, world.server.engine
+    assert front is not None
+    if front.sessions.by_token:
+        raise Broken(f"somebody stayed: {sorted(s.name for s in front.sessions.by_token.values())}")
+    if not engine.over:
+        residents = {b.name for b in world.scene.loaded.config.fleet.bodies if b.client == "none"}
+        there = {o.name for o in engine.sim.occupants.values()}
+        if there != residents:
+            raise Broken(f"bodies stayed: {sorted(there ^ residents)}")
+        if world.commander.waiting:
+            raise Broken(f"no reply: {world.commander.waiting}")
+    for place, size in world.server.sizes().items():
+        if size > before.get(place, 0) + next((n for p, n in ALLOWED.items() if place.startswith(p)), 0):
+            raise Broken(f"memory is not given back: {place} holds {size}, {before.get(place, 0)} before")

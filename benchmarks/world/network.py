@@ -1,0 +1,105 @@
+"""The virtual network: datagrams that are lost, late, doubled, overtaken by others, and damaged, all by one seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.world.clock import Clock
+
+Address = tuple[str, int]
+Receive = Callable[[bytes, Address, float], None]
+
+
+@dataclass
+class Weather:
+    """How bad the network is; shares of datagrams, times in seconds."""
+
+    loss: float = 0.0
+    double: float = 0.0
+    flip: float = 0.0  #: one to three bits are another
+    cut: float = 0.0  #: the end is missing
+    late: float = 0.0  #: by up to a second, so that others overtake
+    delay: float = 0.001
+    jitter: float = 0.0
+
+    @classmethod
+    def draw(cls, r: random.Random) -> Weather:
+        """Calm, bad or terrible."""
+        how = r.random()
+        if how < 0.3:
+            return cls(delay=r.uniform(0.0, 0.02))
+        worst = 0.15 if how < 0.8 else 0.5
+        return cls(
+            loss=r.uniform(0.0, worst),
+            double=r.uniform(0.0, worst),
+            flip=r.choice((0.0, r.uniform(0.0, 0.1))),
+            cut=r.choice((0.0, r.uniform(0.0, 0.05))),
+            late=r.uniform(0.0, 0.3 * worst),
+            delay=r.uniform(0.0, 0.1),
+            jitter=r.uniform(0.0, 0.05),
+        )
+
+
+class Network:
+    """Carries datagrams between addresses. ``damaged`` is told of each address whose datagram was changed on its way."""
+
+    def __init__(self, clock: Clock, r: random.Random, weather: Weather, damaged: Callable[[Address], None]) -> None:
+        self.weather = weather
+        self.carried = 0
+        self._clock, self._random, self._damaged = clock, r, damaged
+        self._places: dict[Address, Receive] = {}
+
+    def open(self, address: Address, receive: Receive) -> None:
+        """From now on datagrams for an address go there."""
+        self._places[address] = receive
+
+    def close(self, address: Address) -> None:
+        """What is under way to an address is lost."""
+        self._places.pop(address, None)
+
+    def send(self, data: bytes, source: Address, target: Address) -> None:
+        """Carry a datagram, or not."""
+        r, w = self._random, self.weather
+        copies = 2 if w.double and r.random() < w.double else 1
+        for _ in range(copies):
+            if w.loss and r.random() < w.loss:
+                continue
+            sent = data
+            if (w.flip and r.random() < w.flip) or (w.cut and r.random() < w.cut):
+                sent = self._damage(data)
+                self._damaged(source)
+                self._damaged(target)
+            after = w.delay + (w.jitter * r.random() if w.jitter else 0.0)
+            if w.late and r.random() < w.late:
+                after += r.random()
+            self._clock.at(self._clock.now + after, _Flight(self, sent, source, target))
+
+    def _damage(self, data: bytes) -> bytes:
+        r, w = self._random, self.weather
+        if r.random() * (w.flip + w.cut) < w.cut:
+            return data[: r.randrange(len(data) + 1)]
+        changed = bytearray(data)
+        for _ in range(r.randint(1, 3)):
+            changed[r.randrange(len(changed))] ^= 1 << r.randrange(8)
+        return bytes(changed)
+
+    def arrive(self, data: bytes, source: Address, target: Address, now: float) -> None:
+        """A datagram is there."""
+        place = self._places.get(target)
+        if place is not None:
+            self.carried += 1
+            place(data, source, now)
+
+
+class _Flight:
+    """A datagram under way."""
+
+    __slots__ = ("data", "network", "source", "target")
+
+    def __init__(self, network: Network, data: bytes, source: Address, target: Address) -> None:
+        self.network, self.data, self.source, self.target = network, data, source, target
+
+    def __call__(self, now: float) -> None:
+        self.network.arrive(self.data, self.source, self.target, now)

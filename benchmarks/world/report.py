@@ -1,0 +1,76 @@
+"""What a world found: its hash, how often each thing happened, and what broke, if anything did."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+KEPT = 25  #: of the last things that happened
+
+
+class Broken(BaseException):  # no containment may catch it
+    """Something that must hold does not."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One run of one seed."""
+
+    seed: int
+    hash: str
+    steps: int
+    time: float  #: virtual
+    counts: Counter[str] = field(default_factory=Counter)
+    broken: str = ""  #: what does not hold; empty = all is well
+    trouble: str = ""  #: the traceback, and what was written to standard error
+    last: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The first words of what broke: the same for seeds that find the same."""
+        return self.broken.split(":")[0][:80]
+
+    def __str__(self) -> str:
+        if not self.broken:
+            return f"seed {self.seed}: well after {self.steps} steps, {self.time:.2f} s; hash {self.hash}"
+        lines = [f"seed {self.seed} broke at step {self.steps}, {self.time:.4f} s: {self.broken}"]
+        if self.last:
+            lines += ["the last things that happened:", *(f"  {line}" for line in self.last)]
+        if self.trouble:
+            lines += ["", self.trouble]
+        return "\n".join(lines)
+
+
+class Trace:
+    """What happened, told as little as possible: a hash of all of it, counts, and the last of it for people."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._hash = hashlib.blake2b(digest_size=8)
+        self._last: deque[tuple[float, str, tuple[object, ...]]] = deque(maxlen=KEPT)
+
+    def note(self, now: float, what: str, *more: object) -> None:
+        """Something happened: ``what`` is one of few words, ``more`` its particulars."""
+        self.counts[what] += 1
+        self._last.append((now, what, more))
+        self._hash.update(f"{now:.9f} {what} {more}".encode("utf-8", "replace"))
+
+    def data(self, data: bytes) -> None:
+        """Bytes that belong to the hash alone."""
+        self._hash.update(data)
+
+    @property
+    def hash(self) -> str:
+        """Equal for equal runs."""
+        return self._hash.hexdigest()
+
+    @property
+    def last(self) -> tuple[str, ...]:
+        """The last things, a line each."""
+        return tuple(f"{now:9.4f} {what} {' '.join(map(_short, more))}".rstrip() for now, what, more in self._last)
+
+
+def _short(thing: object) -> str:
+    text = thing if isinstance(thing, str) else repr(thing)
+    return text if len(text) <= 160 else f"{text[:150]} ... ({len(text)})"

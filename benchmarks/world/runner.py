@@ -1,0 +1,102 @@
+"""Many worlds, one after the other or in several processes; and one of them again, or less of it."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from benchmarks.world.report import Report
+from benchmarks.world.world import World
+
+GRAIN = 8  #: seeds that a worker takes at once
+TOLD = 5  #: seeds of each kind of fault that are told
+
+
+def run(seed: int, without: frozenset[str] = frozenset()) -> Report:
+    """One world from beginning to end."""
+    return World(seed, without).run()
+
+
+def check(seed: int, twice: bool) -> Report:
+    """The same; ``twice``: a second run must be the same to the byte."""
+    report = run(seed)
+    if twice and not report.broken:
+        again = run(seed)
+        if (again.hash, again.steps) != (report.hash, report.steps):
+            text = f"not repeatable: {report.hash} after {report.steps} steps, then {again.hash} after {again.steps}"
+            return Report(seed, report.hash, report.steps, report.time, report.counts, text)
+    return report
+
+
+def _checked(task: tuple[int, bool]) -> Report:
+    return check(*task)
+
+
+def _reports(tasks: Sequence[tuple[int, bool]], workers: int) -> Iterator[Report]:
+    if workers < 2:
+        yield from map(_checked, tasks)
+        return
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:  # each has hashes of texts of its own
+        yield from pool.imap(_checked, tasks, GRAIN)
+
+
+def hunt(seeds: range, workers: int, twice: int) -> int:
+    """Run many; tells what was found. The number of seeds that broke, as an exit code."""
+    begun = told = time.monotonic()
+    tasks = [(seed, bool(twice) and seed % twice == 0) for seed in seeds]
+    counts: Counter[str] = Counter()
+    steps, virtual, broken = 0, 0.0, list[Report]()
+    for done, report in enumerate(_reports(tasks, workers), 1):
+        counts.update(report.counts)
+        steps, virtual = steps + report.steps, virtual + report.time
+        if report.broken:
+            broken.append(report)
+            if sum(b.kind == report.kind for b in broken) == 1:
+                print(f"{report}\n", flush=True)
+        if time.monotonic() - told > 30.0:
+            told = time.monotonic()
+            print(f"{done} of {len(tasks)} worlds after {told - begun:.0f} s, {len(broken)} broken", flush=True)
+    took = time.monotonic() - begun
+    print(
+        f"{len(tasks)} worlds (seeds {seeds.start} to {seeds.stop - 1}) in {took:.1f} s, {1e3 * took / max(len(tasks), 1):.1f} ms each; "
+        f"{steps} steps, {virtual / 3600.0:.1f} h of virtual time; {len(broken)} broken"
+    )
+    for kind, found in itertools.groupby(sorted(broken, key=lambda b: (b.kind, b.seed)), key=lambda b: b.kind):
+        which = [b.seed for b in found]
+        print(
+            f"  {len(which)} x {kind}: seeds {', '.join(map(str, which[:TOLD]))}{' ...' if len(which) > TOLD else ''}"
+        )
+    print("what happened: " + ", ".join(f"{name} {n}" for name, n in sorted(counts.items())))
+    return min(len(broken), 1)
+
+
+def replay(seed: int, without: frozenset[str]) -> int:
+    """One seed again."""
+    report = run(seed, without)
+    print(report)
+    return int(bool(report.broken))
+
+
+def shrink(seed: int, without: frozenset[str]) -> int:
+    """Leave out of a world that breaks one part after the other, as long as it breaks in the same way."""
+    report = run(seed, without)
+    if not report.broken:
+        print(report)
+        return 0
+    left = True
+    while left:
+        left = False
+        for part in World(seed, without).parts:
+            less = run(seed, without | {part})
+            if less.kind == report.kind:
+                report, without, left = less, without | {part}, True
+                print(f"also without {part}: step {report.steps}", flush=True)
+    left_out = ",".join(sorted(without))
+    print(
+        f"\n{report}\n\nagain: python -m benchmarks.world --seed {seed}"
+        + (f" --without {left_out}" if left_out else "")
+    )
+    return 1

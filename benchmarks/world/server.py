@@ -1,0 +1,197 @@
+"""A server in one process: engine and front on private memory, driven by the virtual clock.
+
+It stands where the processes' shells stand: it calls the cores when they are due, carries their datagrams and records, writes
+the log to a disk that may be full, and takes the front away and starts another.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.world.clock import Timer
+from benchmarks.world.emulators import Bell
+from benchmarks.world.network import Address
+from benchmarks.world.sizes import sizes
+from wavesim_sdk.area import Area
+from wavesim_server.engine.core import Engine
+from wavesim_server.engine.emulators import Emulators
+from wavesim_server.instruments import Instruments
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network.front import Front
+from wavesim_server.resources import tables_of
+from wavesim_server.ring import READ, WRITTEN, Ring
+from wavesim_server.simulation import Simulation
+
+if TYPE_CHECKING:
+    from benchmarks.world.scenes import Scene
+    from benchmarks.world.world import World
+
+ADDRESS: Address = ("10.0.0.1", 9750)
+LOOK_S = 0.04
+SWITCH_S = 0.0005  #: from one process to the other
+
+
+#: configuration, shared tables, the log's file: they do not grow with clients
+_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "vehicles", "said", "emulator", "awaited"})
+
+
+class Disk(io.BytesIO):
+    """A file on a disk with only so much room."""
+
+    def __init__(self, room: float) -> None:
+        super().__init__()
+        self.room = room
+
+    def write(self, data: Any) -> int:
+        if self.tell() + len(data) > self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(data)
+
+    def close(self) -> None:
+        """What was written can still be read."""
+
+
+class Server:
+    """Engine, front, and what lies between them."""
+
+    def __init__(self, world: World, scene: Scene, r: random.Random) -> None:
+        self.world, self.scene = world, scene
+        self.loaded = loaded = scene.loaded
+        self.areas = {name: Area.private(tables) for name, tables in tables_of(loaded).items()}
+        small = "rings" in world.plagues and r.random() < 0.5
+        self.commands = Ring.private(r.choice((2_000, 8_000)) if small else 1 << 16)
+        self.events = Ring.private(r.choice((3_000, 16_000)) if small else 1 << 18)
+        self.room = r.choice((0, 900, 6_000, 20_000)) if "disk" in world.plagues and r.random() < 0.3 else float("inf")
+        self.disks: list[Disk] = []
+        self.seldom = LOOK_S  #: between two looks of the front at its sessions
+        self.slow = r.choice((0.02, 0.04, 0.08))  #: wall time of a turn of the engine
+        simulation = Simulation(loaded, world.seed)
+        instruments = Instruments(loaded.sensor_rows, simulation.step_ns)
+        vehicles = self.areas["vehicles"]
+        self.bells = {name: Bell() for name in instruments.types}
+        emulators = Emulators(vehicles, self.bells, instruments, loaded.config.network.lockstep_timeout)
+        self.engine = Engine(
+            simulation, self.areas, self.commands, self.events, emulators, log=True, wake=self._events_wait
+        )
+        self._dice = r
+        self.front: Front | None = None
+        self.front_since = 0.0
+        self.said: list[str] = []
+        self._engine_due = Timer(world.clock, self._turn_engine)
+        self._front_due = Timer(world.clock, self._turn_front)
+        self._look = Timer(world.clock, self._take_events)
+
+    def start(self, now: float) -> None:
+        """Both processes begin."""
+        self.engine.begin(now)
+        self._begin_front(now, again=False)
+        self._engine_due.at(now)
+
+    # -- the engine ----------------------------------------------------------------------------------
+
+    def _turn_engine(self, now: float) -> None:
+        due = self.engine.turn(now)
+        if due <= now:
+            due = now + self.slow
+        self._engine_due.at(due)
+        self.world.turned(now)
+
+    def wake_engine(self) -> None:
+        """Commands wait, or an emulator has answered."""
+        self._engine_due.at(self.world.clock.now + SWITCH_S)
+
+    def _events_wait(self) -> None:
+        self._look.at(self.world.clock.now + SWITCH_S)
+
+    # -- the front -----------------------------------------------------------------------------------
+
+    def _begin_front(self, now: float, again: bool) -> None:
+        self.front_since = now
+        disk = Disk(self.room)
+        self.disks.append(disk)
+        self.front = Front(
+            self.loaded, "world", self.world.seed, self.areas, self.commands, self.events,
+            LogWriter(disk, self.loaded, self.world.seed), keys=self.scene.keyring(self._dice), dice=self._dice,
+            say=self._say, wake=self.wake_engine,
+        )  # fmt: skip
+        self.world.front_begins(self.front)
+        if again:
+            self.front.inherit(now)
+        self.world.network.open(ADDRESS, self.receive)
+        self._settle()
+        self._front_due.at(now)
+        self._look.at(now)
+
+    def _say(self, text: str) -> None:
+        self.said.append(text)
+
+    def _turn_front(self, now: float) -> None:
+        if self.front is not None:
+            due = self.front.turn(now)
+            self._send()
+            self._front_due.at(max(due, now + self.seldom))
+
+    def receive(self, data: bytes, source: Address, now: float) -> None:
+        """A datagram arrived."""
+        if self.front is not None:
+            self.front.receive(data, source, now)
+            self._settle()
+
+    def _take_events(self, now: float) -> None:
+        if self.front is not None:
+            for kind, payload in self.events.pop_all():
+                self.front.event(kind, payload, now)
+            self._settle()
+
+    def command(self, message: dict[str, Any], now: float) -> bool:
+        """A command of the queue; whether somebody took it."""
+        if self.front is None:
+            return False
+        self.front.command(message, now)
+        self._settle()
+        return True
+
+    def _settle(self) -> None:
+        assert self.front is not None
+        self.front.settle()
+        self._send()
+
+    def _send(self) -> None:
+        assert self.front is not None
+        outgoing, self.front.outgoing = self.front.outgoing, []
+        for some in outgoing:
+            for data, address in some:
+                self.world.network.send(data, ADDRESS, address)
+        replies, self.front.replies = self.front.replies, []
+        for message, reply in replies:
+            self.world.replied(message, reply)
+
+    def crash(self, lose: Callable[[], bool]) -> None:
+        """The front's process is killed. ``lose``: whether it had taken the next record of the engine already."""
+        self.front = None
+        self._front_due.stop()
+        self.world.network.close(ADDRESS)
+        for _ in self.events.pop_all():
+            if not lose():
+                break
+
+    def restart(self, now: float) -> None:
+        """The supervisor starts another."""
+        if self.front is None:
+            self._begin_front(now, again=True)
+
+    def sizes(self) -> dict[str, int]:
+        """How much everything holds."""
+        return sizes({"front": self.front, "engine": self.engine}, _NOT_OURS)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is under way between the two."""
+        front = self.front
+        if front is None or front._backlog or self.engine._backlog:
+            return False
+        return all(ring._header[WRITTEN] == ring._header[READ] for ring in (self.commands, self.events))

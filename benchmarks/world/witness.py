@@ -1,0 +1,136 @@
+"""What really happened, noted as it happens, to compare with what clients were told and what the log says."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.world.emulators import value
+from benchmarks.world.report import Broken, Trace
+from wavesim_sdk.commander import Reply
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire.messages import Resumption, Role, Welcome
+from wavesim_sdk.wire.state import State
+
+if TYPE_CHECKING:
+    from benchmarks.world.clients import Client
+    from benchmarks.world.server import Server
+
+MOTION = 16
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The engine waits: at a tick, since a time."""
+
+    tick: int
+    since: float
+
+
+class Witness:
+    """Sees the simulation itself, not what is published of it."""
+
+    def __init__(self, server: Server, trace: Trace) -> None:
+        self._server, self._trace = server, trace
+        self._hash = hashlib.blake2b(digest_size=8)
+        self._truth: dict[int, list[Any]] = defaultdict(list)  # tick -> motion of all rows, each time it was published
+        self._clock: list[tuple[float, int, int]] = []  # when, tick, run state
+        self.waits: Standing | None = None  #: for lockstep clients
+        self.asks: Standing | None = None  #: for emulators
+        engine = server.engine
+        publish = engine.publish
+
+        def watched() -> None:
+            publish()
+            self._published()
+
+        engine.publish = watched  # type: ignore[method-assign]  # to see when it does
+
+    def _published(self) -> None:
+        engine = self._server.engine
+        state = engine.sim.state().view(np.float64).reshape(-1, MOTION)
+        self._truth[engine.sim.tick].append(state)
+        self._clock.append((engine.now, engine.sim.tick, int(engine.state)))
+        self._hash.update(state.tobytes())
+
+    def digest(self) -> bytes:
+        """Of all that the simulation did."""
+        return self._hash.digest()
+
+    def turned(self, now: float) -> None:
+        """The engine had a turn."""
+        engine = self._server.engine
+        tick = engine.sim.tick
+        if not engine.waiting:
+            self.waits = None
+        elif self.waits is None or self.waits.tick != tick:
+            self.waits = Standing(tick, now)
+            self._trace.note(now, "barrier", tick)
+        if not engine.emulators.awaited or engine.state is not RunState.RUNNING:
+            self.asks = None
+        elif self.asks is None or self.asks.tick != tick:
+            self.asks = Standing(tick, now)
+
+    def welcomed(self, client: Client, welcome: Welcome) -> None:
+        """Tick and run state were those of some moment since the client asked; how it came to its body is true."""
+        first = max(bisect_right(self._clock, (client.joined_at, 2**62, 0)) - 1, 0)
+        if not any((tick, state) == (welcome.tick, welcome.run_state) for _, tick, state in self._clock[first:]):
+            raise Broken(
+                f"a welcome that is not true: {client.name} was told tick {welcome.tick}, run state {welcome.run_state}; since it "
+                f"asked there were {sorted({c[1:] for c in self._clock[first:]})[:8]}"
+            )
+        assert client.session is not None
+        asked = client.session.join
+        if (welcome.resumed == Resumption.RESUMED) != bool(asked.previous):
+            raise Broken(f"how it came: {client.name} named session {asked.previous}, welcome says {welcome.resumed}")
+        if welcome.resumed == Resumption.TOOK_OVER and not self._server.loaded.config.network.takeover:
+            raise Broken(f"how it came: {client.name} took over where nobody may")
+        if (welcome.id == -1) != (asked.role == Role.OBSERVER):
+            raise Broken(f"how it came: {client.name} has row {welcome.id}")
+
+    def told(self, client: Client, state: State, dirty: set[str]) -> None:
+        """Motion and sensors of a state were those of the body at that tick."""
+        assert client.welcome is not None
+        engine, row = self._server.engine, client.welcome.id
+        if state.tick > engine.sim.tick or state.time_ns != state.tick * engine.sim.step_ns:
+            raise Broken(f"a state of no time: {client.name} was told tick {state.tick}, {state.time_ns} ns")
+        body = next((b for b in engine.sim.config.fleet.bodies if b.name == client.body), None)
+        if body is not None and (state.motion is None) != (body.truth == "none"):
+            raise Broken(f"truth: {client.name} was told {state.motion}")
+        if state.motion is not None:
+            motion = np.array(state.motion)
+            if not any(np.array_equal(motion, t[row], equal_nan=True) for t in self._truth[state.tick]):
+                was = [t[row, :3].tolist() for t in self._truth[state.tick]]
+                raise Broken(
+                    f"a state that was not: {client.name} at tick {state.tick} in row {row}: {motion[:3]}, it was {was}"
+                )
+        self._sensors(client, state, dirty)
+
+    def _sensors(self, client: Client, state: State, dirty: set[str]) -> None:
+        assert client.session is not None
+        who = client.world.index(client.body)
+        layouts = {layout.description.name: layout for layout in client.session.body.layouts.values()}
+        for name, told in state.sensors.items():
+            description = layouts[name].description
+            if description.type in dirty:
+                continue
+            tick = told.time_ns // self._server.engine.sim.step_ns
+            if told.numbers != tuple(value(who, description.number, tick, len(told.numbers)).tolist()):
+                raise Broken(
+                    f"values of another: {client.name} was told {name} = {told.numbers[:3]} of tick {tick}, it is number {who}"
+                )
+            if tick > state.tick:
+                raise Broken(f"values of the future: {client.name} at tick {state.tick} was told {name} of tick {tick}")
+
+    def replied(self, reply: Reply) -> None:
+        """A reply to the commander."""
+        if "the server failed" in reply.text:
+            raise Broken(f"a command failed inside the server: {reply.text}")
+
+    def read_logs(self) -> None:
+        """What was logged equals what happened."""

@@ -1,0 +1,272 @@
+"""One world: a server, its clients and emulators, a commander, strangers, and all that can go wrong, from one seed.
+
+It lives through three times. First everything happens that can. Then there is calm: the network is perfect, nobody does
+harm, and all that is alive must come to rest with nothing owed. At last all leave, and nothing may be left of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import traceback
+from typing import Any
+
+from benchmarks.world import invariants
+from benchmarks.world.absurd import Absurd
+from benchmarks.world.clients import Client
+from benchmarks.world.clock import Clock
+from benchmarks.world.emulators import Emulator
+from benchmarks.world.ledger import Book
+from benchmarks.world.network import Address, Network, Weather
+from benchmarks.world.others import Commander, Stranger
+from benchmarks.world.report import Broken, Report, Trace
+from benchmarks.world.scenes import NAMES, NEWCOMERS, Scene, scene
+from benchmarks.world.server import Server
+from benchmarks.world.witness import Witness
+from wavesim_sdk.commander import Reply
+from wavesim_sdk.wire.items import EVENTS, REQUESTS
+from wavesim_sdk.wire.messages import Role, Welcome
+from wavesim_sdk.wire.schema import schema_of
+from wavesim_sdk.wire.session import Joined, Resumed
+from wavesim_sdk.wire.state import State
+from wavesim_server.network.front import Front
+
+BEGIN_S = 100.0  #: the virtual clock does not begin at zero
+ROLES = (Role.PILOT, Role.PILOT, Role.PILOT, Role.INSTRUMENT, Role.LISTENER, Role.OBSERVER)
+PLAGUES = ("loss", "double", "flip", "cut", "late", "crash", "disk", "rings", "emulators")
+TOMBS_S = 11.0  #: so long are sessions remembered that are over
+CALM_S = 1.4  #: longer than every time limit, one after the other
+_FAMILIES = {
+    family.name: {number: schema_of(record).describe() for number, record in family.records.items()}
+    for family in (EVENTS, REQUESTS)
+}
+
+
+class World:
+    """See above. ``without`` leaves parts out: clients, habits (`NAME.habit`), plagues."""
+
+    def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
+        self.seed, self.without = seed, without
+        self.trace = Trace()
+        self.clock = Clock(BEGIN_S)
+        r = self.stream("world")
+        self.scene: Scene = scene(r.choice(NAMES))
+        self.step_ns = round(self.scene.loaded.config.time.step * 1e9)
+        self.plagues = [p for p in r.sample(PLAGUES, r.randrange(len(PLAGUES) + 1)) if p not in without]
+        self.network = Network(self.clock, self.stream("network"), self._weather(), self._damaged)
+        self.calm = False
+        self.quiet_at = BEGIN_S  #: nothing was under way inside the server
+        self.books: dict[int, Book] = {}
+        self._places: dict[Address, Client] = {}
+        self._addresses = 0
+        self._names: dict[str, int] = {}
+        self.server = Server(self, self.scene, self.stream("server"))
+        self.witness = Witness(self.server, self.trace)
+        vehicles = self.server.areas["vehicles"]
+        self.emulators = [
+            Emulator(self, t, self.stream(f"emulator {t}"), bell, vehicles)
+            for t, bell in self.server.bells.items()
+            if f"emulator-{t}" not in without
+        ]
+        self.commander = Commander(self, self.stream("commander"))
+        self.clients = [c for c in self._populate(r) if c.name not in without]
+        strangers = r.choice((0, 0, 1, 2))
+        self.strangers = [
+            Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without
+        ]
+        self.length = r.choice((0.5, 0.8, 1.4))
+        if "crash" in self.plagues:
+            self.clock.at(BEGIN_S + self.length * r.random(), self._crash)
+
+    def stream(self, of: str) -> random.Random:
+        """Random numbers of one part: what another part draws does not change them."""
+        return random.Random(f"{self.seed} {of}")
+
+    def _weather(self) -> Weather:
+        weather = Weather.draw(self.stream("weather"))
+        for plague in ("loss", "double", "flip", "cut", "late"):
+            if plague not in self.plagues:
+                setattr(weather, plague, 0.0)
+        return weather
+
+    def _populate(self, r: random.Random) -> list[Client]:
+        found = []
+        for k in range(r.randint(1, 4)):
+            role = r.choice(ROLES)
+            body = r.choice((*self.scene.bodies, *self.scene.bodies, *NEWCOMERS))
+            if role is Role.OBSERVER:
+                body = f"watcher-{k}"
+            name = f"{role.name.lower()}-{k}"
+            found.append(Client(self, name, self.stream(name), role, body))
+        return found
+
+    @property
+    def parts(self) -> list[str]:
+        """What can be left out."""
+        names = [c.name for c in self.clients]
+        habits = [f"{c.name}.{h}" for c in self.clients for h in c.habits]
+        others = [f"stranger-{k}" for k in range(len(self.strangers))] + [
+            f"emulator-{e.sensor}" for e in self.emulators
+        ]
+        return [p for p in (*names, *others, *self.plagues, *habits) if p not in self.without]
+
+    # -- what the actors ask of it ---------------------------------------------------------------------
+
+    def note(self, what: str, *more: object) -> None:
+        """Something happened."""
+        self.trace.note(self.clock.now, what, *more)
+
+    def new_address(self) -> Address:
+        """An address that nobody had."""
+        self._addresses += 1
+        return f"10.0.{self._addresses >> 8}.{self._addresses & 255}", 5000 + self._addresses
+
+    def index(self, name: str) -> int:
+        """A small number for a name."""
+        return self._names.setdefault(name, len(self._names) + 1)
+
+    def absurd(self, r: random.Random) -> Absurd:
+        """What draws absurd values with somebody's dice."""
+        return Absurd(r, self.scene.words, _FAMILIES)
+
+    def _damaged(self, address: Address) -> None:
+        """A datagram from or to an address is not what was sent. Seals find it out; without them nothing holds any more."""
+        if not self.scene.sealed:
+            for client in self.clients:
+                if client.address == address:
+                    client.lie()
+
+    def token(self, client: Client) -> None:
+        """A client learned its token: both ends of its session are known."""
+        assert client.session is not None and client.book is not None
+        book = self.books.get(client.session.token)
+        if book is None:
+            if client.honest:
+                raise Broken(f"a token of nobody: {client.name} was given one that the server does not have")
+            return
+        book.adopt(client.book)
+
+    def replied(self, message: dict[str, Any], reply: Reply) -> None:
+        """The front answered the commander."""
+        if not self.commander.replied(message, reply.ok):
+            raise Broken(f"a reply to nothing: {message} got {reply}")
+        self.witness.replied(reply)
+
+    def check_welcome(self, client: Client, welcome: Welcome) -> None:
+        """What a WELCOME says is true."""
+        self.witness.welcomed(client, welcome)
+
+    def check_state(self, client: Client, state: State) -> None:
+        """What a state says was so."""
+        self.witness.told(client, state, {e.sensor for e in self.emulators if e.dirty})
+
+    # -- the server ------------------------------------------------------------------------------------
+
+    def front_begins(self, front: Front) -> None:
+        """Watch the sessions of a new front."""
+        receive = front.sessions.receive
+
+        def watched(data: bytes, address: Address, now: float) -> Any:
+            happened = receive(data, address, now)
+            for h in happened:
+                if isinstance(h, Joined | Resumed):
+                    book = self.books[h.session.token] = Book(h.session.name)
+                    book.server_side(h.session)
+            return happened
+
+        front.sessions.receive = watched  # type: ignore[method-assign]  # to see what goes in and comes out
+
+    def turned(self, now: float) -> None:
+        """The engine had a turn."""
+        self.witness.turned(now)
+
+    def _crash(self, now: float) -> None:
+        r = self.stream("crash")
+        self.note("crash")
+        self.server.crash(lambda: r.random() < 0.7)
+        self.commander.waiting.clear()
+        self.clock.at(now + r.choice((0.01, 0.2, 0.6)), self._restart)
+
+    def _restart(self, now: float) -> None:
+        self.note("restart")
+        self.server.restart(now)
+
+    def _plague_emulators(self, now: float) -> None:
+        if not self.calm and self.emulators:
+            r = self.stream(f"plague {now}")
+            r.choice(self.emulators).misbehave(now)
+            self.clock.at(now + r.expovariate(4.0), self._plague_emulators)
+
+    # -- its life --------------------------------------------------------------------------------------
+
+    def run(self) -> Report:
+        """From the beginning to the end."""
+        broken, trouble, heard = "", "", io.StringIO()
+        with contextlib.redirect_stderr(heard):
+            try:
+                self._live()
+            except Broken as error:
+                broken, trouble = str(error), traceback.format_exc()
+            except Exception as error:  # what nobody caught would have ended a process
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                broken = f"{type(error).__name__} in {place.name}: {error}"
+                trouble = traceback.format_exc()
+        trouble += "\n".join(self.server.said[-3:]) + heard.getvalue()[-4000:] if broken else ""
+        self.trace.data(self.witness.digest())
+        counts = self.trace.counts
+        counts["scene " + self.scene.name] += 1
+        counts["datagrams"] = self.network.carried
+        return Report(
+            self.seed, self.trace.hash, self.clock.steps, self.clock.now - BEGIN_S, counts, broken, trouble,
+            self.trace.last if broken else (),
+        )  # fmt: skip
+
+    def _live(self) -> None:
+        now = self.clock.now
+        self.server.start(now)
+        self._sizes = self.server.sizes()
+        for emulator in self.emulators:
+            emulator.start(now)
+        if "emulators" in self.plagues:
+            self.clock.at(now + 0.3, self._plague_emulators)
+        self.commander.start(now)
+        for client in self.clients:
+            self.clock.at(now + self.stream(f"start {client.name}").random() * 0.3, client.start)
+        for stranger in self.strangers:
+            stranger.start(now)
+        self._until(now + self.length)
+        self._become_calm()
+        self._until(self.clock.now + CALM_S)
+        invariants.at_rest(self)
+        self._leave()
+
+    def _until(self, end: float) -> None:
+        while self.clock.step(end):
+            invariants.hold(self)
+
+    def _become_calm(self) -> None:
+        now = self.clock.now
+        self.note("calm")
+        self.calm = True
+        self.network.weather = Weather()
+        self.server.restart(now)
+        for emulator in self.emulators:
+            emulator.mend(now)
+        for client in self.clients:
+            client.wake()
+            if not client.honest:
+                client.vanish(now)
+        self.commander.send("start")
+
+    def _leave(self) -> None:
+        self.note("end")
+        for client in self.clients:
+            client.quit()
+        self._until(self.clock.now + 0.5)
+        self.commander.send("pause")
+        self._until(self.clock.now + 0.1)
+        self.server.slow = self.server.seldom = 1.0  # little is left to do
+        self._until(self.clock.now + TOMBS_S)
+        invariants.nobody_left(self, self._sizes)
+        self.witness.read_logs()

@@ -1,0 +1,119 @@
+"""What the engine tells, handed on to sessions, log and shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import commands
+from wavesim_sdk.area import Record
+from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
+from wavesim_sdk.wire import items
+from wavesim_sdk.wire.server import ServerSessions
+from wavesim_server import messages
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network import sound
+from wavesim_server.network.commands import UnderWay
+from wavesim_server.network.crew import Crews
+from wavesim_server.network.observers import Observers
+from wavesim_server.network.publish import Publisher
+
+
+class News:
+    """Takes the records of the engine, all but :class:`~wavesim_server.messages.Step`."""
+
+    def __init__(
+        self,
+        sessions: ServerSessions,
+        crews: Crews,
+        observers: Observers,
+        tables: Publisher,
+        under_way: UnderWay,
+        log: LogWriter | None,
+        clock: Callable[[], Any],
+        step_ns: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self.sessions, self.crews, self.observers, self.tables = sessions, crews, observers, tables
+        self.under_way, self.log, self.clock, self.step_ns, self.say = under_way, log, clock, step_ns, say
+        self.payloads = sound.Payloads()
+
+    def take(self, event: messages.Event) -> None:
+        """One record."""
+        match event:
+            case messages.Log() if self.log is not None:
+                rows = np.frombuffer(event.rows, np.int64)
+                self.log.table(event.tick * self.step_ns, event.table, rows, event.records)
+            case messages.Signals(sent, receptions):
+                self._signals(np.frombuffer(sent, SENT.dtype), np.frombuffer(receptions, RECEPTION.dtype))
+            case messages.Run(state, time_ns):
+                self._run(state, time_ns)
+            case messages.Executed():
+                self._executed(event)
+            case messages.Refused(row, number, text):
+                member, own = self.crews.owner(row, number)
+                if member is not None:
+                    self.sessions.refuse(member.session, own, text)
+            case messages.Roster():
+                self._roster(event)
+            case messages.Notice():
+                self._notice(event)
+            case messages.Ended():
+                self._ended(event)
+            case messages.Frozen(time_ns, names):
+                self.say(f"faulted and frozen: {', '.join(names)}")
+                if self.log is not None:
+                    self.log.frozen(time_ns, names)
+
+    def _ended(self, e: messages.Ended) -> None:
+        member = self.crews.by_token.get(e.session)
+        if member is None:
+            return
+        if e.internal:
+            self.sessions.drops["internal"] += 1
+        self.sessions.bye(member.session, e.text, "internal" if e.internal else "ended")
+
+    def _executed(self, event: messages.Executed) -> None:
+        by, command = self.under_way.executed(event)
+        if self.log is None or not event.ok:
+            return
+        arguments = commands.values(command)
+        self.log.command(event.time_ns, by, arguments.pop("verb"), arguments)
+        if isinstance(command, items.Fault):
+            self.log.fault(
+                event.time_ns, command.body, command.part, command.kind, begins=command.kind != "none",
+                amount=command.amount, field=command.field or None,
+            )  # fmt: skip
+
+    def _signals(self, sent: Record, receptions: Record) -> None:
+        if self.log is not None:
+            self.log.signals(sent, receptions)
+        self.tables.signals(sent, receptions)
+        sound.tell(sent, receptions, self.payloads, self.crews, self.sessions.push)
+        self.observers.sounds(sent, receptions)
+
+    def _run(self, state: int, time_ns: int) -> None:
+        if self.log is not None:
+            self.log.run(time_ns, RunState(state).name.lower())
+            self.log.health(time_ns, self.clock())
+        for session in list(self.sessions.by_token.values()):
+            self.sessions.push(session, items.RunStateChanged(state, time_ns))
+
+    def _roster(self, r: messages.Roster) -> None:
+        # after the end programs leave in any order: that is no part of the run
+        if r.logged and self.log is not None and self.clock()["state"] != RunState.ENDED:
+            self.log.body(r.time_ns, r.row, r.name, r.model, r.type, bool(r.present))
+        if r.new:
+            body = items.BodyChanged(r.row, r.present, int(BodyType[r.type.upper()]), r.name, r.model)
+            for member in self.crews.watching_others():
+                self.sessions.push(member.session, body)
+            self.observers.tell(body)
+
+    def _notice(self, n: messages.Notice) -> None:
+        self.tables.notice(n.time_ns, n.row, n.name, n.text)
+        if self.log is not None:
+            self.log.notice(n.time_ns, n.name, n.text)
+        for member in self.crews.of(n.row):
+            self.sessions.push(member.session, items.Notice(n.time_ns, n.text))

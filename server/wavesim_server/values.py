@@ -1,0 +1,37 @@
+"""Numbers that callers of the simulation give: so many, finite, within bounds, or a ValueError that says what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.names import shown
+from wavesim_server.acoustics.layout import MAX_SPEED
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+FAR = 1e7  #: m from the origin, where bodies may be put
+SPIN = 100.0  #: rad/s that a body may be given
+STRONG = 1e9  #: N and N m of a push
+
+
+def motion(values: Any) -> Array:
+    """Velocity and angular velocity of a body: u v w p q r."""
+    nu = numbers("a velocity", values, 6, max(MAX_SPEED, SPIN))
+    if np.abs(nu[:3]).max() > MAX_SPEED:
+        raise ValueError(f"a velocity of more than {MAX_SPEED:g} m/s")
+    return nu
+
+
+def numbers(what: str, values: Any, count: int, most: float, shape: tuple[int, ...] = ()) -> Array:
+    """So many finite numbers, none greater than ``most``; ValueError otherwise."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, RecursionError):  # ragged, or nested beyond measure
+        array = np.zeros(0, object)
+    if array.dtype.kind not in "iuf" or array.size != count or array.shape not in ((count,), shape):
+        raise ValueError(f"{what} has {count} numbers; this is {shown(values, 60)}")
+    found: Array = array.astype(float)
+    if not (np.abs(found) <= most).all():
+        raise ValueError(f"{what} of {shown(values, 60)} is out of range (at most {most:g} to either side)")
+    return found

@@ -1,0 +1,82 @@
+"""The table of a trial says what went wrong in it: frozen bodies, things left out, participants that were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wavesim_sdk import metrics
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.log import read
+from wavesim_sdk.tables import CLOCK, STATE
+from wavesim_server.logbook import report
+from wavesim_server.logbook.writer import HEALTH, LogWriter
+
+
+@pytest.fixture
+def loaded(config: Callable[..., Loaded]) -> Loaded:
+    return config('<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>')
+
+
+def run(path: Path, loaded: Loaded, frozen: bool, **counters: int) -> None:
+    """A log of one second in which a body stays where it is."""
+    writer = LogWriter(path, loaded, 5)
+    clock = np.zeros(1, CLOCK.dtype)[0]
+    writer.run(0, "running")
+    writer.health(0, clock)
+    for row, name in enumerate(("b", "c")):
+        writer.body(0, row, name, "buoy", "buoy", True)
+    for tick in range(11):
+        writer.table(tick * 100_000_000, "state", [0, 1], bytes(2 * STATE.dtype.itemsize))
+    if frozen:
+        writer.frozen(250_000_000, ["c"])
+    for name, count in counters.items():
+        clock[name] = count
+    writer.run(1_000_000_000, "ended")
+    writer.health(1_000_000_000, clock)
+    writer.close()
+
+
+def test_a_run_without_trouble_says_nothing_of_it(tmp_path: Path, loaded: Loaded) -> None:
+    run(tmp_path / "a.mcap", loaded, frozen=False, ticks_late=7)
+    table = report.make(tmp_path / "a.mcap")
+    assert table["complete"] and table["health"]["ticks_late"] == 7 and set(table["health"]) == set(HEALTH)
+    assert not any("frozen_at_s" in v for v in table["vehicles"])
+    text = report.text(table)
+    assert "FROZEN" not in text and not any(t in text for t in report.TROUBLES.values())
+
+
+def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
+    run(tmp_path / "a.mcap", loaded, frozen=True)
+    table = report.make(tmp_path / "a.mcap")
+    assert [v.get("frozen_at_s") for v in table["vehicles"]] == [None, 0.25]
+    assert "c         FROZEN at 0.250 s: its state was no longer finite" in report.text(table).splitlines()
+
+
+@pytest.mark.parametrize("counter", sorted(report.TROUBLES))
+def test_what_was_left_out_is_counted_in_the_table(tmp_path: Path, loaded: Loaded, counter: str) -> None:
+    run(tmp_path / "a.mcap", loaded, frozen=False, **{counter: 12})
+    table = report.make(tmp_path / "a.mcap")
+    assert f"12 {report.TROUBLES[counter]}" in report.text(table).splitlines()
+
+
+def test_lost_participants_stand_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
+    run(tmp_path / "a.mcap", loaded, frozen=False)
+    table = report.make(tmp_path / "a.mcap") | {"ended_early": {"program-b": -9}}
+    assert "program-b ended early (code -9)" in report.text(table).splitlines()
+
+
+def test_counters_of_the_machine_do_not_change_the_hash(tmp_path: Path, loaded: Loaded) -> None:
+    run(tmp_path / "a.mcap", loaded, frozen=False)
+    run(tmp_path / "b.mcap", loaded, frozen=False, ticks_late=3, slipped_ns=10**9)
+    run(tmp_path / "c.mcap", loaded, frozen=True)
+    a, b, c = (read(tmp_path / f"{n}.mcap").content_hash for n in "abc")
+    assert a == b != c
+
+
+def test_contacts_left_out_are_a_counter_for_prometheus() -> None:
+    status = {"name": "x", "state": "running", "clients": [], "contacts_dropped": 4, "drops": {}}
+    assert 'wavesim_contacts_dropped_total{server="x"} 4' in metrics.text(status).splitlines()

@@ -1,0 +1,358 @@
+"""The simulation as an object: whatever it is told is refused or done, and bodies that come and go leave nothing."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.errors import ConfigError
+from wavesim_server import Simulation
+from wavesim_server.dynamics import contact
+from wavesim_server.dynamics import rows as r
+from wavesim_server.study import varied
+
+DEEP = '<world><bed depth="500 m"/></world>'
+FEEDBACK = """<models><model name="m" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="100 kg"/>
+<inertia xx="5" yy="80" zz="81"/><added-mass diagonal="1 1 1 1 1 1"/><linear-drag diagonal="80 90 100 30 40 50"/>
+<thruster name="t" position="-1 0 0 m" direction="1 0 0" law="shaft" minimum="-9" maximum="9" lag="0.3 s" coefficients="0 1 0"
+ feedback="{}"/></model></models>"""
+HEARING = """<models><model name="{name}" type="underwater"><sphere diameter="0.5 m"/><mass value="70 kg"/><inertia xx="1" yy="1" zz="1"/>
+<added-mass diagonal="1 1 1 1 1 1"/><linear-drag diagonal="8 9 10 3 4 5"/>
+<thruster name="t" position="-1 0 0 m" direction="1 0 0" law="force" minimum="-9" maximum="9" lag="0.3 s" feedback="1 s"/>
+<fin name="f" law="aerofoil" area="0.01 m2" limit="30 deg"><aerofoil>-180 0 0.1 -10 -0.9 0.03 0 0 0.01 10 0.9 0.03 180 0 0.1</aerofoil></fin>
+<transducer listen_low="10 kHz" listen_high="40 kHz" threshold="60 dB" source_level="180 dB" pulse="10 ms" recharge="0 s">
+<beam pattern="piston" width="{width} deg"/><modem address="0" frequency="25 kHz" bandwidth="1 kHz" bit_rate="100" preamble="10 ms" payload="32"/>
+<pinger frequency="26 kHz" period="2 s"/><head>
+<hydrophone position="0.1 0 0 m"/><hydrophone position="0 0.1 0 m"/><hydrophone position="-0.1 0 0 m"/></head></transducer></model></models>"""
+
+
+def arrays(sim: Simulation) -> dict[str, int]:
+    """Bytes of every array that the simulation keeps."""
+    found = {}
+    for name, owner in (
+        ("fleet", sim.fleet), ("climate", sim.climate), ("weather", sim.climate.weather), ("medium", sim.channel.medium)
+    ):  # fmt: skip
+        values = owner._asdict() if hasattr(owner, "_asdict") else vars(owner)
+        found |= {f"{name}.{k}": v.nbytes for k, v in values.items() if isinstance(v, np.ndarray)}
+        found |= {f"{name}.{k}": len(v) for k, v in values.items() if isinstance(v, (dict, list, set))}
+    channel = sim.channel
+    found |= {k: len(v) for k, v in vars(channel).items() if isinstance(v, (dict, list, set))}
+    found |= {
+        f"pool {k}": len(v._free) + v.size
+        for k, v in (vars(channel) | vars(sim.fleet)).items()
+        if hasattr(v, "take") and hasattr(v, "_free")
+    }
+    found["heap"] = int(channel.medium.counters[0])
+    return found
+
+
+def test_memory_is_flat_over_ten_thousand_joins(config: Callable[..., Loaded]) -> None:
+    """Bodies with modems, heads, beams, pingers, planned packets, allocations of their own, variants of a study."""
+    loaded = config(f'<shared vehicles="12" signals="16"/>{DEEP}' + HEARING.format(name="a", width=40))
+    other = config(f"{DEEP}" + HEARING.format(name="b", width=50)).models["b"]
+    sim = Simulation(loaded)
+    stays = sim.enter("stays", "a", (0.0, 0.0, 50.0))
+    sizes = None
+    for k in range(10_000):
+        variant = varied(other, mass=60.0 + k % 7) if k % 2 else None
+        row = sim.enter(f"n{k % 5}", "a", (20.0, 0.0, 50.0), variant=variant)
+        sim.command(row, [5.0])
+        sim.send(row, b"hello", at=3_600_000_000_000)
+        if k % 3 == 0:
+            sim.allocate(row, np.ones((6, 1)))
+            sim.fail(row, "t", "stuck")
+        if k % 50 == 0:
+            sim.advance(1)
+            sim.take_signals()
+        sim.leave(row)
+        if k == 500:
+            sizes = arrays(sim)
+    assert arrays(sim) == sizes
+    assert sim.rows == [stays]
+
+
+def test_a_name_is_in_once(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(
+        config(f'{DEEP}<fleet><vehicle name="v" model="lauv" position="0 0 20 m" client="optional"/></fleet>')
+    )
+    row = sim.enter("other", "lauv", (30.0, 0.0, 20.0))
+    with pytest.raises(ValueError, match="'other' is in the simulation already"):
+        sim.enter("other", "lauv", (60.0, 0.0, 20.0))
+    assert sim.enter("v") == 0 == sim.row_of("v")
+    with pytest.raises(ValueError, match="'v' is in the simulation already"):
+        sim.enter("v")
+    assert sim.rows == [0, row]
+    sim.leave(0)
+    assert sim.row_of("v") is None and sim.enter("v") == 0
+
+
+def test_a_row_is_kept_for_its_body(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(
+        config(f'{DEEP}<fleet><vehicle name="v" model="lauv" position="0 0 20 m" client="optional"/></fleet>')
+    )
+    for name, row, message in (
+        ("x", 0, "kept for another"), ("v", 1, "kept for another"), ("x", -1, "no row -1"), ("x", 64, "no row 64"),
+        ("x", 1.5, "no row"), ("", None, "no name"), ("x" * 33, None, "no name"), (None, None, "no name"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            sim.enter(name, "lauv", (0.0, 0.0, 9.0), row=row)  # type: ignore[arg-type]  # garbage on purpose
+    assert sim.rows == []
+
+
+def test_rows_are_given_out_from_the_lowest(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(config(f'<shared vehicles="4"/>{DEEP}'))
+    assert [sim.enter(f"n{k}", "lauv", (50.0 * k, 0.0, 20.0)) for k in range(3)] == [0, 1, 2]
+    assert sim.enter("far", "lauv", (900.0, 0.0, 20.0), row=3) == 3
+    assert sim.row_for("more") is None
+    with pytest.raises(ValueError, match="all 4 rows are taken"):
+        sim.enter("more", "lauv")
+    sim.leave(2)
+    sim.leave(0)
+    assert [sim.enter(f"m{k}", "lauv", (50.0 * k, 50.0, 20.0)) for k in range(2)] == [0, 2]
+
+
+UNSTABLE = """<models><model name="{}" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="1 kg"/>
+<inertia xx="5" yy="80" zz="81"/><added-mass diagonal="0 0 0 0 0 0"/><linear-drag diagonal="5000 9 10 3 4 5"/></model></models>"""
+
+
+def image(sim: Simulation) -> tuple[Any, ...]:
+    """All that an entering body could have changed."""
+    return (
+        sim.rows, sim.fleet.blocks.tobytes(), sim.fleet.kinds.tobytes(), sim.fleet.params.tobytes(), sim.identity.tobytes(),
+        sim.climate.weather.exposure.tobytes(), sim.channel.medium.nodes.tobytes(), sim.channel.medium.counters.tobytes(),
+        arrays(sim),
+    )  # fmt: skip
+
+
+def test_a_model_that_this_step_makes_unstable_is_refused_and_changes_nothing(config: Callable[..., Loaded]) -> None:
+    """A model that the configuration does not name is looked at when somebody enters with it."""
+    bad = config(f'<time step="0.1 ms"/>{DEEP}' + UNSTABLE.format("bad")).models["bad"]
+    sim = Simulation(config(f'<time step="100 ms"/>{DEEP}'))
+    sim.loaded.models["bad"] = bad  # as one of the library
+    sim.enter("good", "lauv", (0.0, 0.0, 20.0))
+    sim.advance(5)
+    before = image(sim)
+    with pytest.raises(ConfigError, match="'bad' is unstable with a time step of 100 ms"):
+        sim.enter("v", "bad")
+    with pytest.raises(ConfigError, match="no model 'lauw'"):
+        sim.enter("v", "lauw")
+    for position in ([math.nan, 0, 0], [1e9, 0, 0], [0, 0], [[0], [0], [0]], "abc", None):
+        with pytest.raises(ValueError):
+            sim.enter("v", "lauv", position)  # type: ignore[arg-type]  # garbage on purpose
+    assert image(sim) == before
+    assert sim.enter("v", "lauv", (90.0, 0.0, 20.0)) == 1
+
+
+def test_models_of_the_configuration_are_looked_at_before_anything_runs(config: Callable[..., Loaded]) -> None:
+    with pytest.raises(ConfigError, match="unstable"):
+        Simulation(config(f'<time step="100 ms"/>{DEEP}' + UNSTABLE.format("bad")))
+
+
+NESTED: list[Any] = []
+for _ in range(3000):
+    NESTED = [NESTED]
+GARBAGE = [
+    None, True, "abc", b"\xff", math.nan, -math.inf, 10**400, [], [[[]]], NESTED, {}, {"a": 1}, {"propeller": [1.0]}, [math.nan],
+    ["1"], [10**400], [1] * 10_000, object(), [object()], {None: None}, (1j,), [b"x"], -1, 2**64, [True] * 6,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "call", ["command", "fail", "fail how", "fail size", "push", "allocate", "pose", "row", "weather"]
+)
+def test_garbage_is_a_value_error(config: Callable[..., Loaded], call: str) -> None:
+    sim = Simulation(config(DEEP))
+    row = sim.enter("v", "lauv", (0.0, 0.0, 20.0))
+    calls: dict[str, Callable[[Any], Any]] = {
+        "command": lambda g: sim.command(row, g),
+        "fail": lambda g: sim.fail(row, g, "lost"),
+        "fail how": lambda g: sim.fail(row, 0, g),
+        "fail size": lambda g: sim.fail(row, 0, "reduced", g),
+        "push": lambda g: sim.push(row, g),
+        "allocate": lambda g: sim.allocate(row, g),
+        "pose": lambda g: sim.set_pose(row, [0.0] * 3, [0.0] * 3, [1] if g is None else g),
+        "row": lambda g: sim.command(g, [1.0]),
+        "weather": lambda g: sim.set_weather(wind_speed=g if g is not None else -1),
+    }
+    before = image(sim)
+    for garbage in GARBAGE:
+        if (call, garbage) in (("command", []), ("command", {})):
+            continue  # nothing is commanded
+        with pytest.raises(ValueError) as refused:
+            calls[call](garbage)
+        assert len(str(refused.value)) < 400
+    assert image(sim) == before
+    sim.advance(5)
+    assert sim.faults == []
+
+
+def test_half_a_command_is_none(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(config(DEEP))
+    row = sim.enter("v", "lauv", (0.0, 0.0, 20.0))
+    sim.command(row, [3.0, 0.1])
+    with pytest.raises(ValueError):
+        sim.command(row, [5.0, 0.2, math.nan])
+    assert sim.actuation()["command"][row][:2].tolist() == [3.0, 0.1]
+    with pytest.raises(ValueError, match="'v': there is no actuator 'propellor'; did you mean 'propeller'"):
+        sim.fail(row, "propellor", "lost")
+
+
+def test_others_that_come_and_go_do_not_disturb_the_averages(config: Callable[..., Loaded]) -> None:
+    """The reported shaft speed of one body is the same whoever else joins and leaves meanwhile."""
+    seen: list[list[float]] = []
+    for others in (False, True):
+        sim = Simulation(config(f'<time step="10 ms"/>{DEEP}' + FEEDBACK.format("0.5 s") + ""))
+        row, found = sim.enter("v", "m"), []
+        for k in range(120):
+            if others and k % 10 == 5:
+                sim.enter(f"o{k}", "m", (50.0 + k, 0.0, 0.0))
+            if others and k % 20 == 15 and k > 20:
+                sim.leave(sim.row_of(f"o{k - 20}") or 0)
+            sim.command(row, [5.0 if k < 60 else -5.0])
+            sim.advance(1)
+            found.append(float(sim.actuation()["feedback"][row][0]))
+        seen.append(found)
+    assert seen[0] == seen[1]
+    assert len(set(seen[0])) == 120
+
+
+def test_a_longer_window_joins_later(config: Callable[..., Loaded]) -> None:
+    """The memory of averages grows while another one is at work in it."""
+    text = FEEDBACK.format("0.1 s")
+    second = (
+        text.replace('name="m"', 'name="long"').replace("0.1 s", "3 s").replace("<models>", "").replace("</models>", "")
+    )
+    loaded = config(f'<time step="10 ms"/>{DEEP}' + text.replace("</models>", second + "</models>"))
+    alone, crowded = Simulation(loaded), Simulation(loaded)
+    for sim in (alone, crowded):
+        sim.command(sim.enter("v", "m"), [5.0])
+        sim.advance(5)
+    late = crowded.enter("w", "long", (30.0, 0.0, 0.0))
+    crowded.command(late, [9.0])
+    for sim in (alone, crowded):
+        sim.advance(400)
+    assert alone.actuation()["feedback"][0][0] == crowded.actuation()["feedback"][0][0]
+    assert crowded.actuation()["feedback"][late][0] == pytest.approx(9.0, rel=0.2)
+    crowded.leave(0)
+    crowded.advance(1)
+    assert crowded.actuation()["feedback"][late][0] == pytest.approx(9.0, rel=0.2), "its ring went with it"
+
+
+def test_tables_in_the_order_of_the_model(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(config('<world><bed depth="500 m"/></world>'))
+    row = sim.enter("boat", "odin")
+    assert [a.name for a in sim.actuators(row)][2] == "port-angle"
+    sim.command(row, {"port-angle": 0.2, "starboard-deflector": -1.0, "port": 0.5})
+    command = sim.actuation()["command"][row]
+    assert command[2] == pytest.approx(0.2) and command[5] == -1.0 and command[4] == 1.0, "a deflector is up at rest"
+    assert not command[6:].any()
+    sim.leave(row)
+    again = sim.enter("sub", "lauv", (0.0, 0.0, 20.0))
+    table = sim.actuation()
+    sim.command(again, [3.0])
+    sim.publish(sim.state(), table)
+    assert again == row and table["command"][row].tolist() == [3.0, *[0.0] * 31]
+
+
+def test_a_reversed_actuator_once_and_again(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(config(DEEP))
+    row = sim.enter("v", "lauv", (0.0, 0.0, 20.0))
+    told = lambda: float(sim.actuation()["command"][row][0])  # noqa: E731  # read often
+    sim.command(row, [4.0])
+    sim.fail(row, 0, "reversed")
+    sim.fail(row, 0, "reversed")
+    assert told() == -4.0, "it stays reversed"
+    sim.fail(row, 0, "none")
+    assert told() == 4.0, "repaired, it follows the command it had"
+
+
+def test_an_actuator_that_has_not_started_stays_so_when_repaired(config: Callable[..., Loaded]) -> None:
+    text = FEEDBACK.format("0.5 s").replace('lag="0.3 s"', 'lag="0 s" start="1 s"')
+    sim = Simulation(config(f'<time step="10 ms"/>{DEEP}{text}'))
+    row = sim.enter("v", "m")
+    sim.command(row, [5.0])
+    sim.fail(row, 0, "stuck")
+    sim.fail(row, 0, "none")
+    sim.advance(50)
+    assert sim.actuation()["actual"][row][0] == 0.0
+    sim.advance(60)
+    assert sim.actuation()["actual"][row][0] == 5.0
+
+
+def test_contacts_that_find_no_room_are_counted(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(config(f'<shared vehicles="3"/>{DEEP}'))
+    for k in range(3):
+        sim.enter(f"v{k}", "box-buoy", (0.3 * k, 0.0, 0.0))
+    sim.advance(1)
+    assert sim.contacts > 0 and sim.contacts_dropped == 0
+    sim._touch = sim._touch._replace(contacts=np.zeros((1, contact.CONTACT)))
+    sim.advance(1)
+    assert sim.contacts_dropped > 0
+
+
+@pytest.mark.compiled
+def test_filling_a_fleet_costs_the_same_for_each(config: Callable[..., Loaded]) -> None:
+    """Four times as many bodies take four times as long, not sixteen."""
+
+    def fill(n: int) -> float:
+        sim = Simulation(config(f'<shared vehicles="{n}" signals="4"/><world><bed depth="9000 m"/></world>'))
+        best = math.inf
+        for name in ("lauv", "jolner"):
+            start = time.perf_counter()
+            for k in range(n // 2):
+                sim.enter(
+                    f"{name}{k}", name, (40.0 * (k % 100), 40.0 * (k // 100), 500.0 if name == "lauv" else -2000.0)
+                )
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    fill(200)
+    small, large = (min(fill(n) for _ in range(2)) for n in (1000, 4000))
+    assert large < 8.0 * small, f"{small:.3f} s for 1000, {large:.3f} s for 4000"
+
+
+def test_entering_costs_no_more_in_a_large_simulation(config: Callable[..., Loaded]) -> None:
+    """Counted, not timed: arrays of the fleet are replaced ever more rarely."""
+    sim = Simulation(config('<shared vehicles="2048" signals="4"/><world><bed depth="9000 m"/></world>'))
+    grown = 0
+    before = sim.fleet.blocks
+    for k in range(1024):
+        sim.enter(f"v{k}", "lauv", (40.0 * k, 0.0, 500.0))
+        grown += sim.fleet.blocks is not before
+        before = sim.fleet.blocks
+    assert grown <= 9
+    assert len(sim.fleet.turn) == 128 and sim.fleet.heads[:128, r.BLOCK_BODIES].tolist() == [8] * 128
+
+
+def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., Loaded]) -> None:
+    sim = Simulation(config('<shared vehicles="64"/><world><bed depth="9000 m"/></world>'))
+    names = sorted(n for n, m in library().items() if m.type == "underwater")
+    rng = np.random.default_rng(3)
+    for k in range(400):
+        if len(sim.rows) > 40 or (sim.rows and rng.random() < 0.4):
+            sim.leave(int(rng.choice(sim.rows)))
+        else:
+            sim.enter(f"v{k}", names[k % len(names)], (60.0 * k, 0.0, 500.0))
+        if k % 11 == 0 and sim.rows:
+            row = int(rng.choice(sim.rows))
+            sim.allocate(
+                row,
+                np.eye(6)[:, : len(sim.occupants[row].model.thruster)]
+                if len(sim.occupants[row].model.thruster) < 7
+                else np.ones((6, 8)),
+            )
+        heads, f = sim.fleet.heads, sim.fleet
+        blocks = f.blocks.reshape(-1, r.BLOCK_ROWS, r.LANES)
+        assert heads[:, r.BLOCK_BODIES].tolist() == blocks[:, r.PRESENT].sum(axis=1).tolist()
+        assert heads[:, r.BLOCK_BODIES].sum() == len(sim.rows)
+        seats = [int(f.slots[row]) for row in sim.rows]
+        assert len(set(seats)) == len(seats)
+        assert all(f.body(row)[r.PRESENT] == 1.0 for row in sim.rows)
+    sim.advance(2)
+    assert sim.faults == []
