@@ -88,19 +88,18 @@ def test_astern(config: Callable[..., Loaded]) -> None:
     ],
 )
 def test_what_cannot_be_held_is_refused(config: Callable[..., Loaded], model: str, speed: str, message: str) -> None:
-    sim = Simulation(config(fleet(model, f'speed="{speed}" client="optional"', 0.0)))
-    with pytest.raises(ValueError, match=message):
-        sim.enter("v")
-    assert sim.rows == []
+    loaded = config(fleet(model, f'speed="{speed}" client="optional"', 0.0))
+    with pytest.raises(ConfigError, match=message):
+        Simulation(loaded)
 
 
 def test_one_screw_beside_the_middle_cannot_hold_a_course(config: Callable[..., Loaded]) -> None:
     text = """<models><model name="m" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="100 kg"/>
     <inertia xx="5" yy="80" zz="81"/><added-mass diagonal="1 1 1 1 1 1"/><linear-drag diagonal="80 90 100 30 40 50"/>
     <thruster name="t" position="-1 0.4 0 m" direction="1 0 0" law="force" minimum="-900" maximum="900" lag="0.3 s"/></model></models>"""
-    sim = Simulation(config(fleet("m", 'speed="1 m/s" client="optional"', 0.0) + text))
-    with pytest.raises(ValueError, match="cannot be held straight at 1 m/s"):
-        sim.enter("v")
+    loaded = config(fleet("m", 'speed="1 m/s" client="optional"', 0.0) + text)
+    with pytest.raises(ConfigError, match="cannot be held straight at 1 m/s"):
+        Simulation(loaded)
 
 
 def test_two_screws_of_unequal_lever_share_the_thrust(config: Callable[..., Loaded]) -> None:
