@@ -95,7 +95,7 @@ def _join(at: int, value: Any) -> bytes:
         (_datagram(b"\x91" * 1170 + b"\x01"), "body"),
         (_datagram(b"\x91" * 500 + b"\x01", kind=Type.JOIN), "body"),
         (_datagram(b"\xdd\xff\xff\xff\xff"), "body"),
-        (_datagram(b"\x91\xa1\xff"), "body"),
+        (_datagram(b"\x91\xa1\xff"), "fields"),
         (_of(Type.KEEPALIVE_REPLY), "fields"),
         (_of(Type.KEEPALIVE_REPLY, "1"), "fields"),
         (_of(Type.KEEPALIVE_REPLY, True), "fields"),

@@ -625,3 +625,39 @@ def test_the_clock_may_jump_back() -> None:
     assert sent_to(link) == [], "a BYE of that moment is not repeated yet"
     link.sessions.tick(link.now + 1.3)
     assert sent_to(link) == [m.Bye("enough")]
+
+
+@pytest.mark.parametrize("item", [b"\x92\x06\xa1\xff", b"\x92\x01\x81\x01\x02", b"\x92\x01\x81\x91\x01\x02"])
+def test_bytes_that_are_no_text_or_an_odd_map_spoil_their_own_request_only(item: bytes) -> None:
+    """The whole list was once dropped, and so repeated for ever."""
+    link = joined()
+    good = msgpack.packb([1, 25000.0, None, None, None])
+    header = codec._HEADER.pack(b"WVSM", 2, Type.REQUESTS, 0, link.client.token, 1000, 0)
+    happened = link.sessions.receive(header + b"\x92\x01\x93" + good + item + good, link.address, link.now)
+    assert [h.number for h in happened if isinstance(h, session.Requested)] == [1, 3]
+    link.run(0.1)
+    assert [e.request for e in link.events if isinstance(e, RequestRefused)] == [2]
+
+
+def test_a_body_that_cannot_be_read_is_told_too() -> None:
+    link = joined()
+    header = codec._HEADER.pack(b"WVSM", 2, Type.REQUESTS, 0, link.client.token, 1000, 0)
+    link.sessions.receive(header + b"\x92\x01", link.address, link.now)
+    link.run(0.1)
+    assert [e.text for e in link.events if isinstance(e, Notice)] == ["a datagram was dropped: it is no msgpack array"]
+
+
+def test_a_client_whose_welcome_is_lost_is_not_locked_out() -> None:
+    """Its repeated JOINs are signs of life until something else comes."""
+    link = Pair(ClientSession(Join(name="a")), sessions_for_tests())
+    for data in link.client.outgoing(link.now):
+        link.sessions.receive(data, link.address, link.now)
+    link.client.receive(link.sessions.outgoing.pop()[0], link.now)
+    for _ in range(30):  # 7.5 s: longer than a silent client is kept
+        for data in link.client.outgoing(link.now):
+            link.sessions.receive(data, link.address, link.now)
+        link.sessions.outgoing.clear()
+        link.sessions.tick(link.now)
+        link.now += 0.25
+    link.run(0.5)
+    assert link.client.phase is Phase.JOINED and link.client.welcome is not None

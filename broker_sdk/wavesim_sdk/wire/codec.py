@@ -126,7 +126,8 @@ def unpack(plain: bytes, kind: Type) -> tuple[Any, ...]:
     if not good:
         raise Dropped("body")
     try:
-        body = msgpack.unpackb(plain, use_list=False)
+        # a text that is no UTF-8, or a map with odd keys, is the fault of its element, not of those beside it
+        body = msgpack.unpackb(plain, use_list=False, strict_map_key=False, unicode_errors="surrogateescape")
     except (ValueError, TypeError, OverflowError, RecursionError):  # what msgpack raises on foreign bytes
         raise Dropped("body") from None
     if type(body) is not tuple:

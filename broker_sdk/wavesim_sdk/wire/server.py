@@ -138,8 +138,8 @@ class ServerSessions:
         try:
             return self._of_session(session, header, data, address, now)
         except Dropped as dropped:
-            if dropped.reason == "fields":
-                self._tell(session, dropped.detail, now)
+            if dropped.reason in ("fields", "body"):
+                self._tell(session, dropped.detail or "it is no msgpack array", now)
             raise
 
     def _of_session(
@@ -244,6 +244,8 @@ class ServerSessions:
             raise Dropped("replay")
         known = self._by_join.get((address, nonce))
         if known is not None:
+            if not known.datagrams_in:  # its WELCOME was lost so far: who asks again is there
+                known.last_heard = now
             self._welcome(known, self._clock())
             return []
         name = owner.name if owner is not None else ""
