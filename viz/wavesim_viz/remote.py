@@ -114,6 +114,7 @@ class Remote:
         ]
 
     def frame(self) -> Frame | None:
+        self._end_unasked(time.monotonic())
         if (failed := self._failed) is not None:
             self._failed = None
             raise failed
@@ -167,12 +168,9 @@ class Remote:
         }
 
     def _listener(self, row: int) -> Listening | None:
-        """The session that listens to the body of a row; those that nobody asked for lately are closed."""
+        """The session that listens to the body of a row."""
         now, name = time.monotonic(), self._observer.names.get(row)
-        for r, (other, asked) in list(self._listening.items()):
-            if asked < now - LOOKED_S or self._observer.names.get(r) != other.name:
-                other.close()
-                del self._listening[r]
+        self._end_unasked(now)
         if name is None:
             return None
         if row not in self._listening:
@@ -183,6 +181,13 @@ class Remote:
         listening, _ = self._listening[row]
         self._listening[row] = listening, now
         return listening
+
+    def _end_unasked(self, now: float) -> None:
+        """Sessions that nobody asked for lately are closed, and those of bodies that are no longer there."""
+        for row, (listening, asked) in list(self._listening.items()):
+            if asked < now - LOOKED_S or self._observer.names.get(row) != listening.name:
+                listening.close()
+                del self._listening[row]
 
     def kit(self, row: int) -> dict[str, Any] | None:
         heard = self._listener(row)
