@@ -42,11 +42,11 @@ WORLD = """<time step="4 ms"/><world latitude="41.18 deg" longitude="-8.70 deg">
 
 
 class Program:
-    """A `wavesim device` at its TCP port."""
+    """A `wavesim device` at its port."""
 
-    def __init__(self, server: Server, *arguments: str, port: int = 0) -> None:
-        self._again = (server, arguments)
-        command = [*CLI, "device", *arguments, "--tcp", str(port), "--port", str(server.port)]
+    def __init__(self, server: Server, *arguments: str, by: str = "--tcp", port: int = 0) -> None:
+        self._again = (server, arguments, by)
+        command = [*CLI, "device", *arguments, by, str(port), "--port", str(server.port)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
@@ -60,8 +60,8 @@ class Program:
 
     def again(self) -> Program:
         """The same program, at the same port."""
-        server, arguments = self._again
-        return Program(server, *arguments, port=self.port)
+        server, arguments, by = self._again
+        return Program(server, *arguments, by=by, port=self.port)
 
     def end(self) -> None:
         self.process.terminate()
@@ -175,7 +175,7 @@ def test_four_instruments_of_four_kinds_beside_a_pilot(
     cleanup += [lambda: emulators.wait(15), emulators.terminate]
     programs = {
         "nmea": Program(server, "nmea", "auv"),
-        "ping1d": Program(server, "ping1d", "auv"),
+        "ping1d": Program(server, "ping1d", "auv", by="--udp"),
         "dvl": Program(server, "dvl", "auv", "--format", "PD6"),
         "nanomodem": Program(server, "nanomodem", "auv", "--address", "3"),
     }
@@ -198,7 +198,7 @@ def test_four_instruments_of_four_kinds_beside_a_pilot(
 
         def sounder() -> None:
             ping = Ping1D()
-            ping.connect_tcp("127.0.0.1", programs["ping1d"].port)
+            ping.connect_udp("127.0.0.1", programs["ping1d"].port)
             try:
                 assert ping.initialize() is True
 
