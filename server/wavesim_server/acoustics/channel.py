@@ -305,7 +305,7 @@ class Channel:
 def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:
     number = units.real(value)
     if not low <= number <= high:
-        raise ValueError(f"{what} {shown(value, 20)} {unit} is out of range ({low:g} to {high:g})")
+        raise ValueError(f"{what} {number:g} {unit} is out of range ({low:g} to {high:g})")
     return number
 
 
