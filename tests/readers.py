@@ -57,17 +57,19 @@ READERS: tuple[Callable[[Path], Iterator[Message]], ...] = (
 
 
 def compare(path: Path, reader: Callable[[Path], Iterator[Message]]) -> int:
-    """Compare every column of every message with what our reader found, in the order of each topic; returns how many."""
+    """Compare every column of every message with what our reader found, in the order of each topic's times (which is
+    how they read; signals are logged when they are decided, some later than others that came after them); returns how many."""
     ours, seen = read(path), Counter[str]()
+    order = {topic: np.argsort(series.time_ns, kind="stable") for topic, series in ours.series.items()}
     for topic, time_ns, message in reader(path):
         k = seen[topic]
         seen[topic] += 1
         if topic in ours.json:
             assert ours.json[topic][k] == (time_ns, json.loads(message.data)), (topic, k)
             continue
-        series = ours.series[topic]
-        assert series.time_ns[k] == time_ns, (topic, k)
-        record = series.records[k]
+        series, place = ours.series[topic], order[topic][k]
+        assert series.time_ns[place] == time_ns, (topic, k)
+        record = series.records[place]
         for name in series.records.dtype.names or ():
             theirs, own = getattr(message, name.lower()), record[name]
             if own.dtype.kind == "S":

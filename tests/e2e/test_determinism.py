@@ -33,7 +33,7 @@ with Broker(f"v{k}", ("127.0.0.1", int(sys.argv[2])), lockstep=0.1 * (1 + k % 2)
         if n % 12 == k:
             broker.ping(25_000.0)
         turn = 0.02 * len(step.receptions) + (0.1 * step.sensors.ahrs.heading if "ahrs" in step.state.sensors else 0.0)
-        broker.answer([3.0 + 0.3 * k, 0.1 * turn, -0.1 * turn], [*step.state.motion[:3], *[1.0] * 6])
+        broker.answer([3.0 + 0.3 * k, 0.1 * turn, -0.1 * turn], [*step.state.motion[:3], *[1.0] * 7])
 """
 LOAD = "while True: sum(i * i for i in range(10_000))"
 

@@ -139,7 +139,7 @@ def test_new_vehicles_by_model_and_every_refusal(server: Server) -> None:
             ("newcomer", "", "is in use"),
             ("stranger", "", "has no body 'stranger', and no model"),
             ("stranger", "remsu100", "did you mean 'remus100'"),
-            ("fixed", "", "without a client"),
+            ("fixed", "", "without a pilot"),
             ("a b", "remus100", "letters, digits"),
         ):
             with pytest.raises(Refused, match=message):
