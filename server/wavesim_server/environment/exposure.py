@@ -68,6 +68,7 @@ def read_operators(model: Model, rao: Rao) -> Operators:
     ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds).
     """
     from scipy.io import loadmat  # only those who use such a file pay for it
+    from scipy.io.matlab import MatReadError
 
     path = Path(model.place.rpartition(":")[0]).parent / rao.file
     try:
@@ -77,7 +78,7 @@ def read_operators(model: Model, rao: Rao) -> Operators:
         response = np.array([_response(force.amp[k], force.phase[k], rao.speed) for k in range(6)])
     except OSError as error:
         raise ConfigError(f"cannot read the RAO file: {error.strerror or error}", str(path)) from None
-    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
+    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
         raise ConfigError(f"the RAO file holds no forceRAO of '{rao.group}': {error}", str(path)) from None
     if response.shape[1:] != (len(frequencies), len(headings)):
         raise ConfigError(
