@@ -18,6 +18,7 @@ AHEAD = 0.3  #: thrusters whose force acts ahead or astern by at least this shar
 CROOKED = 0.02  #: of the thrust, that may be left over to the side (for moments: times half the length)
 POINTS = 64  #: of the search for a command, from none to the limit
 STRAIGHT = [0, 1, 5]  #: surge, sway, yaw
+NEAR = 1e-9  #: of a thrust, relative
 
 
 class Towed:
@@ -132,5 +133,6 @@ def _command(towed: Towed, k: int, thrust: float) -> float | None:
             if (low, high) == (parts[j], parts[j + 1]):
                 break
             low, high = float(parts[j]), float(parts[j + 1])
-        return high
+        if abs(towed.thrusts(k, np.array([high]))[0] - thrust) <= NEAR * abs(thrust):  # else it jumps: a jet that idles
+            return high
     return None
