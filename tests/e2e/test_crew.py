@@ -213,7 +213,7 @@ def test_four_instruments_of_four_kinds_beside_a_pilot(
         def doppler() -> None:
             lines = Lines(programs["dvl"].port)
             try:
-                line = driver.until("velocity", lambda: lines.next(r":BS,\s*(-?\d+),\s*(-?\d+),.*,A"))
+                line = driver.until("velocity", lambda: lines.next(r":BS,\s*([+-]?\d+),\s*([+-]?\d+),.*,A"))
                 speed = state.snapshot().state["v_WB_B"][row]
                 assert math.hypot(int(line[1]), int(line[2])) / 1000.0 == pytest.approx(
                     math.hypot(speed[0], speed[1]), abs=0.3
