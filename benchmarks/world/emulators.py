@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, PERIOD, Area, process_start
+from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, process_start
 from wavesim_sdk.sensors import HEAD
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Emulator:
         """The process begins: it claims its table."""
         self.state = "well"
         self.table.header[OWNER], self.table.header[OWNER_START] = _SELF
-        self.table.header[PERIOD] = 0 if self.free else 1
+        self.table.header[SYNCHRONOUS] = 0 if self.free else 1
         if self.free:
             self.world.clock.at(now + 0.1, self._by_itself)
 
@@ -112,7 +112,7 @@ class Emulator:
             garbage = self.random.randbytes(self.table.capacity * self.table.dtype.itemsize)
             self.table.publish(np.frombuffer(garbage, self.table.dtype), self.random.choice((0, -1, 2**62)))
         elif how == "header":
-            self.table.header[PERIOD] = self.random.choice((0, 1, -1, 7, 2**62))
+            self.table.header[SYNCHRONOUS] = self.random.choice((0, 1, -1, 7, 2**62))
             self.table.header[DUE] = self.random.choice((0, -1, 2**62))
         elif self.state != "well":
             self.start(now)

@@ -27,7 +27,7 @@ ALLOWED: dict[str, int] = {
     "front.sessions._strangers._spent": 4096,  # joins of the last 20 s, until the next session ends
     "front.gate._suites": 20,  # suites of models
     "front.crews._epochs": 64,  # of each place in a crew that was taken once
-    "front.writer.instruments._places": 200,  # of instruments
+    "front.broadcast.writer.instruments._places": 200,  # of instruments
     "front.payloads._kept": 4096,  # payloads of ten minutes
     "front.requests.allowance.refused": 64,  # names of clients
     "engine.sim._carriers": 4096,  # losses of frequencies
