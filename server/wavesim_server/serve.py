@@ -187,16 +187,22 @@ class Supervisor:
 
     def finish(self, timeout: float = 10.0) -> None:
         """After a shutdown command: the engine ends by itself, then the front with a whole log; Crashed otherwise."""
+        limit = time.monotonic() + timeout
+        # A front that died before the engine never handed the command on: that is the cause, not the engine's waiting.
+        while self.engine.poll() is None and self.front.poll() is None and time.monotonic() < limit:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.engine.wait(0.05)
+        if self.engine.poll() is None and self.front.poll() is not None:
+            raise _crashed("front", self.front.wait())
         for name, process in (("engine", self.engine), ("front", self.front)):
             if name == "front":
                 process.terminate()
             try:
-                code = process.wait(timeout)
+                code = process.wait(max(0.0, limit - time.monotonic()) if name == "engine" else timeout)
             except subprocess.TimeoutExpired:
                 raise Crashed(f"the {name} process did not end within {timeout:g} s") from None
             if code:
-                cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-                raise Crashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
+                raise _crashed(name, code)
 
     def end(self, timeout: float = 10.0) -> None:
         """End both processes: engine first, so that the front logs its last records."""
@@ -210,6 +216,12 @@ class Supervisor:
                 process.wait()
         if self._fds:
             self._close()
+
+
+def _crashed(name: str, code: int) -> Crashed:
+    """That a part ended with (or before) the run in a way that may have cost the log its last records."""
+    cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+    return Crashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
 
 
 def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], None] | None = None) -> None:

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -74,26 +75,37 @@ class Program:
 
 
 class Driver:
-    """The pilot: drives, and watches that its steps go on."""
+    """The pilot: drives all the time, in a thread of its own, and watches that its steps go on."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker, self.steps, self.gap = broker, 0, 0.0
-        self._last = time.monotonic()
+        self._last, self._over = time.monotonic(), threading.Event()
+        self._thread = threading.Thread(target=self._drive)
+        self._thread.start()
 
-    def turn(self, timeout: float = 0.02) -> None:
-        for _ in self.broker.poll(timeout):
-            now = time.monotonic()
-            self.gap, self._last = max(self.gap, now - self._last), now
-            self.steps += 1
-            self.broker.answer({"propeller": 4.0})
+    def _drive(self) -> None:
+        while not self._over.is_set():
+            for _ in self.broker.poll(0.1):
+                now = time.monotonic()
+                self.gap, self._last = max(self.gap, now - self._last), now
+                self.steps += 1
+                self.broker.answer({"propeller": 4.0})
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(10)
 
     def until(self, what: str, found: Callable[[], Any], timeout: float = 30.0) -> Any:
-        """Drive until something is there."""
+        """Wait until something is there, while the driving goes on."""
         limit = time.monotonic() + timeout
         while time.monotonic() < limit:
-            self.turn()
+            assert self._thread.is_alive(), "the pilot lost its session"
             if (value := found()) is not None:
                 return value
+            time.sleep(0.01)
         raise AssertionError(f"no {what} within {timeout:g} s")
 
 
@@ -180,8 +192,7 @@ def test_four_instruments_of_four_kinds_beside_a_pilot(
         "nanomodem": Program(server, "nanomodem", "auv", "--address", "3"),
     }
     cleanup.append(lambda: [p.end() for p in programs.values()])
-    with Broker("auv", ("127.0.0.1", server.port)) as broker:
-        driver = Driver(broker)
+    with Broker("auv", ("127.0.0.1", server.port)) as broker, Driver(broker) as driver:
         server.send("start")
         state = SharedState(server.name)
         driver.until("motion", lambda: True if driver.steps > 20 else None)

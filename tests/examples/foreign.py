@@ -17,6 +17,8 @@ from typing import Any
 import msgpack
 
 from tests.conftest import CLI
+from wavesim_sdk.area import OWNER
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.testing import FakeServer, LossyProxy
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
@@ -225,12 +227,17 @@ def join_with_wrong_key(command: list[str], folder: Path, file: str) -> subproce
 
 @contextlib.contextmanager
 def emulators(config: Path, server: str, *types: str) -> Iterator[None]:
-    """Emulators of some types of sensors."""
+    """Emulators of some types of sensors, which have taken up their tables."""
     running = [
         subprocess.Popen([*CLI, "emulate", kind, str(config), "-s", server], stderr=subprocess.DEVNULL)
         for kind in types
     ]
+    tables = SharedState(server).vehicles
+    limit = time.monotonic() + 60.0
     try:
+        while not all(tables[kind].header[OWNER] for kind in types):
+            assert time.monotonic() < limit and all(p.poll() is None for p in running)
+            time.sleep(0.02)
         yield
     finally:
         for process in running:
