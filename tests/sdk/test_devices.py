@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from datetime import UTC, datetime
+from unittest.mock import Mock
 
 import numpy as np
 import pynmea2
@@ -13,7 +14,7 @@ from brping import PingMessage, PingParser, definitions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavesim_sdk.broker import Step
+from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.devices import dvl, nanomodem, nmea, ping1d, seabird
 from wavesim_sdk.devices.pick import pick
 from wavesim_sdk.errors import BrokerError
@@ -167,6 +168,22 @@ def test_commands_of_the_nanomodem_in_pieces() -> None:
     assert [parser.feed(bytes((b,))) for b in b"xx$P005"][-1] == [b"P005"]
     assert parser.feed(b"$B03a$b$U00502$$$?") == [b"B03a$b", b"U00502$$", b"?"]
     assert parser.feed(b"$Pxyz$B99") == [None, None] and parser.feed(b"$B00") == [None]
+
+
+def test_a_nanomodem_asked_before_the_time_is_known_waits_as_long() -> None:
+    """A device that comes back late in a run is asked before its first state: the time of that is no time-out."""
+    broker, sent = Mock(spec=AsyncBroker), list[bytes]()
+    modem = nanomodem.NanoModem(broker, 3, 1500.0, sent.append)
+    modem.receive(b"$P004")
+    modem.step(step(1000.0))
+    modem.step(step(1000.0 + nanomodem.TIMEOUT_S - 0.1))
+    assert sent == [b"$P004\r\n"]
+    modem.step(step(1000.0 + nanomodem.TIMEOUT_S))
+    assert sent[1:] == [b"#TO\r\n"]
+    modem.receive(b"$P005")
+    modem.step(step(1007.9))
+    modem.step(step(1008.0))
+    assert sent[2:] == [b"$P005\r\n", b"#TO\r\n"]
 
 
 # ------------------------------------------------------------------ Sea-Bird

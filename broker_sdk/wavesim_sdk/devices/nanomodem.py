@@ -79,8 +79,9 @@ class NanoModem:
     def __init__(self, broker: AsyncBroker, address: int, sound_speed: float, send: Callable[[bytes], None]) -> None:
         self.broker, self.address, self.sound_speed, self.send = broker, address, sound_speed, send
         self.parser = Parser()
-        self.time = 0.0
-        self._asked: tuple[int, float, int] | None = None  # address, deadline, request
+        self.time: float | None = None  # until the first state is there
+        self._asked: tuple[int, int] | None = None  # address, request
+        self._deadline: float | None = None
         broker.on_reception(self._heard)
 
     def receive(self, data: bytes) -> None:
@@ -100,7 +101,8 @@ class NanoModem:
         elif letter == b"P":
             self.send(b"$P%s\r\n" % rest)
             request = self.broker.range_to(int(rest))
-            self._asked = (int(rest), self.time + TIMEOUT_S, request)
+            self._asked = (int(rest), request)
+            self._deadline = None if self.time is None else self.time + TIMEOUT_S
         elif letter == b"B":
             self.send(b"$B%s\r\n" % rest[:2])
             self.broker.send(rest[2:])
@@ -124,7 +126,9 @@ class NanoModem:
         """The simulation has come to a new state."""
         self.time = step.time
         if self._asked is not None:
-            mine = any(r.request == self._asked[2] for r in step.refused)
-            if mine or self.time >= self._asked[1]:
+            if self._deadline is None:  # asked before the time was known
+                self._deadline = self.time + TIMEOUT_S
+            mine = any(r.request == self._asked[1] for r in step.refused)
+            if mine or self.time >= self._deadline:
                 self.send(b"#TO\r\n")
                 self._asked = None
