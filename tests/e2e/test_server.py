@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import Refused
+from wavesim_sdk.log import read
 
 pytestmark = pytest.mark.system
 
@@ -274,3 +276,45 @@ def test_a_status_of_five_hundred_required_bodies_comes_whole(
     )
     server = serve(config(f'<shared vehicles="500"/><fleet>{fleet}</fleet>').path)
     assert server.status()["missing"] == names
+
+
+CROWD = """
+import argparse
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.errors import SessionLost
+parser = argparse.ArgumentParser()
+for name in ("--config", "--vehicle", "--port"):
+    parser.add_argument(name)
+port = int(parser.parse_args().port)
+brokers = [Broker(f"vehicle-{k:03}", ("127.0.0.1", port)) for k in range(500)]
+try:
+    for broker in brokers:
+        broker.connect()
+    while True:
+        for broker in brokers:
+            broker.poll(0.0)
+except SessionLost:
+    pass
+"""
+
+
+def test_a_trial_of_five_hundred_required_bodies_starts_and_ends(
+    config: Callable[..., Loaded], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "crowd.py").write_text(CROWD)
+    program = '<program run="crowd.py"/>'
+    fleet = "".join(
+        f'<vehicle name="vehicle-{k:03}" model="lauv" position="{20 * (k // 25)} {20 * (k % 25)} 9 m" client="required">'
+        + ("" if k else program)
+        + "</vehicle>"
+        for k in range(500)
+    )
+    path = config(
+        '<shared vehicles="500"/><time duration="0.2 s" step="20 ms"/><log state_rate="10 Hz"/>'
+        f'<network state_rate="1 Hz"/><fleet>{fleet}</fleet>'
+    ).path
+    done = wavesim(
+        "trial", path, "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots", timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(read(tmp_path / name / "run.mcap").bodies) == 500
