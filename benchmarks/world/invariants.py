@@ -28,11 +28,12 @@ ALLOWED: dict[str, int] = {
     "front.gate._suites": 20,  # suites of models
     "front.crews._epochs": 64,  # of each place in a crew that was taken once
     "front.broadcast.writer.instruments._places": 200,  # of instruments
-    "front.payloads._kept": 4096,  # payloads of ten minutes
+    "front.news.payloads._kept": 4096,  # payloads of ten minutes
     "front.requests.allowance.refused": 64,  # names of clients
-    "engine.sim._carriers": 4096,  # losses of frequencies
+    "engine.sim.channel._carriers": 4096,  # losses of frequencies
+    "engine.sim.climate.": 10_000,  # waves that were set
     "engine.sim.fleet.": 100_000,  # of models; the test of rejoining is stricter
-    "engine.sim.medium.": 100_000,
+    "engine.sim.channel.": 100_000,
 }
 
 

@@ -78,7 +78,7 @@ class Network:
 
     def _damage(self, data: bytes) -> bytes:
         r, w = self._random, self.weather
-        if r.random() * (w.flip + w.cut) < w.cut:
+        if not data or r.random() * (w.flip + w.cut) < w.cut:
             return data[: r.randrange(len(data) + 1)]
         changed = bytearray(data)
         for _ in range(r.randint(1, 3)):

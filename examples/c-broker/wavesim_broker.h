@@ -801,7 +801,11 @@ static inline int ws_on_joining(ws_broker *b, const uint8_t *data, ws_in *in, do
         char text[WS_TEXT];
         ws_text(in, text, sizeof text);
         if (in->bad) return ws_drop(b);
-        ws_turn_to(b, code == 1 ? WS_HELLO : WS_OVER, now); /* 1: the cookie grew too old */
+        if (code == 1) { /* the cookie grew too old, or the session of this join is over */
+            if (ws_random(&b->nonce, sizeof b->nonce)) return ws_fail(b, WS_ESOCKET, "there is no /dev/urandom", NULL);
+            b->nonce >>= 1;
+        }
+        ws_turn_to(b, code == 1 ? WS_HELLO : WS_OVER, now);
         ws_fail(b, 0, "the server refused the join: ", text);
     }
     b->heard_at = now;

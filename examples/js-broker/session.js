@@ -135,7 +135,8 @@ export class Session {
         return [{ event: "WELCOME", ...this.welcome }];
       case Type.REFUSE:
         if ((this.phase !== "joining" && this.phase !== "hello") || message.nonce != this.nonce) return [];
-        this.turn(message.code === Refusal.COOKIE ? "hello" : "closed", now); // a cookie that grew too old: a new one
+        if (message.code === Refusal.COOKIE) this.nonce = random(8).readBigUInt64LE(0) >> 1n; // too old, or of a session that is over
+        this.turn(message.code === Refusal.COOKIE ? "hello" : "closed", now);
         return this.phase === "closed" ? [{ event: "REFUSE", ...message }] : [];
       case Type.STATE: return this.given(this.states.begin(message));
       case Type.STEP: return this.onStep(message);

@@ -57,6 +57,10 @@ def kinds(happenings: list[session.Happening]) -> list[str]:
 
 # ------------------------------------------------------------------------------- requests that are not as declared
 
+NESTED: Any = None
+for _ in range(60):
+    NESTED = [NESTED]
+
 
 @pytest.mark.parametrize(
     ("item", "text"),
@@ -67,6 +71,7 @@ def kinds(happenings: list[session.Happening]) -> list[str]:
         (["1"], "malformed: no list"),
         ([True], "malformed: no list"),
         ([1], "malformed: a list of 0 where 4 items belong"),
+        ([1, NESTED, None, None, 220], "malformed: frequency: a list of 1"),
         ([1, "x", None, None, None], "malformed: frequency: 1 characters is no finite number"),
         ([1, math.nan, None, None, None], "malformed: frequency: nan"),
         ([1, 25e3, None, U64, None], "malformed: at_ns: 18446744073709551615 is no whole number"),

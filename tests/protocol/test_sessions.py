@@ -10,7 +10,7 @@ from wavesim_sdk.testing import ACTUATORS, SENSORS, Pair, admit_all, sessions_fo
 from wavesim_sdk.wire import codec, session
 from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
 from wavesim_sdk.wire.items import Ping, Reception
-from wavesim_sdk.wire.messages import Actuate, Hello, Join, Leave, Refusal, Role, Welcome
+from wavesim_sdk.wire.messages import Actuate, Hello, Join, Leave, Refusal, Role, Type, Welcome
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import Admission, Session
 from wavesim_sdk.wire.state import State
@@ -148,6 +148,21 @@ def test_bye() -> None:
     link.run(0.1)
     assert link.events[-1] == Ended("enough") and link.client.phase is Phase.CLOSED
     assert link.happenings[-1] == session.Gone(gone, "ended")
+
+
+def test_a_client_whose_session_ended_before_it_heard_of_it_gets_another() -> None:
+    """Its JOIN was taken and all that came back was lost; once it was locked out for as long as that join was remembered."""
+    link = link_of(Join(name="a"))
+    deaf = lambda to_server, data: carry(to_server, data) if to_server or data[5] == Type.CHALLENGE else None  # noqa: E731
+    carry, link.carry = link.carry, deaf  # type: ignore[method-assign]
+    link.run(0.1)
+    first = link.session
+    link.sessions.bye(first, "another client took over")
+    link.run(0.3)
+    assert link.client.phase is Phase.JOINING and link.sessions.by_token == {}
+    link.carry = carry  # type: ignore[method-assign]
+    link.run(0.6)
+    assert link.client.phase is Phase.JOINED and link.session is not first and link.sessions.drops["replay"] >= 1
 
 
 def test_foreign_datagrams_change_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import numpy as np
@@ -29,6 +30,7 @@ from wavesim_sdk.wire.items import (
 )
 from wavesim_sdk.wire.messages import Refusal, Right, Role
 from wavesim_server.network.crew import Crews
+from wavesim_server.network.front import Front
 
 FLEET = """<time step="10 ms" pace="fast"/>
 <network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s" observers="1">
@@ -150,6 +152,21 @@ def test_the_crew_of_a_newcomer_ends_with_it(harbour: Harbour) -> None:
     assert [e.text for e in listener.of(Ended)] == ["'new' left the simulation"]
     again = harbour.join("other", model="buoy")
     assert again.session.welcome is not None and again.session.welcome.id == 3, "the row is free"
+
+
+def test_the_crew_of_a_newcomer_ends_with_it_although_its_pilot_knew_a_front_that_crashed(harbour: Harbour) -> None:
+    """Its listener was once told the last state of an empty row for ever, and then those of the next body in it."""
+    harbour.join("new", model="lauv").cut = True
+    harbour.front = Front(
+        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, dice=random.Random(2)
+    )
+    harbour.front.inherit(harbour.now)
+    listener = harbour.join("new", role=LISTENER)
+    harbour.run(0.2)
+    assert listener.states
+    harbour.run(0.5)
+    assert [e.text for e in listener.of(Ended)] == ["'new' left the simulation"] and 3 not in harbour.sea.occupants
+    assert set(harbour.front.crews.by_token) == set(harbour.front.sessions.by_token) == set()
 
 
 def test_listeners_of_a_resident_need_no_pilot(harbour: Harbour) -> None:

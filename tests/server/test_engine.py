@@ -14,11 +14,12 @@ from wavesim_sdk import commands
 from wavesim_sdk.area import OWNER, OWNER_START, SYNCHRONOUS
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import RECEPTION, SENT, RunState
-from wavesim_sdk.wire.items import Fault, Notice, Ping, Subscribe
+from wavesim_sdk.wire.items import Control, Fault, Notice, Ping, Subscribe
 from wavesim_sdk.wire.messages import Role
 from wavesim_server import messages
 from wavesim_server.engine import core
 from wavesim_server.messages import MOST_BYTES
+from wavesim_server.ring import Ring
 
 FLEET = """<time step="10 ms" pace="fast"/><log state_rate="10 Hz"/>
 <network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s" takeover="yes"/>
@@ -472,6 +473,46 @@ def test_a_full_ring_holds_the_engine_and_loses_nothing(harbour: Harbour) -> Non
         if told == 6000:
             break
     assert told == 6000 and engine.flush()
+
+
+def test_the_reader_of_a_large_record_is_rung_and_the_engine_comes_back_although_nothing_moves(
+    harbour: Harbour,
+) -> None:
+    """A record goes in pieces: the room for the rest is made by a reader who was told of nothing whole yet."""
+    engine, rung = harbour.engine, list[int]()
+    list(harbour.events.pop_all())
+    engine.events = harbour.events = Ring.private(4096)
+    engine._wake = lambda: rung.append(1)
+    engine.emit(messages.Signals(bytes(10_000), b""))
+    assert engine.state is RunState.STOPPED
+    for _ in range(20):
+        due = engine.turn(harbour.now)
+        assert due == (harbour.now + core.FULL_S if engine._backlog else math.inf) and rung
+        found = list(events(harbour, messages.Signals))
+        rung.clear()
+        if found:
+            break
+    assert found == [messages.Signals(bytes(10_000), b"")]
+    # what could not be told in a turn after which the engine waits for a command
+    engine.events = harbour.events = Ring.private(64)
+    harbour.commands.push(*messages.encode(messages.Execute(1, commands.encode(Control("pause")))))
+    assert engine.turn(harbour.now) == harbour.now + core.FULL_S and engine._backlog
+
+
+def test_the_engine_is_rung_for_the_room_of_a_large_command(harbour: Harbour) -> None:
+    front, rung = harbour.front, list[int]()
+    front.to_engine = harbour.commands = Ring.private(4096)
+    front._wake = lambda: rung.append(1)
+    front.tell(messages.Effort(tuple(range(10_000))))
+    found: list[Any] = []
+    for _ in range(40):
+        front.settle()
+        assert rung
+        rung.clear()
+        found += list(harbour.commands.pop_all())
+        if found:
+            break
+    assert [messages.decode_command(*r) for r in found] == [messages.Effort(tuple(range(10_000)))]
 
 
 def test_in_real_time_a_full_ring_loses_log_records_only(config: Callable[..., Loaded]) -> None:

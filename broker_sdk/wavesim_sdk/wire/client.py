@@ -96,7 +96,8 @@ class ClientSession:
         self.last_heard = 0.0
         self.body = Body()  #: what the server told of it
         self.welcome: Welcome | None = None  #: once the body has been described
-        self._nonce = (dice if dice is not None else secrets.SystemRandom()).getrandbits(63)
+        self._dice = dice if dice is not None else secrets.SystemRandom()
+        self._nonce = self._dice.getrandbits(63)
         self._seal: Seal | None = None
         self._offered: Seal | None = None  # of a WELCOME that is being opened
         self._cookie = b""
@@ -201,7 +202,8 @@ class ClientSession:
                 self.token, self.phase, self._seal = header.token, Phase.JOINED, self._offered
                 self._promised = message
                 return self._described()
-            case Refuse(_, Refusal.COOKIE) if self.phase is Phase.JOINING:  # it grew too old: ask for a new one
+            case Refuse(_, Refusal.COOKIE) if self.phase is Phase.JOINING:  # it grew too old, or a session of it is over
+                self._nonce = self._dice.getrandbits(63)
                 self.phase, self._retry_at, self._tries = Phase.HELLO, now, 0
             case Refuse(_, code, text):
                 self.phase = Phase.CLOSED

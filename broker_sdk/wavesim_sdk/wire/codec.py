@@ -122,7 +122,8 @@ def unpack(plain: bytes, kind: Type) -> tuple[Any, ...]:
     if not MESSAGES[kind][1]:
         good = modest(plain, STRANGER_ELEMENTS, MAX_DEPTH)
     else:
-        good = not (MESSAGES[kind][0] and _LARGE(plain)) or modest(plain, MAX_DATAGRAM, MAX_DEPTH)
+        # an item that is nested too deep is the fault of that item: dropped with it, those beside it would come again for ever
+        good = not (MESSAGES[kind][0] and _LARGE(plain)) or modest(plain, MAX_DATAGRAM, MAX_DATAGRAM)
     if not good:
         raise Dropped("body")
     try:

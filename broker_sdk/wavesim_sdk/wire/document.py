@@ -17,7 +17,7 @@ from wavesim_sdk.wire.schema import Family, schema_of
 FILE = Path(__file__).parent / "protocol.json"
 
 _REFUSALS = {
-    messages.Refusal.COOKIE: "the cookie is wrong or too old: begin again with HELLO",
+    messages.Refusal.COOKIE: "the cookie is wrong or too old, or the session of this join is over: begin again with HELLO and another nonce",
     messages.Refusal.NAME_IN_USE: "another pilot has this body, or it takes no client",
     messages.Refusal.UNKNOWN_NAME: "there is no such body, and no model was named for a new one",
     messages.Refusal.UNKNOWN_MODEL: "there is no such model",

@@ -92,7 +92,8 @@ class Engine:
                 return now + FULL_S
             for kind, payload in self.commands.pop_all():
                 self.orders.take(kind, payload)
-            return self._go_on(now)
+            due = self._go_on(now)
+            return min(due, now + FULL_S) if self._backlog else due
         finally:
             self._ring()
 
@@ -250,6 +251,7 @@ class Engine:
         while self._backlog and self.events.push(*self._backlog[0]):
             self._backlog.popleft()
             self._told = True
+        self._told = self._told or bool(self._backlog)  # pieces of a large record: the room for the rest is their reader's
         return not self._backlog
 
     def _ring(self) -> None:

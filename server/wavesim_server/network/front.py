@@ -169,6 +169,7 @@ class Front:
             self.tables.turn(now, self.tick, self.crews.by_token.values())
         except Exception as error:
             self.sessions.failed(None, error)
+        self._happened(self.sessions.ended())
         self.settle()
         return min(self._sessions_at, states, self.barrier.deadline, self._orphans_until)
 
@@ -211,7 +212,7 @@ class Front:
         while self._backlog and self.to_engine.push(*self._backlog[0]):
             self._backlog.popleft()
             self._told = True
-        if self._told:
+        if self._told or self._backlog:  # pieces of a large record: the room for the rest is their reader's
             self._told = False
             self._wake()
 
@@ -347,15 +348,15 @@ class Front:
             return
         self.barrier.gone(session.token)
         self._body_leaves(member.row, silent=reason != "left")
-        for other in self.crews.of(member.row):
-            other.aboard = False
-            if member.berth.newcomer:  # its row may be another's soon
-                self.sessions.bye(other.session, f"'{member.berth.body}' left the simulation")
 
     def _body_leaves(self, row: int, silent: bool) -> None:
         self.bodies.pop(row, None)
         self.tell(messages.Leave(row))
         self.tables.left(row, 2 if silent else 3)
+        for other in self.crews.of(row):
+            other.aboard = False
+            if other.berth.newcomer:  # its row may be another's soon
+                self.sessions.bye(other.session, f"'{other.berth.body}' left the simulation")
 
     def _estimate(self, row: int, values: Any, time_ns: int) -> None:
         self.tables.estimate(row, values)
