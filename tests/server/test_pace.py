@@ -36,6 +36,17 @@ def test_several_ticks_at_once_at_a_higher_speed(speed: float, ticks: int) -> No
     assert pace.take(ticks * STEP / speed, 1000) == ticks
 
 
+@pytest.mark.parametrize("speed", [1e9, 1e300])
+def test_a_speed_that_nothing_can_keep_leaves_time_for_commands(speed: float) -> None:
+    pace = Pace(STEP, speed)
+    now = pace.due(0.0, 10**9)
+    assert pace.take(now, 10**9) == 1000
+    for _ in range(5):  # each call takes a tenth of a second: it falls behind, and is given the time
+        now += 0.1
+        assert pace.due(now, 10**9) <= now and pace.take(now, 10**9) == 1000
+    assert pace.slips > 0
+
+
 def test_not_more_ticks_than_until_somebody_is_due() -> None:
     pace = Pace(STEP, 100.0)
     assert pace.due(0.0, 3) == pytest.approx(3 * STEP / 100.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 CHUNK_S = 0.004  #: wall time of the ticks that a faster pace takes together
+MOST_TICKS = 1000  #: of them: nobody is heard in between, whatever speed was asked for
 CATCH_UP_S = 0.25  #: ticks that are later than this give the time up
 FACTOR_S = 1.0  #: the factor is that of the last second
 
@@ -30,7 +31,7 @@ class Pace:
             self._planned = 1
             if self.speed > 1.0:
                 ticks = int(min(CHUNK_S, self.step_s) / self.step_s * self.speed)
-                self._planned = max(1, min(ticks, most))
+                self._planned = max(1, min(ticks, most, MOST_TICKS))
             self._deadline = (now if self._deadline is None else self._deadline) + self._length(self._planned)
         assert self._deadline is not None
         return self._deadline
