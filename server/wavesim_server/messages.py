@@ -14,6 +14,7 @@ import msgpack
 
 from wavesim_sdk.tables import MAX_ACTUATORS
 from wavesim_sdk.wire.items import REQUESTS
+from wavesim_sdk.wire.kinds import Checker
 from wavesim_sdk.wire.schema import (
     Bin,
     Family,
@@ -25,6 +26,7 @@ from wavesim_sdk.wire.schema import (
     Numbers,
     Struct,
     Text,
+    clean,
     item,
 )
 
@@ -32,13 +34,22 @@ COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
 MOST_BYTES = 1024 * 1024  #: of a block in an event; more goes in several
 NO_RESOURCE = 10  #: exit code of a process that the system refused something
+FAILED = 70  #: exit code of an engine that failed at a tick, and has said so
+
+
+class _Saying(Text):
+    """A text for people, which may quote anything: it is cut and cleaned on the way."""
+
+    def encoder(self) -> Checker | None:
+        return lambda text: clean(text, self.most)
+
 
 _ROW = Int(0, 2**31 - 1)
 _TICK = Int(0, 2**62)
 _TIME = Int(-(2**62), 2**62)
 _REQUEST = Int(0, 2**63 - 1)
 _NAME = Text(64)
-_SAYING = Text(4000)
+_SAYING = _Saying(4000)
 _ROWS = List(_ROW, 2**20)
 _BLOCK = Bin(0, 2**28)
 _FLAG = Int(0, 1)

@@ -22,7 +22,7 @@ from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.wire.udp import open_socket
-from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, NO_RESOURCE
+from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, FAILED, NO_RESOURCE
 from wavesim_server.resources import NameLock, ring_names, tables_of, wipe
 from wavesim_server.ring import Ring
 
@@ -179,6 +179,8 @@ class Supervisor:
                 return 0
             if code in (ConfigError.exit_code, CommanderError.exit_code, LogError.exit_code, NO_RESOURCE):
                 raise Crashed(f"the {name} could not start (see above)")
+            if code == FAILED:
+                raise Crashed(f"the {name} failed (see above); the server stops")
             cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
             if name == "front" and self._fds and self.engine.poll() is None and self._front_again(cause):
                 continue

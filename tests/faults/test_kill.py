@@ -134,6 +134,36 @@ def test_a_killed_engine_is_reported_at_once(config: Callable[..., Loaded], serv
     assert "the engine process was killed by signal 9" in server.process.stderr.read()
 
 
+BROKEN = """
+import sys
+if "wavesim_server.engine.process" in sys.orig_argv:
+    from wavesim_server.simulation import Simulation
+    advance = Simulation.advance
+    def broken(self, ticks=1):
+        if self.tick >= 250:
+            raise ZeroDivisionError("in a test")
+        advance(self, ticks)
+    Simulation.advance = broken
+"""
+
+
+def test_an_engine_that_fails_at_a_tick_says_so_in_one_line(
+    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BROKEN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    log = tmp_path / "run.mcap"
+    text = CONFIG.replace('client="optional"', 'client="none"')
+    server = serve(config(text).path, "--speed", "1", "--start", "--log", str(log))
+    assert server.process.wait(20) == 9
+    assert server.process.stderr is not None
+    failed, stops = server.process.stderr.read().splitlines()[-2:]
+    assert "the engine failed at 1." in failed and "ZeroDivisionError: in a test" in failed and "report it" in failed
+    assert stops == "wavesim: the engine failed (see above); the server stops"
+    found = read(log)
+    assert found.complete and found.series["/state/a"].time_ns[-1] >= 0.9e9, "what happened before is in the log"
+
+
 def test_a_killed_server_leaves_a_readable_log_and_restarts_without_help(
     config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, processes: Processes
 ) -> None:

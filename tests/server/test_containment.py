@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from tests.server.harbour import Client, Harbour, done, status
+from wavesim_sdk import commands
 from wavesim_sdk.area import BEGUN, DONE, OWNER, SYNCHRONOUS
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.client import Ended, JoinRefused, Phase
-from wavesim_sdk.wire.items import Observe, Ping, RunStateChanged
+from wavesim_sdk.wire.items import Control, Observe, Ping, RunStateChanged
 from wavesim_sdk.wire.messages import MOST_SENSORS, Join, Role, Type
 from wavesim_server import messages
+from wavesim_server.engine import process
 
 FLEET = """<time step="10 ms" pace="fast"/>
 <network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s"><grant to="*" rights="fault push pose control"/></network>
@@ -149,6 +151,73 @@ def test_an_error_of_the_engine_at_a_request_or_a_command_is_a_refusal(harbour: 
     harbour.run(0.05)
     assert client.outcome(number) == (False, "the server failed at Sound")
     assert client.session.phase is Phase.JOINED and harbour.order("start")[0]
+
+
+def test_a_record_that_the_engine_cannot_read_costs_nobody_else(
+    harbour: Harbour, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client, other = harbour.join("a", lockstep_ns=100_000_000), harbour.join("b")
+    harbour.order("start")
+    assert harbour.engine.waiting
+    harbour.commands.push(99, b"")
+    harbour.commands.push(3, b"\xc1")
+    harbour.commands.push(6, msgpack.packb([0, [[0]]]))  # answers that are none: they are lost, and time goes on
+    harbour.run(0.05)
+    assert harbour.sea.tick == 10 and not done(harbour, "command")
+    assert capsys.readouterr().err.count("Traceback") == 3
+    client.session.done(100_000_000 // harbour.sea.step_ns, [1.0])
+    harbour.run(0.05)
+    assert harbour.sea.tick == 20 and done(harbour, "command") == [(10, 0, (1.0,))]
+    assert {client.session.phase, other.session.phase} == {Phase.JOINED}
+
+
+def test_a_fault_of_the_configuration_that_fails_ends_nothing(
+    config: Callable[..., Loaded], capsys: pytest.CaptureFixture[str]
+) -> None:
+    faults = '<fault part="propeller" kind="lost" at="0.1 s"/></vehicle>'
+    harbour = Harbour(config(FLEET.replace('client="optional"/><vehicle', f'client="optional">{faults}<vehicle')))
+    client = harbour.join("a")
+    harbour.sea.breaks.add("fail")
+    harbour.order("step", ticks=20)
+    harbour.run(0.1)
+    assert harbour.sea.tick == 20 and client.session.phase is Phase.JOINED
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_refusal_that_names_a_large_fleet_comes_short(config: Callable[..., Loaded]) -> None:
+    fleet = "".join(f'<vehicle name="vehicle-{k:03}" model="lauv" position="0 {9 * k} 5 m"/>' for k in range(500))
+    harbour = Harbour(config(f'<shared vehicles="500"/><fleet>{fleet}</fleet>'))
+    ok, text = harbour.order("push", body="nobody", force=[1.0, 0.0, 0.0])
+    assert not ok and text.endswith("vehicle-019 and 480 more") and len(text) < 400
+
+
+def test_what_the_engine_says_arrives_whatever_it_quotes(harbour: Harbour) -> None:
+    """An answer that could not be read would leave its asker without one."""
+    client = harbour.join("a")
+    for text in ("two\nlines\x00", "\ud800", "x" * 10_000):
+        said = messages.Ended(0, client.session.token, text, 0)
+        assert messages.decode_event(*messages.encode(said)).text.encode()[:4000]  # type: ignore[union-attr]
+    harbour.engine.emit(messages.Ended(0, client.session.token, "two\nlines", 0))
+    harbour.run(0.05)
+    assert [e.text for e in client.of(Ended)] == ["two lines"]
+
+
+def test_a_tick_that_fails_ends_the_run_with_one_line(
+    harbour: Harbour, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(ticks: int) -> None:
+        raise ZeroDivisionError("here\nand there")
+
+    monkeypatch.setattr(harbour.sea, "advance", broken)
+    harbour.commands.push(*messages.encode(messages.Execute(1, commands.encode(Control("start", None)))))
+    assert process.run(harbour.engine, -1) == messages.FAILED == 70
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "wavesim: the engine failed at 0.000 s of simulation time and the run ends: ZeroDivisionError: here"
+    )
+    assert said.count("\n") == 1 and "Traceback" not in said and "test_containment.py:" in said
+    kinds = [type(messages.decode_event(*r)) for r in harbour.events.pop_all()]
+    assert messages.Executed in kinds and messages.Run in kinds, "what happened before is handed on"
 
 
 def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:

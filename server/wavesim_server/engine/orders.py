@@ -18,6 +18,7 @@ from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
 from wavesim_server.faults import Change
 from wavesim_server.messages import (
+    COMMANDS,
     Actuate,
     Command,
     Effort,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 #: what the simulation raises for values that it cannot use
 UNUSABLE = (ValueError, WaveSimError)
+FEW = 20  #: names in a refusal
 
 
 class Orders:
@@ -49,7 +51,14 @@ class Orders:
 
     def take(self, kind: int, payload: bytes) -> None:
         """Do what a record says."""
-        self._contained(decode_command(kind, payload))
+        try:
+            command = decode_command(kind, payload)
+        except Exception as error:  # the front wrote what it must not: nobody knows whom it was for
+            self._trace(error)
+            if kind == COMMANDS.numbers[Release]:
+                self.engine.waiting = False  # the answers are lost; time goes on
+            return
+        self._contained(command)
 
     def _contained(self, command: Command) -> None:
         """Whatever a command does, the engine goes on: the sender is told."""
@@ -215,24 +224,27 @@ class Orders:
     def _row(self, name: str) -> int:
         row = self.sim.row_of(name)
         if row is None:
-            present = ", ".join(o.name for o in self.sim.occupants.values())
-            raise ValueError(f"'{name}' is not in the simulation; present: {present or 'nobody'}")
+            present = [o.name for o in self.sim.occupants.values()]
+            some = ", ".join(present[:FEW]) + (f" and {len(present) - FEW} more" if len(present) > FEW else "")
+            raise ValueError(f"'{name}' is not in the simulation; present: {some or 'nobody'}")
         return row
 
     def planned(self, change: Change) -> None:
         """A fault of the configuration begins or ends. The body may not be there."""
+        try:
+            self._plan(change)
+        except Exception as error:  # the configuration was checked: this is a fault of ours, and ends nothing
+            self._trace(error)
+
+    def _plan(self, change: Change) -> None:
         row = self.sim.row_of(change.body)
         if row is None:
             return
         wet = change.kind == "wet"
         field = change.amount if wet else change.field
-        try:
-            amount = 0.0 if wet else _number(self._break(row, change.part, change.kind, change.amount, change.field))
-            if wet:
-                self._break(row, change.part, change.kind, change.amount, "")
-        except UNUSABLE as error:  # the configuration was checked: this is a fault of ours, and ends nothing
-            sys.stderr.write(f"wavesim: fault of '{change.body}': {error}\n")
-            return
+        amount = 0.0 if wet else _number(self._break(row, change.part, change.kind, change.amount, change.field))
+        if wet:
+            self._break(row, change.part, change.kind, change.amount, "")
         fault = items.Fault(change.body, change.part, change.kind, amount, field)
         text = f"fault '{change.body}' from {self.sim.time_ns * 1e-9:.3f} s on"
         self.engine.emit(Executed(0, 1, text, self.sim.time_ns, commands.encode(fault)))

@@ -8,15 +8,18 @@ import os
 import select
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.attach import semaphore
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.wire.kinds import clean
 from wavesim_server.engine.core import FULL_S, Engine
 from wavesim_server.engine.emulators import Emulators, Semaphores
 from wavesim_server.instruments import Instruments
+from wavesim_server.messages import FAILED
 from wavesim_server.priority import Priority
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
@@ -24,6 +27,7 @@ from wavesim_server.simulation import Simulation
 
 IDLE_S = 0.1  #: at most between two looks at the parent process
 FLUSH_S = 5.0  #: for the last events, when the front is behind
+PLACES = 3  #: of the program, innermost last, in the line about a tick that failed
 
 
 def attached(simulation: Simulation, name: str, events_fd: int, log: bool) -> Engine:
@@ -44,9 +48,38 @@ def attached(simulation: Simulation, name: str, events_fd: int, log: bool) -> En
     )
 
 
-def run(engine: Engine, commands_fd: int) -> None:
-    """Until a shutdown command, or the death of the parent process."""
-    parent, priority, slips = os.getppid(), Priority(), 0
+def run(engine: Engine, commands_fd: int) -> int:
+    """Until a shutdown command, or the death of the parent process; returns the exit code.
+
+    What a session or a command does wrong never gets here (see :mod:`wavesim_server.engine.orders`). A tick that fails has no
+    other tick to go on from: then the run ends with one line, and the log has all that happened before.
+    """
+    parent = os.getppid()
+    try:
+        _turns(engine, commands_fd, parent)
+        code = 0
+    except Exception as error:
+        sys.stderr.write(f"wavesim: {_failure(engine, error)}\n")
+        code = FAILED
+    limit = time.monotonic() + FLUSH_S
+    while not engine.flush() and os.getppid() == parent and time.monotonic() < limit:
+        time.sleep(FULL_S)
+    return code
+
+
+def _failure(engine: Engine, error: Exception) -> str:
+    """What is said of a tick that failed."""
+    frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
+    places = " > ".join(f"{Path(f.filename).name}:{f.lineno}" for f in frames)
+    return (
+        f"the engine failed at {engine.sim.time_ns * 1e-9:.3f} s of simulation time and the run ends: "
+        f"{type(error).__name__}: {clean(str(error), 200)} ({places}); this is a fault of the simulator: please report it "
+        "with this line and the configuration"
+    )
+
+
+def _turns(engine: Engine, commands_fd: int, parent: int) -> None:
+    priority, slips = Priority(), 0
     engine.begin(time.monotonic())
     while not engine.over and os.getppid() == parent:
         due = engine.turn(time.monotonic())
@@ -64,9 +97,6 @@ def run(engine: Engine, commands_fd: int) -> None:
         elif select.select([commands_fd], [], [], wait)[0]:
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(commands_fd)
-    limit = time.monotonic() + FLUSH_S
-    while not engine.flush() and os.getppid() == parent and time.monotonic() < limit:
-        time.sleep(FULL_S)
 
 
 def compile_kernels(simulation: Simulation) -> None:
@@ -97,8 +127,7 @@ def main() -> None:
         engine.end_tick = round(float(a.duration) * 1e9 / simulation.step_ns)
     compile_kernels(simulation)
     os.eventfd_write(int(a.events_fd), 1)
-    run(engine, int(a.commands_fd))
-    sys.exit(0)
+    sys.exit(run(engine, int(a.commands_fd)))
 
 
 if __name__ == "__main__":
