@@ -111,6 +111,13 @@ def test_without_cookie_and_nonce_nobody_is_answered(cookie_: Any) -> None:
         assert ask(sessions, (1, nonce), (3, 9)).nonce == nonce, "any number of 64 bits"
 
 
+@pytest.mark.parametrize("body", [[], [bytes(16)], [None, 5], ["cookie", 5], [bytes(16), None], [bytes(16), True]])
+def test_a_join_that_names_nobody_is_dropped_under_its_name(body: list[Any]) -> None:
+    sessions = sessions_for_tests()
+    sessions.receive(codec.encode(Join(name="a"))[:HEADER_BYTES] + msgpack.packb(body), ADDRESS, 0.0)
+    assert sessions.drops == {"fields": 1} and sessions.outgoing == []
+
+
 def test_a_wrong_or_old_cookie_is_refused_with_no_more_than_was_sent() -> None:
     sessions = sessions_for_tests()
     join = replace(Join(name="a", nonce=5), cookie=cookie(sessions))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import random
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -171,6 +174,69 @@ def test_each_direction_and_each_session_has_keys_of_its_own(side: bool) -> None
             seal.Seal(key, cookie, nonce, token, is_client=same).open(b"h", sealed, 1)
 
 
+# ------------------------------------------------------------------------------- what the page says, written anew
+
+
+def hkdf(key: bytes, salt: bytes, info: bytes) -> bytes:
+    """RFC 5869 for 32 bytes."""
+    extracted = hmac.digest(salt or bytes(32), key, hashlib.sha256)
+    return hmac.digest(extracted, info + b"\1", hashlib.sha256)
+
+
+COOKIE, NONCE, TOKEN = bytes(range(100, 116)), 2**63 - 12345, 2**62 + 77
+
+
+@pytest.mark.parametrize("side", [b"client", b"server"])
+def test_a_session_is_sealed_as_the_page_says(side: bytes) -> None:
+    salt = COOKIE + NONCE.to_bytes(8, "little")
+    aead = ChaCha20Poly1305(hkdf(KEY, salt, b"wavesim/1 " + side + TOKEN.to_bytes(8, "little")))
+    sealed = aead.encrypt((300).to_bytes(12, "little"), b"body", b"header")
+    ours = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=side == b"client")
+    theirs = seal.Keyring([seal.Holder("a", KEY)]).session(seal.Holder("a", KEY), COOKIE, NONCE, TOKEN)
+    if side == b"server":
+        assert theirs.close(b"header", b"body", 300) == sealed
+        theirs = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=True)
+    assert ours.close(b"header", b"body", 300) == sealed and theirs.open(b"header", sealed, 300) == b"body"
+
+
+def test_join_and_refuse_are_sealed_as_the_page_says() -> None:
+    ring, holder = seal.Keyring([seal.Holder("a", KEY)]), seal.Holder("a", KEY)
+    for ours, label in ((ring.opener(holder), b"wavesim/1 join"), (ring.refuser(holder), b"wavesim/1 refuse")):
+        aead = ChaCha20Poly1305(hkdf(KEY, b"", label))
+        nonce = bytes(range(12))
+        assert ours.open(b"header", nonce + aead.encrypt(nonce, b"body", b"header"), 0) == b"body"
+        made = ours.close(b"header", b"body", 0)
+        assert aead.decrypt(made[:12], made[12:], b"header") == b"body"
+        assert made[:12] != ours.close(b"header", b"body", 0)[:12], "a nonce is used once"
+    fixed = seal.Handshake(KEY, seal.JOIN, nonce=bytes(12)).close(b"header", b"body", 0)
+    assert fixed[:12] == bytes(12) and ring.opener(holder).open(b"header", fixed, 0) == b"body"
+
+
+def test_the_number_of_a_key_is_as_the_page_says() -> None:
+    digest = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()
+    assert seal.key_id(KEY) == int.from_bytes(digest[:8], "little") == 0xA20D4E0037BDA67E
+    assert list(seal.Keyring([seal.Holder("a", KEY)]).by_id) == [seal.key_id(KEY)]
+
+
+def test_what_cannot_be_opened_is_dropped_under_its_name() -> None:
+    """A changed header or body, another key, and what is too short to be sealed."""
+    ours, theirs = (seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=c) for c in (True, False))
+    greeting = seal.Handshake(KEY, seal.JOIN)
+    sealed, hello = ours.close(b"h", b"x", 1), greeting.close(b"h", b"x", 1)
+    tries = [(theirs, b"H", sealed), (theirs, b"h", sealed[:-1] + b"?"), (theirs, b"h", b""), (ours, b"h", sealed),
+             (greeting, b"H", hello), (greeting, b"h", hello[:-1] + b"?"), (greeting, b"h", b""),
+             (greeting, b"h", hello[:11]), (seal.Handshake(OTHER, seal.JOIN), b"h", hello),
+             (seal.Handshake(KEY, seal.REFUSE), b"h", hello)]  # fmt: skip
+    for sealer, header, data in tries:
+        with pytest.raises(codec.Dropped) as caught:
+            sealer.open(header, data, 1)
+        assert caught.value.reason == "seal"
+    assert theirs.open(b"h", sealed, 1) == b"x", "and what was forged took no number"
+    with pytest.raises(codec.Dropped) as caught:
+        theirs.open(b"h", sealed, 1)
+    assert caught.value.reason == "replay"
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=400), st.sampled_from(list(Type)), st.booleans())
 def test_foreign_bytes_to_a_keyed_server(noise: bytes, kind: Type, flag: bool) -> None:
@@ -183,21 +249,35 @@ def test_foreign_bytes_to_a_keyed_server(noise: bytes, kind: Type, flag: bool) -
 @pytest.mark.parametrize(
     ("content", "mode", "message"),
     [
-        ("a " + "00" * 32 + "\n", 0o644, "others may read"),
-        ("a 1234\n", 0o600, ":1: not a line `NAME KEY`"),
-        ("# only words\n", 0o600, "holds no key"),
-        ("a " + "00" * 32 + "\nb " + "00" * 32, 0o600, ":2: this key stands there twice"),
-        ("a " + "zz" * 32, 0o600, ":1: not a line"),
-        (f"b {'11' * 32}", 0o600, "no key for 'a', nor one for all"),
+        ("a " + "00" * 32 + "\n", 0o644, "{}: others may read this key file; make it yours alone (chmod 600)"),
+        ("a " + "00" * 32 + "\n", 0o610, "{}: others may read this key file; make it yours alone (chmod 600)"),
+        ("a 1234\n", 0o600, "{}:1: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        ("# only words\n", 0o600, "{}: the key file holds no key; make some with `wavesim keys`"),
+        ("a " + "00" * 32 + "\nb " + "00" * 32, 0o600, "{}:2: this key stands there twice; each client has its own"),
+        ("\n\na " + "zz" * 32, 0o600, "{}:3: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        ("a " + "00" * 32 + " b", 0o600, "{}:1: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        ("b\u00f6 " + "00" * 31 + "\u00f6", 0o600, "{}:1: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        ("alone", 0o600, "{}:1: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        (f"b {'11' * 32}", 0o600, "{}: the key file has no key for 'a', nor one for all (*)"),
+        (None, 0o600, "{}: cannot read the key file: No such file or directory"),
     ],
 )
-def test_bad_key_files(tmp_path: Path, content: str, mode: int, message: str) -> None:
+def test_bad_key_files(tmp_path: Path, content: str | None, mode: int, message: str) -> None:
     path = tmp_path / "keys"
-    path.write_text(content)
-    path.chmod(mode)
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+        path.chmod(mode)
     with pytest.raises(ConfigError) as caught:
         seal.key_for(path, "a")
-    assert message in str(caught.value)
+    assert str(caught.value) == message.format(path)
+
+
+def test_a_client_takes_its_own_key_or_the_one_for_all(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(f"# those of the harbour\n\n* {'22' * 32}\na {'11' * 32}  # the first\n\tb\t{'AA' * 32}\n")
+    path.chmod(0o600)
+    assert [seal.key_for(path, name) for name in "abc"] == [b"\x11" * 32, b"\xaa" * 32, b"\x22" * 32]
+    assert [h.name for h in seal.read_keys(path)] == ["*", "a", "b"]
 
 
 def test_too_many_datagrams_are_dropped_and_the_others_served() -> None:

@@ -139,6 +139,53 @@ def test_only_what_was_sent_once_tells_the_round_trip() -> None:
     assert pace.mean == pytest.approx(0.875 * 0.05 + 0.125 * 0.1)
 
 
+def test_a_round_trip_is_that_of_the_first_item_on_its_way() -> None:
+    pace = Pace()
+    outbox = filled(1, pace)
+    outbox.due(0.0)
+    outbox.push(2)
+    outbox.due(0.1)
+    outbox.acknowledged(1, 0.15)
+    assert pace.mean == 0.15
+    outbox.acknowledged(2, 0.9)
+    assert pace.mean == 0.15, "the second was sent while the first was timed"
+
+
+def test_what_was_sent_before_a_loss_tells_no_round_trip_when_it_is_sent_again() -> None:
+    pace = Pace()
+    outbox = Outbox(pace)
+    for _ in range(2 * SMALL_WINDOW):
+        outbox.push(bytes(ITEMS_BYTES - 3))
+    assert len(outbox.due(0.0)) == 2 * SMALL_WINDOW
+    assert len(outbox.due(5.0)) == SMALL_WINDOW, "again from the gap, a few"
+    outbox.acknowledged(SMALL_WINDOW, 5.1)
+    assert len(outbox.due(5.1)) == SMALL_WINDOW, "and the others again"
+    outbox.acknowledged(2 * SMALL_WINDOW, 5.2)
+    assert pace.mean is None and len(outbox) == 0
+
+
+def test_each_repeat_in_vain_doubles_the_wait_and_an_answer_ends_that() -> None:
+    outbox = filled(3)
+    outbox.due(0.0)
+    now, waits = 0.0, []
+    for _ in range(4):
+        timer = outbox.next_timer()
+        assert timer is not None and outbox.due(timer - 1e-6) == []
+        waits.append(timer - now - ACK_DELAY_S)
+        now = timer
+        assert numbers(outbox.due(now)) == [1, 2, 3]
+    assert waits == pytest.approx([0.2, 0.4, 0.8, 1.0])
+    outbox.acknowledged(1, now)
+    assert outbox.next_timer() == pytest.approx(now + FIRST_WAIT_S + ACK_DELAY_S)
+
+
+def test_two_items_that_just_fit_go_in_one_datagram() -> None:
+    outbox = Outbox(Pace())
+    for size in (500, ITEMS_BYTES - 500, 500, ITEMS_BYTES - 499):
+        outbox.push(bytes(size - 3))  # with three bytes of its own
+    assert [len(items) for _, items in outbox.due(0.0)] == [2, 1, 1]
+
+
 def test_an_item_that_fits_no_datagram_is_refused_at_once() -> None:
     outbox = Outbox(Pace())
     outbox.push(bytes(ITEMS_BYTES - 3))
@@ -149,7 +196,7 @@ def test_an_item_that_fits_no_datagram_is_refused_at_once() -> None:
 
 def test_a_peer_that_acknowledges_nothing_is_told_of() -> None:
     outbox = filled(MAX_PENDING)
-    with pytest.raises(OverflowError):
+    with pytest.raises(OverflowError, match="the peer acknowledged none of the last 4096"):
         outbox.push(0)
     outbox.due(0.0)
     outbox.acknowledged(1, 0.1)

@@ -324,7 +324,57 @@ def test_a_session_ends_before_its_sequence_numbers_are_used_up(side: str) -> No
     assert 2**32 - MAX_SEQUENCE >= 2**20, "with room for what is on its way"
 
 
+def test_when_the_end_is_said_again() -> None:
+    """At once, after 0.2 s and 0.4 s after that; asked for it, at once and then ten times a second."""
+    mine, over = of(joined()), ended.Ended()
+    over.add(mine, "enough", 100.0, unasked=True)
+    quiet = Session(5, ADDRESS, mine.join, mine.admission, 0.0)
+    over.add(quiet, "left", 100.0, unasked=False)
+    assert list(over.due(100.19)) == []
+    assert list(over.due(100.0 + ended.AGAIN_S)) == [(mine, "enough")] and list(over.due(100.59)) == []
+    assert list(over.due(100.2 + 2 * ended.AGAIN_S)) == [(mine, "enough")]
+    assert [list(over.due(101.0 + k)) for k in range(9)] == [[]] * 9 and len(over) == 2
+    for token, session_, text in ((mine.token, mine, "enough"), (5, quiet, "left")):
+        fresh = ended.Ended()
+        fresh.add(session_, text, 100.0, unasked=True)
+        asked = [fresh.asked(token, ADDRESS, now) for now in (100.0, 100.09, 100.0 + ended.ANSWER_S, 100.15)]
+        assert asked == [(session_, text), None, (session_, text), None]
+    assert list(over.due(100.0 + ended.KEPT_S)) == [] and len(over) == 0 and mine.token not in over
+
+
+def test_how_a_session_begins() -> None:
+    """New, under no key, unlimited, with nothing to acknowledge and no datagram behind it."""
+    mine = Session(5, ADDRESS, Join(name="a", role=m.Role.LISTENER), admit_all(Join(name="a")), 7.0)
+    assert (mine.resumed, mine.owner, mine.over, mine.ack_at) == (m.Resumption.NEW, "", False, None)
+    assert (mine.name, mine.role, mine.nonce, mine.last_heard) == ("a", m.Role.LISTENER, mine.join.nonce, 7.0)
+    assert all(mine.bucket.take(7.0) for _ in range(10_000))
+    sessions = sessions_for_tests()
+    link = joined(sessions=sessions)
+    assert of(link).sequence == of(link).datagrams_out
+    first = Pair(ClientSession(Join(name="b")), sessions, address=("127.0.0.1", 4009))
+    seen: list[bytes] = []
+    first.carry = lambda to_server, data, carry=first.carry: (to_server or seen.append(data), carry(to_server, data))[1]  # type: ignore[method-assign,misc]
+    first.run(0.1)
+    numbers = [codec.decode_header(data, False).sequence for data in seen if data[5] != Type.CHALLENGE]
+    assert numbers[0] == 1 and numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_refusal_says_itself() -> None:
+    refused = session.Refused(m.Refusal.FULL, "there is no room")
+    assert str(refused) == refused.text == "there is no room" and refused.code is m.Refusal.FULL
+
+
 # ------------------------------------------------------------------------------- keep-alive
+
+
+def test_round_trips_are_summed_up() -> None:
+    trip = session.RoundTrip()
+    seen = []
+    for seconds in (0.2, 0.1, 0.6, 0.3):
+        trip.add(seconds)
+        seen.append((trip.last, round(trip.mean, 9), trip.least, trip.greatest))
+    assert seen == [(0.2, 0.2, 0.2, 0.2), (0.1, 0.15, 0.1, 0.2), (0.6, 0.3, 0.1, 0.6), (0.3, 0.3, 0.1, 0.6)]
+    assert trip.replies == 4
 
 
 def test_a_silent_client_is_removed_after_the_timeout_and_not_before() -> None:

@@ -61,7 +61,7 @@ class Seal:
     """Both directions of a session, as one side sees them."""
 
     def __init__(self, key: bytes, cookie: bytes, nonce: int, token: int, is_client: bool) -> None:
-        salt = cookie + (nonce & (1 << 64) - 1).to_bytes(8, "little")
+        salt = cookie + nonce.to_bytes(8, "little")
         sides = [
             ChaCha20Poly1305(derive(key, salt, b"wavesim/1 " + side + token.to_bytes(8, "little")))
             for side in (b"client", b"server")
