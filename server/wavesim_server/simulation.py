@@ -412,7 +412,7 @@ class Simulation:
     def advance(self, ticks: int = 1) -> None:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`."""
         self._reorder()
-        last, half = self.tick + ticks, False
+        last, half, contacts = self.tick + ticks, False, self.contacts
         while self.tick < last or half:
             f = self.fleet
             self.tick, code, half = tick.ticks(
@@ -435,6 +435,21 @@ class Simulation:
             if code == layout.GROW:
                 self.channel.grow()
             self.channel.collect()
+        if self.contacts != contacts:
+            self._hold_unbounded()
+
+    def _hold_unbounded(self) -> None:
+        """A contact can throw a body beyond all numbers. The tick looks for such bodies before contacts only, the next one would
+        hold it; but nobody shall see it as it is meanwhile."""
+        if np.isfinite(self.fleet.blocks[:, : r.STATE_ROWS * r.LANES].sum()):
+            return
+        for row in self.occupants:
+            b = self.fleet.body(row)
+            if not np.isfinite(b[: r.STATE_ROWS]).all():
+                b[: r.U] = self._work.last[row, : r.U]
+                b[r.U : r.STATE_ROWS] = 0.0
+                self._work.faults[row] = 1
+                self._place(row)
 
     # -- what others see ---------------------------------------------------------------------
 

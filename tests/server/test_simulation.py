@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -356,3 +359,49 @@ def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., Loade
         assert all(f.body(row)[r.PRESENT] == 1.0 for row in sim.rows)
     sim.advance(2)
     assert sim.faults == []
+
+
+WATERS = {
+    "profile": """<world><bed depth="18 m"/><temperature surface="19 C" knee_1="4 m" knee_2="9 m" gradient_1="-0.9 C/m" gradient_2="-0.02 C/m"/></world>
+<acoustics profile="water" formula="chen-millero" sound_speed="1508 m/s"><multipath order="3" bottom_speed="1650 m/s" bottom_density="1.9"/></acoustics>""",
+    "soundings": """<world><soundings file="bed.asc" north="-100 m" east="-100 m"/><waves height="1 m"/><wind speed="8 m/s"/>
+<obstacles><block position="30 0 5 m" size="4 9 18 m"/><pier position="-20 0 10 m" radius="1 m" height="20 m"/></obstacles></world>""",
+}
+
+
+@pytest.mark.parametrize("water", WATERS)
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_that_may_be_asked_for_stops_the_tick(
+    config: Callable[..., Loaded], tmp_path: Path, water: str, seed: int
+) -> None:
+    """Forces, poses, allocations, weather and signals at the bounds: bodies are thrown out of the world, frozen, put back."""
+    grid = "ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 50\n" + "20 25 30 40\n" * 4
+    (tmp_path / "bed.asc").write_text(grid)
+    sim = Simulation(config(f'<time step="20 ms"/><shared vehicles="8"/>{WATERS[water]}'), seed)
+    dice = random.Random(seed)
+
+    def up_to(most: float, count: int = 3) -> list[float]:
+        return [min(max(dice.gauss(0.0, most), -most), most) for _ in range(count)]
+
+    rows = [
+        sim.enter(m, m, (9.0 * k, 0.0, 4.0)) for k, m in enumerate(("lauv", "vita1", "jolner", "box-buoy", "supply"))
+    ]
+    for turn in range(40):
+        row = dice.choice(rows)
+        orders: list[Callable[[], None]] = [
+            lambda row=row: sim.push(row, up_to(10 ** dice.uniform(1, 9)), up_to(1e6)),  # type: ignore[misc]
+            lambda row=row: sim.set_pose(row, up_to(10 ** dice.uniform(1, 6)), up_to(1e6), up_to(50.0, 6)),  # type: ignore[misc]
+            lambda row=row: sim.command(row, up_to(1e9, len(sim.actuators(row)))),  # type: ignore[misc]
+            lambda row=row: sim.ping(row, 25e3, 190.0, dice.choice((None, 2**41)), 65535),  # type: ignore[misc]
+            lambda row=row: sim.allocate(row, up_to(1e9, 6 * len(sim.actuators(row)))),  # type: ignore[misc]
+            lambda: sim.set_weather(current_north=up_to(20.0, 1)[0], wind_speed=dice.uniform(0, 60), wave_height=9.0),
+        ]
+        with contextlib.suppress(ValueError):
+            dice.choice(orders)()
+        before = sim.tick
+        sim.advance(dice.choice((1, 3, 25)))
+        assert sim.tick > before
+        sim.take_signals(), sim.live_signals(sim.new_signals_table())
+        assert np.isfinite(sim.state()["p_WB_W"][rows]).all(), turn
+        sim.effort(), sim.surroundings()
+    assert sim.rows == rows
