@@ -56,6 +56,63 @@ def test_a_message_that_fits_no_datagram_is_not_sent() -> None:
         codec.encode(m.Fleet(1, 1, 1, 0, 1, bytes(1200)))
 
 
+def test_a_datagram_of_just_the_size_is_sent_and_taken() -> None:
+    def fleet(size: int) -> m.Fleet:
+        return m.Fleet(1, 1, 1, 0, 1, bytes(size))
+
+    room = MAX_DATAGRAM - len(codec.encode(fleet(1000))) + 1000
+    data = codec.encode(fleet(room))
+    assert len(data) == MAX_DATAGRAM == 1200
+    assert codec.decode_body(data, codec.decode_header(data, False)) == fleet(room)
+    with pytest.raises(ValueError, match="FLEET has 1201 bytes"):
+        codec.encode(fleet(room + 1))
+    assert codec.version_of(data[:HEADER_BYTES]) == 2 and codec.version_of(data[: HEADER_BYTES - 1]) is None
+
+
+def test_outside_of_a_session_a_datagram_has_no_numbers() -> None:
+    kind, body = codec.body_of(m.Hello(1, bytes(40)))
+    assert kind is Type.HELLO and msgpack.unpackb(body) == [1, bytes(40)]
+    for data in (codec.encode(m.Hello(1, bytes(40))), codec.datagram(kind, body)):
+        assert data == struct.pack("<4sBBHQII", MAGIC, 2, 1, 0, 0, 0, 0) + body
+
+
+class Envelope:
+    """In place of a seal: what it is given goes before and behind the body."""
+
+    def close(self, header: bytes, plain: bytes, sequence: int) -> bytes:
+        return b"<%b|%d>" % (header, sequence) + plain[::-1]
+
+    def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
+        label = b"<%b|%d>" % (header, sequence)
+        if not sealed.startswith(label):
+            raise Dropped("seal")
+        return sealed.removeprefix(label)[::-1]
+
+
+def test_a_seal_is_given_header_body_and_sequence() -> None:
+    """The whole sequence number: what stands in the header are its 32 lower bits."""
+    message, seal = m.KeepaliveReply(12), Envelope()
+    data = codec.encode(message, TOKEN, 2**33 + 9, 4, seal)
+    header = struct.pack("<4sBBHQII", MAGIC, 2, Type.KEEPALIVE_REPLY, 1, TOKEN, 9, 4)
+    assert data == header + b"<%b|%d>" % (header, 2**33 + 9) + b"\x0c\x91"
+    data = codec.encode(message, TOKEN, 9, 4, seal)
+    found = codec.decode_header(data, True)
+    assert found.sealed and codec.decode_body(data, found, seal) == message
+    for bad, opener, reason in (
+        (data, None, "flags"), (codec.encode(message, TOKEN, 9, 4), seal, "flags"),
+        (data[:20] + b"\x05" + data[21:], seal, "seal"), (data[:16] + b"\x08" + data[17:], seal, "seal"),
+    ):  # fmt: skip
+        with pytest.raises(Dropped) as caught:
+            codec.decode_body(bad, codec.decode_header(bad, True), opener)
+        assert caught.value.reason == reason
+
+
+def test_a_drop_says_its_reason_and_what_people_should_know() -> None:
+    plain, more = Dropped("size"), Dropped("fields", "x: 7 is no text")
+    assert (str(plain), plain.reason, plain.detail) == ("size", "size", "")
+    assert (str(more), more.reason, more.detail) == ("fields: x: 7 is no text", "fields", "x: 7 is no text")
+
+
 def _datagram(
     body: bytes, kind: int = Type.KEEPALIVE_REPLY, magic: bytes = MAGIC, version: int = 2, flags: int = 0
 ) -> bytes:
@@ -144,7 +201,7 @@ def test_a_drop_for_its_fields_says_which() -> None:
 
 
 def test_trailing_elements_are_ignored() -> None:
-    data = _of(Type.KEEPALIVE_REPLY, 12, "from the future", {"a": [1]})
+    data = _of(Type.KEEPALIVE_REPLY, 12, "from the future", {"a": [1]}, {5: 6, None: 7})
     assert codec.decode_body(data, codec.decode_header(data, True)) == m.KeepaliveReply(12)
 
 
@@ -199,6 +256,34 @@ def test_the_walk_counts_elements_and_depth_exactly() -> None:
         data = msgpack.packb(list(range(count)))
         assert codec.modest(data, count + 1, 2) and not codec.modest(data, count, 2)
         assert not codec.modest(data[:-1], 1000, 9) and not codec.modest(data + b"\0", 1000, 9)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 15, 16, 17])
+def test_the_walk_counts_both_halves_of_a_map(count: int) -> None:
+    for value, elements in (({k: k for k in range(count)}, 2 * count + 1), ({k: [] for k in range(count)}, 2 * count + 1),
+                            ([{}] * count, count + 1), ([[]] * count, count + 1), ([""] * count, count + 1)):  # fmt: skip
+        data = msgpack.packb(value)
+        assert codec.modest(data, elements, 2) and not codec.modest(data, elements - 1, 2)
+        assert not codec.modest(data + b"\0", 1000, 9) and (not count or not codec.modest(data[:-1], 1000, 9))
+
+
+SIZES = [0, 1, 31, 32, 255, 256, 65_535, 65_536]
+SIMPLE = [None, True, False, 0, 127, -1, -32, 128, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, U64, -33, -128, -129, -32_768,
+          -32_769, -(2**31), -(2**31) - 1, -(2**63), 0.5, *("x" * n for n in SIZES), *(b"x" * n for n in SIZES)]  # fmt: skip
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_the_walk_steps_over_each_encoding_of_a_value(single: bool) -> None:
+    """Alone, and between others: what follows begins where it should."""
+    for value in SIMPLE:
+        data = msgpack.packb(value, use_single_float=single)
+        assert codec.modest(data, 1, 0) and not codec.modest(data, 0, 0)
+        assert not codec.modest(data[:-1], 9, 9) and not codec.modest(data + b"\0", 9, 9)
+        between = b"\x93\x05" + data + b"\xc0"
+        assert codec.modest(between, 4, 1) and not codec.modest(between, 3, 1) and not codec.modest(between[:-1], 9, 9)
+    for count in (0, 1, 15, 16, 65_535, 65_536):
+        for data in (msgpack.packb([None] * count), msgpack.packb(dict.fromkeys(range(count)))):
+            assert codec.modest(data, 200_000, 1) and not codec.modest(data + b"\0", 200_000, 1)
 
 
 _values = st.recursive(

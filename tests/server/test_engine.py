@@ -161,8 +161,10 @@ def test_requests_of_a_lockstep_client_that_left_do_not_happen(harbour: Harbour)
     harbour.run(0.02)
     a.session.done(0, [1.0])
     harbour.run(0.01)
+    assert harbour.front.requests.sounds != {}
     a.session.leave()
     harbour.run(0.05)
+    assert harbour.front.requests.sounds == {}, "what it asked for is not even kept"
     b.session.done(0, None)
     harbour.run(0.02)
     assert harbour.sea.tick == 1, "the step is released"

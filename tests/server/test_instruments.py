@@ -69,6 +69,18 @@ def test_rows_are_used_again_under_another_generation(loaded: Loaded) -> None:
     assert i.suite(1) == ()
 
 
+def test_values_of_instruments_that_are_gone_are_nobodys(loaded: Loaded) -> None:
+    """Also where nothing was ever written: their places say so, whatever stands there."""
+    i = made(loaded)
+    places, whose = i.at("gps", np.array([1, 1, 0]))
+    assert places.tolist() == [0] and whose.tolist() == [[1, 0]]
+    assert i.at("gps", np.array([2, 1, 0]))[0].tolist() == [], "of another generation"
+    i.leave(1)
+    for generation in (0, 1):
+        places, whose = i.at("gps", np.full(3, generation))
+        assert places.tolist() == [] and whose.tolist() == []
+
+
 def test_no_room_changes_nothing(loaded: Loaded) -> None:
     i = made(loaded)
     before = i.rows.copy()

@@ -195,6 +195,31 @@ def test_garbage_is_a_value_error(config: Callable[..., Loaded], call: str) -> N
     assert sim.faults == []
 
 
+def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Callable[..., Loaded]) -> None:
+    """Neither that it was frozen, nor its faults, nor what it was told."""
+    sim = Simulation(config(f'<time step="10 ms"/><shared vehicles="2"/>{DEEP}'))
+    sim.enter("other", "lauv", (90.0, 0.0, 20.0))
+    row = sim.enter("bad", "lauv", (0.0, 0.0, 20.0))
+    sim.command(row, [8.0, 0.2])
+    for part, fault in ((0, "reversed"), (1, "stuck"), (2, "lost")):
+        sim.fail(row, part, fault)
+    sim.advance(5)
+    sim.fleet.body(row)[r.U] = np.nan
+    sim.advance(1)
+    assert sim.faults == ["bad"]
+    sim.leave(row)
+    assert sim.faults == [] and sim.enter("good", "lauv", (0.0, 0.0, 20.0)) == row
+    assert sim.faults == [] and not sim.actuation()["actual"][row].any()
+    fresh = Simulation(sim.loaded)
+    fresh.enter("good", "lauv", (0.0, 0.0, 20.0), row=row)
+    for s in (sim, fresh):
+        s.command(row, [5.0, 0.1, 0.1])
+        s.advance(50)
+    assert sim.faults == [] and sim.state()["v_WB_B"][row][0] > 0.05
+    assert np.array_equal(sim.actuation()["actual"][row], fresh.actuation()["actual"][row])
+    assert np.array_equal(sim.state()["p_WB_W"][row], fresh.state()["p_WB_W"][row]), "as if nobody had been there"
+
+
 def test_half_a_command_is_none(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config(DEEP))
     row = sim.enter("v", "lauv", (0.0, 0.0, 20.0))
