@@ -45,8 +45,8 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "codec": ("wavesim_sdk/wire/codec.py", _tests("protocol", "codec")),
     "state": ("wavesim_sdk/wire/state.py", _tests("protocol", "client", "sessions")),
     "pieces": ("wavesim_sdk/wire/pieces.py", _tests("protocol", "client")),
-    "kinds": ("wavesim_sdk/wire/kinds.py", _tests("protocol", "schema")),
-    "schema": ("wavesim_sdk/wire/schema.py", _tests("protocol", "schema")),
+    "kinds": ("wavesim_sdk/wire/kinds.py", _tests("protocol", "schema", "document")),
+    "schema": ("wavesim_sdk/wire/schema.py", _tests("protocol", "schema", "document")),
     "document": ("wavesim_sdk/wire/document.py", _tests("protocol", "document")),
     "vectors": ("wavesim_sdk/wire/vectors.py", _tests("protocol", "document")),
     "batch": ("wavesim_sdk/wire/batch.py", _tests("protocol", "batch")),
@@ -66,6 +66,10 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 #: tests that take too long to be asked of every change
 SLOW = (
+    "tests/protocol/test_document.py::test_generated_pages_are_up_to_date",
+    "tests/protocol/test_codec.py::test_foreign_bytes",
+    "tests/protocol/test_codec.py::test_flipped_bytes",
+    "tests/protocol/test_codec.py::test_a_bomb_costs_next_to_nothing",
     "tests/protocol/test_schema.py::test_items_of_any_values_are_malformed_or_what_they_say",
     "tests/protocol/test_codec.py::test_the_walk_takes_whatever_msgpack_writes",
     "tests/protocol/test_client.py::test_nothing_that_a_server_sends_raises",
@@ -100,7 +104,7 @@ from mutmut.mutation.diff_apply import get_diff_for_mutant
 json.dump({name: get_diff_for_mutant(name) for name in json.load(sys.stdin)}, sys.stdout)
 """
 #: fixtures of the project's conftest.py, without what it does at the start
-FIXTURES = "from tests.conftest import config, name, queue_name  # noqa: F401\n"
+FIXTURES = "from tests.conftest import config, name, queue_name, root  # noqa: F401\n"
 
 
 def prepare(module: str, again: bool) -> None:
@@ -113,10 +117,12 @@ def prepare(module: str, again: bool) -> None:
         here = folder / Path(package).name
         shutil.rmtree(here, ignore_errors=True)
         shutil.copytree(ROOT / package, here, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+    shutil.copytree(ROOT / "docs", folder / "docs", dirs_exist_ok=True, ignore=shutil.ignore_patterns("images", "*.py"))
     (folder / "tests" / "plain.py").write_text(FIXTURES)
     settings = {
         "source_paths": [Path(p).name for p in PACKAGES],
         "only_mutate": [file],
+        "also_copy": ["docs"],
         "pytest_add_cli_args": [
             "--noconftest", "-p", "tests.plain", "-p", "no:cacheprovider", "-p", "no:warnings", "-x", "--hypothesis-seed=0",
             *(f"--deselect={t}" for t in SLOW if t.split("::")[0] in tests),

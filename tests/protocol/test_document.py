@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from wavesim_sdk.tables import Outcome
 from wavesim_sdk.wire import codec, document
 from wavesim_sdk.wire import messages as m
+from wavesim_sdk.wire import vectors as examples
 from wavesim_sdk.wire.messages import MESSAGES, Type
 from wavesim_sdk.wire.schema import schema_of
 from wavesim_sdk.wire.vectors import plain
@@ -255,6 +256,16 @@ def test_limits_of_the_page_are_those_of_the_code(page: str) -> None:
         f"nested at most {m.MAX_DEPTH} deep", f"{strangers.EVERYBODY_RATE:.0f} HELLOs",
     ):  # fmt: skip
         assert text in page, text
+
+
+def test_each_generated_part_of_the_page_is_that_of_the_code(page: str) -> None:
+    parts = {
+        **document.tables(), "vectors": examples.markdown(), "alternatives": examples.alternatives_markdown(),
+        "sealed": examples.sealed_markdown(),
+    }  # fmt: skip
+    for place, text in parts.items():
+        assert page.split(f"<!-- {place}:begin -->\n")[1].split(f"\n<!-- {place}:end -->")[0] == text
+    assert document.FILE.read_text() == document.protocol_json()
 
 
 def test_the_shipped_schema_is_that_of_the_code(root: Path) -> None:

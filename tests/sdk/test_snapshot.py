@@ -13,7 +13,7 @@ from wavesim_sdk.area import Area, TableView
 from wavesim_sdk.attach import SharedState, simulation_tables
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.sensors import SENSORS
-from wavesim_sdk.tables import VEHICLE_TABLES, WORLD
+from wavesim_sdk.tables import CREW_ROWS, HISTORY, VEHICLE_TABLES, WORLD, RunState
 
 STEP_NS = 4_000_000
 ROWS = 4
@@ -149,3 +149,93 @@ def test_the_value_of_an_instrument_by_its_name(sea: Sea) -> None:
     assert sea.state.sensor("body2", "probe")["valid"] == 0, "the value is of the one that was there before"
     with pytest.raises(AttachError, match="no sensor of the type 'gps'; name it under <sensors>"):
         sea.state.values("gps")
+
+
+# -- tables by themselves ----------------------------------------------------------------------------------
+
+
+def publish(area: Area, table: str, at: int = 9, **columns: Any) -> None:
+    """Some values in the first rows of a table, nothing in the others."""
+    rows = np.zeros(area[table].capacity, area[table].dtype)
+    for name, values in columns.items():
+        rows[name][: len(values)] = values
+    area[table].publish(rows, at)
+
+
+def test_what_there_is_one_of(sea: Sea) -> None:
+    publish(sea.simulation, "clock", tick=[250], state=[RunState.PAUSED], speed=[2.5])
+    publish(sea.simulation, "world", step_ns=[STEP_NS], density=[1025.0])
+    publish(sea.simulation, "weather", level=[1.5])
+    assert (sea.state.clock()["tick"], sea.state.clock()["speed"]) == (250, 2.5)
+    assert sea.state.run_state() is RunState.PAUSED
+    assert sea.state.world()["density"] == 1025.0 and sea.state.weather()["level"] == 1.5
+
+
+def test_who_is_connected_and_who_sounds(sea: Sea) -> None:
+    publish(sea.simulation, "clients", status=[0, 1], port=[0, 4000])
+    publish(sea.simulation, "crew", body=[2, 3, 0], role=[1, 2, 0], ordinal=[1, 1, 0])
+    publish(sea.simulation, "signals", id=[0, 7, 0, 1])
+    publish(sea.vehicles, "estimate", innovation=[0.5])
+    clients = sea.state.clients()
+    assert clients["port"].tolist() == [0, 4000, 0, 0], "all rows: each is that of a body"
+    assert sea.state.crew()["body"].tolist() == [2, 3] and sea.state.signals()["id"].tolist() == [7, 1]
+    assert sea.state.estimates()["innovation"].tolist() == [0.5, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("table", ["sent", "reception", "notice"])
+def test_what_came_since_a_reader_looked_last(sea: Sea, table: str) -> None:
+    capacity = sea.simulation[table].capacity
+    assert sea.state.history(table, 0)[1].tolist() == []
+    times = np.arange(3 * capacity)
+    column = "time_ns" if table == "notice" else "id"
+    for total in (1, 5, capacity, capacity + 3, 2 * capacity):
+        ring = np.zeros(capacity, np.int64)
+        ring[times[max(0, total - capacity) : total] % capacity] = times[max(0, total - capacity) : total]
+        publish(sea.simulation, table, total, **{column: ring})
+        for seen in (0, 1, total - 1, total, max(0, total - capacity)):
+            count, rows = sea.state.history(table, seen)
+            expected = list(range(max(seen, total - capacity), total))
+            assert count == total and rows[column].tolist() == expected
+
+
+def test_a_body_by_its_name(sea: Sea) -> None:
+    sea.enter(2)
+    assert (sea.state.row("body1"), sea.state.row("body2")) == (0, 2)
+    publish(sea.vehicles, "identity", present=[0, 0, 1], name=[b"body1", b"", b"body2"])
+    with pytest.raises(AttachError, match="there is no body 'body1' at present"):
+        sea.state.row("body1")
+    with pytest.raises(AttachError, match="there is no body 'body' at present"):
+        sea.state.row("body")
+    assert sea.state.row("body2") == 2 and sea.state.snapshot().rows.tolist() == [2]
+
+
+def test_the_instruments_of_a_body_in_the_order_of_its_suite(sea: Sea) -> None:
+    publish(
+        sea.vehicles, "instruments", body=[1, 0, 0, -1], number=[0, 1, 0, 0], name=[b"x", b"second", b"first", b"gone"],
+        type=[b"ctd"] * 4, place=[0, 2, 1, 3], generation=[1] * 4,
+    )  # fmt: skip
+    assert list(sea.state.instruments("body1")) == ["first", "second"]
+    assert [int(r["place"]) for r in sea.state.instruments("body1").values()] == [1, 2]
+    publish(sea.vehicles, "ctd", valid=[1] * 4, generation=[1] * 4, temperature=[5.0, 6.0, 7.0, 8.0])
+    assert sea.state.sensor("body1", "second")["temperature"] == 7.0
+    assert sea.state.values("ctd")["temperature"].tolist() == [5.0, 6.0, 7.0, 8.0]
+    with pytest.raises(AttachError, match=r"^'body1' has no sensor 'x'; it has first, second$"):
+        sea.state.sensor("body1", "x")
+    publish(sea.vehicles, "instruments", body=[-1] * 4)
+    with pytest.raises(AttachError, match=r"^'body1' has no sensor 'x'; it has none$"):
+        sea.state.sensor("body1", "x")
+
+
+def test_a_table_of_either_area(sea: Sea) -> None:
+    assert sea.state.table("clock") is sea.simulation["clock"] and sea.state.table("ctd") is sea.vehicles["ctd"]
+    found = sea.state.snapshot("clock", "ctd")
+    assert set(found.tables) == {"clock", "ctd"} and found.tick == 1 and found.version is not None
+    assert sea.state.server == "", "areas of this process belong to no server by name"
+
+
+def test_how_many_rows_the_tables_of_the_simulation_have() -> None:
+    rows = {table.name: count for table, count in simulation_tables(5, 8)}
+    assert rows == {
+        "clock": 1, "world": 1, "weather": 1, "clients": 5, "crew": 5 + CREW_ROWS, "signals": 8,
+        "sent": HISTORY, "reception": HISTORY, "notice": HISTORY,
+    }  # fmt: skip
