@@ -89,7 +89,7 @@ class Broker(Base):
         come meanwhile are kept for :meth:`poll`. A lockstep client's request belongs to its step: answer that first."""
         limit = time.monotonic() + timeout
         while True:
-            said = self._steps.outcome(request)
+            said = self._steps.outcomes.of(request)
             if said is not None:
                 return said
             if time.monotonic() >= limit:
@@ -212,7 +212,7 @@ class AsyncBroker(Base):
         limit = time.monotonic() + timeout
         self._flush()
         while True:
-            said = self._steps.outcome(request)
+            said = self._steps.outcomes.of(request)
             if said is not None:
                 return said
             if self._error is not None:

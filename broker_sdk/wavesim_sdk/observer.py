@@ -5,7 +5,8 @@
             for body in frame.bodies:
                 print(observer.names[int(body["id"])], body["p_WB_W"])
 
-A viewer that is slow loses frames, never events; one that acknowledges nothing is ended by the server.
+A viewer that is slow loses frames, never events; one that acknowledges nothing is ended by the server. One to whom the
+configuration grants rights is a referee as well: ``observer.wait(observer.push((50.0, 0.0, 0.0), body="auv"))``.
 """
 
 from __future__ import annotations
@@ -18,16 +19,26 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.broker import DEFAULT_SERVER, JOIN_TIMEOUT_S
-from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.broker import ANSWER_TIMEOUT_S, DEFAULT_SERVER, JOIN_TIMEOUT_S
+from wavesim_sdk.errors import BrokerError, SessionLost
+from wavesim_sdk.onboard import Outcomes, Permitted
 from wavesim_sdk.wire.client import SessionEvent
-from wavesim_sdk.wire.items import BodyChanged, FateSeen, Observe, RunStateChanged, SignalSeen
+from wavesim_sdk.wire.items import (
+    Answer,
+    BodyChanged,
+    FateSeen,
+    Observe,
+    RequestRefused,
+    RunStateChanged,
+    SignalSeen,
+)
 from wavesim_sdk.wire.link import Link
 from wavesim_sdk.wire.messages import FLEET_RECORD, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
 RECORD = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
 _KEPT = 4  #: ticks whose parts are still awaited
+KEPT_FRAMES = 256  #: that came while an answer was awaited
 
 
 @dataclass
@@ -43,7 +54,7 @@ class Frame:
     fates: list[FateSeen] = field(default_factory=list)
 
 
-class Observer:
+class Observer(Permitted):
     """A blocking observer. Frames come ``rate`` times a second (wall time), of all bodies, or of those ``bodies`` (rows),
     or of those within ``radius`` (m) of ``center`` (W)."""
 
@@ -60,6 +71,7 @@ class Observer:
         key: bytes | None = None,
     ) -> None:
         self.link = Link(Join(name=name, role=Role.OBSERVER), server, key)
+        self.session = self.link.session
         self.names: dict[int, str] = {}  #: row -> name of the bodies that are there
         self.models: dict[int, str] = {}
         self.run_state = 0
@@ -67,6 +79,8 @@ class Observer:
         self._signals: list[SignalSeen] = []
         self._fates: list[FateSeen] = []
         self._newest = -1
+        self._outcomes = Outcomes()
+        self._kept: list[Frame] = []  # came while an answer was awaited
         self.watch(rate, bodies, center, radius, sounds)
 
     def watch(
@@ -82,7 +96,7 @@ class Observer:
         middle = None if center is None else tuple(float(v) for v in center)
         rows = None if bodies is None else tuple(bodies)
         try:
-            self.link.session.request(Observe(period, rows, middle, float(radius), int(sounds)))
+            self.session.request(Observe(period, rows, middle, float(radius), int(sounds)))
         except Malformed as malformed:
             raise BrokerError(f"what cannot be observed: {malformed}") from None
 
@@ -104,10 +118,24 @@ class Observer:
         """Frames that are whole, or overtaken, within ``timeout`` seconds; returns at once when there is one."""
         limit = time.monotonic() + timeout
         while True:
-            found = [f for event in self.link.turn(limit) if (f := self._feed(event)) is not None]
+            found, self._kept = self._kept, []
+            found = found or self._turn(limit)
             if found or time.monotonic() >= limit:
                 return found
             self.link.check_alive()
+
+    def _turn(self, limit: float) -> list[Frame]:
+        return [f for event in self.link.turn(limit) if (f := self._feed(event)) is not None]
+
+    def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
+        """What the server says to a request; Refused if it says no. Frames that come meanwhile are kept for :meth:`poll`."""
+        limit = time.monotonic() + timeout
+        while (said := self._outcomes.of(request)) is None:
+            if time.monotonic() >= limit:
+                raise SessionLost(f"the server said nothing to request {request} within {timeout:g} s")
+            self._kept = [*self._kept, *self._turn(limit)][-KEPT_FRAMES:]
+            self.link.check_alive()
+        return said
 
     def frames(self) -> Iterator[Frame]:
         """Every frame until the run has ended."""
@@ -127,6 +155,8 @@ class Observer:
                 self._signals.append(event)
             case FateSeen():
                 self._fates.append(event)
+            case Answer() | RequestRefused():
+                self._outcomes.note(event)
             case Fleet():
                 return self._part(event)
         return None

@@ -62,13 +62,38 @@ class Step:
         later.notices[:0], later.others[:0] = self.notices, self.others
 
 
+class Outcomes:
+    """What the server said to requests: the newest, each told once."""
+
+    def __init__(self) -> None:
+        self._said: dict[int, Answer | RequestRefused] = {}
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+    def note(self, event: Answer | RequestRefused) -> None:
+        """It came."""
+        self._said[event.request] = event
+        while len(self._said) > KEPT_ANSWERS:
+            del self._said[next(iter(self._said))]
+
+    def of(self, request: int) -> str | None:
+        """What the server said to a request, None if nothing yet; Refused if it said no."""
+        match self._said.pop(request, None):
+            case Answer(ok=1, text=text):
+                return text
+            case Answer(text=text) | RequestRefused(text=text):
+                raise Refused(f"the server refused request {request}: {text}")
+        return None
+
+
 class Steps:
     """Collects session events into steps."""
 
     def __init__(self) -> None:
         self.ended = False
         self.listeners: list[Callable[[Reception], None]] = []
-        self.outcomes: dict[int, Answer | RequestRefused] = {}  #: of requests, the newest
+        self.outcomes = Outcomes()
         self.next = Step(State())
 
     def feed(self, event: SessionEvent) -> Step | None:
@@ -83,10 +108,10 @@ class Steps:
                 step.sent.append(event)
             case RequestRefused():
                 step.refused.append(event)
-                self._outcome(event)
+                self.outcomes.note(event)
             case Answer():
                 step.answers.append(event)
-                self._outcome(event)
+                self.outcomes.note(event)
             case RunStateChanged():
                 step.run_states.append(event)
                 self.ended = self.ended or event.run_state == 3
@@ -100,22 +125,56 @@ class Steps:
                 return step
         return None
 
-    def _outcome(self, event: Answer | RequestRefused) -> None:
-        self.outcomes[event.request] = event
-        while len(self.outcomes) > KEPT_ANSWERS:
-            del self.outcomes[next(iter(self.outcomes))]
 
-    def outcome(self, request: int) -> str | None:
-        """What the server said to a request, None if nothing yet; Refused if it said no."""
-        match self.outcomes.pop(request, None):
-            case Answer(ok=1, text=text):
-                return text
-            case Answer(text=text) | RequestRefused(text=text):
-                raise Refused(f"the server refused request {request}: {text}")
-        return None
+class Permitted:
+    """Requests that need a right (`<network><grant>`). Each returns its number, which its answer or refusal carries."""
+
+    session: ClientSession
+
+    def request(self, request: AnyRequest) -> int:
+        """Any request; returns its number."""
+        try:
+            return self.session.request(request)
+        except Malformed as malformed:
+            raise BrokerError(f"a request like this cannot be sent: {malformed}") from None
+        except (ValueError, OverflowError) as error:
+            raise BrokerError(f"this request cannot be sent: {error}") from None
+
+    def control(self, verb: str, value: float | None = None) -> int:
+        """Right `control`: start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, shutdown."""
+        return self.request(items.Control(verb, None if value is None else float(value)))
+
+    def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
+        """Right `fault`: break an actuator or a sensor (or one field of it), or make it whole again (kind ``none``)."""
+        return self.request(items.Fault(body, part, kind, float(amount), field))
+
+    def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
+        """Right `push`: an external force (N) and moment (N m) in B, until the next one."""
+        return self.request(items.Push(body, _floats(force), _floats(torque)))
+
+    def pose(
+        self, position: Sequence[float] | None = None, attitude: Sequence[float] | None = None,
+        velocity: Sequence[float] | None = None, *, body: str = "",
+    ) -> int:  # fmt: skip
+        """Right `pose`: put the body elsewhere; what is None stays as it is."""
+        p, a, v = (None if some is None else _floats(some) for some in (position, attitude, velocity))
+        return self.request(items.Pose(body, p, a, v))
+
+    def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
+        """Right `allocate`: another allocation matrix: six rows of one number per thruster."""
+        return self.request(items.Allocate(body, tuple(float(v) for row in matrix for v in row)))
+
+    def weather(self, **values: float) -> int:
+        """Right `weather`: current_north, current_east, wind_speed, wind_direction, wave_height, wave_peak, wave_direction."""
+        try:
+            return self.request(items.Weather(**values))
+        except TypeError:
+            known = items.Weather.__dataclass_fields__
+            strange = next((name for name in values if name not in known), "")
+            raise BrokerError(absent("the weather has", strange, known)) from None
 
 
-class Base:
+class Base(Permitted):
     """What both kinds of broker share: the session and the calls that need no waiting."""
 
     def __init__(
@@ -186,15 +245,6 @@ class Base:
 
     # -- requests --------------------------------------------------------------------------
 
-    def request(self, request: AnyRequest) -> int:
-        """Any request; returns its number, which its answer or refusal carries."""
-        try:
-            return self.session.request(request)
-        except Malformed as malformed:
-            raise BrokerError(f"a request like this cannot be sent: {malformed}") from None
-        except (ValueError, OverflowError) as error:
-            raise BrokerError(f"this request cannot be sent: {error}") from None
-
     def ping(
         self, frequency: float, level: float | None = None, *, at: int | None = None, code: int | None = None
     ) -> int:
@@ -221,39 +271,6 @@ class Base:
         names = None if sensors is None else tuple(sensors)
         period = round(state_period * 1e9)
         return self.request(items.Subscribe(names, int(acoustics), int(effort), int(others), period))
-
-    def control(self, verb: str, value: float | None = None) -> int:
-        """Right `control`: start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, shutdown."""
-        return self.request(items.Control(verb, None if value is None else float(value)))
-
-    def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
-        """Right `fault`: break an actuator or a sensor (or one field of it), or make it whole again (kind ``none``)."""
-        return self.request(items.Fault(body, part, kind, float(amount), field))
-
-    def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
-        """Right `push`: an external force (N) and moment (N m) in B, until the next one."""
-        return self.request(items.Push(body, _floats(force), _floats(torque)))
-
-    def pose(
-        self, position: Sequence[float] | None = None, attitude: Sequence[float] | None = None,
-        velocity: Sequence[float] | None = None, *, body: str = "",
-    ) -> int:  # fmt: skip
-        """Right `pose`: put the body elsewhere; what is None stays as it is."""
-        p, a, v = (None if some is None else _floats(some) for some in (position, attitude, velocity))
-        return self.request(items.Pose(body, p, a, v))
-
-    def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Right `allocate`: another allocation matrix: six rows of one number per thruster."""
-        return self.request(items.Allocate(body, tuple(float(v) for row in matrix for v in row)))
-
-    def weather(self, **values: float) -> int:
-        """Right `weather`: current_north, current_east, wind_speed, wind_direction, wave_height, wave_peak, wave_direction."""
-        try:
-            return self.request(items.Weather(**values))
-        except TypeError:
-            known = items.Weather.__dataclass_fields__
-            strange = next((name for name in values if name not in known), "")
-            raise BrokerError(absent("the weather has", strange, known)) from None
 
     def on_reception(self, call: Callable[[Reception], None]) -> None:
         """Call a function with every reception, before its step is handed out."""

@@ -225,8 +225,8 @@ def test_the_memory_of_answers_is_bounded() -> None:
     steps = Steps()
     for k in range(1000):
         steps.feed(Answer(k, 1, str(k)))
-    assert len(steps.outcomes) == 256 and steps.outcome(999) == "999" and steps.outcome(1) is None
-    assert steps.outcome(999) is None, "told once"
+    assert len(steps.outcomes) == 256 and steps.outcomes.of(999) == "999" and steps.outcomes.of(1) is None
+    assert steps.outcomes.of(999) is None, "told once"
 
 
 # ------------------------------------------------------------------------------- nothing is lost
@@ -440,6 +440,23 @@ def test_an_observer_sees_frames_and_signals(server: FakeServer) -> None:
         assert until(lambda: observer.poll(0.0) == [] and observer.names == {3: "a"})
     with pytest.raises(BrokerError, match=r"what cannot be observed: bodies\[0\]: -1"):
         Observer("eye", server.address, bodies=[-1])
+
+
+def test_an_observer_with_rights_is_a_referee(server: FakeServer) -> None:
+    with Observer("referee", server.address) as observer:
+        asked = observer.push((50.0, 0.0, 0.0), body="a")
+        for part in range(3):
+            server.send("referee", Fleet(25 + part, 7, 1, 0, 1, bytes(RECORD.itemsize)))
+        reply(server, "referee", Answer(asked, 1, "pushed"))
+        assert observer.wait(asked) == "pushed"
+        assert server.of(session.Requested, "referee")[-1].request == items.Push("a", (50.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+        frames: list[int] = []
+        assert until(lambda: frames.extend(f.tick for f in observer.poll(0.0)) or frames == [25, 26, 27])
+        server.event("referee", RequestRefused(78, "you have no right to"))
+        with pytest.raises(Refused, match="request 78: you have no right to"):
+            observer.wait(78)
+        with pytest.raises(SessionLost, match=r"nothing to request 99 within 0\.1 s"):
+            observer.wait(99, 0.1)
 
 
 def test_everything_of_a_state_has_a_default() -> None:

@@ -117,7 +117,7 @@ class Engine:
 
     def _halted(self) -> bool:
         """Whether nothing moves before a command comes."""
-        return self.state is not RunState.RUNNING or self.waiting
+        return self.over or self.state is not RunState.RUNNING or self.waiting
 
     @property
     def in_real_time(self) -> bool:

@@ -254,14 +254,15 @@ class Orders:
         engine = self.engine
         if c.verb == "shutdown":
             engine.over = True
-        elif c.verb == "speed":
+            return f"the server shuts down at {self.sim.time_ns * 1e-9:.3f} s"
+        if c.verb == "speed":
             engine.pace.speed = float(c.value or 0.0)
             engine.pace.restart()
             engine.publish()
             return f"speed {engine.pace.speed:g}" if engine.pace.speed else "as fast as possible"
-        elif engine.state is RunState.ENDED:
+        if engine.state is RunState.ENDED:
             raise ValueError("the run has ended; start the server again for another")
-        elif c.verb in ("start", "resume"):
+        if c.verb in ("start", "resume"):
             engine.set_state(RunState.RUNNING)
         elif c.verb == "stop":
             engine.set_state(RunState.STOPPED)
