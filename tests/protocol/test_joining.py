@@ -267,6 +267,20 @@ def test_resuming_from_before_the_body_was_described_describes_it_once() -> None
     assert link.session.outbox.last == 4 and link.client.welcome is not None
 
 
+def test_what_happened_before_the_body_was_described_is_told_after_it() -> None:
+    link = link_of(Join(name="a"))
+    link.run(0.02)
+    mine = link.session
+    for k in range(3):
+        link.sessions.push(mine, heard(k))
+    assert len(mine.outbox) == 7, "nothing of it was acknowledged: it died"
+    link.client = ClientSession(Join(name="a", previous=mine.token))
+    link.events.clear()
+    link.wires.clear()
+    link.run(0.3)
+    assert link.events == [link.client.welcome, heard(0), heard(1), heard(2)]
+
+
 def test_a_session_that_comes_back_with_too_much_is_ended_like_any_other() -> None:
     link = link_of(Join(name="a"))
     link.run(0.1)

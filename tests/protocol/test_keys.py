@@ -16,7 +16,7 @@ from tests.protocol.test_sessions import ADDRESS, admit
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.testing import Pair, sessions_for_tests
 from wavesim_sdk.wire import codec, seal, session
-from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase
+from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
 from wavesim_sdk.wire.items import RunStateChanged
 from wavesim_sdk.wire.messages import HEADER_BYTES, Actuate, Hello, Join, Type, Welcome
 from wavesim_sdk.wire.server import ServerSessions
@@ -302,7 +302,13 @@ def test_a_name_can_be_taken_over() -> None:
     link = Pair(ClientSession(Join(name="a")), everybody)
     link.run(0.2)
     first, link.client = link.client, ClientSession(Join(name="a"))
-    link.run(0.2)
+    byes: list[bytes] = []
+    carry = link.carry
+    link.carry = lambda to_server, data: (byes.append(data) if data[5] == Type.BYE else None, carry(to_server, data))[1]  # type: ignore[assignment,method-assign]
+    link.run(0.1)
+    assert len(byes) == 1 and everybody.drops == {}, "told at once"
+    assert first.receive(byes[0], link.now) == [Ended("another client took over")]
+    link.run(0.1)
     assert link.client.phase is Phase.JOINED and len(everybody.by_token) == 1
     assert first.token != link.client.token
     assert isinstance(link.happenings[-1], session.Resumed)

@@ -164,7 +164,7 @@ def test_refusals_without_end_end_that_session_alone() -> None:
     assert mine.over and list(a.sessions.by_token) == [b.client.token]
 
 
-@pytest.mark.parametrize("what", ["event", "message", "large", "seal", "tick"])
+@pytest.mark.parametrize("what", ["event", "message", "large", "seal", "question", "tick"])
 def test_a_fault_of_ours_ends_the_session_that_met_it(what: str) -> None:
     a, b, told = broken()
     mine = of(a)
@@ -177,10 +177,15 @@ def test_a_fault_of_ours_ends_the_session_that_met_it(what: str) -> None:
     elif what == "seal":
         mine.seal = object()  # type: ignore[assignment]  # as above
         a.sessions.send(mine, m.Keepalive(1))
+    elif what == "question":
+        mine.seal = object()  # type: ignore[assignment]  # as above
+        a.sessions.step(mine, *step_of(mine, 25, {}), a.now)
     else:
         mine.keepalive_at = "soon"  # type: ignore[assignment]  # as above
     happened = a.sessions.tick(a.now)
-    assert happened == [session.Gone(mine, "internal")] and len(told) >= 1 and a.sessions.drops["internal"] >= 1
+    assert happened == [session.Gone(mine, "internal")]
+    assert len(told) == (2 if what in ("seal", "question") else 1), "where nothing can be sealed, nor can the farewell"
+    assert all(isinstance(e, Exception) for e in told) and a.sessions.drops == {"internal": len(told)}
     assert a.sessions.by_token == {b.client.token: of(b)} and mine.over
     for again in (lambda: a.sessions.send(mine, m.Keepalive(1)), lambda: a.sessions.push(mine, heard(1)),
                   lambda: a.sessions.bye(mine, "again"), lambda: a.sessions.flush_events(mine, a.now)):  # fmt: skip
@@ -410,6 +415,20 @@ def test_every_period_a_number_is_asked_and_its_round_trip_measured() -> None:
     assert len(mine.keepalive_sent) <= 65
 
 
+def test_more_requests_do_not_put_their_acknowledgement_off() -> None:
+    link = joined()
+    sent_to(link)
+    ping = [1, 1.0, None, None, None]
+    for k in range(3):
+        raw(link, Type.REQUESTS, 1 + k, [ping], sequence=1000 + k)
+        link.now += 0.009
+        if k < 2:
+            link.sessions.tick(link.now)
+            assert sent_to(link) == []
+    link.sessions.tick(link.now)
+    assert sent_to(link) == [m.Keepalive(0)], "20 ms after the first"
+
+
 def test_requests_are_acknowledged_soon_even_if_there_is_nothing_to_say() -> None:
     link = joined()
     sent_to(link)
@@ -494,6 +513,43 @@ def test_a_lossy_link_costs_little_time(seed: int) -> None:
             link.run(0.005)
             assert link.now - start < 60.0
     assert link.now - start < 20.0
+
+
+def test_a_step_arrives_as_it_was_given() -> None:
+    link = joined(lockstep_ns=100_000_000)
+    mine = of(link)
+    sent_to(link)
+    motion, effort = tuple(float(k) for k in range(16)), tuple(float(k) for k in range(48))
+    given = m.StepMessage(25, 100_000_000, 1, 0, motion, (1.0, 0.25), effort, (), 0)
+    link.sessions.step(mine, given, [], link.now)
+    assert sent_to(link) == [m.StepMessage(25, 100_000_000, 1, 0, motion, (1.0, 0.25), effort, (), mine.outbox.last)]
+
+
+def test_who_is_gone_is_asked_nothing() -> None:
+    link = joined(lockstep_ns=100_000_000)
+    mine = of(link)
+    link.sessions.bye(mine, "enough")
+    sent_to(link)
+    link.sessions.step(mine, *step_of(mine, 25, {}), link.now)
+    assert sent_to(link) == []
+
+
+def test_what_is_due_is_done_at_its_time_and_not_before() -> None:
+    link = joined(lockstep_ns=100_000_000)
+    mine = of(link)
+    sent_to(link)
+    step, _ = step_of(mine, 25, {})
+    link.sessions.asked(mine, 25, [codec.body_of(step)], 200.0)
+    assert mine.question is not None
+    mine.keepalive_at, mine.ack_at, mine.question.repeat_at = 201.0, 202.0, 203.0
+    said = []
+    for now in (200.99, 201.0, 201.49, 201.5, 202.99, 203.0):
+        mine.last_heard = now
+        if now == 201.49:
+            mine.ack_at, mine.keepalive_at = 201.5, 300.0
+        link.sessions.tick(now)
+        said.append([type(x).__name__ for x in sent_to(link)])
+    assert said == [[], ["Keepalive"], [], ["Keepalive"], [], ["StepMessage"]]
 
 
 # ------------------------------------------------------------------------------- another address
@@ -609,6 +665,58 @@ def test_texts_of_ours_are_made_to_fit() -> None:
     assert a.events[-2:] == [RequestRefused(5, "x " * 200), Ended("x " * 200)]
 
 
+@pytest.mark.parametrize("kind", ["elsewhere", "of nobody", "version 1"])
+def test_each_host_speaks_from_outside_of_sessions_no_faster_than_allowed(kind: str) -> None:
+    """Whatever it sends, by however many ports; others are not the worse for it."""
+    link = joined(sessions=sessions_for_tests(rate=100.0))
+    data = {
+        "elsewhere": codec.encode(m.Actuate((1.0,)), link.client.token, 900),
+        "of nobody": codec.encode(m.Leave(), 12345, 1),
+        "version 1": b"WVSM" + bytes((1, 1)) + bytes(18) + msgpack.packb([1, bytes(60)]),
+    }[kind]
+    reason = {"elsewhere": "address", "of nobody": "token", "version 1": "version"}[kind]
+    for k in range(150):
+        link.sessions.receive(data, ("10.9.0.1", 1000 + k), 200.0)
+    again = 150 if kind == "version 1" else 100  # which is what it is, too
+    assert link.sessions.drops == {reason: again, "strangers": 50}
+    for k in range(70):
+        link.sessions.receive(data, ("10.9.0.2", 1000 + k), 200.0)
+        link.sessions.receive(data, ("10.9.0.1", 1000 + k), 200.5)
+    more = 140 if kind == "version 1" else 120
+    assert link.sessions.drops == {reason: again + more, "strangers": 70}
+
+
+def test_a_token_is_that_of_one_session_and_of_none_that_was_just_there() -> None:
+    class Dice(random.Random):
+        tokens = (5, 5, 5, 7, 5, 7, 9, 11)
+
+        def getrandbits(self, k: int, /) -> int:
+            if k != 63:
+                return super().getrandbits(k)
+            token, *self.tokens = self.tokens  # type: ignore[assignment]  # one after the other
+            return token
+
+    sessions = sessions_for_tests(dice=Dice(1))
+    a, b = joined("a", sessions, 4000), joined("b", sessions, 4001)
+    assert (a.client.token, b.client.token) == (5, 7)
+    a.client.leave()
+    a.run(0.1)
+    assert joined("c", sessions, 4002).client.token == 9
+
+
+def test_a_join_of_just_the_size_is_told_that_its_cookie_is_wrong() -> None:
+    """As long as a HELLO must be: the answer is no longer than what was sent."""
+    sessions = sessions_for_tests()
+    head = codec.encode(Join(name="a"))[:HEADER_BYTES]
+    for size, answers in ((m.MIN_HELLO - 1, 0), (m.MIN_HELLO, 1)):
+        body = msgpack.packb([bytes(16), 5, ""])[:-1]
+        body += bytes((0xA0 + size - HEADER_BYTES - len(body) - 1,))
+        data = (head + body).ljust(size, b"x")
+        sessions.receive(data, ADDRESS, 0.0)
+        assert len(sessions.outgoing) == answers and sessions.drops["size"] == 1
+        assert all(len(out) <= len(data) for out, _ in sessions.outgoing)
+
+
 def test_as_many_sessions_as_may_be() -> None:
     sessions = sessions_for_tests(limit=2)
     a, b = joined("a", sessions, 4000), joined("b", sessions, 4001)
@@ -635,6 +743,17 @@ def test_datagrams_are_counted() -> None:
     link.sessions.send(mine, m.Keepalive(0))
     assert (mine.datagrams_in, mine.datagrams_out) == (received + 1, said + 1)
     assert mine.sequence == mine.datagrams_out
+
+
+def test_what_happens_is_told_with_its_session() -> None:
+    link = joined(lockstep_ns=100_000_000)
+    mine = of(link)
+    link.sessions.step(mine, *step_of(mine, 25, {}), link.now)
+    values = tuple(float(k) for k in range(10))
+    assert raw(link, Type.ACTUATE, [1.0], sequence=1) == [session.Actuated(mine, (1.0,))], "from the first number on"
+    assert raw(link, Type.ESTIMATE, list(values)) == [session.Estimated(mine, values)]
+    assert raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]]) == [session.Requested(mine, 1, Ping(1.0))]
+    assert raw(link, Type.DONE, 25, 1, [2.0], list(values)) == [session.StepDone(mine, 25, (2.0,), values)]
 
 
 def test_what_is_latest_wins_for_itself_only() -> None:
@@ -712,7 +831,27 @@ def test_a_client_whose_welcome_is_lost_is_not_locked_out() -> None:
         for data in link.client.outgoing(link.now):
             link.sessions.receive(data, link.address, link.now)
         link.sessions.outgoing.clear()
-        link.sessions.tick(link.now)
+        assert link.sessions.tick(link.now) == [], "and its session stays the same"
         link.now += 0.25
     link.run(0.5)
     assert link.client.phase is Phase.JOINED and link.client.welcome is not None
+
+
+def test_a_join_that_is_played_again_keeps_no_session_alive() -> None:
+    link = Pair(ClientSession(Join(name="a")), sessions_for_tests())
+    captured: list[bytes] = []
+    carry = link.carry
+    link.carry = lambda to_server, data: (captured.append(data) if to_server else None, carry(to_server, data))[1]  # type: ignore[assignment,method-assign]
+    link.run(0.3)
+    join, mine = next(d for d in captured if d[5] == Type.JOIN), of(link)
+    last, happened = mine.last_heard, []
+    for k in range(60):
+        link.sessions.receive(join, ADDRESS, last + 0.1 * k)
+        happened += link.sessions.tick(last + 0.1 * k)
+    assert happened == [session.Gone(mine, "silent")]
+    link.sessions.outgoing.clear()
+    for _ in range(2):
+        link.sessions.receive(join, ADDRESS, last + 6.0)
+    refused = sent_to(link)
+    assert [type(r).__name__ for r in refused] == ["Refuse"] * 2 and refused[0].code == m.Refusal.COOKIE
+    assert link.sessions.drops["replay"] >= 2 and link.sessions.by_token == {}
