@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, process_start
+from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area
 from wavesim_sdk.sensors import HEAD
+from wavesim_server.network.states import count_of
 
 if TYPE_CHECKING:
     from benchmarks.world.world import World
 
 NOBODY = 2**22 + 7  #: no process has this number
-_SELF = (os.getpid(), process_start(os.getpid()))
+SELF = (2**22 + 1, 1)
 
 
 def value(body: int, number: int, tick: int, count: int) -> Any:
@@ -57,7 +57,7 @@ class Emulator:
     def start(self, now: float) -> None:
         """The process begins: it claims its table."""
         self.state = "well"
-        self.table.header[OWNER], self.table.header[OWNER_START] = _SELF
+        self.table.header[OWNER], self.table.header[OWNER_START] = SELF
         self.table.header[SYNCHRONOUS] = 0 if self.free else 1
         if self.free:
             self.world.clock.at(now + 0.1, self._by_itself)
@@ -84,15 +84,17 @@ class Emulator:
         identity = self._vehicles["identity"].snapshot()[1]
         rows = self.table.snapshot()[1]
         numbers = rows.view(np.float64).reshape(len(rows), -1)
+        count = count_of(self.sensor)
         mine = (instruments["type"] == self.sensor.encode()) & (instruments["body"] >= 0)
         for i in instruments[mine]:
             place, body = int(i["place"]), int(i["body"])
-            if tick % max(int(i["period"]), 1) or not identity[body]["present"]:
+            if not self.free and (tick % max(int(i["period"]), 1) or not identity[body]["present"]):
                 continue
             who = self.world.index(bytes(identity[body]["name"]).decode())
-            numbers[place, HEAD:] = value(who, int(i["number"]), tick, numbers.shape[1] - HEAD)
+            numbers[place, HEAD : HEAD + count] = value(who, int(i["number"]), tick, count)
             row = rows[place]
             row["tick"], row["time_ns"], row["valid"] = tick, tick * self.world.step_ns, 1
+            row["generation"] = i["generation"]
             row["sequence"] += 1
         self.table.publish(rows, tick)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgpack
 import numpy as np
 
+from benchmarks.world.ledger import Book
 from benchmarks.world.report import Broken
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import reliable
 from wavesim_sdk.wire.client import Phase
+from wavesim_sdk.wire.items import Request
 from wavesim_sdk.wire.messages import Role
 from wavesim_server.network.front import Front
 
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
     from benchmarks.world.world import World
 
 GRACE_S = 0.25  #: beyond a time limit: the shells look so seldom, and the queues between them may be full
-EVERY = 4  #: steps between two looks at what costs more
+FORGOTTEN_S = 1.0  #: by then a client has seen that a server which was started again does not know it
+EVERY = 8  #: steps between two looks at what costs more
 MOST_BACKLOG = 20_000
 #: what may hold more after a run than before: the beginning of its place -> by how much
 ALLOWED: dict[str, int] = {
@@ -59,8 +63,10 @@ def _last_line(traces: set[str]) -> str:
 
 
 def _limits(world: World) -> None:
-    """Nobody waits longer than the time limit."""
+    """Nobody waits longer than the time limit, as long as there is an engine."""
     witness, server, now = world.witness, world.server, world.clock.now
+    if server.engine.over:
+        return
     limit = world.scene.loaded.config.network.lockstep_timeout + GRACE_S
     waits, asks = witness.waits, witness.asks
     if waits is not None and server.front is not None and now - max(waits.since, server.front_since) > limit:
@@ -124,12 +130,17 @@ def _bodies(world: World, front: Front) -> None:
             )
 
 
-def at_rest(world: World) -> None:
-    """After the calm: whoever is alive is served, and nothing is owed to anybody."""
+def said(world: World) -> dict[int, tuple[int, int]]:
+    """How many events and requests every session was told so far."""
+    return {token: (len(b.events.said), len(b.requests.said)) for token, b in world.books.items()}
+
+
+def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
+    """After the calm: whoever is alive is served, and nothing of what was said ``before`` is owed to anybody."""
     server = world.server
     front, engine = server.front, server.engine
     assert front is not None
-    if world.clock.now - world.quiet_at > 0.5:
+    if world.clock.now - world.quiet_at > 0.5 and not engine.over:
         raise Broken(f"no rest: {len(front._backlog)} commands and {len(engine._backlog)} events wait")
     running = engine.state is RunState.RUNNING
     for client in world.clients:
@@ -142,15 +153,30 @@ def at_rest(world: World) -> None:
                 raise Broken(f"not let in: {client.name} asks since {world.clock.now - client.joined_at:.2f} s")
             continue
         book = world.books.get(session.token)
-        if book is None or book.server is None or book.server.over:
+        if book is None or book.server is None or front.sessions.by_token.get(session.token) is not book.server:
+            if client.live and world.clock.now - session.last_heard > FORGOTTEN_S:
+                raise Broken(f"forgotten: {client.name} believes in its session, the server does not know it")
             continue
-        if len(book.server.outbox) or book.events.heard != len(book.events.said):
-            raise Broken(f"events are owed: {client.name} heard {book.events.heard} of {len(book.events.said)}")
-        if book.requests.heard != len(book.requests.said):
+        events, requests = before.get(session.token, (0, 0))
+        confirmed = book.server.outbox.last - len(book.server.outbox)
+        if min(confirmed, book.events.heard) < events:
             raise Broken(
-                f"requests are owed: the server heard {book.requests.heard} of {len(book.requests.said)} of {client.name}"
+                f"events are owed: {client.name} heard {book.events.heard}, confirmed {confirmed} of {events} told before"
             )
+        if book.requests.heard < requests:
+            raise Broken(f"requests are owed: the server heard {book.requests.heard} of {requests} of {client.name}")
         _served(world, client, running)
+        _answered(world, client, book)
+
+
+def _answered(world: World, client: Client, book: Book) -> None:
+    """Every request that the server has was answered; sound waits for the next step of a lockstep client."""
+    if world.server.engine.over:
+        return
+    for number in book.unanswered:
+        item = msgpack.unpackb(book.requests.said[number - 1], strict_map_key=False, unicode_errors="surrogateescape")
+        if not isinstance(item, list) or not item or item[0] not in (Request.PING, Request.SEND, Request.RANGE):
+            raise Broken(f"no answer: {client.name} asked {item!r:.200} as number {number}, and was told nothing")
 
 
 def _served(world: World, client: Client, running: bool) -> None:
@@ -170,8 +196,8 @@ def _served(world: World, client: Client, running: bool) -> None:
         raise Broken(f"no states: {client.name} was told nothing for {silence:.2f} s")
 
 
-def nobody_left(world: World, before: dict[str, int]) -> None:
-    """After all have left: only the residents are there, and nothing holds more than at the beginning."""
+def nobody_left(world: World) -> None:
+    """After all have left: only the residents are there."""
     front, engine = world.server.front, world.server.engine
     assert front is not None
     if front.sessions.by_token:
@@ -183,6 +209,10 @@ def nobody_left(world: World, before: dict[str, int]) -> None:
             raise Broken(f"bodies stayed: {sorted(there ^ residents)}")
         if world.commander.waiting:
             raise Broken(f"no reply: {world.commander.waiting}")
+
+
+def nothing_left(world: World, before: dict[str, int]) -> None:
+    """Later: nothing holds more than at the beginning."""
     for place, size in world.server.sizes().items():
         if size > before.get(place, 0) + next((n for p, n in ALLOWED.items() if place.startswith(p)), 0):
             raise Broken(f"memory is not given back: {place} holds {size}, {before.get(place, 0)} before")

@@ -122,18 +122,19 @@ _WORDS = (
 
 
 @functools.cache
-def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="wavesim-world-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    keys = folder / "clients.keys"
+def folder() -> Path:
+    """Where this process keeps its files."""
+    made = Path(tempfile.mkdtemp(prefix="wavesim-world-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    keys = made / "clients.keys"
     keys.write_text("".join(f"{name} {key.hex()}\n" for name, key in KEYS.items()))
     keys.chmod(0o600)
-    return folder
+    return made
 
 
 @functools.cache
 def scene(name: str) -> Scene:
     """One of :data:`NAMES`."""
-    path = _folder() / f"{name}.xml"
+    path = folder() / f"{name}.xml"
     path.write_text(_TEXTS[name])
     return Scene(name, load(path), _SEALED in _TEXTS[name])

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.world import scenes
 from benchmarks.world.emulators import value
+from benchmarks.world.logs import Told, compare
 from benchmarks.world.report import Broken, Trace
 from wavesim_sdk.commander import Reply
 from wavesim_sdk.tables import RunState
@@ -42,6 +44,7 @@ class Witness:
         self._clock: list[tuple[float, int, int]] = []  # when, tick, run state
         self.waits: Standing | None = None  #: for lockstep clients
         self.asks: Standing | None = None  #: for emulators
+        self._told = Told(server)
         engine = server.engine
         publish = engine.publish
 
@@ -134,3 +137,5 @@ class Witness:
 
     def read_logs(self) -> None:
         """What was logged equals what happened."""
+        server = self._server
+        compare(server, self._told, scenes.folder() / "run.mcap", server.lost)

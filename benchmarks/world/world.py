@@ -36,7 +36,9 @@ BEGIN_S = 100.0  #: the virtual clock does not begin at zero
 ROLES = (Role.PILOT, Role.PILOT, Role.PILOT, Role.INSTRUMENT, Role.LISTENER, Role.OBSERVER)
 PLAGUES = ("loss", "double", "flip", "cut", "late", "crash", "disk", "rings", "emulators")
 TOMBS_S = 11.0  #: so long are sessions remembered that are over
-CALM_S = 1.4  #: longer than every time limit, one after the other
+CALM_S = 1.3  #: longer than every time limit, one after the other
+SETTLED_S = 0.2  #: after which what was said before has been heard
+KINDS = 4  #: of so many seeds the first is looked through for leaks, and the last two end in the midst of it: calm costs much
 _FAMILIES = {
     family.name: {number: schema_of(record).describe() for number, record in family.records.items()}
     for family in (EVENTS, REQUESTS)
@@ -75,7 +77,8 @@ class World:
         self.strangers = [
             Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without
         ]
-        self.length = r.choice((0.5, 0.8, 1.4))
+        self.short = seed % KINDS > 1
+        self.length = 2.0 if r.random() < 0.05 else r.choice((0.3, 0.5, 0.8))
         if "crash" in self.plagues:
             self.clock.at(BEGIN_S + self.length * r.random(), self._crash)
 
@@ -225,7 +228,7 @@ class World:
     def _live(self) -> None:
         now = self.clock.now
         self.server.start(now)
-        self._sizes = self.server.sizes()
+        sizes = self.server.sizes() if self.seed % KINDS == 0 else {}
         for emulator in self.emulators:
             emulator.start(now)
         if "emulators" in self.plagues:
@@ -236,10 +239,18 @@ class World:
         for stranger in self.strangers:
             stranger.start(now)
         self._until(now + self.length)
-        self._become_calm()
-        self._until(self.clock.now + CALM_S)
-        invariants.at_rest(self)
-        self._leave()
+        if self.short:
+            self.server.restart(self.clock.now)
+            self.server.finish(self.clock.now)
+        else:
+            self._become_calm()
+            self._until(self.clock.now + CALM_S)
+            before = invariants.said(self)
+            self._until(self.clock.now + SETTLED_S)
+            invariants.at_rest(self, before)
+            self._leave(sizes)
+        if self.seed % KINDS != 1:
+            self.witness.read_logs()
 
     def _until(self, end: float) -> None:
         while self.clock.step(end):
@@ -250,6 +261,7 @@ class World:
         self.note("calm")
         self.calm = True
         self.network.weather = Weather()
+        self.server.slow = 0.1  # it is time that matters now, not ticks
         self.server.restart(now)
         for emulator in self.emulators:
             emulator.mend(now)
@@ -259,14 +271,17 @@ class World:
                 client.vanish(now)
         self.commander.send("start")
 
-    def _leave(self) -> None:
+    def _leave(self, sizes: dict[str, int]) -> None:
         self.note("end")
         for client in self.clients:
             client.quit()
         self._until(self.clock.now + 0.5)
         self.commander.send("pause")
         self._until(self.clock.now + 0.1)
-        self.server.slow = self.server.seldom = 1.0  # little is left to do
-        self._until(self.clock.now + TOMBS_S)
-        invariants.nobody_left(self, self._sizes)
-        self.witness.read_logs()
+        if sizes:
+            self.server.slow = self.server.seldom = 1.0  # little is left to do
+            self._until(self.clock.now + TOMBS_S)
+        invariants.nobody_left(self)
+        self.server.finish(self.clock.now)
+        if sizes:
+            invariants.nothing_left(self, sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,8 @@ HEALTH = (
 )  # fmt: skip
 
 
-def versions() -> dict[str, str]:
+@functools.cache
+def versions() -> Mapping[str, str]:
     """Versions of everything that can change a run."""
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for package in ("wavesim-sdk", "wavesim-server", "numpy", "numba", "llvmlite"):
@@ -88,7 +90,7 @@ class LogWriter:
                 "server": config.name,
                 "origin": json.dumps([config.world.latitude, config.world.longitude]),
                 "step_ns": str(round(config.time.step * 1e9)),
-                "versions": json.dumps(versions(), sort_keys=True),
+                "versions": json.dumps(dict(versions()), sort_keys=True),
             },
         )
 

@@ -1,0 +1,133 @@
+"""What was logged equals what happened: the engine's records, noted as it tells them, beside what the files hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.world.report import Broken
+from wavesim_sdk import commands, log
+from wavesim_sdk.sensors import table_of
+from wavesim_sdk.tables import RECEPTION, SENT, VEHICLE_TABLES, RunState
+from wavesim_server import messages
+
+if TYPE_CHECKING:
+    from benchmarks.world.server import Server
+
+_TABLES = {t.name: t for t in VEHICLE_TABLES}
+Said = dict[str, list[Any]]  #: by topic: what it is about, in order
+
+
+class Told:
+    """What the engine told for the log."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._events: list[tuple[Any, dict[int, str]]] = []
+        self._names: dict[int, str] = {}
+        emit = server.engine.emit
+
+        def watched(event: messages.Event) -> None:
+            if isinstance(event, messages.Roster) and event.logged:
+                self._names = {**self._names, event.row: event.name}
+            self._events.append((event, self._names))
+            emit(event)
+
+        server.engine.emit = watched  # type: ignore[method-assign]  # to hear what it tells
+
+    def said(self) -> Said:
+        """All of it, as the log should have it."""
+        found: Said = defaultdict(list)
+        for event, names in self._events:
+            for topic, what in _entries(event, names, self._server.loaded):
+                found[topic].append(what)
+        return found
+
+
+def _entries(event: messages.Event, names: dict[int, str], loaded: Any) -> Iterator[tuple[str, Any]]:
+    """(topic, what the log holds of it) of an event."""
+    match event:
+        case messages.Log(_, table, rows, records):
+            whose = np.frombuffer(rows, np.int64)
+            dtype = (_TABLES.get(table) or table_of(table).told).dtype
+            if table in _TABLES:
+                topics = [f"/{table}/{names.get(int(row), '')}" for row in whose]
+            else:
+                topics = [f"/sensor/{names.get(int(row), '')}/{number}" for row, number in whose.reshape(-1, 2)]
+            for k, topic in enumerate(topics):
+                yield topic, records[k * dtype.itemsize : (k + 1) * dtype.itemsize]
+        case messages.Signals(sent, receptions):
+            for k in range(0, len(sent), SENT.dtype.itemsize):
+                yield "/acoustics/sent", sent[k : k + SENT.dtype.itemsize]
+            for k in range(0, len(receptions), RECEPTION.dtype.itemsize):
+                yield "/acoustics/reception", receptions[k : k + RECEPTION.dtype.itemsize]
+        case messages.Run(state, time_ns):
+            yield "/run", (time_ns, RunState(state).name.lower())
+        case messages.Executed(_, ok, _, time_ns, command) if ok:
+            yield "/commands", (time_ns, commands.verb_of(commands.decode(command)))
+        case messages.Notice(time_ns, _, name, text):
+            yield "/notices", (time_ns, name, text)
+        case messages.Frozen(time_ns, frozen):
+            yield "/frozen", (time_ns, *frozen)
+
+
+def _held(path: Path, suites: Any) -> Said:
+    """The same of a file."""
+    found: Said = defaultdict(list)
+    whole = log.read(path)
+    for topic, series in whole.series.items():
+        if topic.startswith("/estimate/"):
+            continue
+        if topic.startswith("/sensor/"):
+            _, _, body, name = topic.split("/")
+            topic = f"/sensor/{body}/{suites(body, name)}"
+        found[topic] = [r.tobytes() for r in series.records]
+    for topic, read in (
+        ("/run", lambda t, v: (t, v["state"])),
+        ("/commands", lambda t, v: (t, v["verb"])),
+        ("/notices", lambda t, v: (t, v["body"], v["text"])),
+        ("/frozen", lambda t, v: (t, *v["bodies"])),
+    ):
+        found[topic] = [read(t, v) for t, v in whole.json.get(topic, [])]
+    return found
+
+
+def _within(some: Sequence[Any], whole: Sequence[Any]) -> bool:
+    """Whether some of a list stand in its order."""
+    rest = iter(whole)
+    return all(any(s == w for w in rest) for s in some)
+
+
+def compare(server: Server, told: Told, path: Path, losses: bool) -> None:
+    """Every file of the run; ``losses``: not everything could be written, but nothing else may be there."""
+    said = told.said()
+    bodies = {b.name: [i.name for i in server.loaded.suite(b)] for b in server.loaded.config.fleet.bodies}
+
+    def number(body: str, name: str) -> Any:
+        return bodies[body].index(name) if body in bodies else name
+
+    if not losses:
+        said = {topic: list(what) for topic, what in said.items()}
+    for disk in server.disks:
+        data = disk.getvalue()
+        if len(data) < 100:
+            continue  # no room for its beginning
+        path.write_bytes(data)
+        try:
+            held = _held(path, number)
+        except log.LogError as error:
+            if losses:
+                continue
+            raise Broken(f"an unreadable log: {error}") from None
+        for topic in sorted({*held, *said}):
+            if topic.startswith("/sensor/") and topic.split("/")[2] not in bodies:
+                continue
+            some, whole = held.get(topic, []), said.get(topic, [])
+            if (some != whole) if not losses else not _within(some, whole):
+                raise Broken(
+                    f"the log differs: {topic} has {len(some)} entries of {len(whole)} that were told, or others"
+                )
