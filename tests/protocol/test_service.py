@@ -686,6 +686,27 @@ def test_each_host_speaks_from_outside_of_sessions_no_faster_than_allowed(kind: 
     assert link.sessions.drops == {reason: again + more, "strangers": 70}
 
 
+def test_each_host_says_hello_and_joins_no_faster_than_allowed() -> None:
+    """By however many ports; a JOIN counts for five."""
+    for data, most in ((codec.encode(m.Hello(1, bytes(40))), 100), (codec.encode(Join(bytes(16), 1, "a")), 20)):
+        sessions = sessions_for_tests(rate=100.0)
+        for k in range(150):
+            sessions.receive(data, ("10.9.0.1", 1000 + k), 200.0)
+        assert len(sessions.outgoing) == most and sessions.drops == {"strangers": 150 - most}
+        for k in range(15):
+            sessions.receive(data, ("10.9.0.2", 1000 + k), 200.0)
+        assert len(sessions.outgoing) == most + 15
+
+
+def test_a_hello_of_just_the_size_is_answered() -> None:
+    sessions = sessions_for_tests()
+    for size in (m.MIN_HELLO - 1, m.MIN_HELLO):
+        hello = codec.encode(m.Hello(1, bytes(size - HEADER_BYTES - 4)))
+        assert len(hello) == size
+        sessions.receive(hello, ADDRESS, 0.0)
+        assert len(sessions.outgoing) == (size == m.MIN_HELLO) and sessions.drops == {"size": 1}
+
+
 def test_a_token_is_that_of_one_session_and_of_none_that_was_just_there() -> None:
     class Dice(random.Random):
         tokens = (5, 5, 5, 7, 5, 7, 9, 11)
