@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from tests.protocol.test_service import joined, of
 from wavesim_sdk.testing import ACTUATORS, SENSORS, Pair, sessions_for_tests
-from wavesim_sdk.wire import codec
+from wavesim_sdk.wire import codec, seal
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.client import LEAVE_TRIES, QUEUE, RETRY_S, ClientSession, Ended, JoinRefused, Phase
-from wavesim_sdk.wire.items import Ping, RunStateChanged, Send
+from wavesim_sdk.wire.items import EVENTS, Ping, RunStateChanged, Send
 from wavesim_sdk.wire.messages import HEADER_BYTES, Join, Reading, Type
 from wavesim_sdk.wire.pieces import FRESH, ROOM, divide
-from wavesim_sdk.wire.reliable import MAX_PENDING
+from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING, Pace
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.state import State
 
@@ -171,6 +171,20 @@ def test_a_repeated_step_gets_the_same_answer() -> None:
     assert [x for x in sent(link) if isinstance(x, m.Done)] == first == [m.Done(25, 1, (1.0, None), (None,) * 10)]
 
 
+def test_a_step_is_handed_out_once_however_often_it_is_asked() -> None:
+    link = joined()
+    assert [s.tick for s in told(link, step(25), 6000)] == [25]
+    assert told(link, step(25), 6001) == [] and told(link, step(25), 6002) == [], "the program is still at it"
+    assert [s.tick for s in told(link, step(50), 6003)] == [50]
+
+
+def test_what_was_overtaken_or_doubled_is_dropped_as_old() -> None:
+    link = joined()
+    assert [s.tick for s in told(link, state(24), 1)] == [24], "from the first number on"
+    assert [s.tick for s in told(link, state(25), 5000)] == [25]
+    assert told(link, state(25), 5000) == [] and told(link, state(26), 4999) == [] and link.client.drops["old"] == 2
+
+
 # ------------------------------------------------------------------------------- what cannot be sent
 
 
@@ -254,6 +268,53 @@ def test_an_old_cookie_is_replaced() -> None:
     assert link.client.phase is Phase.JOINED
 
 
+def test_after_a_refused_cookie_the_round_trip_is_measured_anew() -> None:
+    client, sessions = ClientSession(Join(name="a")), sessions_for_tests()
+
+    def exchange(now: float, later: float) -> None:
+        for data in client.outgoing(now):
+            sessions.receive(data, ("h", 1), now)
+        client.receive(sessions.outgoing.pop()[0], later)
+
+    exchange(0.0, 0.0)
+    exchange(60.0, 60.0)
+    assert client.phase is Phase.HELLO and client.next_timer() == 60.0, "at once"
+    client._pace = Pace()
+    exchange(60.0, 60.5)
+    assert client.phase is Phase.JOINING and client._pace.mean == 0.5
+
+
+def test_a_client_with_a_key_counts_on_and_believes_what_is_sealed_only() -> None:
+    key = bytes(range(32))
+    sessions = sessions_for_tests(keys=seal.Keyring([seal.Holder("a", key)]))
+    client, address = ClientSession(Join(name="a"), key), ("h", 1)
+    (hello,) = client.outgoing(0.0)
+    sessions.receive(hello, address, 0.0)
+    early = codec.encode(m.Welcome(client._nonce, 0, 0, 1, 1, 1.0, 0, 0, 0, 0, 1.0, 1.0, 0, 0, 0), 9, 1, 0, Sealed())
+    assert client.receive(early, 0.0) == [] and client.drops == {"seal": 1} and client.phase is Phase.HELLO
+    client.receive(sessions.outgoing.pop()[0], 0.0)
+    joins = [client.outgoing(t)[0] for t in (0.0, RETRY_S, 2 * RETRY_S)]
+    headers = [codec.decode_header(j, True) for j in (hello, *joins)]
+    assert [h.sequence for h in headers] == [1, 2, 3, 4] and {h.ack for h in headers} == {0}
+    assert {h.token for h in headers[1:]} == {seal.key_id(key)}
+    sessions.receive(joins[0], address, 1.0)
+    welcome = sessions.outgoing[0][0]
+    for data, _ in sessions.outgoing:
+        client.receive(data, 1.0)
+    assert client.phase is Phase.JOINED and client.drops == {"seal": 1}
+    assert client.receive(welcome, 1.0) == [] and client.drops == {"seal": 1, "replay": 1}
+
+
+class Sealed:
+    """What looks like a sealed body."""
+
+    def close(self, _header: bytes, plain: bytes, _sequence: int) -> bytes:
+        return plain
+
+    def open(self, _header: bytes, sealed: bytes, _sequence: int) -> bytes:
+        return sealed
+
+
 @pytest.mark.parametrize("phase", [Phase.HELLO, Phase.JOINING])
 def test_a_refusal_is_believed_only_with_the_nonce(phase: Phase) -> None:
     client, sessions = ClientSession(Join(name="a")), sessions_for_tests()
@@ -296,6 +357,14 @@ def test_nothing_but_the_end_is_told_to_whoever_leaves() -> None:
     assert early.phase is Phase.CLOSED and early.outgoing(0.0) == []
 
 
+def test_who_leaves_says_so_at_once() -> None:
+    link = Pair(ClientSession(Join(name="a")), sessions_for_tests(), now=0.0)
+    link.run(0.3)
+    sent(link)
+    link.client.leave()
+    assert link.client.next_timer() == 0.0 and sent(link) == [m.Leave()]
+
+
 def test_bye_ends_it() -> None:
     link = joined()
     assert told(link, m.Bye("enough")) == [Ended("enough")]
@@ -328,6 +397,65 @@ def test_events_are_acknowledged_soon_and_with_whatever_is_sent() -> None:
     assert sent(link) == [], "that was acknowledged already"
 
 
+def test_more_events_do_not_put_their_acknowledgement_off() -> None:
+    link = joined()
+    sent(link)
+    start = link.now
+    for k in range(3):
+        told(link, m.Events(5 + k, [(4, 2, 7)]))
+        link.now += 0.009
+        assert sent(link) == ([] if k < 2 else [m.Ack()]), "20 ms after the first"
+    assert link.now - start > 0.02
+
+
+def test_what_comes_from_outside_of_the_session_acknowledges_nothing() -> None:
+    """A CHALLENGE or a REFUSE needs no token: anybody can send one from the server's address."""
+    link = joined()
+    link.client.request(Ping(1.0))
+    sent(link)
+    for message in (m.Challenge(link.client._nonce, bytes(16)), m.Refuse(link.client._nonce, 6, "no")):
+        assert link.client.receive(codec.encode(message, 0, 7000, 1), link.now) == []
+    assert link.client.phase is Phase.JOINED and len(link.client._outbox) == 1
+    told(link, m.Keepalive(0))
+    link.client.receive(codec.encode(m.Keepalive(0), link.client.token, 7001, 1), link.now)
+    assert len(link.client._outbox) == 0
+
+
+def test_the_welcome_waits_for_all_that_it_promises() -> None:
+    actuators, sensors = ([EVENTS.encode(d) for d in told_] for told_ in (ACTUATORS, SENSORS))
+    for first, then in ((actuators, sensors), (sensors, actuators)):
+        link = Pair(ClientSession(Join(name="a")), sessions_for_tests())
+        for _ in range(2):
+            for data in link.client.outgoing(link.now):
+                link.sessions.receive(data, link.address, link.now)
+            for data, _ in link.sessions.outgoing:
+                if data[5] != Type.EVENTS:
+                    link.client.receive(data, link.now)
+            link.sessions.outgoing.clear()
+        assert told(link, m.Events(1, first)) == [] and link.client.welcome is None
+        assert link.client.next_timer() == pytest.approx(link.now + ACK_DELAY_S)
+        sent(link)
+        link.now += 1.0
+        sent(link)
+        assert link.client.next_timer() is None, "nothing is due until somebody speaks"
+        (welcome,) = told(link, m.Events(3, then))
+        assert welcome == link.client.welcome
+        assert told(link, m.Events(5, [EVENTS.encode(SENSORS[0])])) == [], "once; what is described later is no news"
+
+
+def test_the_fleet_is_handed_on() -> None:
+    fleet = m.Fleet(25, 100_000_000, 1, 0, 1, bytes(60))
+    assert told(joined(), fleet) == [fleet]
+
+
+def test_an_estimate_goes_out_as_it_was_given() -> None:
+    link = joined()
+    sent(link)
+    values = (*(float(k) for k in range(9)), None)
+    link.client.estimate(values)
+    assert sent(link) == [m.Estimate(values)]
+
+
 def test_malformed_and_future_events_are_passed_over() -> None:
     link = joined()
     items = [(99, "of the future"), (4, "x"), 7, [], (4, 2, 7)]
@@ -339,6 +467,7 @@ def test_a_client_that_hears_nothing_says_that_it_is_there() -> None:
     link = joined()
     sent(link)
     heard, times = link.client.last_heard, []
+    assert link.client.next_timer() == pytest.approx(heard + 0.75), "a program that sleeps until then is in time"
     for _ in range(3000):
         link.now += 0.001
         if any(isinstance(x, m.Ack) for x in sent(link)):
