@@ -1,6 +1,6 @@
 """Hunt for faults: many seeds, or one of them again.
 
-python -m benchmarks.world --seeds 1000 [--from 0] [--workers 2]    a thousand worlds; those that break are listed
+python -m benchmarks.world --seeds 1000 [--from 0] [--jobs 2]    a thousand worlds; those that break are listed
 python -m benchmarks.world --seed 17                                one of them again, step by step the same
 python -m benchmarks.world --seed 17 --shrink                       the same with all left out that it does not need to break
 """
@@ -17,7 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.world", description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=100, help="how many worlds")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
-    parser.add_argument("--workers", type=int, default=1, help="processes that share them")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share them")
     parser.add_argument(
         "--twice", type=int, default=16, help="each so many-th seed is run twice, for its hash; 0 = none"
     )
@@ -27,7 +27,7 @@ def main() -> int:
     a = parser.parse_args()
     without = frozenset(filter(None, a.without.split(",")))
     if a.seed is None:
-        return hunt(range(a.first, a.first + a.seeds), a.workers, a.twice)
+        return hunt(range(a.first, a.first + a.seeds), a.jobs, a.twice)
     return shrink(a.seed, without) if a.shrink else replay(a.seed, without)
 
 

@@ -140,7 +140,7 @@ class Absurd:
         number = r.choice(sorted(records))
         values = [number, *self.record(records[number], bad)]
         if bad and r.random() < 0.15:
-            return self.random.choice(([], [None], [[]], ["1"], [2**63], [number], 7, None, "x", [-1, 2], [99, 1, 2]))
+            return r.choice([*_NO_ITEMS, [number]])
         return values
 
 
@@ -163,6 +163,10 @@ def packed(value: Any) -> bytes:
     except (OverflowError, ValueError):  # beyond 64 bits: there is no such value on the wire
         data = msgpack.packb(2**64 - 1)
     return data
+
+
+#: what stands where an item belongs
+_NO_ITEMS: tuple[Any, ...] = ([], [None], [[]], ["1"], [2**63], 7, None, "x", [-1, 2], [99, 1, 2])
 
 
 def _deep(levels: int) -> list[Any]:

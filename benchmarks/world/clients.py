@@ -17,7 +17,7 @@ from benchmarks.world.scenes import NEWCOMERS
 from benchmarks.world.server import ADDRESS
 from wavesim_sdk.wire import codec, items, seal
 from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
-from wavesim_sdk.wire.messages import MESSAGES, Join, Refusal, Resumption, Role, Type, Welcome
+from wavesim_sdk.wire.messages import MAGIC, MESSAGES, VERSION, Join, Refusal, Resumption, Role, Type, Welcome
 from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.state import State
 
@@ -316,7 +316,7 @@ class Client:
         session._sequence += 1
         ack = session._inbox.received if ack is None else ack
         flags = 0 if session._seal is None else codec.SEALED
-        header = codec._HEADER.pack(codec.MAGIC, codec.VERSION, kind, flags, session.token, session._sequence, ack)
+        header = codec._HEADER.pack(MAGIC, VERSION, kind, flags, session.token, session._sequence, ack)
         data = header + (body if session._seal is None else session._seal.close(header, body, session._sequence))
         self._send(data)
 
@@ -335,7 +335,7 @@ class Client:
         body = packed(absurd.record(schema_of(Join).describe(), r.choice((0.0, 0.1, 0.1)), known))
         key = self.world.scene.key(self.body)
         header = codec._HEADER.pack(
-            codec.MAGIC, codec.VERSION, Type.JOIN, int(key is not None), 0 if key is None else seal.key_id(key), 1, 0
+            MAGIC, VERSION, Type.JOIN, int(key is not None), 0 if key is None else seal.key_id(key), 1, 0
         )
         if key is not None:
             body = seal.Handshake(key, seal.JOIN, r.randbytes(seal.NONCE_BYTES)).close(header, body, 1)

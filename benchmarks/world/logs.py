@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.world.report import Broken
 from wavesim_sdk import commands, log
+from wavesim_sdk.errors import LogError
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import RECEPTION, SENT, VEHICLE_TABLES, RunState
 from wavesim_server import messages
@@ -86,13 +87,11 @@ def _held(path: Path, suites: Any) -> Said:
             _, _, body, name = topic.split("/")
             topic = f"/sensor/{body}/{suites(body, name)}"
         found[topic] = [r.tobytes() for r in series.records]
-    for topic, read in (
-        ("/run", lambda t, v: (t, v["state"])),
-        ("/commands", lambda t, v: (t, v["verb"])),
-        ("/notices", lambda t, v: (t, v["body"], v["text"])),
-        ("/frozen", lambda t, v: (t, *v["bodies"])),
-    ):
-        found[topic] = [read(t, v) for t, v in whole.json.get(topic, [])]
+    plain = whole.json
+    found["/run"] = [(t, v["state"]) for t, v in plain.get("/run", [])]
+    found["/commands"] = [(t, v["verb"]) for t, v in plain.get("/commands", [])]
+    found["/notices"] = [(t, v["body"], v["text"]) for t, v in plain.get("/notices", [])]
+    found["/frozen"] = [(t, *v["bodies"]) for t, v in plain.get("/frozen", [])]
     return found
 
 
@@ -119,7 +118,7 @@ def compare(server: Server, told: Told, path: Path, losses: bool) -> None:
         path.write_bytes(data)
         try:
             held = _held(path, number)
-        except log.LogError as error:
+        except LogError as error:
             if losses:
                 continue
             raise Broken(f"an unreadable log: {error}") from None

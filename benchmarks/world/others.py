@@ -13,14 +13,11 @@ from benchmarks.world.server import ADDRESS
 from wavesim_sdk import commander
 from wavesim_sdk.commands import TIMER_VERBS, VERBS
 from wavesim_sdk.wire import codec
-from wavesim_sdk.wire.messages import MESSAGES, MIN_HELLO, Hello, Type
+from wavesim_sdk.wire.messages import MAGIC, MESSAGES, MIN_HELLO, VERSION, Hello, Type
 from wavesim_sdk.wire.schema import schema_of
 
 if TYPE_CHECKING:
     from benchmarks.world.world import World
-
-
-TEMP = ("weather",)
 
 
 class Commander:
@@ -57,7 +54,7 @@ class Commander:
             self.world.note("bad command")
             return
         verb = str(command["verb"])
-        if (verb == "shutdown" and not self.shutdown) or verb in TEMP:
+        if verb == "shutdown" and not self.shutdown:
             return
         self.world.note("command", verb[:40])
         self.waiting[command["id"]] = verb
@@ -119,7 +116,7 @@ class Stranger:
         self.world, self.random = world, r
         self.address = world.new_address()
         self._next = Timer(world.clock, self._act)
-        self.pace = r.choice((0.02, 0.1))
+        self.pace = r.choice((0.04, 0.1))
 
     def start(self, now: float) -> None:
         """Begin."""
@@ -141,8 +138,8 @@ class Stranger:
         self.world.note("strange")
         self.world.network.send(data, self.address, ADDRESS)
 
-    def _header(self, kind: int, version: int = codec.VERSION, flags: int = 0, token: int = 0) -> bytes:
-        return codec._HEADER.pack(codec.MAGIC, version, kind, flags, token, self.random.getrandbits(32), 0)
+    def _header(self, kind: int, version: int = VERSION, flags: int = 0, token: int = 0) -> bytes:
+        return codec._HEADER.pack(MAGIC, version, kind, flags, token, self.random.getrandbits(32), 0)
 
     def _garbage(self) -> None:
         self._send(self.random.randbytes(self.random.choice((0, 1, 23, 24, 100, 1200, 1201))))

@@ -65,10 +65,9 @@ def _areas(scene: Scene) -> dict[str, Area]:
     return found
 
 
-#: the picture of the bed in the log costs as much as all else of a short log
-writer.around = lambda loaded: {}  # type: ignore[assignment]
-#: there are no processes here
-asked.alive = lambda pid, start: (pid, start) == SELF
+# The picture of the bed in the log costs as much as all else of a short log; and there are no processes here.
+vars(writer)["around"] = lambda loaded: {}
+vars(asked)["alive"] = lambda pid, start: (pid, start) == SELF
 
 
 class Disk(io.BytesIO):

@@ -73,7 +73,7 @@ class World:
         ]
         self.commander = Commander(self, self.stream("commander"))
         self.clients = [c for c in self._populate(r) if c.name not in without]
-        strangers = r.choice((0, 0, 1, 2))
+        strangers = r.choice((0, 0, 0, 1, 2))
         self.strangers = [
             Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without
         ]

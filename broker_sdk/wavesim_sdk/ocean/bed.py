@@ -216,5 +216,6 @@ def around(loaded: Loaded, points: int = 81, share: float = 0.12) -> dict[str, A
     n = np.linspace(min(north) - margin, max(north) + margin, points)
     e = np.linspace(min(east) - margin, max(east) + margin, points)
     depth = sea_bed(loaded)(n[:, None], e[None, :])
-    rounded = np.where(np.isfinite(depth), np.round(depth, 2), None).tolist()
-    return {"north": n.round(3).tolist(), "east": e.round(3).tolist(), "depth": rounded}
+    rounded = np.round(depth, 2).astype(object)
+    rounded[~np.isfinite(depth)] = None
+    return {"north": n.round(3).tolist(), "east": e.round(3).tolist(), "depth": rounded.tolist()}
