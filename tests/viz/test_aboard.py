@@ -127,6 +127,7 @@ class Aboard(Stage):
         self.kits[0] = kit(0, 1, model, told_of(loaded.suite(body)), loaded)
         self.actual = [10.0, 30.0, 0.2, -0.3, -1.0, 5.0]
         self.values: dict[str, dict[str, Any]] = {}
+        self.effort: dict[str, list[float]] | None = None
 
     def frame(self) -> Frame:
         """It lies still."""
@@ -141,7 +142,7 @@ class Aboard(Stage):
         told = {"command": [25.0, 60.0, 0.3, -0.3, -1.0, 5.0], "actual": self.actual, "feedback": feedback}
         silent = {"valid": False, "age": None, "fault": "", "fields": {}}
         sensors = {s["name"]: self.values.get(s["name"], silent) for s in self.kits[0]["sensors"]}
-        return super().panel(row) | {"actuation": told, "sensors": sensors}
+        return super().panel(row) | {"actuation": told, "sensors": sensors, "effort": self.effort}
 
 
 def value(fields: dict[str, Any], age: float = 0.1, valid: bool = True, fault: str = "") -> dict[str, Any]:
@@ -247,6 +248,33 @@ def test_parts_move_in_the_picture(aboard: tuple[Aboard, str], open_page: Callab
     )
     page.page.wait_for_timeout(600)
     page.shot("aboard-jet")
+    page.clean()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_forces_where_somebody_asked_for_them(aboard: tuple[Aboard, str], open_page: Callable[[str], Page]) -> None:
+    """A table of parts that comes and goes; a chart of a part."""
+    source, url = aboard
+    page = open_page(url)
+    chosen(page)
+    hidden = "document.querySelector('#forces').classList.contains('hidden')"
+    assert page.see(hidden)
+    parts = ("restoring", "drag", "actuators", "environment", "external", "contact")
+    source.effort = {p: [10.0 * k, 0.0, -0.25, 0.01, 123456.0, -1234.5] for k, p in enumerate(parts)}
+    source.effort["total"] = [150.0, 0.0, -1.5, 0.06, 740736.0, -7407.0]
+    page.wait(f"!{hidden}")
+    rows = page.see("[...document.querySelectorAll('#forces tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+    assert rows[0] == ["total", "150", "0", "-1.5", "0.1", "7.4e+5", "-7407"]
+    assert rows[3] == ["actuators", "20.0", "0", "-0.3", "0", "1.2e+5", "-1235"] and len(rows) == 7
+    page.page.locator("#forces tr[data-name='drag']").click()
+    page.wait(
+        "[...document.querySelectorAll('#charts .title span')].some(e => e.textContent === 'drag (N, N m) — X, Y, Z, K, M, N')"
+    )
+    page.page.locator("#forces").scroll_into_view_if_needed()
+    page.shot("aboard-forces")
+    source.effort = None
+    page.wait(hidden)
     page.clean()
 
 

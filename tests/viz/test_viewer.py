@@ -105,6 +105,8 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         position = page.see("[...document.querySelectorAll('#details tbody tr')][0].textContent")
         assert "".join(f"{v:.3f}" for v in state["p_WB_W"]) in position
         ctd = shared.sensor("sub", "ctd")
+        there = page.see("[...document.querySelectorAll('#details tbody tr')].map(e => e.textContent)")
+        assert "current there, m/s0.4000.3000.000" in there, "water at the body"
         shown = page.see("wavesim.store.panel.sensors.ctd")
         assert shown["valid"] and shown["fields"]["temperature"] == pytest.approx(float(ctd["temperature"]), rel=1e-12)
         assert page.see("wavesim.store.panel.sensors.echosounder.age") is None  # its emulator does not run
@@ -240,7 +242,9 @@ def test_replay(
 ) -> None:
     """A slider that seeks: bodies stand where the log says; foreign logs are refused."""
     log = tmp_path / "run.mcap"
-    loaded = config(SEA.replace('<time step="10 ms"/>', '<time step="10 ms" pace="fast" duration="20 s"/>'))
+    loaded = config(
+        SEA.replace('<time step="10 ms"/>', '<log effort="yes"/><time step="10 ms" pace="fast" duration="20 s"/>')
+    )
     server = serve(loaded.path, "--log", str(log), "--start")
     server.wait(lambda s: s["state"] == "ended")
     server.end()
@@ -260,6 +264,7 @@ def test_replay(
     assert shown == pytest.approx(series.records["p_WB_W"][k].tolist(), abs=1e-4)
     page.page.locator("#fleet tr[data-row='0']").click()
     page.wait("wavesim.store.panel && Math.abs(wavesim.store.panel.time - 12) < 1e-6")
+    page.wait("wavesim.store.panel.effort && wavesim.store.panel.surroundings.current_W[0] === 0.4")
     page.page.keyboard.press("Space")
     page.wait("wavesim.store.last.state === 1 && wavesim.store.time > 12.5 && wavesim.view.sounds.shown > 0")
     page.shot("replay")
@@ -459,6 +464,8 @@ def test_remote_viewer(sea: tuple[Server, Path], view: Any, open_page: Opener, n
         page.wait(
             f"Math.abs(wavesim.store.panel.sensors.ctd.fields.temperature - {float(truth['temperature'])!r}) < 1e-9"
         )
+        truth = SharedState(name).vehicles["effort"].latest[0]  # it asked for the forces
+        page.wait(f"Math.abs(wavesim.store.panel.effort.drag[0] - {float(truth['drag'][0])!r}) < 1e-9")
         assert [c["role"] for c in server.status()["clients"]] == ["listener"]
         page.page.keyboard.press("Escape")  # nobody looks into it any more: the session ends
         server.wait(lambda s: s["clients"] == [])

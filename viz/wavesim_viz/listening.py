@@ -15,7 +15,7 @@ from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import State, Value
 from wavesim_viz.frame import plain
 from wavesim_viz.kit import Told, actuator, instrument, model_of
-from wavesim_viz.live import motion
+from wavesim_viz.live import effort, motion
 
 RETRY_S = 2.0
 PERIOD_S = 0.1
@@ -41,7 +41,9 @@ class Listening:
     def _listen(self) -> None:
         while not self._closed.is_set():
             try:
-                with Broker(self.name, self.server, role="listener", state_period=PERIOD_S, acoustics=False) as broker:
+                with Broker(
+                    self.name, self.server, role="listener", state_period=PERIOD_S, acoustics=False, effort=True
+                ) as broker:
                     self.kit = self._describe(broker.actuators, broker.sensors)
                     self.trouble = ""
                     while not self._closed.is_set():
@@ -92,6 +94,8 @@ class Listening:
             },
             "sensors": {s["name"]: self._value(s, state) for s in kit["sensors"]},
         }
+        if state.effort is not None:
+            found["effort"] = effort(vars(state.effort))
         if state.motion is not None:
             m = state.motion
             found["motion"] = motion(m[0:3], m[3:7], m[7:10], m[10:13], m[13:16])

@@ -86,6 +86,15 @@ def actuation(record: Any, count: int) -> dict[str, Any]:
     return {name: plain(record[name][:count]) for name in ("command", "actual", "feedback")}
 
 
+PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "contact")  #: of the forces on a body
+
+
+def effort(record: Any) -> dict[str, Any] | None:
+    """Forces (N) and moments (N m) on a body, in all and by their parts; None where nobody asked the server for them."""
+    found = {p: plain(record[p]) for p in PARTS}
+    return found if any(any(v for v in six) for six in found.values()) else None
+
+
 def _session(record: Any, role: str) -> dict[str, Any]:
     """A session as a panel shows it."""
     return {
@@ -287,6 +296,8 @@ class Live:
             "geometry": plain(view.tables["geometry"][row]),
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
             "actuation": actuation(view.tables["actuation"][row], len(known["actuators"])),
+            "effort": effort(vehicles["effort"].snapshot()[1][row]),
+            "surroundings": plain(vehicles["surroundings"].snapshot()[1][row]),
             "sensors": sensors,
             "crew": self._crew(row),
         }

@@ -11,12 +11,24 @@ import numpy as np
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, BodyType, Outcome, RunState
+from wavesim_sdk.tables import (
+    ACTUATION,
+    EFFORT,
+    ESTIMATE,
+    RECEPTION,
+    SENT,
+    STATE,
+    SURROUNDINGS,
+    BodyType,
+    Outcome,
+    RunState,
+    Table,
+)
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
 from wavesim_viz.frame import SIGNAL, Frame, bodies, plain
 from wavesim_viz.kit import Told, kit, model_of, told_of
-from wavesim_viz.live import actuation, motion, told
+from wavesim_viz.live import actuation, effort, motion, told
 
 TRACK_POINTS = 3000
 BELIEF_S = 5.0  #: an estimate is shown for so long
@@ -233,8 +245,16 @@ class Replay:
             "identity": {"name": name, "model": body["model"], "type": int(BodyType[body["type"].upper()])},
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
             "actuation": actuation(acting.records[k], len(known["actuators"])) if k >= 0 else None,
+            "effort": effort(forces) if (forces := self._at_time(f"/effort/{name}", EFFORT)) is not None else None,
+            "surroundings": plain(self._at_time(f"/surroundings/{name}", SURROUNDINGS)),
             "sensors": sensors,
         }
+
+    def _at_time(self, topic: str, table: Table) -> Any:
+        """The newest record of a topic; None before the first."""
+        series = self.log.get(topic, table)
+        k = int(np.searchsorted(series.time_ns, self._at * 1e9, "right")) - 1
+        return series.records[k] if k >= 0 else None
 
     def kit(self, row: int) -> dict[str, Any]:
         """What a body had: the instruments whose values the log has, as its configuration declares them."""

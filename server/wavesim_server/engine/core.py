@@ -228,6 +228,8 @@ class Engine:
         """The tables of this tick."""
         self.publication.counts.events_dropped = self.events.dropped
         self.publication.tick(self.state, self.pace, self.now)
+        if self.state is not RunState.RUNNING:  # else with the ticks that are logged or looked at
+            self.publication.surroundings()
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -251,7 +253,8 @@ class Engine:
         while self._backlog and self.events.push(*self._backlog[0]):
             self._backlog.popleft()
             self._told = True
-        self._told = self._told or bool(self._backlog)  # pieces of a large record: the room for the rest is their reader's
+        # pieces of a large record: the room for the rest is their reader's
+        self._told = self._told or bool(self._backlog)
         return not self._backlog
 
     def _ring(self) -> None:

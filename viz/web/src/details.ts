@@ -3,6 +3,7 @@
 import { Actuators, labelOf as actuatorLabel } from "./actuators";
 import { clock, colour, fill, h, number } from "./dom";
 import { faultButton, type Fail } from "./faults";
+import { ForcesOn, labelOf as forceLabel } from "./forces";
 import { bearing } from "./frames";
 import { Charts, type Label } from "./history";
 import { Instruments, labelOf as sensorLabel } from "./instruments";
@@ -18,6 +19,7 @@ export class Details {
   readonly charts: Charts;
   private readonly actuators: Actuators;
   private readonly instruments: Instruments;
+  private readonly forces: ForcesOn;
   private row: number | null = null;
   private kit: Kit | null = null;
   private readonly head = h("div", { class: "section" });
@@ -31,12 +33,13 @@ export class Details {
     const fault = (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement): HTMLElement | null => faultButton(part, kinds, fields, at, this.kit ? this.actions.fail(this.kit.row) : null);
     this.actuators = new Actuators(this.charts, fault);
     this.instruments = new Instruments(this.charts, fault);
+    this.forces = new ForcesOn(this.charts);
     this.clear();
   }
 
   private label(key: string): Label | null {
     const unit = key.startsWith("motion.") ? MOTION[key.slice(7)] : undefined;
-    return unit !== undefined ? { title: key.slice(7), unit, series: [key], names: [key.slice(7)] } : actuatorLabel(this.kit, key) ?? sensorLabel(this.kit, key);
+    return unit !== undefined ? { title: key.slice(7), unit, series: [key], names: [key.slice(7)] } : actuatorLabel(this.kit, key) ?? forceLabel(key) ?? sensorLabel(this.kit, key);
   }
 
   clear(): void {
@@ -65,7 +68,7 @@ export class Details {
       h("div", { class: "row" }, h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "on board"), h("button", { onclick: () => this.actions.follow() }, "follow"), h("button", { onclick: () => this.actions.goTo(panel.row) }, "go there")),
       model?.title ? h("div", { class: "soft" }, model.title) : null,
     );
-    this.element.replaceChildren(this.head, this.note, this.motion, this.charts.element, this.actuators.element, this.instruments.element, this.crew, this.identity);
+    this.element.replaceChildren(this.head, this.note, this.motion, this.charts.element, this.actuators.element, this.forces.element, this.instruments.element, this.crew, this.identity);
   }
 
   update(panel: Panel): void {
@@ -85,12 +88,14 @@ export class Details {
         h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { class: "n" }, "N / x"), h("th", { class: "n" }, "E / y"), h("th", { class: "n" }, "D / z"))),
         h("tbody", {},
           vector("position", m.position, "m", 3), vector("over ground", m.velocity, "m/s", 3), vector("through water", m.water, "m/s", 3), vector("rates", m.rates, "°/s", 2),
+          vector("current there", panel.surroundings?.current_W ?? null, "m/s", 3), vector("wind there", panel.surroundings?.wind_W ?? null, "m/s", 3),
           vector("believed", this.store.beliefs.get(panel.row)?.slice(0, 3) ?? null, "m", 2))),
     );
     if (this.kit?.row === panel.row) {
       this.actuators.update(panel);
       this.instruments.update(panel);
     }
+    this.forces.update(panel);
     this.note.textContent = panel.note ?? "";
     this.note.classList.toggle("hidden", !panel.note);
     this.aboard(panel);

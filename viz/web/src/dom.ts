@@ -31,7 +31,9 @@ export function fill(element: Element, ...children: Child[]): void {
 
 /** A number as people read it; a dash for nothing. */
 export function number(value: number | null | undefined, digits = 2): string {
-  return value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(digits);
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? text.replace("-", "") : text; // no minus before nothing
 }
 
 /** Seconds as h:mm:ss.s */

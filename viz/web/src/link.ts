@@ -48,9 +48,13 @@ export type Value = number | null | (number | null)[];
 export interface SensorValue { valid: boolean; age: number | null; fault: string; fields: Record<string, Value> }
 /** A session on board of a body. */
 export interface Client { role: string; address: string; status: string; silent: number | null; rtt_ms: number | null; lockstep_ms: number; datagrams: [number, number] }
+/** Forces (N) and moments (N m) on a body about its origin, in B: three and three, by their parts. */
+export type Forces = Record<"total" | "restoring" | "drag" | "actuators" | "environment" | "external" | "contact", (number | null)[]>;
+export interface Surroundings { current_W: number[]; wind_W: number[]; level: number; wave: number }
 export interface Panel {
   row: number; time: number; identity: Record<string, unknown>; geometry?: Record<string, unknown>; motion: Motion3;
   actuation?: { command: number[]; actual: number[]; feedback: (number | null)[] } | null; sensors?: Record<string, SensorValue>; crew?: Client[]; note?: string;
+  effort?: Forces | null; surroundings?: Surroundings | null;
 }
 export interface Hello { kind: string; name: string; period: number; version: string; control: boolean }
 export interface Weather {
