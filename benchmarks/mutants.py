@@ -81,9 +81,11 @@ SLOW = (
     "tests/sdk/test_area.py::test_readers_never_see_half_a_tick",
 )
 
-#: what became of a mutant, by the exit code of its worker
-STATES = {"killed": (1, 3, 37), "stuck": (24, -24, 36, 152, 255, -9), "without a test": (5, 33)}
-KILLED = ("killed", "stuck")  #: a test failed, or never came to its end
+#: what became of a mutant, by the exit code of its worker; at any other code it crashed
+STATES = {
+    "survived": (0,), "without a test": (5, 33), "not tried": (None,), "killed": (1, 3), "stuck": (24, -24, 36, 152, -9),
+}  # fmt: skip
+KILLED = ("killed", "stuck", "crashed")  #: a test failed, or never came to its end
 
 #: mutmut, but without changes of texts for people
 MUTMUT = """
@@ -153,7 +155,7 @@ def outcome(module: str) -> tuple[Counter[str], list[str]]:
     data = json.loads((FOLDER / module / "mutants" / f"{MODULES[module][0]}.meta").read_text())
     counts, names = Counter[str](), []
     for name, code in data["exit_code_by_key"].items():
-        state = next((state for state, codes in STATES.items() if code in codes), "survived")
+        state = next((state for state, codes in STATES.items() if code in codes), "crashed")
         counts[state] += 1
         if state not in KILLED:
             names.append(name)

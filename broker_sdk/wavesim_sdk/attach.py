@@ -178,8 +178,8 @@ class SharedState:
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
         before = {n: int(v.header[DONE]) for n, v in steady.items()}
         copies, ticks = {}, set()
-        for name in sorted(views, key=lambda n: n in EACH_TICK):  # who is there first, then where
-            tick, copies[name] = views[name].snapshot()
+        for name, view in views.items():
+            tick, copies[name] = view.snapshot()
             if name in EACH_TICK:
                 ticks.add(tick)
         if len(ticks) > 1 or any(int(v.header[BEGUN]) != before[n] for n, v in steady.items()):
