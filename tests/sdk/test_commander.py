@@ -264,10 +264,21 @@ def test_an_answer_without_room_is_refused_in_few_words(server: CommanderQueue) 
         command = {"verb": "status", "id": 5, "reply": asker.name}
         server.reply(command, Reply(True, "x" * (ROOM_BYTES + 1)))
         joined = Joiner(5).add(asker.take()[0])
-        assert joined is not None and json.loads(joined)["text"] == "the server has no room for this answer now"
+        no_room = {"id": 5, "ok": False, "text": "the server has no room for this answer now", "data": {}}
+        assert joined is not None and json.loads(joined) == no_room
         assert server.unread == 0
         for _ in range(WAITING + 1):
             server.reply(command, Reply(True, "x" * 3 * SHARE))
+        assert server.unread == 1
+
+
+def test_the_server_gives_up_an_asker_that_takes_nothing(server: CommanderQueue) -> None:
+    with Asker("gone") as asker:
+        server.reply({"verb": "status", "id": 5, "reply": asker.name}, Reply(True, "x" * 3 * SHARE))
+        for now in (10.0, 10.0 + 0.99 * PATIENCE_S):
+            server.turn(now)
+        assert server.unread == 0
+        server.turn(10.0 + PATIENCE_S)
         assert server.unread == 1
 
 
