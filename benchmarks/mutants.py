@@ -64,9 +64,10 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "pace": ("wavesim_server/engine/pace.py", _tests("server", "pace")),
     "emulators": ("wavesim_server/engine/emulators.py", _tests("server", "engine")),
 }
-#: tests that take too long to be asked of every change
+#: tests that take too long to be asked of every change, or want files beside the packages
 SLOW = (
     "tests/protocol/test_document.py::test_generated_pages_are_up_to_date",
+    "tests/protocol/test_document.py::test_the_shipped_schema_is_that_of_the_code",
     "tests/protocol/test_codec.py::test_foreign_bytes",
     "tests/protocol/test_codec.py::test_flipped_bytes",
     "tests/protocol/test_codec.py::test_a_bomb_costs_next_to_nothing",
