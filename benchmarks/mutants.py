@@ -151,31 +151,34 @@ def mutmut(module: str, program: str, *arguments: str, given: str = "") -> subpr
     )  # fmt: skip
 
 
-def outcome(module: str) -> tuple[Counter[str], list[str]]:
-    """(how many were killed, survived, ...; names of those that were not killed)."""
+def outcome(module: str) -> dict[str, str]:
+    """What became of each mutant in the last run of mutmut."""
     data = json.loads((FOLDER / module / "mutants" / f"{MODULES[module][0]}.meta").read_text())
-    counts, names = Counter[str](), []
-    for name, code in data["exit_code_by_key"].items():
-        state = next((state for state, codes in STATES.items() if code in codes), "crashed")
-        counts[state] += 1
-        if state not in KILLED:
-            names.append(name)
-    return counts, names
+    return {
+        name: next((state for state, codes in STATES.items() if code in codes), "crashed")
+        for name, code in data["exit_code_by_key"].items()
+    }
 
 
 def measure(module: str, children: int, again: bool, quiet: bool) -> Counter[str] | None:
     """Run mutmut over a module and say what came of it; None if the tests fail without any change."""
-    left = outcome(module)[1] if again else []
+    kept = FOLDER / module / "states.json"  # mutmut forgets what it knows when its settings change
+    states: dict[str, str] = json.loads(kept.read_text()) if again else {}
+    left = [name for name, state in states.items() if state not in KILLED]
     prepare(module, again)
     if left or not again:
         done = mutmut(module, RUN, "run", "--max-children", str(children), *left)
         if done.returncode:
             print(module, done.stdout[-3000:], done.stderr[-3000:], sep="\n")
             return None
-    counts, names = outcome(module)
+        new = outcome(module)
+        states |= {name: new[name] for name in left} if again else new
+        kept.write_text(json.dumps(states))
+    counts = Counter(states.values())
     print(line(module, counts), flush=True)
-    if names and not quiet:
-        for name, diff in json.loads(mutmut(module, SHOW, given=json.dumps(names)).stdout).items():
+    left = [name for name, state in states.items() if state not in KILLED]
+    if left and not quiet:
+        for name, diff in json.loads(mutmut(module, SHOW, given=json.dumps(left)).stdout).items():
             changed = [x for x in diff.splitlines() if x[:1] in "+-" and x[:3] not in ("+++", "---")]
             print(f"    {name.rpartition('.')[2]}", *changed, sep="\n        ", flush=True)
     return counts
