@@ -210,7 +210,9 @@ class ClientSession:
                 self.token, self.phase, self._seal = header.token, Phase.JOINED, self._offered
                 self._promised = message
                 return self._described()
-            case Refuse(_, Refusal.COOKIE) if self.phase is Phase.JOINING:  # it grew too old, or a session of it is over
+            case Refuse(_, Refusal.COOKIE) if (
+                self.phase is Phase.JOINING
+            ):  # it grew too old, or a session of it is over
                 self._nonce = self._dice.getrandbits(63)
                 self.phase, self._retry_at, self._tries = Phase.HELLO, now, 0
             case Refuse(_, code, text):

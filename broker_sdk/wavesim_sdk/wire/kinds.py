@@ -240,10 +240,13 @@ class Numbers(Kind):
         return check
 
     def test(self, value: str) -> str | None:
-        if (self.low, self.high) != (-LARGEST, LARGEST):
-            return None
         size = f"type({value}) is tuple and {self.exact} <= len({value}) <= {self.exact or self.most}"
-        return f"{size} and all_floats(map(type, {value})) and isfinite(sum({value}))"  # a sum tells NaN and infinities
+        finite = f"all_floats(map(type, {value})) and isfinite(sum({value}))"  # a sum tells NaN and infinities
+        if (self.low, self.high) == (-LARGEST, LARGEST):
+            return f"{size} and {finite}"
+        return (
+            f"{size} and {finite} and (not {value} or {self.low!r} <= min({value}) and max({value}) <= {self.high!r})"
+        )
 
     def words(self) -> str:
         of = Number(self.low, self.high).words() + ("\\|nil" if self.gaps else "")

@@ -251,7 +251,9 @@ class Engine:
         while self._backlog and self.events.push(*self._backlog[0]):
             self._backlog.popleft()
             self._told = True
-        self._told = self._told or bool(self._backlog)  # pieces of a large record: the room for the rest is their reader's
+        self._told = self._told or bool(
+            self._backlog
+        )  # pieces of a large record: the room for the rest is their reader's
         return not self._backlog
 
     def _ring(self) -> None:
