@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from wavesim_sdk.errors import BrokerError, Refused
@@ -100,6 +101,10 @@ class Steps:
         """A finished step, if this event completes one."""
         step = self.next
         match event:
+            case State():
+                step.state = event
+                self.next = Step(event)
+                return step
             case Reception():
                 step.receptions.append(event)
                 for call in self.listeners:
@@ -119,10 +124,6 @@ class Steps:
                 step.notices.append(event)
             case BodyChanged():
                 step.others.append(event)
-            case State():
-                step.state = event
-                self.next = Step(event)
-                return step
         return None
 
 
@@ -231,7 +232,7 @@ class Base(Permitted):
     @property
     def actuators(self) -> tuple[ActuatorDescription, ...]:
         """What the body can be commanded, in order: name, unit, limits."""
-        return tuple(self.session.body.actuators[k] for k in sorted(self.session.body.actuators))
+        return self.session.body.ordered
 
     @property
     def sensors(self) -> tuple[SensorDescription, ...]:
@@ -293,7 +294,7 @@ class Base(Permitted):
             if len(values) > len(actuators):
                 raise BrokerError(f"{len(values)} commands for the {len(actuators)} actuators of '{self.name}'")
         for k, value in enumerate(values):
-            if value is not None:
+            if value is not None and not (type(value) is float and isfinite(value)):
                 values[k] = _number(value, f"the command of '{actuators[k].name}'")
         return values
 

@@ -45,7 +45,7 @@ from wavesim_sdk.wire.messages import (
     Welcome,
 )
 from wavesim_sdk.wire.reliable import ACK_DELAY_S, Inbox, Outbox, Pace
-from wavesim_sdk.wire.schema import Malformed, check
+from wavesim_sdk.wire.schema import Malformed, check, schema_of
 from wavesim_sdk.wire.state import Body, Parts, State
 
 if TYPE_CHECKING:  # only those who have a key need the package that seals
@@ -54,6 +54,8 @@ if TYPE_CHECKING:  # only those who have a key need the package that seals
 RETRY_S = 0.25  #: HELLO and JOIN
 LEAVE_TRIES = 6
 QUEUE = 1024  #: datagrams that wait to be sent
+_STATES = frozenset({Type.STATE, Type.STEP})
+_DONE = schema_of(Done)
 SILENT_PERIODS = 1.5  #: of the keep-alive, after which a client says that it is there
 
 
@@ -115,6 +117,7 @@ class ClientSession:
         self._step: StepMessage | None = None
         self._handed = False  # the step was handed out
         self._done: Done | None = None
+        self._calm_until = -math.inf  # before that, outgoing() has nothing to say; -inf = something changed
 
     # -- what the application does ---------------------------------------------------------
 
@@ -124,6 +127,7 @@ class ClientSession:
 
     def request(self, request: AnyRequest) -> int:
         """A request that is repeated until the server has it; returns its number. OverflowError when the server takes none."""
+        self._calm_until = -math.inf
         return self._outbox.push(REQUESTS.encode(check(request)))
 
     def estimate(self, values: Sequence[float | None]) -> None:
@@ -134,9 +138,9 @@ class ClientSession:
         self, tick: int, command: Sequence[float | None] | None, estimate: Sequence[float | None] | None = None
     ) -> None:
         """Answer a lockstep step."""
-        done = check(Done(tick, self._outbox.last, command, estimate))
-        self._done = done
-        self._queue(done)
+        numbers = None if command is None else tuple(command)
+        self._done = _DONE.decode((tick, self._outbox.last, numbers, estimate))
+        self._queue(self._done)
 
     def leave(self) -> None:
         """Orderly end of the session: LEAVE is repeated until the server confirms it."""
@@ -144,8 +148,10 @@ class ClientSession:
             self.phase, self._tries, self._retry_at = Phase.LEAVING, 0, 0.0
         elif self.phase is not Phase.LEAVING:
             self.phase = Phase.CLOSED
+        self._calm_until = -math.inf
 
     def _queue(self, message: Any) -> None:
+        self._calm_until = -math.inf
         if len(self._send) >= QUEUE:
             del self._send[0]
         self._send.append(message)
@@ -168,6 +174,8 @@ class ClientSession:
             self.drops[dropped.reason] += 1
             return []
         self.last_heard = now
+        if self._outbox or header.type not in _STATES:
+            self._calm_until = -math.inf
         if not live:
             return self._before(header, message, now)
         if not MESSAGES[header.type][1]:
@@ -202,7 +210,9 @@ class ClientSession:
                 self.token, self.phase, self._seal = header.token, Phase.JOINED, self._offered
                 self._promised = message
                 return self._described()
-            case Refuse(_, Refusal.COOKIE) if self.phase is Phase.JOINING:  # it grew too old, or a session of it is over
+            case Refuse(_, Refusal.COOKIE) if (
+                self.phase is Phase.JOINING
+            ):  # it grew too old, or a session of it is over
                 self._nonce = self._dice.getrandbits(63)
                 self.phase, self._retry_at, self._tries = Phase.HELLO, now, 0
             case Refuse(_, code, text):
@@ -284,6 +294,8 @@ class ClientSession:
     def _hand_out(self, message: Snapshot, step: bool = False) -> list[SessionEvent]:
         if self.welcome is None:
             return []  # nothing of it could be named yet
+        if not message.parts:
+            return [self.body.state(message, (), step)]
         state = self.body.state(message, self._parts.of(message.tick), step)
         self._parts.done(message.tick)
         return [state]
@@ -306,6 +318,13 @@ class ClientSession:
 
     def outgoing(self, now: float) -> list[bytes]:
         """Datagrams to send now."""
+        if now < self._calm_until:
+            return []
+        out = self._say(now)
+        self._calm_until = math.inf if (timer := self._timer()) is None else timer
+        return out
+
+    def _say(self, now: float) -> list[bytes]:
         out: list[bytes] = []
         if self.phase in (Phase.HELLO, Phase.JOINING) and now >= self._retry_at:
             self._retry_at, self._asked_at = now + RETRY_S, now
@@ -360,6 +379,11 @@ class ClientSession:
 
     def next_timer(self) -> float | None:
         """When :meth:`outgoing` must be called again, or None."""
+        if self._calm_until == -math.inf:
+            return self._timer()
+        return self._calm_until if self._calm_until < math.inf else None
+
+    def _timer(self) -> float | None:
         if self.phase is Phase.CLOSED:
             return None
         if self.phase is not Phase.JOINED:

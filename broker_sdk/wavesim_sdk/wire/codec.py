@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgpack
 
@@ -26,6 +25,7 @@ REASONS = (
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
+_pack = msgpack.Packer().pack  # one for all: a new one would have memory of its own
 _LARGE = re.compile(b"[\xdc-\xdf]").search  # array16 .. map32, or bytes that look so
 _FROM_CLIENT = {kind.value: (kind, from_client) for kind, (from_client, _, _) in MESSAGES.items()}
 
@@ -48,8 +48,7 @@ class Dropped(Exception):
         self.reason, self.detail = reason, detail
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     type: Type
     token: int
     sequence: int
@@ -65,7 +64,7 @@ def type_of(message: Any) -> Type:
 def body_of(message: Any) -> tuple[Type, bytes]:
     """Type and plain body of a message. It is trusted: it comes from this program."""
     kind, values = _ENCODE[type(message)]
-    return Type(kind), msgpack.packb(values(message))
+    return Type(kind), _pack(values(message))
 
 
 def datagram(
@@ -83,7 +82,7 @@ def datagram(
 def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
     """One datagram. The message is trusted: it comes from this program."""
     kind, values = _ENCODE[type(message)]
-    return datagram(kind, msgpack.packb(values(message)), token, sequence, ack, seal)
+    return datagram(kind, _pack(values(message)), token, sequence, ack, seal)
 
 
 def version_of(data: bytes) -> int | None:

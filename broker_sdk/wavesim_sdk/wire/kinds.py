@@ -16,6 +16,10 @@ _FLOATS = frozenset({float})
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # also what turns the direction of a line
 
 
+#: what the expressions of :meth:`Kind.test` may name
+SURE = {"isfinite": math.isfinite, "all_floats": _FLOATS.issuperset}
+
+
 class Malformed(Exception):
     """A value is not what its declaration says."""
 
@@ -63,6 +67,11 @@ class Kind:
         """A function that returns the value as it is kept, or raises Malformed."""
         raise NotImplementedError
 
+    def test(self, value: str) -> str | None:
+        """Python for "this variable holds a good value, to be kept as it is", which nearly all values pass; what fails it is
+        for the checker to say. It may use SURE. None = there is no such expression."""
+        return None
+
     def encoder(self) -> Checker | None:
         """A function from the kept value to the one that travels; None = the same."""
         return None
@@ -95,6 +104,9 @@ class Int(Kind):
 
         return check
 
+    def test(self, value: str) -> str | None:
+        return f"type({value}) is int and {self.low} <= {value} <= {self.high}"
+
     def words(self) -> str:
         return f"int {_bound(self.low)}..{_bound(self.high)}"
 
@@ -120,6 +132,9 @@ class Number(Kind):
             raise Malformed(f"{show(value)} is no finite number{words}")
 
         return check
+
+    def test(self, value: str) -> str | None:
+        return f"type({value}) is float and {self.low!r} <= {value} <= {self.high!r}"
 
     def _range(self) -> str:
         if self.low == -LARGEST and self.high == LARGEST:
@@ -182,6 +197,9 @@ class Bin(Kind):
 
         return check
 
+    def test(self, value: str) -> str | None:
+        return f"type({value}) is bytes and {self.least} <= len({value}) <= {self.most}"
+
     def words(self) -> str:
         return f"bin ({self.least})" if self.least == self.most else f"bin ({self.least}..{self.most})"
 
@@ -220,6 +238,15 @@ class Numbers(Kind):
             return tuple(kept)
 
         return check
+
+    def test(self, value: str) -> str | None:
+        size = f"type({value}) is tuple and {self.exact} <= len({value}) <= {self.exact or self.most}"
+        finite = f"all_floats(map(type, {value})) and isfinite(sum({value}))"  # a sum tells NaN and infinities
+        if (self.low, self.high) == (-LARGEST, LARGEST):
+            return f"{size} and {finite}"
+        return (
+            f"{size} and {finite} and (not {value} or {self.low!r} <= min({value}) and max({value}) <= {self.high!r})"
+        )
 
     def words(self) -> str:
         of = Number(self.low, self.high).words() + ("\\|nil" if self.gaps else "")
@@ -276,6 +303,10 @@ class Maybe(Kind):
         some = self.of.checker()
         return lambda value: None if value is None else some(value)
 
+    def test(self, value: str) -> str | None:
+        some = self.of.test(value)
+        return None if some is None else f"({value} is None or {some})"
+
     def encoder(self) -> Checker | None:
         some = self.of.encoder()
         return None if some is None else lambda value: None if value is None else some(value)
@@ -296,6 +327,9 @@ class Numbered(Kind):
 
     def checker(self) -> Checker:
         return lambda value: value
+
+    def test(self, value: str) -> str | None:
+        return "True"
 
     def words(self) -> str:
         return f"[`kind` int, ...]: {self.family} below"

@@ -132,8 +132,10 @@ class Link:
         """Send what is due."""
         sock = self._open()
         for data in self.session.outgoing(now):
-            with contextlib.suppress(ConnectionRefusedError, BlockingIOError):
+            try:
                 sock.send(data)
+            except (ConnectionRefusedError, BlockingIOError):
+                continue
 
     def check_alive(self) -> None:
         """Raise if the server has been silent for too long."""

@@ -40,6 +40,8 @@ SAYING = Text(TEXT_BYTES)
 
 
 class Type(IntEnum):
+    __hash__ = int.__hash__  # an enumeration's own is a call of Python for each look into a table
+
     HELLO = 1
     CHALLENGE = 2
     JOIN = 3
@@ -250,7 +252,8 @@ class Reading:
 READINGS = List(Struct(Reading), MAX_DATAGRAM)
 
 
-@dataclass(frozen=True, slots=True)
+# not frozen: that would make them three times as dear, and one comes with each step
+@dataclass(slots=True)
 class Snapshot:
     """What STATE and STEP have in common."""
 
@@ -266,12 +269,12 @@ class Snapshot:
     sensors: Sequence[Reading] = item(READINGS, "latest values; more of them in SENSORS")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StateMessage(Snapshot):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepMessage(Snapshot):
     last_event: int = item(COUNT, "number of the last event before this step")
 

@@ -23,6 +23,7 @@ import msgpack
 
 from wavesim_sdk.wire.kinds import (
     LISTS,
+    SURE,
     Bin,
     Checker,
     Int,
@@ -84,11 +85,42 @@ class Schema(Generic[T]):
             self._get = lambda record: (only(record),)
         else:
             self._get = lambda record: ()
+        self.decode: Callable[[Any], T] = self._quick()
         encoders = [(k, i.kind.encoder()) for k, i in enumerate(self.items)]
         self._encoders = tuple((k, e) for k, e in encoders if e is not None)
 
-    def decode(self, values: Any) -> T:
-        """The record of some values, all of them checked; Malformed says which is wrong."""
+    def _quick(self) -> Callable[[Any], T]:
+        """``decode``: the record of some values, all of them checked; Malformed says which is wrong.
+
+        One function for all items, written from the declaration: a call for each of them would be most of the cost of a
+        datagram. What it does not take at once goes the careful way.
+        """
+        names = [f"v{k}" for k in range(len(self.items))]
+        tests, calls = [f"type(values) is tuple and len(values) == {len(names)}"], []
+        for k, (name, i) in enumerate(zip(names, self.items, strict=True)):
+            if (test := i.kind.test(name)) is not None:
+                tests.append(test)
+            else:
+                calls.append(f"{name} = check{k}({name})")
+        listed = "".join(f"{name}, " for name in names)
+        lines = [
+            "def decode(values):",
+            f"    if {tests[0]}:",
+            f"        {listed}= values" if names else "        pass",
+            f"        if {' and '.join(tests[1:]) or 'True'}:",
+            "            try:",
+            *(f"                {call}" for call in calls),
+            f"                return record({listed})",
+            "            except Malformed:",
+            "                pass",
+            "    return carefully(values)",
+        ]
+        known = {**SURE, "record": self.record, "carefully": self._carefully, "Malformed": Malformed}
+        known |= {f"check{k}": check for k, check in enumerate(self._checks)}
+        exec("\n".join(lines), known)  # of declarations in this program only
+        return cast("Callable[[Any], T]", known["decode"])
+
+    def _carefully(self, values: Any) -> T:
         if type(values) not in LISTS or len(values) < self.required:
             raise Malformed(f"{show(values)} where {self.required} items belong")
         try:

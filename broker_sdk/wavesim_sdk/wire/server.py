@@ -240,7 +240,9 @@ class ServerSessions:
             if size < MIN_HELLO:  # an address that proved nothing gets no more than it sends
                 raise Dropped("size")
             raise Refused(Refusal.COOKIE, "wrong or old cookie")
-        if self._strangers.spent(address, nonce):  # a captured JOIN of a session that is over, or one whose WELCOME was lost
+        if self._strangers.spent(
+            address, nonce
+        ):  # a captured JOIN of a session that is over, or one whose WELCOME was lost
             self.drops["replay"] += 1
             raise Refused(Refusal.COOKIE, "the session of this join is over; begin again with another nonce")
         known = self._by_join.get((address, nonce))

@@ -143,9 +143,9 @@ class Effort:
         return cls(*(tuple(numbers[6 * k : 6 * k + 6]) for k in range(len(EFFORT))))
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class State:
-    """A state of the client's body.
+    """A state of the client's body. (Not frozen: that would make it three times as dear, and one comes with each step.)
 
     ``motion`` is None when the configuration hides the truth, ``effort`` unless it was asked for; ``step`` is True when the
     server waits for :meth:`ClientSession.done`.
@@ -166,6 +166,7 @@ class Body:
 
     def __init__(self) -> None:
         self.actuators: dict[int, ActuatorDescription] = {}
+        self.ordered: tuple[ActuatorDescription, ...] = ()  #: the same by position
         self.layouts: dict[int, Layout] = {}
         self._positions: dict[str, int] = {}
 
@@ -173,15 +174,16 @@ class Body:
         """An ACTUATOR event."""
         self.actuators[told.number] = told
         self._positions[told.name] = told.number
+        self.ordered = tuple(self.actuators[k] for k in sorted(self.actuators))
 
     def sensor(self, told: SensorDescription) -> None:
         """A SENSOR event."""
         self.layouts[told.number] = Layout(told)
 
-    def state(self, message: Snapshot, parts: Iterable[Sequence[Reading]], step: bool = False) -> State:
+    def state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
         """A state and its parts, by name."""
         numbers: dict[int, tuple[int, list[float]]] = {}
-        for readings in (message.sensors, *parts):
+        for readings in (message.sensors, *parts) if parts else (message.sensors,):
             for r in readings:
                 layout = self.layouts.get(r.number)
                 if layout is None or r.first + len(r.values) > layout.count:
@@ -194,7 +196,7 @@ class Body:
                 if kept is None or kept[0] != r.time_ns:
                     kept = numbers[r.number] = (r.time_ns, [_NAN] * layout.count)
                 kept[1][r.first : r.first + len(values)] = values
-        found = {}
+        found: dict[str, Value] = {}
         for number in sorted(numbers):
             layout, (time_ns, values) = self.layouts[number], numbers[number]
             found[layout.description.name] = Value(layout, time_ns, tuple(values))
