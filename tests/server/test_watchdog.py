@@ -89,3 +89,4 @@ def test_nothing_stays_for_the_next_body_in_the_row(watchdog: Watchdog) -> None:
     watchdog.fed(0, 100)
     assert watchdog.next_tick() == 260, "the row has another body now"
     assert [b[0] for b in barks(watchdog, 260)] == [1]
+    assert watchdog.next_tick() == NEVER and barks(watchdog, 10**9) == []
