@@ -62,7 +62,6 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "lockstep": ("wavesim_server/network/lockstep.py", _tests("server", "lockstep")),
     "publish": ("wavesim_server/network/publish.py", _tests("server", "publish")),
     "pace": ("wavesim_server/engine/pace.py", _tests("server", "pace")),
-    "emulators": ("wavesim_server/engine/emulators.py", _tests("server", "engine")),
 }
 #: tests that take too long to be asked of every change, or want files beside the packages
 SLOW = (

@@ -80,6 +80,16 @@ def test_wall_time_that_cannot_be_caught_up_is_given_up() -> None:
     assert pace.lateness_ns == pytest.approx(0, abs=1000) and pace.slips == 1
 
 
+def test_what_was_late_and_given_up_adds_up() -> None:
+    pace = Pace(STEP, 10.0)
+    now = 0.0
+    for k in range(1, 4):
+        now = pace.due(now, 1000) + 0.5
+        assert pace.take(now, 1000) == 4
+        assert pace.lateness_ns == pace.lateness_max_ns == pytest.approx(500_000_000, abs=50)
+        assert (pace.late, pace.slips) == (4 * k, k) and pace.slipped_ns == pytest.approx(k * 500_000_000, abs=150)
+
+
 def test_a_new_start_owes_nothing() -> None:
     pace = Pace(STEP, 1.0)
     pace.take(pace.due(0.0, 9), 9)
@@ -95,3 +105,4 @@ def test_the_factor_is_that_of_the_last_second() -> None:
     assert pace.measure(11.0, 2_000_000_000) == pytest.approx(2.0)
     assert pace.measure(11.5, 9_000_000_000) == pytest.approx(2.0)
     assert pace.measure(12.0, 2_500_000_000) == pytest.approx(0.5)
+    assert pace.measure(16.0, 8_500_000_000) == pytest.approx(1.5), "or longer, if nobody asked"
