@@ -60,7 +60,6 @@ class Process:
         front.gauges = self._gauges
         self.udp: Udp | None = None
         self._ended = asyncio.Event()
-        self._wake = asyncio.Event()
         self._parent = os.getppid()
 
     def _gauges(self) -> dict[str, Any]:
@@ -105,9 +104,7 @@ class Process:
             due = self.front.turn(now)
             self.queue.turn(now)
             self._send()
-            with contextlib.suppress(TimeoutError):
-                self._wake.clear()
-                await asyncio.wait_for(self._wake.wait(), min(max(due - time.monotonic(), 0.001), IDLE_S))
+            await asyncio.sleep(min(max(due - time.monotonic(), 0.001), IDLE_S))
 
     def _on_events(self) -> None:
         with contextlib.suppress(BlockingIOError):
