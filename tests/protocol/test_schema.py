@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from wavesim_sdk.wire import document
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, Ping
-from wavesim_sdk.wire.kinds import Kind
+from wavesim_sdk.wire.kinds import SURE, Kind
 from wavesim_sdk.wire.schema import (
     Bin,
     Family,
@@ -23,8 +24,10 @@ from wavesim_sdk.wire.schema import (
     Malformed,
     Maybe,
     Number,
+    Numbered,
     Numbers,
     Plain,
+    Schema,
     Struct,
     Text,
     check,
@@ -126,6 +129,118 @@ def test_what_is_let_through(kind: Kind, value: Any, kept: Any) -> None:
 def test_what_is_refused(kind: Kind, value: Any, text: str) -> None:
     with pytest.raises(Malformed, match=text):
         kind.checker()(value)
+
+
+def one_of(kind: Kind) -> Schema[Any]:
+    """The schema of a record of one item, declared at this moment."""
+    return Schema(dataclasses.make_dataclass("One", [("x", Any, item(kind, "it"))], frozen=True))
+
+
+ALL = [kind for kind, *_ in (*GOOD, *BAD)]
+ODD = [None, True, 0, 1, -1, 2.0, 0.5, 2**64, -(2**64), 1e308, -1e308, "", "abc", b"", b"ab", b"abc", (), [], (1.0,), (1.0, 0.5),
+       [1.0, 0.5], (1, 0.5), (True, 1.0), (None, None), (1e308, 1e308), (math.inf, -math.inf), (2.0, 0.5), ([],), {}, {"a": 1},
+       ((1.0, 2.0),)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ALL, ids=repr)
+def test_a_record_of_one_item_is_checked_as_its_item_is(kind: Kind) -> None:
+    """Whatever way the check goes: what is taken is kept the same, what is refused is refused in the same words."""
+    schema, check_ = one_of(kind), kind.checker()
+    for value in (*(v for _, v, _ in (*GOOD, *BAD)), *(k for _, _, k in GOOD), *ODD):
+        for values in ((value,), [value], (value, "of the future")):
+            try:
+                kept = check_(value)
+            except Malformed as malformed:
+                with pytest.raises(Malformed) as caught:
+                    schema.decode(values)
+                assert str(caught.value) == str(malformed.within("x"))
+            else:
+                found = schema.decode(values).x
+                assert repr(found) == repr(kept), "also in its types"
+
+
+@pytest.mark.parametrize(("kind", "kept"), [(kind, kept) for kind, _, kept in GOOD], ids=repr)
+def test_what_is_as_it_will_be_kept_is_sure_at_once(kind: Kind, kept: Any) -> None:
+    """The expression of a kind is true of that, where it can be told without a loop, and of nothing that is refused."""
+    expression = kind.test("v")
+    careful = isinstance(kind, Text | List | Plain) or (isinstance(kind, Numbers) and None in kept)
+    if expression is None:
+        assert careful
+        return
+    assert eval(expression, {**SURE, "v": kept}) is (not careful)
+    for other, value, _ in BAD:
+        if repr(other) == repr(kind):
+            assert eval(expression, {**SURE, "v": value}) is False
+
+
+def test_what_travels_of_records_within_records() -> None:
+    points = (Point(1.0, 2.0), Point(3.0, 4.0))
+    listed, maybe = List(Struct(Point), 3).encoder(), Maybe(Struct(Point)).encoder()
+    assert listed is not None and maybe is not None
+    assert listed(points) == [(1.0, 2.0), (3.0, 4.0)] and maybe(points[0]) == (1.0, 2.0) and maybe(None) is None
+    for kind in (List(Int(), 3), Maybe(Int()), Int(), Numbers(3), Plain(2)):
+        assert kind.encoder() is None, "it travels as it is kept"
+    for kind, value, there in ((List(Struct(Point), 3), points, ([(1.0, 2.0), (3.0, 4.0)],)), (Int(0, 9), 3, (3,)),
+                               (Maybe(Struct(Point)), None, (None,)), (Maybe(Struct(Point)), points[1], ((3.0, 4.0),))):  # fmt: skip
+        schema = one_of(kind)
+        assert schema.encode(schema.record(value)) == there and schema.decode(there).x == value
+        assert schema.check(schema.record(value)).x == value
+
+
+def test_records_of_none_one_and_several_items() -> None:
+    empty = Schema(dataclasses.make_dataclass("Empty", [], frozen=True))
+    assert empty.encode(empty.record()) == () and empty.decode(()) == empty.decode([1, 2]) == empty.record()
+    several = Schema(
+        dataclasses.make_dataclass(
+            "Several",
+            [("a", Any, item(Int(0, 9), "first")), ("b", Any, item(List(Int(), 2), "second", "m")),
+             ("c", Any, item(Int(0, 9), "third", "s", optional=True, default=7))],
+            frozen=True,
+        )
+    )  # fmt: skip
+    assert several.decode((1, [2], 3)) == several.record(1, (2,), 3) and several.decode([1, ()]) == several.record(
+        1, ()
+    )
+    assert several.encode(several.record(1, (2,))) == (1, (2,), 7)
+    assert (
+        several.from_map({"a": 1, "b": [2]}) == several.record(1, (2,)) == several.from_map({"b": (2,), "c": 7, "a": 1})
+    )
+    assert several.to_map(several.record(1, (2,), 3)) == {"a": 1, "b": (2,), "c": 3}
+    assert several.describe() == [
+        {"name": "a", "type": "int", "minimum": 0, "maximum": 9, "doc": "first"},
+        {"name": "b", "type": "list", "least": 0, "most": 2, "of": Int().describe(), "unit": "m", "doc": "second"},
+        {"name": "c", "type": "int", "minimum": 0, "maximum": 9, "unit": "s", "doc": "third", "optional": True},
+    ]
+    assert several.markdown() == (
+        "`a` int 0..9: first<br>`b` list (at most 2) of int -2^63..2^63-1 [m]: second<br>`c` int 0..9 [s]: third"
+    )
+    assert empty.markdown() == "(empty array)" and empty.describe() == []
+    for values, text in (((), "a list of 0 where 2 items belong"), ((1,), "a list of 1 where 2 items belong"),
+                         ((1, (), 10), "c: 10 is no whole number from 0 to 9"), ((1, [None]), "b[0]: None is no whole"),
+                         (None, "None where 2 items belong"), ({1: 2}, "dict where 2 items belong")):  # fmt: skip
+        with pytest.raises(Malformed) as caught:
+            several.decode(values)
+        assert str(caught.value).startswith(text)
+
+
+def test_kinds_that_only_the_servers_processes_use() -> None:
+    numbered = Numbered("shapes")
+    assert numbered.checker()([9, None]) == [9, None] and eval(numbered.test("v") or "", {"v": None}) is True
+    assert numbered.describe() == {"type": "numbered", "family": "shapes"}
+    assert numbered.words() == "[`kind` int, ...]: shapes below"
+    assert (Plain(3).words(), Plain(3).describe(), Plain(3).encoder()) == ("any", {"type": "any"}, None)
+    for value, good in (
+        ({"a": {"b": 1}}, True),
+        ({"a": {"b": [1]}}, False),
+        ([[1]], True),
+        ([[[1]]], False),
+        ((), True),
+    ):
+        if good:
+            assert Plain(2).checker()(value) is value
+        else:
+            with pytest.raises(Malformed, match="nested deeper than 2"):
+                Plain(2).checker()(value)
 
 
 def test_a_record_there_and_back() -> None:
