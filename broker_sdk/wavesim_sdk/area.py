@@ -52,6 +52,8 @@ MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
 ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that keep the order of stores and of loads
+MEMORY = Path("/dev/shm")  #: where Linux shows the segments
+MOST_NAMED = 5  #: servers in a message
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, SYNCHRONOUS = range(8)
 Record = np.ndarray[Any, np.dtype[np.void]]
 
@@ -77,6 +79,20 @@ def process_start(pid: int) -> int:
 def alive(pid: int, start: int) -> bool:
     """Whether that very process still runs."""
     return pid > 0 and process_start(pid) == start
+
+
+def others_running(server: str) -> str:
+    """`` (running here: 'demo')``: which servers somebody who named a wrong one may have meant; empty where there are none."""
+    found = []
+    for path in sorted(MEMORY.glob("wavesim.*.simulation")):
+        with contextlib.suppress(OSError, ValueError, UnicodeError):
+            with path.open("rb") as segment:
+                head = segment.read(HEADER_BYTES)
+            pid, start = (int.from_bytes(head[at : at + 8], "little") for at in (40, 48))
+            name = path.name.removeprefix("wavesim.").removesuffix(".simulation")
+            if head.startswith(MAGIC) and alive(pid, start) and name != server:
+                found.append(f"'{name}'")
+    return f" (running here: {', '.join(found[:MOST_NAMED])}; -s NAME)" if found else ""
 
 
 def require_order() -> None:
@@ -239,7 +255,10 @@ class Area:
         try:
             shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
         except posix_ipc.ExistentialError:
-            raise NotRunning(f"no server owns the shared memory {name}; is it running, under this name?") from None
+            server = name.split(".")[1] if name.count(".") == 2 else name
+            raise NotRunning(
+                f"no server owns the shared memory {name}; is it running, under this name?{others_running(server)}"
+            ) from None
         except (posix_ipc.PermissionsError, PermissionError):
             raise AttachError(f"no permission for the shared memory {name}") from None
         try:

@@ -18,6 +18,7 @@ from typing import Any
 import posix_ipc
 
 from wavesim_sdk import replies
+from wavesim_sdk.area import others_running
 from wavesim_sdk.errors import CommanderError, NotRunning
 
 COMMAND_BYTES = 4096  #: an allocation matrix of twelve thrusters has 72 numbers
@@ -49,7 +50,8 @@ class Commander:
             self._queue = posix_ipc.MessageQueue(queue_name(server), read=False)
         except posix_ipc.ExistentialError:
             raise NotRunning(
-                f"no server named '{server}' is running (there is no queue {queue_name(server)}); start one with: wavesim serve CONFIG"
+                f"no server named '{server}' is running (there is no queue {queue_name(server)})"
+                + (others_running(server) or "; start one with: wavesim serve CONFIG")
             ) from None
         except posix_ipc.PermissionsError:
             raise CommanderError(f"the server '{server}' belongs to another user") from None

@@ -129,6 +129,13 @@ class ServerChecker(Checks):
         return self.findings
 
     def _hello(self) -> bool:
+        first = Port(self.server)  # of its own: a late answer must not meet the questions that follow
+        try:
+            if first.ask(HELLO, m.Challenge) is None:
+                nobody = f"nothing from {self.server[0]}:{self.server[1]} within 2 s; is a server running there?"
+                return self.note("HELLO is answered by CHALLENGE", False, nobody)
+        finally:
+            first.socket.close()
         self.port.raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))
         self.note("a HELLO of less than 64 bytes gets no answer", self.port.receive(QUIET_S) is None, "there is one")
         nonce = msgpack.packb([NONCE, bytes(60)])

@@ -16,6 +16,7 @@ import pytest
 from benchmarks.processes import children
 
 from tests.conftest import Server, wavesim
+from wavesim_sdk.area import others_running
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.commander import Commander
@@ -90,6 +91,15 @@ def test_the_commander(server: Server) -> None:
     assert server.status()["state"] == "stopped"
     server.send("shutdown")
     assert server.process.wait(10) == 0
+
+
+def test_who_names_a_wrong_server_is_told_which_there_are(server: Server) -> None:
+    """The likely mistake: `-s` forgotten."""
+    for command in (["status"], ["viz"]):
+        done = wavesim(*command, "-s", "nobody")
+        assert done.returncode == 3 and f"'{server.name}'" in done.stderr and "running here" in done.stderr
+    found = others_running(server.name)
+    assert f"'{server.name}'" not in found, "only others are told"
 
 
 def test_bad_messages_in_the_commander_queue_are_counted(server: Server) -> None:
