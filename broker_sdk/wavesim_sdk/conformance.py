@@ -97,6 +97,8 @@ class Checker(Checks):
                     self._tolerance()
                     self._numbers()
                     self._ending(process)
+            except TimeoutError as error:  # of the scripted server: the session that it was to go on with is gone
+                self.note("it stays joined until it is told to end", False, str(error))
             finally:
                 if process.poll() is None:
                     process.kill()

@@ -65,6 +65,12 @@ def test_a_broken_rule_is_found(rule: str, tmp_path: Path) -> None:
     assert not findings(BREAKS[rule] + GOOD, tmp_path)[rule]
 
 
+def test_a_broker_that_gives_up_half_way(tmp_path: Path) -> None:
+    leaver = GOOD.replace("broker.answer([5.0])", "broker.answer([5.0]); break")
+    found = findings(leaver, tmp_path)
+    assert not all(found.values()), "told as a broken rule, not as a fault of ours"
+
+
 def test_a_command_that_does_not_exist() -> None:
     done = wavesim("conformance", "--", "/no/such/broker")
     assert done.returncode == 5 and "cannot start '/no/such/broker'" in done.stderr
