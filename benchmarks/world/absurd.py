@@ -134,10 +134,10 @@ class Absurd:
             values.append(r.choice((None, 1, "later", [1.0], {"a": 1})))  # what a later version may say
         return values
 
-    def item(self, family: str, bad: float) -> list[Any]:
-        """A numbered item, such as a request."""
+    def item(self, family: str, bad: float, number: int | None = None) -> list[Any]:
+        """A numbered item, such as a request: of that number, or any."""
         r, records = self.random, self._families[family]
-        number = r.choice(sorted(records))
+        number = r.choice(sorted(records)) if number is None else number
         values = [number, *self.record(records[number], bad)]
         if bad and r.random() < 0.15:
             return r.choice([*_NO_ITEMS, [number]])

@@ -17,6 +17,7 @@ from benchmarks.world.scenes import NEWCOMERS
 from benchmarks.world.server import ADDRESS
 from wavesim_sdk.wire import codec, items, seal
 from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.items import Request
 from wavesim_sdk.wire.messages import MAGIC, MESSAGES, VERSION, Join, Refusal, Resumption, Role, Type, Welcome
 from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.state import State
@@ -24,6 +25,8 @@ from wavesim_sdk.wire.state import State
 if TYPE_CHECKING:
     from benchmarks.world.world import World
 
+#: what a client may say, but for its farewell, after which nothing is heard
+SAID = [t for t, (from_client, inside, _) in MESSAGES.items() if from_client and inside and t is not Type.LEAVE]
 KEPT = 30  #: of the own datagrams, to be said again
 REFUSED_AGAIN_S = 0.4
 LOST_S = 0.7  #: a server that is silent for longer than its own time limit is another by now
@@ -40,21 +43,23 @@ class Client:
         self.book: Book | None = None
         self.welcome: Welcome | None = None
         self.last_token = 0
-        self.steps = self.states = 0
+        self.steps = self.states = self.tick = 0
         self.joined_at = self.heard_at = self.state_at = 0.0
         self.gone = False  #: for good, without a word
         self._quits = False
         self._deaf = self._mute = 0.0  # until then it reads nothing, sends nothing
+        self._harmed = 0.0  # until then something of its own was wrong
         self._period_ns = 0.0
         self._own: deque[bytes] = deque(maxlen=KEPT)
         self._due = Timer(world.clock, self._turn)
         self._next = Timer(world.clock, self._act)
-        self.pace = r.choice((0.05, 0.15))
+        self.pace = r.choice((0.02, 0.08))
         acts = ACTS if role is not Role.OBSERVER else OBSERVER_ACTS
         usual = [a for a in acts if a not in UNUSUAL]
         rare = [a for a in acts if a in UNUSUAL]
         self.habits = r.sample(usual, r.randint(1, len(usual))) + r.sample(rare, r.choice((0, 1, 2, len(rare))))
         self.habits = [h for h in self.habits if f"{name}.{h}" not in world.without]
+        self.favourite = r.choice(self.habits) if self.habits else ""
         self.thinks = r.choice((0.03, 0.1, 0.4))  #: greatest time for a step
         self.lockstep_ticks = r.choice((0, 1, 2, 5)) if role is Role.PILOT else 0
         self._step_ns = round(world.scene.loaded.config.time.step * 1e9)
@@ -64,7 +69,7 @@ class Client:
     def start(self, now: float) -> None:
         """The program begins."""
         self.begin(self.join(), now)
-        self._next.at(now + 0.3 * self.random.random())
+        self._next.at(now + 0.1 * self.random.random())
 
     def join(self, **changed: Any) -> Join:
         """What it asks for."""
@@ -144,6 +149,8 @@ class Client:
             return
         if self.live and now - session.last_heard > LOST_S:  # the server does not know it any more
             self.world.note("lost", self.name)
+            if self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6:
+                raise Broken(f"lost: {self.name} heard nothing for {LOST_S} s, and nothing was wrong")
             self.begin(self.join(), now)
             return
         for data in session.outgoing(now):
@@ -194,7 +201,7 @@ class Client:
 
     def _state(self, state: State, now: float) -> None:
         self.states += 1
-        self.state_at = now
+        self.state_at, self.tick = now, state.tick
         self.world.note("step" if state.step else "state", self.name, state.tick)
         if self.honest:
             self.world.check_state(self, state)
@@ -231,7 +238,7 @@ class Client:
         if self.world.calm or self.gone:
             return
         if self.habits and self.session is not None:
-            name = self.random.choice(self.habits)
+            name = self.favourite if self.random.random() < 0.4 else self.random.choice(self.habits)
             self.world.note(f"act {name}", self.name)
             ACTS_ALL[name](self, now)
             self._due.at(now)
@@ -274,12 +281,12 @@ class Client:
             except OverflowError:
                 self.world.note("overflow", self.name)
 
-    def ask_absurd(self, now: float) -> None:
+    def ask_absurd(self, now: float, kind: int | None = None) -> None:
         """A request of absurd values, some of which are malformed; it travels as all others do."""
         if self._joined() and self.session is not None:
             self._period_ns = math.inf  # nobody knows what it asked for
             for _ in range(self.random.choice((1, 1, 3, 20))):
-                item = self.world.absurd(self.random).item("requests", self.random.choice((0.0, 0.0, 0.2)))
+                item = self.world.absurd(self.random).item("requests", self.random.choice((0.0, 0.0, 0.3)), kind)
                 try:
                     self.session._outbox.push(item)
                 except (OverflowError, ValueError, TypeError):  # too many, too long, no Unicode
@@ -287,6 +294,9 @@ class Client:
 
     def observe(self, now: float) -> None:
         r = self.random
+        if r.random() < 0.3:
+            self.ask_absurd(now, Request.OBSERVE)
+            return
         self.request(
             items.Observe(
                 r.choice((0, 1, 50_000_000, 2**62)),
@@ -304,10 +314,13 @@ class Client:
             return
         self.lie()
         r = self.random
-        kind = r.choice([t for t, (from_client, inside, _) in MESSAGES.items() if from_client and inside])
-        record = schema_of(MESSAGES[kind][2])
-        values = self.world.absurd(r).record(record.describe(), r.choice((0.0, 0.1, 0.5)))
-        self.say(kind, packed(values))
+        for _ in range(r.choice((1, 12))):
+            kind = r.choice((*SAID, Type.ACTUATE, Type.DONE, Type.DONE) if self.role is Role.PILOT else SAID)
+            known = {"tick": self.tick, "last_request": 0} if r.random() < 0.7 else {}
+            values = self.world.absurd(r).record(
+                schema_of(MESSAGES[kind][2]).describe(), r.choice((0.0, 0.1, 0.5)), known
+            )
+            self.say(kind, packed(values))
 
     def say(self, kind: Type, body: bytes, ack: int | None = None) -> None:
         """Any body, sealed as the session wants it."""
@@ -325,22 +338,46 @@ class Client:
         session = self.session
         if session is None or not session._cookie:
             return
+        self.lie()  # its session may go on without it
+        for _ in range(self.random.choice((1, 4))):
+            self._send(self._absurd_join(session._cookie, session.token))
+
+    def _absurd_join(self, cookie: bytes, token: int) -> bytes:
         r = self.random
         absurd = self.world.absurd(r)
-        known: dict[str, Any] = {"cookie": session._cookie, "nonce": r.getrandbits(63)}
+        known: dict[str, Any] = {"cookie": cookie, "nonce": r.getrandbits(63)}
         if r.random() < 0.6:
-            known |= {"previous": r.choice((session.token, self.last_token, 0, r.getrandbits(63)))}
+            known |= {"previous": r.choice((token, self.last_token, 0, r.getrandbits(63)))}
         if r.random() < 0.6:
             known |= {"name": self.body, "role": int(self.role)}
-        body = packed(absurd.record(schema_of(Join).describe(), r.choice((0.0, 0.1, 0.1)), known))
+        body = packed(absurd.record(schema_of(Join).describe(), r.choice((0.0, 0.1, 0.2)), known))
         key = self.world.scene.key(self.body)
         header = codec._HEADER.pack(
             MAGIC, VERSION, Type.JOIN, int(key is not None), 0 if key is None else seal.key_id(key), 1, 0
         )
         if key is not None:
             body = seal.Handshake(key, seal.JOIN, r.randbytes(seal.NONCE_BYTES)).close(header, body, 1)
-        self.lie()  # its session may go on without it
-        self._send(header + body)
+        return header + body
+
+    def mum(self, now: float) -> None:
+        """From now on it acknowledges nothing, and asks much."""
+        session = self.session
+        if session is None or not self._joined():
+            return
+        self.lie()
+
+        def unacknowledged(message: Any) -> bytes:
+            session._sequence += 1
+            return codec.encode(message, session.token, session._sequence, 0, session._seal)
+
+        session._encode = unacknowledged  # type: ignore[method-assign]  # no program of ours does so
+        self._pester(now)
+        self.world.clock.at(now + 0.15, self._pester)
+
+    def _pester(self, now: float) -> None:
+        for _ in range(200):
+            self.request(items.Ping(25_000.0))
+        self._due.at(now)
 
     def repeat(self, now: float) -> None:
         """Old datagrams once more."""
@@ -349,11 +386,11 @@ class Client:
 
     def deaf(self, now: float) -> None:
         """It reads nothing for a while, but sends."""
-        self._deaf = now + self.random.uniform(0.1, 1.5)
+        self._harmed = self._deaf = now + self.random.uniform(0.1, 1.5)
 
     def freeze(self, now: float) -> None:
         """It does nothing for a while."""
-        self._deaf = self._mute = now + self.random.uniform(0.1, 1.5)
+        self._harmed = self._deaf = self._mute = now + self.random.uniform(0.1, 1.5)
 
     def move(self, now: float) -> None:
         """The network gave it another address."""
@@ -409,7 +446,7 @@ ACTS_ALL: dict[str, Act] = {
     "actuate": Client.actuate, "estimate": Client.estimate, "ask": Client.ask, "ask_absurd": Client.ask_absurd,
     "observe": Client.observe, "say_absurd": Client.say_absurd, "join_absurd": Client.join_absurd, "repeat": Client.repeat,
     "deaf": Client.deaf, "freeze": Client.freeze, "move": Client.move, "vanish": Client.vanish, "leave": Client.leave,
-    "resume": Client.resume, "forget": Client.forget,
+    "resume": Client.resume, "forget": Client.forget, "mum": Client.mum,
 }  # fmt: skip
 ACTS = tuple(ACTS_ALL)
 OBSERVER_ACTS = (
@@ -423,7 +460,8 @@ OBSERVER_ACTS = (
     "move",
     "vanish",
     "resume",
+    "mum",
 )
 UNUSUAL = frozenset(
-    {"say_absurd", "join_absurd", "vanish", "freeze", "deaf", "forget", "leave", "resume", "move", "repeat"}
+    {"say_absurd", "join_absurd", "vanish", "freeze", "deaf", "forget", "leave", "resume", "move", "repeat", "mum"}
 )

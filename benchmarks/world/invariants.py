@@ -142,7 +142,7 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
     assert front is not None
     if not server.quiet and world.clock.now - world.quiet_at > 0.5 and not engine.over:
         raise Broken(f"no rest: {len(front._backlog)} commands and {len(engine._backlog)} events wait")
-    running = engine.state is RunState.RUNNING
+    running = engine.state is RunState.RUNNING and not engine.over
     for client in world.clients:
         if client.gone or not client.honest:
             continue

@@ -37,7 +37,7 @@ class Weather:
             flip=r.choice((0.0, r.uniform(0.0, 0.1))),
             cut=r.choice((0.0, r.uniform(0.0, 0.05))),
             late=r.uniform(0.0, 0.3 * worst),
-            delay=r.uniform(0.0, 0.1),
+            delay=r.uniform(0.0, 0.04),
             jitter=r.uniform(0.0, 0.05),
         )
 

@@ -117,6 +117,7 @@ class Stranger:
         self.address = world.new_address()
         self._next = Timer(world.clock, self._act)
         self.pace = r.choice((0.04, 0.1))
+        self._cookie = b""
 
     def start(self, now: float) -> None:
         """Begin."""
@@ -124,7 +125,13 @@ class Stranger:
         self._next.at(now)
 
     def _receive(self, data: bytes, source: Address, now: float) -> None:
-        """It does not listen."""
+        """It keeps the cookie, and forgets all else."""
+        try:
+            header = codec.decode_header(data, from_client=False)
+            if header.type is Type.CHALLENGE:
+                self._cookie = codec.decode_body(data, header).cookie
+        except codec.Dropped:
+            pass
 
     def _act(self, now: float) -> None:
         if self.world.calm:
@@ -163,8 +170,10 @@ class Stranger:
         self._send(self._header(kind, flags=self.random.randrange(2), token=token) + packed(values))
 
     def _join(self) -> None:
-        values = self.world.absurd(self.random).record(schema_of(MESSAGES[Type.JOIN][2]).describe(), 0.1)
+        known = {"cookie": self._cookie, "nonce": self.random.getrandbits(63)} if self.random.random() < 0.7 else {}
+        values = self.world.absurd(self.random).record(schema_of(MESSAGES[Type.JOIN][2]).describe(), 0.1, known)
         self._send(self._header(Type.JOIN, flags=self.random.randrange(2)) + packed(values))
+        self._send(codec.encode(Hello(self.random.getrandbits(63), bytes(MIN_HELLO))))  # for another cookie
 
     def _flood(self) -> None:
         data = codec.encode(Hello(self.random.getrandbits(63), bytes(MIN_HELLO)))

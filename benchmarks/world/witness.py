@@ -93,6 +93,8 @@ class Witness:
             raise Broken(f"how it came: {client.name} named session {asked.previous}, welcome says {welcome.resumed}")
         if welcome.resumed == Resumption.TOOK_OVER and not self._server.loaded.config.network.takeover:
             raise Broken(f"how it came: {client.name} took over where nobody may")
+        if welcome.lockstep_ns % self._server.engine.sim.step_ns:
+            raise Broken(f"a period that cannot be: {client.name} is asked every {welcome.lockstep_ns} ns")
         if (welcome.id == -1) != (asked.role == Role.OBSERVER):
             raise Broken(f"how it came: {client.name} has row {welcome.id}")
 

@@ -25,6 +25,7 @@ from benchmarks.world.scenes import NAMES, NEWCOMERS, Scene, scene
 from benchmarks.world.server import Server
 from benchmarks.world.witness import Witness
 from wavesim_sdk.commander import Reply
+from wavesim_sdk.wire import reliable, server
 from wavesim_sdk.wire.items import EVENTS, REQUESTS
 from wavesim_sdk.wire.messages import Role, Welcome
 from wavesim_sdk.wire.schema import schema_of
@@ -32,6 +33,8 @@ from wavesim_sdk.wire.session import Joined, Resumed
 from wavesim_sdk.wire.state import State
 from wavesim_server.network.front import Front
 
+#: a client that acknowledges nothing is ended after so many events: with the 4096 of the product it would take minutes
+vars(reliable)["MAX_PENDING"] = vars(server)["MAX_PENDING"] = 256
 BEGIN_S = 100.0  #: the virtual clock does not begin at zero
 ROLES = (Role.PILOT, Role.PILOT, Role.PILOT, Role.INSTRUMENT, Role.LISTENER, Role.OBSERVER)
 PLAGUES = ("loss", "double", "flip", "cut", "late", "crash", "disk", "rings", "emulators")
@@ -113,6 +116,13 @@ class World:
             f"emulator-{e.sensor}" for e in self.emulators
         ]
         return [p for p in (*names, *others, *self.plagues, *habits) if p not in self.without]
+
+    @property
+    def clean(self) -> bool:
+        """Whether every datagram arrives as it was sent, and nothing of the server died."""
+        weather = self._weather()
+        bad = weather.loss + weather.flip + weather.cut + weather.late
+        return bad == 0.0 and "crash" not in self.plagues and not self.server.engine.over
 
     # -- what the actors ask of it ---------------------------------------------------------------------
 
@@ -235,7 +245,7 @@ class World:
             self.clock.at(now + 0.3, self._plague_emulators)
         self.commander.start(now)
         for client in self.clients:
-            self.clock.at(now + self.stream(f"start {client.name}").random() * 0.3, client.start)
+            self.clock.at(now + self.stream(f"start {client.name}").random() * 0.1, client.start)
         for stranger in self.strangers:
             stranger.start(now)
         self._until(now + self.length)

@@ -1,0 +1,363 @@
+"""Defects that were mended, each with what takes its mend out again and a seed that finds it then.
+
+python -m benchmarks.world --regressions     which seed finds each, anew: after a change of the world the seeds are others
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from benchmarks.world.report import Report
+from benchmarks.world.runner import run
+from wavesim_sdk.wire import codec, joining, messages, reliable
+from wavesim_sdk.wire.client import ClientSession
+from wavesim_sdk.wire.items import EVENTS, REQUESTS, Request
+from wavesim_sdk.wire.messages import Done, Join, Refusal, Requests, Type
+from wavesim_sdk.wire.schema import Malformed, schema_of
+from wavesim_sdk.wire.server import ServerSessions
+from wavesim_sdk.wire.session import Refused, Session
+from wavesim_server.engine.core import Engine
+from wavesim_server.engine.orders import Orders
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network import states
+from wavesim_server.network.admission import Gate
+from wavesim_server.network.front import Front
+from wavesim_server.network.lockstep import Barrier
+from wavesim_server.ring import Pushed, Ring
+
+ENOUGH = 3  #: seeds that find a defect; the shortest is taken
+
+
+@dataclass(frozen=True)
+class Regression:
+    """``finds``: how what is found begins; ``defects``: numbers in docs/reliability.md."""
+
+    defects: tuple[int, ...]
+    out: Callable[[], contextlib.AbstractContextManager[Any]]
+    finds: tuple[str, ...]
+    seed: int
+
+    def run(self) -> Report:
+        """The seed without the mend."""
+        with self.out():
+            return run(self.seed)
+
+
+def _unchecked(record: type[Any]) -> Callable[[Any], Any]:
+    """As if a record declared nothing but how many items it has."""
+    count = len(schema_of(record).items)
+    return lambda values: record(*[*values, *[None] * count][:count])
+
+
+def _message(kind: Type) -> Any:
+    return mock.patch.dict(codec._DECODE, {kind: _unchecked(messages.MESSAGES[kind][2])})
+
+
+# -- one typed boundary ------------------------------------------------------------------------------------------------
+
+
+def actuate_unchecked() -> Any:
+    """Whatever stands in ACTUATE goes on to the engine."""
+    return _message(Type.ACTUATE)
+
+
+def done_unchecked() -> Any:
+    """Whatever stands in DONE goes on to the engine."""
+    return _message(Type.DONE)
+
+
+def estimate_unchecked() -> Any:
+    """Whatever stands in ESTIMATE goes on to the tables and the log."""
+    return _message(Type.ESTIMATE)
+
+
+def observe_unchecked() -> Any:
+    """Whatever stands in OBSERVE is taken."""
+    return mock.patch.dict(REQUESTS._decode, {Request.OBSERVE: _unchecked(REQUESTS.records[Request.OBSERVE])})
+
+
+def join_unchecked() -> Any:
+    """Whatever stands in JOIN is taken, from anybody."""
+    return mock.patch.object(joining._WHOLE, "decode", _unchecked(Join))
+
+
+def program_unchecked() -> Any:
+    """A program may answer NaN."""
+
+    def done(self: ClientSession, tick: int, command: Any, estimate: Any = None) -> None:
+        self._done = Done(tick, self._outbox.last, command, estimate)
+        self._queue(self._done)
+
+    return mock.patch.object(ClientSession, "done", done)
+
+
+# -- whatever a session does ends that session only --------------------------------------------------------------------
+
+
+def endless_refusals() -> Any:
+    """A client that acknowledges nothing ends the front."""
+
+    def push(self: ServerSessions, session: Session, event: Any) -> None:
+        session.outbox.push(EVENTS.encode(event))
+        self._news[session.token] = session
+
+    return mock.patch.object(ServerSessions, "push", push)
+
+
+def engine_uncontained() -> Any:
+    """A model that is unstable at this step ends the engine."""
+    return mock.patch.object(Orders, "_enter", _enter)
+
+
+def _enter(self: Orders, c: Any) -> None:
+    if c.row not in self.sim.occupants:
+        self._let_in(c)
+        self.engine.roster(c.row, present=True)
+    self.engine.publish()
+    self.engine.publication.identity()
+
+
+def resume_unchecked() -> Any:
+    """Resuming skips admission: any period is taken."""
+    lockstep = Gate._lockstep
+
+    def lenient(self: Gate, join: Join) -> int:
+        return join.lockstep_ns // self.step_ns if join.previous else lockstep(self, join)
+
+    return mock.patch.object(Gate, "_lockstep", lenient)
+
+
+# -- what does not fit -------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def one_datagram() -> Iterator[None]:
+    """A state of any size goes in one datagram."""
+    states.layout.cache_clear()
+    states.form.cache_clear()
+    with mock.patch.object(states, "ROOM", 10**6), mock.patch.object(codec, "MAX_DATAGRAM", 1200):
+        yield
+    states.layout.cache_clear()
+    states.form.cache_clear()
+
+
+def whole_records() -> Any:
+    """A record that is larger than its ring waits for room that never comes."""
+
+    def push(self: Ring, kind: int, payload: bytes) -> Pushed:
+        return Pushed.DONE if self._put(kind, payload) else Pushed.FULL
+
+    return mock.patch.object(Ring, "push", push)
+
+
+def silent_pieces() -> Any:
+    """The reader is told of whole records only, and makes no room for the rest of a large one."""
+
+    def push_backlog(self: Engine) -> bool:
+        while self._backlog and self.events.push(*self._backlog[0]):
+            self._backlog.popleft()
+            self._told = True
+        return not self._backlog
+
+    return mock.patch.object(Engine, "_push_backlog", push_backlog)
+
+
+def log_that_must_begin() -> Any:
+    """A disk that is full when the log begins ends the front."""
+
+    def begin(self: LogWriter, loaded: Any, seed: int) -> None:
+        try:
+            real(self, loaded, seed)
+        except OSError as error:
+            raise RuntimeError("the front ended") from error
+
+    real = LogWriter._begin
+    return mock.patch.object(LogWriter, "_begin", begin)
+
+
+# -- what sessions are told --------------------------------------------------------------------------------------------
+
+
+def stale_welcome() -> Any:
+    """WELCOME after resuming says tick 0 and that time stands."""
+    real = joining.welcome
+
+    def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Any:
+        return real(session, (0, 0) if session.resumed else clock, keepalive)
+
+    return mock.patch.object(joining, "welcome", welcome)
+
+
+def new_or_resumed() -> Any:
+    """WELCOME does not say how it came about."""
+    real = joining.welcome
+
+    def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Any:
+        how, session.resumed = session.resumed, messages.Resumption.NEW
+        try:
+            return real(session, clock, keepalive)
+        finally:
+            session.resumed = how
+
+    return mock.patch.object(joining, "welcome", welcome)
+
+
+def expired_is_new() -> Any:
+    """A token that is not known silently gives a fresh session."""
+    real = joining.wanted
+
+    def wanted(body: Any, owner: str, by_token: Any, *more: Any) -> Any:
+        try:
+            return real(body, owner, by_token, *more)
+        except Refused as refused:
+            if refused.code != Refusal.EXPIRED:
+                raise
+            fresh = (*body[:JOIN_PREVIOUS], 0, *body[JOIN_PREVIOUS + 1 :])
+            return real(fresh, owner, by_token, *more)
+
+    return mock.patch.object(joining, "wanted", wanted)
+
+
+JOIN_PREVIOUS = [i.name for i in schema_of(Join).items].index("previous")
+
+
+def stalled_requests() -> Any:
+    """A malformed request takes those beside it along, again and again."""
+    real = ServerSessions._handle
+
+    def handle(self: ServerSessions, session: Session, message: Any, now: float) -> Any:
+        if isinstance(message, Requests):
+            for item in message.items:
+                try:
+                    REQUESTS.decode(item)
+                except Malformed as malformed:
+                    raise codec.Dropped("fields", str(malformed)) from None
+        return real(self, session, message, now)
+
+    return mock.patch.object(ServerSessions, "_handle", handle)
+
+
+def nested_requests() -> Any:
+    """The same where one of them is nested too deep."""
+    real = codec.unpack
+
+    def unpack(plain: bytes, kind: Type) -> Any:
+        if codec._LARGE(plain) and messages.MESSAGES[kind][0] and not codec.modest(plain, 1200, messages.MAX_DEPTH):
+            raise codec.Dropped("body")
+        return real(plain, kind)
+
+    return mock.patch.object(codec, "unpack", unpack)
+
+
+def address_is_fixed() -> Any:
+    """A session ends when its client gets another address."""
+
+    def elsewhere(*_: Any) -> Any:
+        raise codec.Dropped("address")
+
+    return mock.patch.object(ServerSessions, "_elsewhere", elsewhere)
+
+
+def locked_out() -> Any:
+    """The join of a session that is over is dropped without a word."""
+    real = ServerSessions._join
+
+    def join(self: ServerSessions, body: Any, size: int, address: Any, now: float, owner: Any) -> Any:
+        cookie, nonce = joining.front(body)
+        if self._strangers.knows(cookie, address, now) and self._strangers.spent(address, nonce):
+            raise codec.Dropped("replay")
+        return real(self, body, size, address, now, owner)
+
+    return mock.patch.object(ServerSessions, "_join", join)
+
+
+def no_repeats() -> Any:
+    """What was lost is not sent again."""
+    return mock.patch.object(reliable.Pace, "wait", lambda self, repeats=0: 1e9)
+
+
+# -- bodies and steps --------------------------------------------------------------------------------------------------
+
+
+def orphans_crew() -> Any:
+    """The crew of a newcomer stays when the body leaves whose pilot a front before this one knew."""
+
+    def body_leaves(self: Front, row: int, silent: bool) -> None:
+        from wavesim_server.messages import Leave
+
+        self.bodies.pop(row, None)
+        self.tell(Leave(row))
+        self.tables.left(row, 2 if silent else 3)
+
+    return mock.patch.object(Front, "_body_leaves", body_leaves)
+
+
+def endless_barrier() -> Any:
+    """A lockstep client that does not answer holds everybody up."""
+    real = Barrier.open
+
+    def opened(self: Barrier, now: float) -> Any:
+        return None if self.waiting else real(self, now)
+
+    return mock.patch.object(Barrier, "open", opened)
+
+
+def requests_of_the_gone() -> Any:
+    """Nothing that was asked by who left is forgotten."""
+    from wavesim_server.network.requests import Requests as Service
+
+    return mock.patch.object(Service, "forget", lambda self, session: None)
+
+
+_ENGINE = ("Malformed in", "internal: the engine failed")
+_FRONT = ("internal: the front failed",)
+REGRESSIONS: dict[str, Regression] = {
+    "actuate unchecked": Regression((1,), actuate_unchecked, (*_ENGINE, *_FRONT), 23),
+    "done unchecked": Regression((1,), done_unchecked, (*_ENGINE, *_FRONT), 82),
+    "estimate unchecked": Regression((2,), estimate_unchecked, _FRONT, 39),
+    "observe unchecked": Regression((3,), observe_unchecked, _FRONT, 4),
+    "endless refusals": Regression((4,), endless_refusals, _FRONT, 15),
+    "join unchecked": Regression((5, 32), join_unchecked, (*_ENGINE, *_FRONT), 7),
+    "resume unchecked": Regression((6,), resume_unchecked, ("a period that cannot be",), 0),
+    "engine uncontained": Regression((7,), engine_uncontained, ("internal: the engine failed", "ConfigError in"), 22),
+    "one datagram": Regression((8,), one_datagram, ("no states", "no steps", *_FRONT), 20),
+    "whole records": Regression(
+        (12,), whole_records, ("a barrier stands", "no rest", "no reply", "the log differs"), 27
+    ),
+    "program unchecked": Regression((18,), program_unchecked, ("a program's mistake",), 17),
+    "stale welcome": Regression((26,), stale_welcome, ("a welcome that is not true",), 27),
+    "new or resumed": Regression((26,), new_or_resumed, ("how it came",), 27),
+    "expired is new": Regression((26,), expired_is_new, ("how it came",), 74),
+    "stalled requests": Regression((27,), stalled_requests, ("requests are owed",), 4),
+    "nested requests": Regression((27,), nested_requests, ("requests are owed",), 4),
+    "no repeats": Regression((34,), no_repeats, ("events are owed", "requests are owed", "not let in", "no steps"), 4),
+    "address is fixed": Regression((35,), address_is_fixed, ("lost", "forgotten"), 105),
+    "requests of the gone": Regression((40,), requests_of_the_gone, ("somebody who left", "memory is not"), 4),
+    "locked out": Regression((), locked_out, ("not let in",), 0),
+    "silent pieces": Regression((), silent_pieces, ("a barrier stands", "no rest", "no reply"), 0),
+    "log that must begin": Regression((), log_that_must_begin, ("RuntimeError in begin",), 0),
+    "orphan's crew": Regression((), orphans_crew, ("a state that was not", "bodies differ", "crew"), 0),
+    "endless barrier": Regression((), endless_barrier, ("a barrier stands",), 0),
+}
+
+
+def find(seeds: Sequence[int]) -> int:
+    """Tell for each the seed that finds it in the fewest steps of the first three that do; 1 if there is none for some."""
+    lost = 0
+    for name, regression in REGRESSIONS.items():
+        found: list[tuple[int, int, str]] = []
+        with regression.out():
+            for seed in seeds:
+                report = run(seed)
+                if report.broken.startswith(regression.finds):
+                    found.append((report.steps, seed, report.broken))
+                if len(found) == ENOUGH:
+                    break
+        steps, seed, broken = min(found, default=(0, -1, "not found"))
+        lost += not found
+        print(f"{name}: seed {seed}, step {steps}: {broken:.100}", flush=True)
+    return min(lost, 1)
