@@ -63,6 +63,8 @@ class Instruments:
         self._places = {name: list(range(count)) for name, count in capacity.items()}
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
         self._at = {name: np.full(count, -1) for name, count in capacity.items()}  # place -> row of the table
+        #: by type, until a body comes or leaves: places that are taken, generations there, (row of the body, number) there
+        self._there: dict[str, tuple[Array, Array, Array]] = {}
         self._suites: dict[int, dict[str, Entry]] = {}
         self._paces: dict[str, Counter[Pace]] = {name: Counter() for name in capacity}
 
@@ -97,11 +99,13 @@ class Instruments:
         record["type"], record["name"] = instrument.type.encode(), instrument.name.encode()
         record["generation"] = generations[place]
         self._at[instrument.type][place] = row
+        self._there.clear()
         self._paces[instrument.type][pace] += 1
         self._suites[body][instrument.name] = Entry(instrument, row, place, pace)
 
     def leave(self, body: int) -> None:
         """A body goes with its instruments."""
+        self._there.clear()
         for entry in self._suites.pop(body, {}).values():
             type_ = entry.instrument.type
             self.rows[entry.row] = np.zeros((), INSTRUMENTS.dtype)
@@ -130,10 +134,13 @@ class Instruments:
     def at(self, type_: str, generations: Array) -> tuple[Array, Array]:
         """(places, row of the body and number in its suite (n, 2)) where a type's value, by its generation, is of the instrument
         that stands there now."""
-        places = np.flatnonzero(self._at[type_] >= 0)
-        rows = self.rows[self._at[type_][places]]
-        mine = rows["generation"] == generations[places]
-        return places[mine], np.column_stack([rows["body"], rows["number"]])[mine]
+        if type_ not in self._there:
+            places = np.flatnonzero(self._at[type_] >= 0)
+            rows = self.rows[self._at[type_][places]]
+            self._there[type_] = places, rows["generation"], np.column_stack([rows["body"], rows["number"]])
+        places, made, owners = self._there[type_]
+        mine = made == generations[places]
+        return (places, owners) if mine.all() else (places[mine], owners[mine])
 
     def periods(self, type_: str) -> tuple[int, ...]:
         """The periods in ticks that instruments of a type have at present."""

@@ -236,14 +236,16 @@ def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, m
 
 def test_an_error_at_a_state_costs_that_session(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
     client, other = harbour.join("a"), harbour.join("b")
-    real = harbour.front.broadcast.writer._head
+    real = harbour.front.broadcast.writer._shape
 
-    def broken(shape: Any, members: Any, view: Any) -> Any:
-        if any(m.session.name == "a" for m in members):
+    def broken(member: Any) -> Any:
+        if member.session.name == "a":
             raise ZeroDivisionError("here")
-        return real(shape, members, view)
+        return real(member)
 
-    monkeypatch.setattr(harbour.front.broadcast.writer, "_head", broken)
+    monkeypatch.setattr(harbour.front.broadcast.writer, "_shape", broken)
+    for member in harbour.front.crews.by_token.values():
+        member.shape = None
     other.events.clear()
     harbour.run(0.2)
     assert client.of(Ended) and other.states and other.session.phase is Phase.JOINED

@@ -398,20 +398,22 @@ class ServerSessions:
             step.tick, step.time_ns, step.run_state, len(parts), step.motion, step.actuation, step.effort, step.sensors,
             session.outbox.last,
         )  # fmt: skip
-        self.asked(session, step.tick, [codec.body_of(m) for m in (step, *parts)], now)
-        self._ask(session, session.question)
+        bodies = [codec.body_of(m) for m in (step, *parts)]
+        self.asked(session, step.tick, bodies, now)
+        self.post(session, bodies)
 
     def asked(self, session: Session, tick: int, bodies: Sequence[tuple[Type, bytes]], now: float) -> None:
         """A lockstep client is being asked: these bodies of STEP and SENSORS, sent by the caller, are sent again by
         :meth:`tick` until it answers."""
         session.question, session.done = Question(tick, bodies, now + session.pace.wait()), None
 
-    def _ask(self, session: Session, question: Question | None) -> None:
-        if session.over or question is None:
+    def post(self, session: Session, bodies: Sequence[tuple[Type, bytes]]) -> None:
+        """Queue datagrams whose bodies are there already."""
+        if session.over:
             return
         session.ack_at = None
         try:
-            for kind, body in question.bodies:
+            for kind, body in bodies:
                 self._post(session, kind, body, session.address)
         except Exception as error:
             self.failed(session, error)
@@ -485,7 +487,7 @@ class ServerSessions:
         if question is not None and now >= question.repeat_at:
             question.repeats += 1
             question.repeat_at = now + session.pace.wait(question.repeats)
-            self._ask(session, question)
+            self.post(session, question.bodies)
         if session.ack_at is not None and now >= session.ack_at:
             self.send(session, Keepalive(0))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from wavesim_sdk.area import Area
 from wavesim_sdk.tables import RunState
-from wavesim_server.engine.emulators import Emulators
+from wavesim_server.engine.emulators import LOOK_S, Emulators
 from wavesim_server.engine.orders import Orders
 from wavesim_server.engine.pace import Pace
 from wavesim_server.engine.publication import Publication
@@ -29,7 +29,6 @@ from wavesim_server.watchdog import Watchdog
 VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
 FULL_S = 0.0005  #: a full queue is tried again after this
 LOGGED = ("state", "actuation", "surroundings")  #: tables whose rows the log gets
-AWAIT_S = 0.02  #: awaited emulators are looked at this often: one of them may have died
 
 
 class Engine:
@@ -101,7 +100,7 @@ class Engine:
         if self._halted():
             return math.inf
         if not self._serve(now):
-            return now + AWAIT_S
+            return now + LOOK_S
         if self._halted():
             return math.inf
         if self.pace.speed > 0.0:
@@ -112,7 +111,7 @@ class Engine:
         else:
             self._advance(self._next_stop() - self.sim.tick)
         if not self._serve(now):
-            return now + AWAIT_S
+            return now + LOOK_S
         return math.inf if self._halted() else now
 
     def _halted(self) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import posix_ipc
 
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, alive
 from wavesim_server.instruments import Instruments
 from wavesim_server.watchdog import NEVER
+
+LOOK_S = 0.02  #: awaited emulators are looked at this often: one of them may have died
 
 
 class Bell(Protocol):
@@ -52,7 +54,7 @@ class Emulators:
         self.vehicles, self.bells, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
         self.awaited: list[str] = []  #: types whose values of this tick are not written yet
         self.late = 0  #: answers that did not come in time
-        self._limit = 0.0
+        self._limit = self._look_at = 0.0
 
     def _synchronous(self) -> list[str]:
         return [s for s in self.bells if self.vehicles[s].header[SYNCHRONOUS] == 1]
@@ -69,6 +71,7 @@ class Emulators:
             self.vehicles[s].header[DUE] = tick
             self.bells[s].ask()
         self.awaited, self._limit = (due if wait else []), now + self.time_limit
+        self._look_at = now + LOOK_S
 
     def turn(self, now: float) -> bool:
         """Whether all have answered, or are waited for no longer."""
@@ -76,12 +79,19 @@ class Emulators:
             s = self.awaited[0]
             header = self.vehicles[s].header
             if not self.bells[s].answered() and header[SYNCHRONOUS] == 1:
-                if now < self._limit and alive(int(header[OWNER]), int(header[OWNER_START])):
+                if now < self._limit and self._lives(header, now):
                     return False
                 self.late += 1
                 header[SYNCHRONOUS] = 0  # free until an emulator asks to be waited for again
             self.awaited.pop(0)
         return True
+
+    def _lives(self, header: Any, now: float) -> bool:
+        """Whether an emulator that has not answered yet is still there. Nearly all answer before that is looked at."""
+        if now < self._look_at:
+            return True
+        self._look_at = now + LOOK_S
+        return alive(int(header[OWNER]), int(header[OWNER_START]))
 
     def sleep(self, timeout: float) -> None:
         """Wait for the next answer."""

@@ -119,6 +119,11 @@ class Broadcast:
     def _write_some(self, members: list[Member], view: View, kind: Type, now: float) -> None:
         for some, bodies in self.writer.bodies(members, view, kind):
             sessions = [m.session for m in some]
+            if isinstance(bodies[0][1], bytes):
+                if kind is Type.STEP:
+                    self.sessions.asked(sessions[0], view.tick, bodies, now)
+                self.sessions.post(sessions[0], bodies)
+                continue
             if kind is Type.STEP:
                 for k, s in enumerate(sessions):
                     plain = [(t, matrix[k, HEADER_BYTES:].tobytes()) for t, matrix in bodies]
@@ -129,3 +134,4 @@ class Broadcast:
                     self.outgoing.append(Rows(done[0], sessions))
                 else:
                     self.outgoing += [Rows(row, [s]) for row, s in zip(done, sessions, strict=True)]
+        self.take()

@@ -35,6 +35,7 @@ from wavesim_server.network.crew import Member
 
 TRIES = 50  #: to copy a table that is being written
 AHEAD_NS = 1_000_000_000  #: a value from further in the future is nonsense
+FEW = 4  #: up to so many sessions of a shape are written one by one: matrices cost more than they save
 ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES
 _TIME, _VALID = 1, 2  # columns of a sensor's head
 _ENTRY = 1 + 3 + 9 + 3 + 3  # bytes of a reading beside its numbers
@@ -59,7 +60,8 @@ class Piece(NamedTuple):
     size: int
 
 
-Bodies = list[tuple[Type, Any]]  #: (type, rows of bytes with room for the header) of each datagram of some sessions
+#: (type, rows of bytes with room for the header) of each datagram of some sessions; of a single one it may be bytes, without
+Bodies = list[tuple[Type, Any]]
 
 
 @functools.cache
@@ -288,6 +290,10 @@ class Writer:
     def _of_shape(
         self, shape: Shape, members: list[Member], view: View, kind: Type
     ) -> Iterator[tuple[list[Member], Bodies]]:
+        if len(members) <= FEW:
+            for m in members:
+                yield [m], self._alone(shape, m, view, kind)
+            return
         if not shape.sensors:
             yield members, self._together(shape, (), members, [], view, kind)
             return
@@ -303,8 +309,10 @@ class Writer:
             chosen = [members[i] for i in some]
             present = tuple(k for k in range(len(values)) if b >> k & 1)
             taken = [(n[some], t[some]) for _, n, t in values]
-            write = self._packed if single >= 0 else self._together
-            yield chosen, write(shape, present, chosen, taken, view, kind)
+            if single >= 0:
+                yield chosen, self._packed(shape, present, chosen[0], taken, view, kind)
+            else:
+                yield chosen, self._together(shape, present, chosen, taken, view, kind)
 
     def _values(self, members: list[Member], number: int, type_: str, view: View) -> tuple[Any, Any, Any]:
         """(has a value that may be sent, its numbers, its time) of a sensor of each body."""
@@ -320,6 +328,25 @@ class Writer:
         here = known & (whole[:, _VALID] == 1) & (whole[:, HEAD + count] == places[:, 1])
         here &= (time >= 0) & (time <= view.time_ns + AHEAD_NS) & (view.time_ns - time <= fresh)
         return here, rows[:, HEAD : HEAD + count], np.where(here, time, 0)
+
+    def _alone(self, shape: Shape, m: Member, view: View, kind: Type) -> Bodies:
+        """The datagrams of one session."""
+        values: list[tuple[Any, Any]] = []
+        present = []
+        for k, (number, type_) in enumerate(shape.sensors):
+            assert self.instruments is not None
+            place = self.instruments.place(m.row, number)
+            count = count_of(type_)
+            row = view.values(type_)[0 if place is None else place[0]]
+            whole = row.view(np.int64)
+            time = int(whole[_TIME])
+            if (
+                place is not None and whole[_VALID] == 1 and whole[HEAD + count] == place[1]
+                and 0 <= time <= view.time_ns + AHEAD_NS and view.time_ns - time <= m.berth.fresh_ns[number]
+            ):  # fmt: skip
+                present.append(k)
+            values.append((row[None, HEAD : HEAD + count], (time,)))
+        return self._packed(shape, tuple(present), m, values, view, kind)
 
     def _head(self, shape: Shape, members: list[Member], view: View) -> tuple[Any, Any, Any]:
         """Motion, actuation and effort of each body; None for what is not told."""
@@ -338,10 +365,9 @@ class Writer:
         return form(shape, present, kind).filled(len(members), self._head(shape, members, view), values, view, last)
 
     def _packed(
-        self, shape: Shape, present: tuple[int, ...], members: list[Member], values: list[tuple[Any, Any]], view: View,
-        kind: Type,
+        self, shape: Shape, present: tuple[int, ...], m: Member, values: list[tuple[Any, Any]], view: View, kind: Type,
     ) -> Bodies:  # fmt: skip
-        """The same for one session, with nil for each number that there is not."""
+        """The same for one session, as bytes, with nil for each number that there is not."""
         bodies = Bodies()
         parts = layout(shape, present, kind)
         for part, pieces in enumerate(parts):
@@ -351,14 +377,15 @@ class Writer:
                 kept = [v if math.isfinite(v) else None for v in numbers_]
                 entries.append([shape.sensors[p.sensor][0], int(values[p.sensor][1][0]), p.first, kept])
             if part == 0:
-                blocks = [None if block is None else block[0].tolist() for block in self._head(shape, members, view)]
-                body = [view.tick, view.time_ns, view.run_state, len(parts) - 1, *blocks, entries]
+                motion = view.flat("state")[m.row].tolist() if shape.truth else None
+                actual = view.flat("actuation")[m.row, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators].tolist()
+                effort = np.nan_to_num(view.flat("effort")[m.row]).tolist() if shape.effort else None
+                body = [view.tick, view.time_ns, view.run_state, len(parts) - 1, motion, actual, effort, entries]
                 if kind is Type.STEP:
-                    body.append(members[0].session.outbox.last)
+                    body.append(m.session.outbox.last)
             else:
                 body = [view.tick, part - 1, entries]
-            data = bytes(HEADER_BYTES) + msgpack.packb(body)
-            bodies.append((kind if part == 0 else Type.SENSORS, np.frombuffer(data, np.uint8).reshape(1, -1).copy()))
+            bodies.append((kind if part == 0 else Type.SENSORS, msgpack.packb(body)))
         return bodies
 
 
