@@ -33,6 +33,12 @@ class PortTaken(WaveSimError):
     exit_code = 8
 
 
+class NotStarted(WaveSimError):
+    """The engine found that the configuration cannot be simulated, and has said why."""
+
+    exit_code = ConfigError.exit_code
+
+
 ENGINE_NICE = -10
 RESTART_WINDOW_S = 60.0
 
@@ -177,7 +183,9 @@ class Supervisor:
                 continue
             if name == "engine" and code == 0:
                 return 0
-            if code in (ConfigError.exit_code, CommanderError.exit_code, LogError.exit_code, NO_RESOURCE):
+            if code == ConfigError.exit_code:
+                raise NotStarted(f"the {name} could not start (see above)")
+            if code in (CommanderError.exit_code, LogError.exit_code, NO_RESOURCE):
                 raise Crashed(f"the {name} could not start (see above)")
             if code == FAILED:
                 raise Crashed(f"the {name} failed (see above); the server stops")
