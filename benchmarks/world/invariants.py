@@ -34,6 +34,7 @@ ALLOWED: dict[str, int] = {
     "front.broadcast.writer.instruments._places": 200,  # of instruments
     "front.news.payloads._kept": 4096,  # payloads of ten minutes
     "front.requests.allowance.refused": 64,  # names of clients
+    "engine.emulators.instruments._there": 500,  # of each type, until somebody comes or goes
     "engine.sim.channel._carriers": 4096,  # losses of frequencies
     "engine.sim.climate.": 10_000,  # waves that were set
     "engine.sim.fleet.": 100_000,  # of models; the test of rejoining is stricter
