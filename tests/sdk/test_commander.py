@@ -180,7 +180,6 @@ def test_what_is_no_command_is_counted(server: CommanderQueue, data: bytes) -> N
         queue_name("{}"),
         *(f"/wavesim.{{}}.reply.{end}" for end in ("no", "\0", "a\n", "", "x" * 300)),
     ],
-    ids=repr,
 )
 def test_an_answer_goes_to_queues_for_replies_alone(server: CommanderQueue, name: object) -> None:
     name = name.format(NAME) if isinstance(name, str) else name
