@@ -236,11 +236,16 @@ def test_others_that_come_and_go_do_not_disturb_the_averages(config: Callable[..
     seen: list[list[float]] = []
     for others in (False, True):
         sim = Simulation(config(f'<time step="10 ms"/>{DEEP}' + FEEDBACK.format("0.5 s") + ""))
+        first = sim.enter("first", "m", (-50.0, 0.0, 0.0)) if others else -1
         row, found = sim.enter("v", "m"), []
         for k in range(120):
+            if others and k == 30:  # the last one takes its place, in the middle of a window
+                for other in ("o5", "o15", "o25"):
+                    sim.leave(sim.row_of(other) or 0)
+                sim.leave(first)
             if others and k % 10 == 5:
                 sim.enter(f"o{k}", "m", (50.0 + k, 0.0, 0.0))
-            if others and k % 20 == 15 and k > 20:
+            if others and k % 20 == 15 and k > 60:
                 sim.leave(sim.row_of(f"o{k - 20}") or 0)
             sim.command(row, [5.0 if k < 60 else -5.0])
             sim.advance(1)
