@@ -83,13 +83,21 @@ SLOW = (
 
 #: what became of a mutant, by the exit code of its worker; at any other code it crashed
 STATES = {
-    "survived": (0,), "without a test": (5, 33), "not tried": (None,), "killed": (1, 3), "stuck": (24, -24, 36, 152, -9),
+    "survived": (0,), "without a test": (5, 33), "not tried": (None, 99), "killed": (1, 3), "stuck": (24, -24, 36, 152, -9),
 }  # fmt: skip
 KILLED = ("killed", "stuck", "crashed")  #: a test failed, or never came to its end
 
-#: mutmut, but without changes of texts for people
+#: mutmut, but without changes of texts for people; tests that pytest does not find again by their names kill nothing
 MUTMUT = """
 from mutmut.mutation import mutators
+from mutmut.runners import harness
+_run = harness.PytestRunner.run_tests
+def _found(self, **wanted):
+    try:
+        return _run(self, **wanted)
+    except harness.BadTestExecutionCommandsException:
+        return 99
+harness.PytestRunner.run_tests = _found
 _strings = mutators.operator_string
 def _not_for_people(node):
     text = getattr(node, "value", "")
