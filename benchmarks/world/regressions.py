@@ -25,6 +25,7 @@ from wavesim_server.engine.orders import Orders
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network import states
 from wavesim_server.network.admission import Gate
+from wavesim_server.network.crew import Crews
 from wavesim_server.network.front import Front
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.ring import Pushed, Ring
@@ -296,6 +297,11 @@ def orphans_crew() -> Any:
     return mock.patch.object(Front, "_body_leaves", body_leaves)
 
 
+def epochs_anew() -> Any:
+    """Numbers of sessions begin anew with the front."""
+    return mock.patch.object(Crews, "goes_on", lambda self, dice: None)
+
+
 def endless_barrier() -> Any:
     """A lockstep client that does not answer holds everybody up."""
     real = Barrier.open
@@ -341,6 +347,7 @@ REGRESSIONS: dict[str, Regression] = {
     "silent pieces": Regression((), silent_pieces, ("a barrier stands", "no rest", "no reply"), 0),
     "log that must begin": Regression((), log_that_must_begin, ("RuntimeError in begin",), 0),
     "orphan's crew": Regression((), orphans_crew, ("a state that was not", "bodies differ", "crew"), 0),
+    "epochs anew": Regression((), epochs_anew, ("an answer to nothing", "answered twice"), 385),
     "endless barrier": Regression((), endless_barrier, ("a barrier stands",), 0),
 }
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from wavesim_sdk.broker import AsyncBroker, Broker
+from wavesim_sdk.devices.ports import Bytes, PtyPort
+from wavesim_sdk.devices.serve import Kind, Place, serve
 from wavesim_sdk.errors import BrokerError, Refused, SessionLost
 from wavesim_sdk.observer import RECORD, Observer
 from wavesim_sdk.onboard import Steps
@@ -340,6 +344,22 @@ async def test_being_refused_takes_no_time_for_asyncio_either(turn: int) -> None
         async with asyncio.timeout(10.0):
             with pytest.raises(Refused, match="there is no such body"):
                 await AsyncBroker("a", server.address).connect(5.0)
+
+
+async def test_a_device_that_is_refused_ends_and_gives_its_port_back() -> None:
+    """Once `wavesim device` then hung without a word."""
+    opened: list[PtyPort] = []
+
+    def port(receive: Bytes) -> PtyPort:
+        opened.append(PtyPort(receive))
+        return opened[0]
+
+    with FakeServer(refuse) as server:
+        async with asyncio.timeout(10.0):
+            with pytest.raises(Refused, match="there is no such body"):
+                await serve(Place("a", server.address, port), Kind("a device", lambda *_: Mock()))
+    with pytest.raises(OSError):
+        os.fstat(opened[0]._master)
 
 
 @pytest.mark.parametrize("listening", [False, True])

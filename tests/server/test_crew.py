@@ -29,6 +29,7 @@ from wavesim_sdk.wire.items import (
     Weather,
 )
 from wavesim_sdk.wire.messages import Refusal, Right, Role
+from wavesim_server import messages
 from wavesim_server.network.crew import Crews
 from wavesim_server.network.front import Front
 
@@ -266,6 +267,21 @@ def test_an_answer_to_a_session_that_is_over_goes_to_nobody(harbour: Harbour) ->
     harbour.sea.signals += [sent(0, tag)]
     harbour.order("step", ticks=1)
     assert successor.of(SignalSent) == []
+
+
+def test_an_answer_to_a_session_of_a_front_that_crashed_goes_to_nobody(harbour: Harbour) -> None:
+    """Numbers of sessions began anew with the front: another session was told of a request that it had not made."""
+    old = harbour.join("a")
+    tag = harbour.front.crews.tag(next(iter(harbour.front.crews.pilots())), old.session.request(Ping(25_000.0)))
+    old.cut = True
+    harbour.front = Front(
+        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, dice=random.Random(2)
+    )
+    harbour.front.inherit(harbour.now)
+    new = harbour.join("a")
+    harbour.engine.emit(messages.Refused(0, tag, "the transducer was recharging"))
+    harbour.run(0.1)
+    assert new.states and not new.of(RequestRefused)
 
 
 def test_the_epochs_of_sessions_come_round_again() -> None:

@@ -6,6 +6,7 @@ A body has one pilot (ordinal 0) and any number of instruments and listeners (or
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,6 +88,7 @@ class Crews:
         self.shortest = math.inf  #: least period of one of them
         self.effort: tuple[int, ...] = ()  #: rows whose forces somebody wants
         self._rows: dict[int, dict[int, Member]] = {}
+        self.first_epoch = 0  #: of a place that nobody had yet
         self._epochs: dict[tuple[int, int], int] = {}
 
     def join(self, member: Member) -> None:
@@ -98,10 +100,14 @@ class Crews:
         else:
             member.ordinal = next(k for k in range(1, len(crew) + 2) if k not in crew)
         key = (row, member.ordinal)
-        member.epoch = self._epochs[key] = (self._epochs.get(key, -1) + 1) & _EPOCH
+        member.epoch = self._epochs[key] = (self._epochs.get(key, self.first_epoch - 1) + 1) & _EPOCH
         crew[member.ordinal] = member
         self.by_token[member.session.token] = member
         self.arrange()
+
+    def goes_on(self, dice: random.Random) -> None:
+        """Answers to sessions of a front before this one may still come: none of them is for those that join now."""
+        self.first_epoch = dice.randrange(1, _EPOCH)
 
     def leave(self, token: int) -> Member | None:
         """A session is over; None if it was no member."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import secrets
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -86,9 +87,10 @@ class Front:
         self.say, self._wake = say, wake
         self.step_ns = round(self.config.time.step * 1e9)
         network = self.config.network
+        self._dice = dice if dice is not None else secrets.SystemRandom()
         self.sessions = ServerSessions(
             self._admit, self._tick_and_state, network.keepalive_period, network.keepalive_timeout, keys,
-            network.takeover, network.datagram_rate, network.sessions, dice, self._broke,
+            network.takeover, network.datagram_rate, network.sessions, self._dice, self._broke,
         )  # fmt: skip
         self.replies: list[tuple[dict[str, Any], Reply]] = []  #: to the commander: (its command, the reply)
         self.gauges: Callable[[], dict[str, Any]] = dict  #: what the process around adds to the status
@@ -239,6 +241,7 @@ class Front:
             if self.log is not None:
                 kind = BodyType(int(identity["type"][row])).name.lower()
                 self.log.body(int(clock["time_ns"]), row, name, model, kind, True)
+        self.crews.goes_on(self._dice)
         self._orphans_until = now + self.config.network.keepalive_timeout
         self.tell(messages.Effort(()))
         self.tell(messages.Release(int(clock["tick"]), ()))  # the engine may wait for an answer that died
