@@ -223,6 +223,37 @@ def test_records_of_none_one_and_several_items() -> None:
         assert str(caught.value).startswith(text)
 
 
+def test_two_items_and_what_may_be_left_out() -> None:
+    two = Schema(
+        dataclasses.make_dataclass(
+            "Two",
+            [("a", Any, item(Int(0, 9), "first")), ("b", Any, item(Plain(2), "second", optional=True, default_factory=list))],
+            frozen=True,
+        )
+    )  # fmt: skip
+    assert two.encode(two.record(1, 2)) == (1, 2) and two.decode((1,)) == two.record(1, [])
+    with pytest.raises(Malformed, match=r"^a: 10 is no whole number from 0 to 9$"):
+        two.decode((10,))
+    with pytest.raises(Malformed, match=r"^it needs a$"):
+        two.from_map({})
+    with pytest.raises(Malformed, match=rf"^there is no '{'x' * 40}'; known are a, b$"):
+        two.from_map({"a": 1, "x" * 50: 2})
+    empty = Schema(dataclasses.make_dataclass("Empty", [], frozen=True))
+    with pytest.raises(Malformed, match=r"^there is no 'x'; known are none$"):
+        empty.from_map({"x": 1})
+
+
+def test_a_record_has_one_schema_and_its_bytes_are_msgpack() -> None:
+    record = dataclasses.make_dataclass("Any", [("x", Any, item(Plain(4), "it"))], frozen=True)
+    assert schema_of(record) is schema_of(record) and schema_of(record) is not schema_of(Nothing)
+    assert unpack(record, msgpack.packb([[1, {2: [3]}]])) == record((1, {2: (3,)}))
+    for bad in (b"", b"\xc1", b"\x91", b"\x91\x01\x02"):
+        with pytest.raises(Malformed, match=r"^no msgpack: \w*(Error|Exception|Data|Format\w*)$"):
+            unpack(record, bad)
+    with pytest.raises(Malformed, match=r"^no list that begins with its number$"):
+        Family("shapes", {1: Point}).decode([])
+
+
 def test_kinds_that_only_the_servers_processes_use() -> None:
     numbered = Numbered("shapes")
     assert numbered.checker()([9, None]) == [9, None] and eval(numbered.test("v") or "", {"v": None}) is True
