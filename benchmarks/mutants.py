@@ -9,6 +9,9 @@ copied into build/mutants, and the tests run without the project's conftest.py, 
 functions with decorators (properties, context managers), values of modules and f-strings as they are.  Texts for people (a
 string with a blank in it) are left alone here: another wording is no fault.  Exit code 1 when a module stays under the
 floor.
+
+Mutants of commander, replies, attach and resources leave message queues and semaphores with odd names behind.  Queues have
+little room (ulimit -q): where tests fail for want of it, mount /dev/mqueue and remove those.
 """
 
 from __future__ import annotations
