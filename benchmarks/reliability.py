@@ -275,7 +275,8 @@ def chaos(seconds: float) -> None:
                     programs[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(0.5)
             now_ns = int(state.clock()["time_ns"])
-            fresh = [now_ns - state.values(s)["time_ns"][state.values(s)["valid"] == 1] for s in SENSORS]
+            values = [state.values(s) for s in SENSORS]  # valid or not: a GPS says under water that it has no fix
+            fresh = [now_ns - v["time_ns"][v["sequence"] > 0] for v in values]
             back = (
                 frames_seen(viewer_port, 20)
                 and len(state.snapshot().rows) == len(names)
