@@ -97,7 +97,7 @@ class Client:
         self.session = ClientSession(join, self.world.scene.key(join.name), self.random)
         self.book = Book(self.name)
         self.book.client_side(self.session)
-        self.welcome, self.joined_at, self.heard_at = None, now, now
+        self.welcome, self.joined_at, self.heard_at, self._period_ns = None, now, now, 0.0
         self.world.note("join", self.name, join.name, Role(join.role).name, join.previous and "again")
         self._due.at(now)
 
@@ -194,7 +194,7 @@ class Client:
         assert self.session is not None
         self.welcome = welcome
         self.last_token = self.session.token
-        self._period_ns = welcome.state_period_ns
+        self._period_ns = max(self._period_ns, welcome.state_period_ns)  # it may have asked for another before
         self.world.note("welcome", self.name, welcome.id, Resumption(welcome.resumed).name)
         if self.honest:
             self.world.check_welcome(self, welcome)
