@@ -285,7 +285,7 @@ class World:
         self.note("end")
         for client in self.clients:
             client.quit()
-        self._until(self.clock.now + 0.5)
+        self._until(self.clock.now + 0.8)  # who asked just now is removed as silent
         self.commander.send("pause")
         self._until(self.clock.now + 0.1)
         if sizes:
