@@ -126,7 +126,8 @@ class Witness:
                 continue
             tick = told.time_ns // self._server.engine.sim.step_ns
             right = value(who, description.number, tick, len(told.numbers))
-            if list(told.numbers) != right.tolist():
+            # one that needs several datagrams has gaps where its pieces were of two sendings of the same tick
+            if not all(n == v or n != n for n, v in zip(told.numbers, right.tolist(), strict=True)):
                 raise Broken(
                     f"values of another: {client.name} was told {name} = {told.numbers[:3]} of tick {tick}, it is number {who}"
                 )

@@ -181,27 +181,25 @@ class Body:
         self.layouts[told.number] = Layout(told)
 
     def state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
-        """A state and its parts, by name. A value of which a piece is missing is left out: its pieces were of two moments."""
-        numbers: dict[int, tuple[int, list[float | None]]] = {}
+        """A state and its parts, by name."""
+        numbers: dict[int, tuple[int, list[float]]] = {}
         for readings in (message.sensors, *parts) if parts else (message.sensors,):
             for r in readings:
                 layout = self.layouts.get(r.number)
                 if layout is None or r.first + len(r.values) > layout.count:
                     continue  # of the future, or nonsense
-                values: list[float | None] = [_NAN if v is None else v for v in r.values]
+                values = [_NAN if v is None else v for v in r.values]
                 if len(values) == layout.count:
                     numbers[r.number] = (r.time_ns, values)
                     continue
                 kept = numbers.get(r.number)
                 if kept is None or kept[0] != r.time_ns:
-                    kept = numbers[r.number] = (r.time_ns, [None] * layout.count)
+                    kept = numbers[r.number] = (r.time_ns, [_NAN] * layout.count)
                 kept[1][r.first : r.first + len(values)] = values
         found: dict[str, Value] = {}
         for number in sorted(numbers):
-            layout, (time_ns, kept_values) = self.layouts[number], numbers[number]
-            whole = tuple(v for v in kept_values if v is not None)
-            if len(whole) == layout.count:
-                found[layout.description.name] = Value(layout, time_ns, whole)
+            layout, (time_ns, values) = self.layouts[number], numbers[number]
+            found[layout.description.name] = Value(layout, time_ns, tuple(values))
         effort = None if message.effort is None else Effort.of(message.effort)
         actuation = Actuation.of(message.actuation, self._positions)
         return State(
