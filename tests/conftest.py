@@ -17,6 +17,7 @@ import pytest
 
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.errors import NotRunning
 from wavesim_server import cache
 from wavesim_server.resources import wipe
 
@@ -108,8 +109,13 @@ class Server:
         self.port = int(line.split("on UDP ")[1].split(";")[0].rpartition(":")[2])
 
     def send(self, verb: str, **arguments: object) -> dict[str, object]:
-        with Commander(self.name) as commander:
-            reply = commander.send(verb, **arguments)
+        try:
+            with Commander(self.name) as commander:
+                reply = commander.send(verb, **arguments)
+        except NotRunning as error:
+            if self.process.poll() is not None and self.process.stderr is not None:
+                raise AssertionError(f"the server ended: {self.process.stderr.read()}") from error
+            raise
         assert reply.ok, reply.text
         return reply.data
 

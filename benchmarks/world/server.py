@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.world import scenes
 from benchmarks.world.clock import Timer
-from benchmarks.world.emulators import SELF, Bell
+from benchmarks.world.emulators import Bell
 from benchmarks.world.network import Address
 from benchmarks.world.sizes import sizes
 from wavesim_sdk.area import Area
-from wavesim_server.engine import emulators as asked
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import Emulators
 from wavesim_server.instruments import Instruments
-from wavesim_server.logbook import writer
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.front import Front
 from wavesim_server.resources import tables_of
@@ -63,11 +61,6 @@ def _areas(scene: Scene) -> dict[str, Area]:
         memory[:] = first
         found[name] = area
     return found
-
-
-# The picture of the bed in the log costs as much as all else of a short log; and there are no processes here.
-vars(writer)["around"] = lambda loaded: {}
-vars(asked)["alive"] = lambda pid, start: (pid, start) == SELF
 
 
 class Disk(io.BytesIO):

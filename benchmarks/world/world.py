@@ -10,13 +10,15 @@ import contextlib
 import io
 import random
 import traceback
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 from benchmarks.world import invariants
 from benchmarks.world.absurd import Absurd
 from benchmarks.world.clients import Client
 from benchmarks.world.clock import Clock
-from benchmarks.world.emulators import Emulator
+from benchmarks.world.emulators import SELF, Emulator
 from benchmarks.world.ledger import Book
 from benchmarks.world.network import Address, Network, Weather
 from benchmarks.world.others import Commander, Stranger
@@ -31,10 +33,11 @@ from wavesim_sdk.wire.messages import Role, Welcome
 from wavesim_sdk.wire.schema import schema_of
 from wavesim_sdk.wire.session import Joined, Resumed
 from wavesim_sdk.wire.state import State
+from wavesim_server.engine import emulators as asked
+from wavesim_server.logbook import writer
 from wavesim_server.network.front import Front
 
-#: a client that acknowledges nothing is ended after so many events: with the 4096 of the product it would take minutes
-vars(reliable)["MAX_PENDING"] = vars(server)["MAX_PENDING"] = 256
+PENDING = 256  #: unacknowledged events that end a client: with the 4096 of the product it would take minutes
 BEGIN_S = 100.0  #: the virtual clock does not begin at zero
 ROLES = (Role.PILOT, Role.PILOT, Role.PILOT, Role.INSTRUMENT, Role.LISTENER, Role.OBSERVER)
 PLAGUES = ("loss", "double", "flip", "cut", "late", "crash", "disk", "rings", "emulators")
@@ -46,6 +49,18 @@ _FAMILIES = {
     family.name: {number: schema_of(record).describe() for number, record in family.records.items()}
     for family in (EVENTS, REQUESTS)
 }
+
+
+@contextlib.contextmanager
+def altered() -> Iterator[None]:
+    """What differs from the product while worlds live, and at no other time: others in this process must not feel it."""
+    with contextlib.ExitStack() as stack:
+        for module in (reliable, server):
+            stack.enter_context(mock.patch.object(module, "MAX_PENDING", PENDING))
+        # The picture of the bed in the log costs as much as all else of a short log; and there are no processes here.
+        stack.enter_context(mock.patch.object(writer, "around", lambda loaded: {}))
+        stack.enter_context(mock.patch.object(asked, "alive", lambda pid, start: (pid, start) == SELF))
+        yield
 
 
 class World:

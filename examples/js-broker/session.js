@@ -29,7 +29,8 @@ export class Session {
   constructor(join, key = null, random = randomBytes) {
     this.join = { ...JOIN, ...join };
     this.key = key;
-    this.nonce = random(8).readBigUInt64LE(0) >> 1n;
+    this.random = random;
+    this.nonce = this.fresh();
     this.token = 0n;
     this.sequence = 0;
     this.received = 0; // events, in order
@@ -49,6 +50,11 @@ export class Session {
     this.step = null; // {head, parts}: whole, but waits for the events before it
     this.asked = null; // tick of the step that was handed out
     this.done = null; // the last answer
+  }
+
+  /** A nonce: 63 bits that nobody can guess. */
+  fresh() {
+    return this.random(8).readBigUInt64LE(0) >> 1n;
   }
 
   // ------------------------------------------------------------------------------------- what the program does
@@ -135,7 +141,7 @@ export class Session {
         return [{ event: "WELCOME", ...this.welcome }];
       case Type.REFUSE:
         if ((this.phase !== "joining" && this.phase !== "hello") || message.nonce != this.nonce) return [];
-        if (message.code === Refusal.COOKIE) this.nonce = random(8).readBigUInt64LE(0) >> 1n; // too old, or of a session that is over
+        if (message.code === Refusal.COOKIE) this.nonce = this.fresh(); // too old, or of a session that is over
         this.turn(message.code === Refusal.COOKIE ? "hello" : "closed", now);
         return this.phase === "closed" ? [{ event: "REFUSE", ...message }] : [];
       case Type.STATE: return this.given(this.states.begin(message));

@@ -51,3 +51,31 @@ def test_what_a_broken_seed_does_not_need_can_be_left_out() -> None:
         whole = run(regression.seed)
         less = run(regression.seed, frozenset({"stranger-0", "stranger-1", "disk", "emulators"}))
     assert less.kind == whole.kind and less.steps <= whole.steps
+
+
+def test_a_world_leaves_the_product_as_it_was(root: Path) -> None:
+    """Other tests live in the same process: what a world alters of the product it puts back."""
+    script = """
+import importlib, pkgutil, sys
+import wavesim_sdk, wavesim_server
+for package in (wavesim_sdk, wavesim_server):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+known = {n: m for n, m in sys.modules.items() if n.startswith(("wavesim_sdk", "wavesim_server"))}
+def look():
+    found = {}
+    for name, module in known.items():
+        for key, value in vars(module).items():
+            if not key.startswith("__"):
+                found[name, key] = id(value)
+            if isinstance(value, type) and value.__module__ == name:
+                found |= {(name, f"{key}.{k}"): id(v) for k, v in vars(value).items() if not k.startswith("__")}
+    return found
+before = look()
+from benchmarks.world.runner import run
+assert not run(2).broken
+print({k for k, v in look().items() if before.get(k) != v})
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
