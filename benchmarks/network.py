@@ -261,40 +261,57 @@ def sealing() -> None:
 
 
 PROGRAM = """
-import sys
+import multiprocessing, sys
 from wavesim_sdk.broker import Broker
-with Broker(f"v{sys.argv[1]}", ("127.0.0.1", int(sys.argv[2])), lockstep=float(sys.argv[3])) as broker:
-    for step in broker.steps():
-        broker.answer([5.0])
+
+def fly(k):
+    with Broker(f"v{k}", ("127.0.0.1", int(sys.argv[1])), lockstep=float(sys.argv[2])) as broker:
+        for step in broker.steps():
+            broker.answer([5.0])
+        print("ended", flush=True)
+
+if sys.argv[3] == "fork":
+    multiprocessing.set_start_method("fork")
+    for k in range(10):
+        multiprocessing.Process(target=fly, args=(k,)).start()
+else:
+    fly(sys.argv[3])
 """
 
 
-def lockstep(period: float) -> None:
-    """Ten brokers, processes of their own, waited for at every period."""
+def lockstep(period: float, forked: bool) -> None:
+    """Ten brokers, processes of their own, waited for at every period: ten commands, or a program that forks."""
     fleet = "".join(
         f'<vehicle name="v{k}" model="lauv" position="{50 * k} 0 20 m" client="required"/>' for k in range(10)
     )
     server = Server(
         f'<time step="20 ms" duration="20 s"/><world><bed depth="200 m"/></world><fleet>{fleet}</fleet>', "0"
     )
-    brokers = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM, str(k), str(server.port), str(period)]) for k in range(10)
+    read, write = os.pipe()
+    programs = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM, str(server.port), str(period), which], stdout=write)
+        for which in (["fork"] if forked else map(str, range(10)))
     ]
+    os.close(write)
     try:
         while server.send("status")["clients_total"] != 10:
             time.sleep(0.05)
         begun = time.perf_counter()
         server.send("start")
-        for b in brokers:
-            b.wait()
+        told = b""
+        while told.count(b"ended") < 10:  # each has heard that the run is over
+            told += os.read(read, 1000) or sys.exit("a broker died")
+        factor = 20.0 / (time.perf_counter() - begun)
+        how = "forked by one program" if forked else "ten commands"
         print(
-            f"ten brokers in lockstep, tick 20 ms, asked every {1e3 * period:3.0f} ms: {20.0 / (time.perf_counter() - begun):5.1f} x real time"
+            f"ten brokers ({how}) in lockstep, tick 20 ms, asked every {1e3 * period:3.0f} ms: {factor:5.1f} x real time"
         )
     finally:
-        for b in brokers:
-            b.kill()
-            b.wait()
+        for p in programs:
+            p.terminate()
+            p.wait()
         server.end()
+        os.close(read)
 
 
 if __name__ == "__main__":
@@ -306,6 +323,7 @@ if __name__ == "__main__":
         round_trip()
         sealing()
         library()
-        lockstep(0.02)
-        lockstep(0.1)
+        for period in (0.02, 0.1):
+            lockstep(period, forked=False)
+            lockstep(period, forked=True)
     sys.exit(0)

@@ -94,6 +94,7 @@ def _thruster(t: Thruster, number: int) -> Actuator:
     return Actuator(t.name, ActuatorKind.THRUSTER, unit, t.minimum, t.maximum, number, actual)
 
 
+_FLOATS = frozenset({float})
 #: what may be wrong with an actuator: it stays where it is (for ever, or for a time), has no force or a share of it, has the
 #: wrong sign, or is whole
 FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
@@ -147,12 +148,16 @@ def position_of(actuators: Sequence[Actuator], which: object) -> int:
     raise ValueError(f"there is no actuator '{shown(which)}'{nearest(shown(which), [a.name for a in actuators])}")
 
 
-def arranged(actuators: Sequence[Actuator], values: object) -> list[float | None]:
-    """A command as a list by position, None where an actuator keeps its command.
+def arranged(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
+    """A command by position, None where an actuator keeps its command.
 
     ``values`` is a mapping from names or numbers to values, or a sequence by position, which may be shorter than the
     number of actuators.  Anything else than finite numbers is a ValueError.
     """
+    if isinstance(values, tuple) and len(values) <= len(actuators) and _FLOATS.issuperset(map(type, values)):
+        plain: tuple[float, ...] = values  # as they come from the network, with each step
+        if math.isfinite(sum(plain)):
+            return plain
     if isinstance(values, Mapping):
         found: list[float | None] = [None] * len(actuators)
         for which, value in values.items():
@@ -175,7 +180,7 @@ def _number(name: str, value: Any) -> float | None:
     raise ValueError(f"actuator '{name}': {shown(value)} is no command")
 
 
-def written(actuators: Sequence[Actuator], text: str) -> list[float | None]:
+def written(actuators: Sequence[Actuator], text: str) -> Sequence[float | None]:
     """A command as people write it, with blanks between: numbers by position (``8 0.1``), or ``NAME=VALUE`` each."""
     words = text.split()
     pairs = [w.partition("=") for w in words]

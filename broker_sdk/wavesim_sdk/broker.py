@@ -62,8 +62,8 @@ class Broker(Base):
         return [step for event in self._link.turn(limit) if (step := self._steps.feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
-        """Steps that arrive within ``timeout`` seconds; returns at once when there is one."""
-        limit = time.monotonic() + timeout
+        """Steps that arrive within ``timeout`` seconds; returns at once when there is one, or when the run ends."""
+        limit, over = time.monotonic() + timeout, self.ended
         while True:
             finished, self._kept = self._kept, []
             finished = finished or self._turn(limit)
@@ -72,7 +72,7 @@ class Broker(Base):
                 self._link.flush(time.monotonic())
                 return finished
             self._link.check_alive()
-            if time.monotonic() >= limit:
+            if time.monotonic() >= limit or self.ended is not over:
                 return []
 
     def steps(self) -> Iterator[Step]:

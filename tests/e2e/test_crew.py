@@ -294,7 +294,8 @@ def test_shared_memory_tells_who_is_on_board(config: Callable[..., Loaded], serv
                 return found
             time.sleep(0.02)
 
-    with Broker("auv", address), Broker("auv", address, role="instrument"):
+    with Broker("auv", address) as pilot, Broker("auv", address, role="instrument"):
+        pilot.poll(10.0)  # a state: the engine has let the body in, and shared memory tells of it
         row = state.row("auv")
         with Broker("auv", address, role="listener"):
             assert told([(1, 1), (2, 2)]) == [(1, 1), (2, 2)]

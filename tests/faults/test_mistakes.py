@@ -50,7 +50,7 @@ def test_bad_configuration(tmp_path: Path, command: str, text: str, message: str
     clear(wavesim(command, tmp_path / "c.xml"), 2, message)
 
 
-HULL = """<wavesim><time duration="1 s"/><models><model name="m" type="underwater"><cylinder length="2 m" radius="0.15 m"/><mass value="100 kg"/>
+HULL = """<wavesim name="{name}"><time duration="1 s"/><models><model name="m" type="underwater"><cylinder length="2 m" radius="0.15 m"/><mass value="100 kg"/>
 <inertia xx="5" yy="80" zz="81"/><added-mass diagonal="1 1 1 1 1 1"/><linear-drag diagonal="{drag} 90 100 30 40 50"/>{more}</model></models>
 </wavesim>"""
 
@@ -64,10 +64,10 @@ HULL = """<wavesim><time duration="1 s"/><models><model name="m" type="underwate
     ],
 )
 def test_a_model_that_cannot_be_simulated_is_refused_by_all_alike(
-    tmp_path: Path, command: str, drag: str, more: str, message: str
+    tmp_path: Path, command: str, drag: str, more: str, message: str, name: str
 ) -> None:
     """Also by those that only look: nothing is found out later."""
-    (tmp_path / "c.xml").write_text(HULL.format(drag=drag, more=more))
+    (tmp_path / "c.xml").write_text(HULL.format(name=name, drag=drag, more=more))
     done = wavesim(command, tmp_path / "c.xml")
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
     assert sum(message in line and "c.xml:1: " in line for line in done.stderr.splitlines()) == 1, done.stderr

@@ -429,6 +429,16 @@ def test_the_end_that_the_server_says_is_told(server: FakeServer) -> None:
             broker.poll(5.0)
 
 
+def test_the_end_of_a_run_is_not_waited_out(server: FakeServer) -> None:
+    with Broker("a", server.address, lockstep=0.1) as broker:
+        server.event("a", RunStateChanged(3, 99))
+        begun = time.monotonic()
+        assert broker.poll(20.0) == [] and broker.ended and time.monotonic() - begun < 10.0
+        assert list(broker.steps()) == []
+        begun = time.monotonic()
+        assert broker.poll(0.3) == [] and time.monotonic() - begun >= 0.3, "from then on it waits as it was told"
+
+
 def test_coming_back_with_the_old_token(server: FakeServer) -> None:
     first = Broker("a", server.address)
     first.connect()

@@ -112,6 +112,7 @@ class ClientSession:
         self._send: list[Any] = []
         self._ack_at: float | None = None
         self._promised: Welcome | None = None  # of a body that is not described yet
+        self._period = math.inf  # of the keep-alive
         self._parts = Parts()
         self._state: StateMessage | None = None  # waits for its parts
         self._step: StepMessage | None = None
@@ -174,7 +175,7 @@ class ClientSession:
             self.drops[dropped.reason] += 1
             return []
         self.last_heard = now
-        if self._outbox or header.type not in _STATES:
+        if header.type not in _STATES or self._outbox:
             self._calm_until = -math.inf
         if not live:
             return self._before(header, message, now)
@@ -230,19 +231,20 @@ class ClientSession:
         if w is None or len(self.body.actuators) < w.actuators or len(self.body.layouts) < w.sensors:
             return []
         self.welcome, self._promised = w, None
+        self._period = max(w.keepalive_period, ACK_DELAY_S)
         return [w]
 
     def _handle(self, message: Any, now: float) -> list[SessionEvent]:
-        match message:
+        if self.phase is Phase.LEAVING and type(message) is not Bye:
+            return []
+        match message:  # the most frequent first
+            case StepMessage():
+                return self._on_step(message)
+            case StateMessage():
+                return self._on_state(message)
             case Bye(text):
                 leaving, self.phase = self.phase is Phase.LEAVING, Phase.CLOSED
                 return [] if leaving else [Ended(text)]
-            case _ if self.phase is Phase.LEAVING:
-                return []
-            case StateMessage():
-                return self._on_state(message)
-            case StepMessage():
-                return self._on_step(message)
             case SensorsMessage(tick, part, readings):
                 self._parts.add(tick, part, readings)
                 return self._release_state() + self._release_step()
@@ -360,8 +362,8 @@ class ClientSession:
 
     def _silent_at(self) -> float:
         """When to say that this client is there, although nothing came: perhaps it has another address now."""
-        period = max(self.welcome.keepalive_period, ACK_DELAY_S) if self.welcome is not None else math.inf
-        return max(self.last_heard + SILENT_PERIODS * period, self._sent_at + period)
+        heard, sent = self.last_heard + SILENT_PERIODS * self._period, self._sent_at + self._period
+        return heard if heard > sent else sent
 
     def _encode(self, message: Any) -> bytes:
         self._sequence += 1
@@ -388,6 +390,8 @@ class ClientSession:
             return None
         if self.phase is not Phase.JOINED:
             return self._retry_at
-        silent = self._silent_at() if self.welcome is not None else None
-        timers = [t for t in (self._ack_at, self._outbox.next_timer(), silent) if t is not None]
-        return min(timers, default=None)
+        first = self._silent_at()
+        for timer in (self._ack_at, self._outbox.next_timer()):
+            if timer is not None and timer < first:
+                first = timer
+        return first if first < math.inf else None

@@ -125,7 +125,7 @@ class ServerSessions:
                 self._old_version(data, address, now)
         except Exception as error:  # the last line of defence: a fault of ours costs this session only
             self.failed(session, error)
-        return [*before, *happened, *self.ended()]
+        return [*before, *happened, *self.ended()] if before or self._gone else happened
 
     def _take(
         self, session: Session | None, header: codec.Header, data: bytes, address: Address, now: float

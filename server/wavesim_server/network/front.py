@@ -282,6 +282,9 @@ class Front:
 
     def _handle(self, h: Happening) -> None:
         session = h.session
+        if type(h) is StepDone:  # of all the most frequent
+            self.barrier.answered(session.token, h.tick, StepReply(h.command, h.estimate))
+            return
         member = self.crews.by_token.get(session.token)
         match h:
             case Joined():
@@ -296,8 +299,6 @@ class Front:
                 self.tell(messages.Actuate(member.row, session.token, command))
             case Estimated(values=values) if member is not None and member.role is Role.PILOT:
                 self._estimate(member.row, values, int(self.clock()["time_ns"]))
-            case StepDone(tick=tick, command=command, estimate=estimate):
-                self.barrier.answered(session.token, tick, StepReply(command, estimate))
             case Requested(number=number, request=request):
                 self.requests.take(session, member, number, request)
 
