@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wavesim_sdk.actuators import actuators_of, written
 from wavesim_sdk.config import Body, Loaded
@@ -41,7 +41,7 @@ class Watchdog:
         """The next tick at which one is due."""
         return min(self._due.values(), default=NEVER)
 
-    def bark(self, tick: int) -> Iterator[tuple[int, str, list[float | None] | None, str]]:
+    def bark(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
         """(row, name, command or None to hold, what to tell) of those that are due; once, until the next command."""
         for row in sorted(r for r, due in self._due.items() if tick >= due):
             name = self._names[row]
@@ -53,10 +53,10 @@ class Watchdog:
             yield row, name, self._commands[name], f"no command for {body.watchdog:g} s: {done}"
 
 
-def _command(body: Body, loaded: Loaded) -> list[float | None] | None:
+def _command(body: Body, loaded: Loaded) -> Sequence[float | None] | None:
     """What the actuators of a body are told then, by position; None to hold what they were told."""
     actuators = actuators_of(loaded.model(body.model))
-    commands: dict[str, list[float | None] | None] = {
+    commands: dict[str, Sequence[float | None] | None] = {
         "zero": [0.0] * len(actuators),
         "hold": None,
         "safe": written(actuators, body.safe),
