@@ -143,8 +143,8 @@ class Track:
         return a + b + self.slerp(time).apply(self.lever)
 
 
-@pytest.mark.parametrize("tick", ["1 ms", "4 ms", "20 ms"])
-def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tick: str) -> None:
+@pytest.mark.parametrize(("tick", "seconds"), [("1 ms", 130), ("4 ms", 330), ("20 ms", 130)])
+def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tick: str, seconds: int) -> None:
     """c (t - turn-around) is the way out plus the way back to 1.5 mm, turns included, at any tick."""
     text = (root / "config.xml").read_text().replace('step="4 ms"', f'step="{tick}"')
     text = text.replace('state_rate="10 Hz"', 'state_rate="20 Hz"').replace("<fleet>", _quiet_models(root) + "<fleet>")
@@ -155,9 +155,9 @@ def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tic
     config = tmp_path / "config.xml"
     config.write_text(text)
     loaded = load(config)
-    log, _, _ = run_trial(config, tmp_path, f"legs{os.getpid()}", "--duration", "330", "--no-plots")
+    log, _, _ = run_trial(config, tmp_path, f"legs{os.getpid()}", "--duration", str(seconds), "--no-plots")
     pairs = exchanges(log)
-    assert len(pairs) > 600
+    assert len(pairs) > 1.8 * seconds
     assert (pairs["reported_ns"] == pairs["heard_ns"]).all(), "noise is off"
     levers = {b.name: (b.transducer or loaded.model(b.model).transducer).position for b in loaded.config.fleet.bodies}  # type: ignore[union-attr]
     tracks = {row: Track(log, b["name"], levers[b["name"]]) for row, b in log.bodies.items()}
@@ -176,7 +176,7 @@ def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tic
             worst = max(worst, float(np.abs(measured - out - back).max()))
     assert worst < 1.5e-3, f"worst error {worst * 1e3:.3f} mm"
     heading = np.unwrap(np.arctan2(tracks[0].rotations.as_matrix()[:, 1, 0], tracks[0].rotations.as_matrix()[:, 0, 0]))
-    assert np.ptp(heading) > np.radians(80.0), "the run includes turns"
+    assert np.ptp(heading) > np.radians(80.0 if seconds > 300 else 20.0), "the run includes turns"
 
 
 def exchanges(log: Log) -> Any:
