@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import random
 import socket
 
@@ -39,7 +41,10 @@ def test_each_arrives_at_its_address(host: str, single: bool, monkeypatch: pytes
                 r.close()
 
 
-def test_one_that_cannot_be_sent_does_not_stop_the_others() -> None:
+@pytest.mark.parametrize("single", [False, True])
+def test_one_that_cannot_be_sent_does_not_stop_the_others(single: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if single:
+        monkeypatch.setattr(batch, "_call", None)
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
@@ -50,3 +55,50 @@ def test_one_that_cannot_be_sent_does_not_stop_the_others() -> None:
         bad = batch.pack_address(("127.0.0.1", 0))  # no port: refused by the system
         assert batch.send_each(sender, [b"a", b"b", b"c"], good + bad + good) == 2
         assert [receiver.recv(10), receiver.recv(10)] == [b"a", b"c"]
+
+
+class Reluctant:
+    """In place of sendmmsg: takes as many datagrams as it is told, call by call; what is an error number fails with it."""
+
+    def __init__(self, *answers: int) -> None:
+        self.answers, self.calls = list(answers), list[tuple[int, int]]()
+        self.begin = 0
+
+    def __call__(self, _socket: int, heads: ctypes.c_void_p, count: int, flags: int) -> int:
+        assert flags == socket.MSG_DONTWAIT, "a full buffer would hold the server up"
+        assert heads.value is not None
+        self.begin = self.begin or heads.value
+        self.calls.append(((heads.value - self.begin) // batch._HEADER.itemsize, count))
+        answer = self.answers.pop(0)
+        ctypes.set_errno(max(-answer, 0))
+        return max(answer, -1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "took", "calls"),
+    [
+        ((5,), 5, [(0, 5)]),
+        ((2, 2, 1), 5, [(0, 5), (2, 3), (4, 1)]),
+        ((2, -errno.EAGAIN), 2, [(0, 5), (2, 3)]),
+        ((-errno.ENOBUFS,), 0, [(0, 5)]),
+        ((1, 0), 1, [(0, 5), (1, 4)]),
+        ((-errno.EPERM, 1, -errno.EINVAL, -errno.EINVAL, 1), 2, [(0, 5), (1, 4), (2, 3), (3, 2), (4, 1)]),
+    ],
+)
+def test_what_the_system_does_not_take_now_is_left(
+    answers: tuple[int, ...], took: int, calls: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each that cannot be sent is passed over; where there is no room, the rest is given up."""
+    system = Reluctant(*answers)
+    monkeypatch.setattr(batch, "_call", system)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        assert batch.send_each(sender, [b"a"] * 5, batch.pack_address(("127.0.0.1", 9)) * 5) == took
+    assert system.calls == calls and not system.answers
+
+
+def test_no_call_is_for_more_than_the_system_takes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = Reluctant(1024, 1024, 52)
+    monkeypatch.setattr(batch, "_call", system)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        assert batch.send(sender, np.zeros((2100, 3), np.uint8), batch.pack_address(("127.0.0.1", 9)) * 2100) == 2100
+    assert system.calls == [(0, 1024), (1024, 1024), (2048, 52)]

@@ -102,19 +102,8 @@ class Udp:
                 return
             yield data, address[:2]
 
-    async def send(self, data: bytes, address: Address) -> None:
-        """Send one datagram of this program's own making to an address that a datagram came from."""
-        if len(data) > MAX_DATAGRAM:
-            raise ValueError(f"{len(data)} bytes are too many for a datagram")
-        try:
-            await self._stream.send(data, address)
-        except asyncio_dgram.TransportClosed:
-            pass
-        except OSError:
-            self.errors += 1
-
     def send_now(self, data: bytes, address: Address) -> None:
-        """The same at once; what the system cannot take now is dropped and counted."""
+        """Send one datagram of this program's own making; what the system cannot take now is dropped and counted."""
         if len(data) > MAX_DATAGRAM:
             raise ValueError(f"{len(data)} bytes are too many for a datagram")
         try:

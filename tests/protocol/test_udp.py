@@ -1,0 +1,203 @@
+"""The server's socket: bounded, and whatever a peer or the system does with a datagram is counted and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wavesim_sdk.wire import batch, udp
+from wavesim_sdk.wire.batch import pack_address
+from wavesim_sdk.wire.messages import MAX_DATAGRAM
+from wavesim_sdk.wire.udp import FEW, SOCKET_BUFFER, Udp, open_socket
+
+pytestmark = [pytest.mark.timeout(20)]
+NOWHERE = ("127.0.0.1", 0)  #: no port: refused by the system
+
+
+@pytest.fixture(params=["127.0.0.1", "::1"])
+def peer(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
+    """Somebody else's socket."""
+    with socket.socket(socket.AF_INET6 if ":" in request.param else socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((request.param, 0))
+        sock.settimeout(5.0)
+        yield sock
+
+
+def address_of(sock: socket.socket) -> tuple[str, int]:
+    host, port = sock.getsockname()[:2]
+    return host, port
+
+
+def beside(peer: socket.socket) -> socket.socket:
+    """A socket as the server opens it."""
+    return open_socket(address_of(peer)[0], 0)
+
+
+# -- the socket ------------------------------------------------------------------------------------------------
+
+
+def test_a_socket_has_large_buffers_and_never_waits(peer: socket.socket) -> None:
+    with beside(peer) as sock:
+        assert sock.family == peer.family and sock.gettimeout() == 0.0
+        assert sock.getsockname()[0] == peer.getsockname()[0] and sock.getsockname()[1] > 0
+        for option, name in ((socket.SO_RCVBUF, "rmem_max"), (socket.SO_SNDBUF, "wmem_max")):
+            most = int(Path(f"/proc/sys/net/core/{name}").read_text())
+            assert sock.getsockopt(socket.SOL_SOCKET, option) == 2 * min(SOCKET_BUFFER, most), name
+
+
+def test_a_port_that_is_taken_is_an_error_and_costs_no_descriptor(peer: socket.socket) -> None:
+    before = set(Path("/proc/self/fd").iterdir())
+    with pytest.raises(OSError, match="in use") as error:
+        open_socket(*address_of(peer))
+    assert set(Path("/proc/self/fd").iterdir()) == before, error
+
+
+# -- what comes --------------------------------------------------------------------------------------------------
+
+
+async def test_datagrams_come_in_order_with_their_sender(peer: socket.socket) -> None:
+    sock = beside(peer)
+    port = await Udp.over(sock)
+    for data in (b"one", b"two"):
+        peer.sendto(data, address_of(sock))
+    assert [await port.receive(), await port.receive()] == [(b"one", address_of(peer)), (b"two", address_of(peer))]
+    waiting = asyncio.create_task(port.receive())
+    await asyncio.sleep(0)
+    port.close()
+    assert await waiting is None and await port.receive() is None, "the socket is closed"
+    assert (port.errors, port.dropped) == (0, 0)
+
+
+async def test_what_does_not_fit_is_dropped_and_counted(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(udp, "QUEUE", 3)
+    port = await Udp.over(sock := beside(peer))
+    for k in range(5):
+        peer.sendto(b"%d" % k, address_of(sock))
+    while port.dropped < 2:
+        await asyncio.sleep(0)
+    assert [(await port.receive() or (b"",))[0] for _ in range(3)] == [b"0", b"1", b"2"]
+    peer.sendto(b"6", address_of(sock))
+    assert await port.receive() == (b"6", address_of(peer)), "there is room again"
+    assert port.dropped == 2 and port.errors == 0
+    port.close()
+
+
+def test_the_end_is_told_even_where_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(udp, "QUEUE", 1)
+    queue = udp._BoundedQueue()
+    for item in ((b"a", NOWHERE), (b"b", NOWHERE), (None, None)):
+        queue.put_nowait(item)
+    assert (queue.qsize(), queue.dropped) == (2, 1)
+
+
+async def test_each_is_handed_over_as_it_comes(peer: socket.socket) -> None:
+    taken: list[Any] = []
+    came = asyncio.Event()
+
+    def take(*datagram: Any) -> None:
+        taken.append(datagram)
+        came.set()
+
+    port = await Udp.over(sock := beside(peer), take)
+    peer.sendto(b"one", address_of(sock))
+    await came.wait()
+    assert taken == [(b"one", address_of(peer))]
+    waiting = asyncio.create_task(port.receive())
+    await asyncio.sleep(0)
+    port.close()
+    assert await waiting is None and len(taken) == 1 and port.dropped == 0
+
+
+async def test_an_error_of_the_socket_is_counted_and_the_next_datagram_comes(peer: socket.socket) -> None:
+    with socket.socket(peer.family, socket.SOCK_DGRAM) as gone:
+        gone.bind((address_of(peer)[0], 0))
+        nobody = gone.getsockname()
+    sock = beside(peer)
+    sock.connect(nobody)
+    port = await Udp.over(sock)
+    stream: Any = port._stream
+    waiting = asyncio.create_task(port.receive())
+    for count in (1, 2):
+        sock.send(b"is anybody there?")  # the system tells that nobody is: an error at the next call
+        while stream._excq.qsize() < count:
+            await asyncio.sleep(0)
+    sock.connect(address_of(peer))
+    for data in (b"one", b"two"):
+        peer.sendto(data, address_of(sock))
+    assert [await waiting, await port.receive()] == [(b"one", address_of(peer)), (b"two", address_of(peer))]
+    assert port.errors == 2
+    port.close()
+
+
+async def test_all_that_came_by_now_is_drained(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = await Udp.over(sock := beside(peer))
+    for k in range(5):
+        peer.sendto(b"%d" % k, address_of(sock))
+    peer.sendto(bytes(1400), address_of(sock))
+    monkeypatch.setattr(udp, "QUEUE", 3)
+    first = list(port.drain())
+    assert first == [(b"%d" % k, address_of(peer)) for k in range(3)], "no more in a turn: others want to be served"
+    rest = [data for data, _ in port.drain()]
+    assert rest[:2] == [b"3", b"4"] and len(rest[2]) == MAX_DATAGRAM + 1, "too large, and seen to be"
+    assert list(port.drain()) == [] and port.errors == 0
+    port.close()
+    await asyncio.sleep(0)
+    sock.close()
+    assert list(port.drain()) == [] and list(port.drain()) == [] and port.errors == 2
+
+
+# -- what goes ---------------------------------------------------------------------------------------------------
+
+
+async def test_one_goes_at_once_or_is_counted(peer: socket.socket) -> None:
+    port = await Udp.over(beside(peer))
+    longest = bytes(MAX_DATAGRAM)
+    for data in (b"one", longest):
+        port.send_now(data, address_of(peer))
+        assert peer.recv(2048) == data
+    with pytest.raises(ValueError, match="1201 bytes are too many for a datagram"):
+        port.send_now(longest + b"x", address_of(peer))
+    assert port.errors == 0
+    for count in (1, 2):
+        port.send_now(b"x", (address_of(peer)[0], 0))
+        assert port.errors == count
+    port.close()
+
+
+@pytest.mark.parametrize("count", [1, FEW - 1, FEW, 10])
+async def test_many_go_by_one_call_and_few_by_one_each(
+    peer: socket.socket, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    real = batch.send_each
+
+    def counted(sock: socket.socket, datagrams: Any, addresses: bytes) -> int:
+        calls.append(len(datagrams))
+        return real(sock, datagrams, addresses)
+
+    monkeypatch.setattr(batch, "send_each", counted)
+    port = await Udp.over(beside(peer))
+    to = [(address_of(peer)[0], 0) if k == 1 else address_of(peer) for k in range(count)]  # the second goes nowhere
+    for turn in (1, 2):
+        port.send_each([(b"%d" % k, address) for k, address in enumerate(to)])
+        for k in range(count):
+            assert k == 1 or peer.recv(10) == b"%d" % k
+        assert port.errors == turn * (count > 1)
+    assert calls == ([count] * 2 if count >= FEW else [])
+    port.close()
+
+
+async def test_rows_of_a_matrix_go_each_to_its_address(peer: socket.socket) -> None:
+    port = await Udp.over(beside(peer))
+    rows = np.frombuffer(b"aabbccdd", np.uint8).reshape(4, 2)
+    good, bad = pack_address(address_of(peer)), pack_address((address_of(peer)[0], 0))
+    for turn in (1, 2):
+        port.send_rows(rows, good + bad + bad + good)
+        assert [peer.recv(10), peer.recv(10)] == [b"aa", b"dd"] and port.errors == 2 * turn
+    port.close()
