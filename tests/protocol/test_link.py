@@ -410,7 +410,7 @@ def test_a_turn_waits_in_the_system() -> None:
         begun = time.monotonic()
         with pytest.raises(SessionLost, match="no server answers"):
             link.connect(0.1)
-        assert 0.1 <= time.monotonic() - begun < 2.0
+        assert time.monotonic() - begun >= 0.1
         hello, address = mute.recvfrom(2048)
         assert hello[:4] == b"WVSM" and address[0] == "127.0.0.1"
 
