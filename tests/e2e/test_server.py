@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -185,6 +186,47 @@ def test_acoustics_reach_the_broker(server: Server) -> None:
         assert refused == ["the transducer was recharging; nothing was sent"]
 
 
+def test_who_comes_goes_or_dies_stands_on_the_console(server: Server) -> None:
+    """A client that says nothing more for the keep-alive time is gone."""
+    at = ("127.0.0.1", server.port)
+    with Broker("boat", at):
+        pass
+    silent = Broker("hidden", at)
+    silent.connect()
+    server.wait(lambda s: s["clients_total"] == 0)
+    silent.close()
+    server.end()
+    assert server.process.stderr is not None
+    told = [re.sub(r":\d+", "", line) for line in server.process.stderr]
+    assert told == [
+        "wavesim: 'boat' joined as pilot from 127.0.0.1\n", "wavesim: 'boat' (pilot) left\n",
+        "wavesim: 'hidden' joined as pilot from 127.0.0.1\n", "wavesim: 'hidden' (pilot) is silent and was removed\n",
+    ]  # fmt: skip
+
+
+def test_a_server_shares_with_its_group_where_the_configuration_says_so(
+    config: Callable[..., Loaded], serve: Callable[..., Server]
+) -> None:
+    """Areas, semaphores and the commander's queue, whatever the umask; the rings between its own processes are nobody's."""
+    fleet = '<fleet><sensors><ahrs rate="1 Hz"/></sensors><vehicle name="v" model="lauv" position="0 0 9 m"/></fleet>'
+    path = config(f'<shared group="yes"/>{fleet}').path
+    before = os.umask(0o077)
+    try:
+        server = serve(path)
+    finally:
+        os.umask(before)
+    names = ("simulation", "vehicles", "claim", "ahrs.due", "ahrs.done")
+    assert modes(server.name) == {**dict.fromkeys(names, 0o660), "commands": 0o600, "events": 0o600, "commander": 0o620}
+
+
+def modes(name: str) -> dict[str, int]:
+    """Who may use memory, semaphores and queue of a server."""
+    files = [*Path("/dev/shm").glob(f"wavesim.{name}.*"), *Path("/dev/shm").glob(f"sem.wavesim.{name}.*")]
+    found = {f.name.partition(f"{name}.")[2]: f.stat().st_mode & 0o777 for f in files}
+    with Commander(name) as commander:
+        return {**found, "commander": os.fstat(commander._queue.mqd).st_mode & 0o777}
+
+
 def test_a_bad_ping_is_refused_to_that_client_alone(server: Server) -> None:
     with Broker("hidden", ("127.0.0.1", server.port)) as broker:
         broker.ping(1e9)
@@ -216,6 +258,7 @@ async def test_asyncio_brokers(server: Server) -> None:
 
 def test_shared_memory_shows_the_run(server: Server) -> None:
     reader = SharedState(server.name)
+    assert set(modes(server.name).values()) == {0o600}, "it is this user's alone"
     with Broker("boat", ("127.0.0.1", server.port)) as broker:
         server.send("start")
         server.wait(lambda s: s["tick"] > 200)

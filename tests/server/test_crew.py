@@ -315,6 +315,25 @@ def test_others_are_told_of_to_those_who_ask(harbour: Harbour) -> None:
     assert [e.name for e in eye.of(BodyChanged)] == ["a", "c"], "nobody is told of twice"
 
 
+def test_who_asks_later_is_told_of_those_that_are_there_and_of_those_that_come_and_go(harbour: Harbour) -> None:
+    """Once each: asking again tells nobody anew, and who asks no more hears no more."""
+    client = harbour.join("a")
+    heard = [("c", 1), ("a", 1)]
+    for _ in range(2):
+        client.session.request(Subscribe(others=1))
+        harbour.run(0.05)
+        assert sorted((e.name, e.present) for e in client.of(BodyChanged)) == sorted(heard)
+    other = harbour.join("b")
+    other.session.leave()
+    harbour.run(0.05)
+    heard += [("b", 1), ("b", 0)]
+    assert [(e.name, e.present) for e in client.of(BodyChanged)][2:] == heard[2:]
+    client.session.request(Subscribe(others=0))
+    harbour.run(0.05)
+    harbour.join("b")
+    assert len(client.of(BodyChanged)) == len(heard)
+
+
 def test_another_subscription(harbour: Harbour) -> None:
     client = harbour.join("a", sensors=[], state_period_ns=10**9)
     assert client.session.body.layouts == {}

@@ -55,6 +55,13 @@ def events(harbour: Harbour, kind: type[Any]) -> Iterator[Any]:
 # ------------------------------------------------------------------------------------------ ticks
 
 
+def test_shared_memory_says_which_configuration_runs(harbour: Harbour) -> None:
+    """An emulator of another one ends by it (`tests/emulators/test_process.py`); none at all would be taken for its own."""
+    world = harbour.areas["simulation"]["world"].snapshot()[1][0]
+    assert bytes(world["digest"]).decode() == harbour.loaded.digest == status(harbour)["digest"] != ""
+    assert (world["step_ns"], world["seed"]) == (10_000_000, 1)
+
+
 def test_a_step_of_some_ticks(harbour: Harbour) -> None:
     assert harbour.order("step", ticks=7) == (True, "running at 0.000 s")
     harbour.run(0.05)

@@ -93,6 +93,28 @@ async def test_a_picture_that_fails_once_is_not_the_last(client: TestClient[Any,
     assert await tick(late) > 0
 
 
+async def test_what_fails_between_the_parts_ends_that_frame_alone(
+    client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What belongs to no part is contained too, and told as the hub's."""
+    hub = client.server.app[HUB]
+    ws = await connect(client)
+    await tick(ws)
+
+    def broken(_: Stage) -> str:
+        raise RuntimeError("no word of it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stage, "trouble", property(broken), raising=False)
+        async with asyncio.timeout(10):
+            while hub.mishaps.total < 3:
+                await asyncio.sleep(0.01)
+        assert "no word of it" in hub.mishaps.broken["the hub"]
+        broken_at = hub.source.tick
+    while await tick(ws) <= broken_at:
+        pass
+
+
 async def test_what_json_does_not_hold_is_not_sent(client: TestClient[Any, Any]) -> None:
     """A page cannot read NaN: the message is left out, the page told."""
     stage = client.server.app[HUB].source
