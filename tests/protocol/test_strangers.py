@@ -128,7 +128,10 @@ def test_a_flood_of_hellos_and_forged_joins_is_counted_and_bounded() -> None:
     for k in range(300):
         sessions.receive(join, ("10.2.0.1", 1000 + k), 0.0)
     assert len(sessions.outgoing) == EVERYBODY_RATE + 100 / strangers.JOIN_COST, "one host, many ports"
-    assert sessions.by_token == {}
+    for k in range(6000):
+        sessions.receive(join, (f"10.4.{k // 250}.{k % 250}", 9), 0.0)
+    assert len(sessions.outgoing) == 2 * EVERYBODY_RATE, "many hosts"
+    assert sessions.drops["strangers"] == 12_000 + 300 + 6000 - len(sessions.outgoing) and sessions.by_token == {}
     sessions.receive(hello, ("10.3.0.1", 9), 1.0)
     answer = codec.decode_header(sessions.outgoing[-1][0], from_client=False)
     assert isinstance(codec.decode_body(sessions.outgoing[-1][0], answer), Challenge), "a second later all is well"

@@ -275,6 +275,46 @@ def test_an_observer_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> 
     assert any("a row that nobody knows" in t and "trying again" in t for t in troubles)
 
 
+def test_a_listener_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for the thread that hears one body; what it failed at stands in the panel until then."""
+    from wavesim_viz import listening
+
+    made, again = threading.Event(), threading.Event()
+    joined: list[str] = []
+
+    class Fake:
+        """A listener session of which the first cannot be understood."""
+
+        actuators, sensors = (), ()
+
+        def __init__(self, *_: object, **__: object) -> None:
+            assert made.wait(10)
+
+        def __enter__(self) -> Fake:
+            joined.append(body.trouble)
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def poll(self, timeout: float) -> list[Any]:
+            if len(joined) == 1:
+                raise KeyError("a sensor that nobody knows")
+            again.set()
+            body._closed.wait(timeout)
+            return []
+
+    monkeypatch.setattr(listening, "Broker", Fake)
+    monkeypatch.setattr(listening, "RETRY_S", 0.0)
+    body = listening.Listening(0, "a", "lauv", ("127.0.0.1", 1), None)
+    made.set()
+    assert again.wait(10)
+    assert joined[0] == body.trouble == "" and "KeyError: 'a sensor that nobody knows'" in joined[1]
+    body.close()
+    body._thread.join(10)
+    assert not body._thread.is_alive() and len(joined) == 2
+
+
 def test_what_repeats_is_told_less_often() -> None:
     often = Often()
     assert [n for _ in range(1000) if (n := often.again("a"))] == [1, 10, 100, 1000]
