@@ -9,8 +9,8 @@ WEB := viz/web
 PAGE := viz/wavesim_viz/static/main.js
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml
-SOURCES := broker_sdk server emulators viz examples tests benchmarks
+PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml
+SOURCES := broker_sdk server emulators viz bridges examples tests benchmarks
 WORKERS ?= 2
 
 .PHONY: help trial web test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench mutants pictures clean
@@ -47,7 +47,7 @@ $(VENV)/.python:
 
 $(VENV)/.installed: $(VENV)/.python constraints.txt $(PROJECTS)
 	@echo "installing WaVeSim into $(VENV) (once)"
-	@$(PIP) -e 'broker_sdk[ocean,log,keys]' -e server -e emulators -e viz
+	@$(PIP) -e 'broker_sdk[ocean,log,keys]' -e server -e emulators -e viz -e bridges
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.installed requirements-dev.txt

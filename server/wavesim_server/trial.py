@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.model import Program
 from wavesim_sdk.errors import CommanderError, ConfigError, WaveSimError
 from wavesim_sdk.tables import RunState
 from wavesim_server.logbook import report
@@ -112,6 +114,13 @@ class Trial:
                 start_new_session=True,  # Ctrl-C goes to the trial, which ends them
             )
 
+    def _command(self, name: str, program: Program, port: str) -> list[str]:
+        here = ["--vehicle", name, "--port", port]
+        if not program.bridge:
+            return [str(self.loaded.data_file(program.run)), "--config", str(self.loaded.path), *here]
+        period = ["--period", f"{program.period:.9g}"]
+        return ["-m", "wavesim_sdk.cli", "bridge", program.bridge, *here, *period, *shlex.split(program.options)]
+
     def _take_part(self, server: Supervisor) -> float:
         path = str(self.loaded.path)
         reader = SharedState(self.name)
@@ -120,10 +129,7 @@ class Trial:
             self._start(f"emulator-{s}", ["-m", "wavesim_sdk.cli", "emulate", s, path, "--server", self.name])
         for b in self.loaded.config.fleet.bodies:
             if b.program is not None:
-                script = str(self.loaded.data_file(b.program.run))
-                self._start(
-                    f"program-{b.name}", [script, "--config", path, "--vehicle", b.name, "--port", str(server.port)]
-                )
+                self._start(f"program-{b.name}", self._command(b.name, b.program, str(server.port)))
         with Commander(self.name) as commander:
             self._await_all(server, reader, commander, emulators)
             self._say(f"{len(emulators)} emulators and {len(self.processes) - len(emulators)} programs take part")

@@ -139,6 +139,8 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
         if body.transducer is not None:
             _transducer(body.transducer, body.place)
         if body.program is not None:
+            if bool(body.program.run) == bool(body.program.bridge):
+                at(body.place, f"'{body.name}': a program has either `run` or `bridge`")
             steps = body.program.period / config.time.step
             if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
                 at(

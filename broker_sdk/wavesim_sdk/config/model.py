@@ -38,9 +38,11 @@ class Waypoint:
 
 @dataclass(frozen=True)
 class Program:
-    """An on-board program that `wavesim trial` starts in a process of its own."""
+    """An on-board program that `wavesim trial` starts in a process of its own: a Python file, or a bridge to other software."""
 
-    run: str = text("Python file, relative to the configuration file.")
+    run: str = text("Python file, relative to the configuration file.", "")
+    bridge: str = text("Instead: name of a bridge, as in `wavesim bridge NAME`.", "")
+    options: str = text("Options of the bridge, as on its command line.", "")
     period: float = key("Lockstep period: the program is asked this often.", "time", 0.1, low=1e-3)
     ping_period: float = key("Interval of acoustic queries; 0 s = none.", "time", 0.0, low=0.0)
     ping_offset: float = key("Time of the first query.", "time", 0.0, low=0.0)

@@ -92,7 +92,7 @@ def _turns(engine: Engine, commands_fd: int, parent: int) -> None:
             continue
         if engine.emulators.awaited:
             engine.emulators.sleep(wait)
-        elif engine.in_real_time:  # exact, and no command acts before the next tick anyway
+        elif engine.in_real_time and not engine.waiting:  # exact, and no command acts before the next tick anyway
             time.sleep(wait)
         elif select.select([commands_fd], [], [], wait)[0]:
             with contextlib.suppress(BlockingIOError):

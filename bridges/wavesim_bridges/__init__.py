@@ -1,0 +1,1 @@
+"""Bridges: existing on-board software flies WaVeSim's vehicles unchanged."""

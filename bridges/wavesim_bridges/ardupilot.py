@@ -1,0 +1,203 @@
+"""ArduPilot (ArduSub, Rover): our physics in place of its own, by its JSON interface. See docs/bridges/ardupilot.md."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
+
+import click
+
+from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge
+from wavesim_bridges.motion import Motion, motion_of
+from wavesim_bridges.outputs import Mixer, Output, parsed
+from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.errors import BrokerError, WaveSimError
+
+PORT, PORTS_APART = 9002, 10
+_SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
+NEUTRAL_US, FULL_US = 1500.0, 400.0
+MOST_PARTS = 64  #: states told between two steps of the simulation
+
+_HORIZONTAL = {
+    1: Output("front-starboard", -1.0), 2: Output("front-port", -1.0), 3: Output("rear-starboard"), 4: Output("rear-port"),
+}  # fmt: skip
+#: ArduSub's FRAME_CONFIG and Rover's outputs: number -> actuator of our models
+FRAMES = {
+    "vectored": {**_HORIZONTAL, 5: Output("vertical-starboard"), 6: Output("vertical-port")},
+    "vectored_6dof": {
+        **_HORIZONTAL, 5: Output("vertical-front-starboard"), 6: Output("vertical-front-port"),
+        7: Output("vertical-rear-starboard"), 8: Output("vertical-rear-port"),
+    },
+    "boat": {1: Output("rudder"), 3: Output("propeller")},
+    "skid": {1: Output("port"), 3: Output("starboard")},
+}  # fmt: skip
+
+
+class Unusable(Exception):
+    """A datagram that is no servo frame; the text is the reason."""
+
+
+class Servos(NamedTuple):
+    """A servo frame."""
+
+    rate: int
+    number: int
+    pwm: tuple[int, ...]
+
+    def outputs(self) -> list[float | None]:
+        """-1..1; None for those that are not used."""
+        return [None if us == 0 else min(max((us - NEUTRAL_US) / FULL_US, -1.0), 1.0) for us in self.pwm]
+
+
+def servos(data: bytes) -> Servos:
+    """The frame in a datagram of the autopilot."""
+    layout = _SERVOS.get(int.from_bytes(data[:2], "little"))
+    if layout is None:
+        raise Unusable("magic")
+    if len(data) != layout.size:
+        raise Unusable("size")
+    _, rate, number, *pwm = layout.unpack(data)
+    return Servos(rate, number, tuple(pwm))
+
+
+def frame(motion: Motion, ranges: Sequence[float] = ()) -> bytes:
+    """A state for the autopilot. It searches for its names in the text: no blanks, no others that contain them."""
+
+    def numbers(values: Iterable[float]) -> str:
+        return "[" + ",".join(f"{v:.9g}" for v in values) + "]"
+
+    text = (
+        f'\n{{"timestamp":{motion.time:.9f},"imu":{{"gyro":{numbers(motion.rates)},"accel_body":{numbers(motion.force)}}},'
+        f'"position":{numbers(motion.position)},"quaternion":{numbers(motion.attitude)},"velocity":{numbers(motion.velocity)}'
+    )
+    text += "".join(f',"rng_{k}":{r:.9g}' for k, r in enumerate(ranges, 1))
+    return (text + "}\n").encode()
+
+
+class Port(asyncio.DatagramProtocol):
+    """The socket that an autopilot sends its servo frames to."""
+
+    def __init__(self, vehicle: Vehicle) -> None:
+        self.vehicle, self.frames = vehicle, Latest()
+        self.client: tuple[str, int] | None = None  #: the autopilot that flies; None: none does
+        self.restarts = 0
+        self._number, self._answered = -1, b""
+        self._transport: asyncio.DatagramTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is open."""
+        self._transport = cast("asyncio.DatagramTransport", transport)
+
+    def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
+        """A frame of the autopilot, to be answered by a state of the time after it. The same again: so is the answer."""
+        try:
+            servo = servos(data)
+        except Unusable as unusable:
+            self.vehicle.drop(str(unusable))
+            return
+        if self.client is None or (address != self.client and servo.number < self._number):
+            self.vehicle.seat.say(f"an autopilot at {address[0]}:{address[1]}, {servo.rate} frames a second")
+            self.client = address
+        elif address != self.client:
+            self.vehicle.drop("another sender")
+            return
+        elif servo.number == self._number:
+            if self._answered and self._transport is not None:
+                self._transport.sendto(self._answered, address)
+            return
+        self.restarts += servo.number < self._number
+        self._number, self._answered = servo.number, b""
+        self.frames.put(data)
+
+    def error_received(self, error: Exception) -> None:
+        """The autopilot's port is closed: it is found out by its silence."""
+
+    def answer(self, state: bytes) -> None:
+        """The state after the last frame."""
+        if self.client is not None and self._transport is not None:
+            self._answered = state
+            self._transport.sendto(state, self.client)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+class Bridge:
+    """Flies a vehicle by an autopilot: each step of the simulation waits for a servo frame, each frame for a step.
+
+    An autopilot that asks more often than the simulation steps is told what lies between: the same motion going on. Without
+    an autopilot the vehicle stands still at neutral outputs, and holds nobody up.
+    """
+
+    def __init__(self, seat: Seat, outputs: dict[int, Output], ranges: Sequence[str]) -> None:
+        self.vehicle = Vehicle(seat)
+        self.port = Port(self.vehicle)
+        self._outputs, self._ranges = outputs, ranges
+        self._rate = 0
+        self._mixer: Mixer | None = None
+
+    async def run(self, port: int) -> None:
+        """Until the run has ended."""
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", port))
+        except OSError as error:
+            raise BrokerError(f"cannot listen at UDP port {port}: {error.strerror}; is it another bridge's?") from None
+        try:
+            async for broker, step in self.vehicle.steps():
+                await self._step(broker, step)
+        finally:
+            self.port.close()
+
+    async def _step(self, broker: AsyncBroker, step: Step) -> None:
+        mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
+        motion = motion_of(step.state)
+        if motion is None:
+            raise BrokerError("the server hides the truth from this vehicle, and an autopilot's physics needs it")
+        parts = min(max(math.ceil(self._rate * self.vehicle.seat.period - 1e-6), 1), MOST_PARTS)
+        servo: Servos | None = None
+        for k in range(parts):
+            if self.port.client is not None:
+                self.port.answer(frame(motion.after(k * self.vehicle.seat.period / parts), self._measured(step)))
+            servo = await self._next()
+            if servo is None:
+                break
+        broker.answer(mixer.neutral if servo is None else mixer.commands(servo.outputs()))
+
+    async def _next(self) -> Servos | None:
+        """The autopilot's next frame; None while there is none, or none any more."""
+        data = await self.port.frames.take(SILENT_S if self.port.client is not None else 0.0)
+        if data is None:
+            if self.port.client is not None:
+                self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
+                self.port.client = None
+            return None
+        servo = servos(data)
+        self._rate = servo.rate
+        return servo
+
+    def _measured(self, step: Step) -> list[float]:
+        """Distances in m, -1 where there is no echo."""
+        found = []
+        for name in self._ranges:
+            value = step.sensors.get(name)
+            distance = math.nan if value is None else float(value.numbers[0])
+            found.append(distance if math.isfinite(distance) else -1.0)
+        return found
+
+
+@bridge("ardupilot", period=0.0025)
+@click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
+@click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
+@click.option("--instance", default=0, show_default=True, help="ArduPilot's -I; the port is 9002 and ten for each.")
+@click.option("--range", "ranges", multiple=True, metavar="SENSOR", help="A sensor whose first number is rng_1, ...")
+def command(seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, ranges: tuple[str, ...]) -> None:
+    """ArduSub or Rover (`--model JSON`): this is its physics."""
+    outputs = {**FRAMES.get(frame_ or "", {}), **dict(map(parsed, output))}
+    if not outputs:
+        raise WaveSimError("which output moves what? Give --frame, or --output for each")
+    asyncio.run(Bridge(seat, outputs, ranges).run(PORT + PORTS_APART * instance))

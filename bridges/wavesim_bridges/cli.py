@@ -1,0 +1,40 @@
+"""``wavesim bridge``: existing on-board software flies a vehicle."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+import click
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
+
+
+class _Bridges(click.Group):
+    """One command for each entry point of the group `wavesim.bridges`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(e.name for e in entry_points(group="wavesim.bridges"))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        found = entry_points(group="wavesim.bridges", name=name)
+        return next(iter(found)).load() if found else None
+
+
+@click.group("bridge", cls=_Bridges)
+def bridge() -> None:
+    """Fly a vehicle by existing on-board software."""
+
+
+def check(loaded: Loaded) -> None:
+    """ConfigError if a program names a bridge that there is not."""
+    known = sorted(e.name for e in entry_points(group="wavesim.bridges"))
+    for body in loaded.config.fleet.bodies:
+        name = body.program.bridge if body.program is not None else ""
+        if name and name not in known:
+            raise ConfigError(f"'{body.name}': there is no bridge '{name}'{nearest(name, known)}", str(loaded.path))
+
+
+def commands() -> list[click.Command]:
+    return [bridge]

@@ -1,0 +1,74 @@
+"""The true motion of a vehicle in the terms of autopilots: NED world, forward-starboard-down body, and ENU, FLU for others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.frames import rotation
+from wavesim_sdk.wire.state import State
+
+GRAVITY = 9.80665
+Array = np.ndarray[Any, np.dtype[np.float64]]
+_HALF = sqrt(0.5)
+
+
+@dataclass
+class Motion:
+    """One state. ``position`` (m) and ``velocity`` (m/s) over ground in NED, ``attitude`` the quaternion body to NED (w, x, y, z),
+    ``rates`` (rad/s) and ``force``, what an accelerometer at the origin feels (m/s2; level at rest: 0, 0, -9.81), in FRD."""
+
+    time: float
+    position: Array
+    velocity: Array
+    attitude: Array
+    rates: Array
+    force: Array
+
+    def after(self, seconds: float) -> Motion:
+        """The same body a little later, on its way as it is: what lies between two steps of the simulation."""
+        acceleration = rotation(self.attitude) @ self.force + (0.0, 0.0, GRAVITY)
+        w, (x, y, z) = 1.0, 0.5 * seconds * self.rates
+        turn = np.array([w, x, y, z]) / sqrt(1.0 + x * x + y * y + z * z)
+        return Motion(
+            self.time + seconds, self.position + seconds * (self.velocity + 0.5 * seconds * acceleration),
+            self.velocity + seconds * acceleration, product(self.attitude, turn), self.rates, self.force,
+        )  # fmt: skip
+
+
+def motion_of(state: State) -> Motion | None:
+    """The motion of a state; None while the server hides it. Without forces (they were not asked for, or have not come yet) the
+    body is taken to move evenly."""
+    if state.motion is None:
+        return None
+    m = np.array(state.motion, float)
+    attitude, over_ground, rates = m[3:7], m[7:10], m[10:13]
+    R = rotation(attitude)
+    change = np.array(state.effort.acceleration[:3], float) if state.effort is not None else np.zeros(3)
+    force = change + np.cross(rates, over_ground) - GRAVITY * R[2]
+    return Motion(state.time_ns * 1e-9, m[:3], R @ over_ground, attitude, rates, force)
+
+
+def product(a: Array, b: Array) -> Array:
+    """The product of two quaternions: first b, then a."""
+    w, x, y, z = a
+    return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ b
+
+
+def enu(ned: Array) -> Array:
+    """A position or vector of the world (..., 3) from NED to ENU, and back."""
+    return np.stack([ned[..., 1], ned[..., 0], -ned[..., 2]], axis=-1)
+
+
+def flu(frd: Array) -> Array:
+    """A vector of the body (..., 3) from FRD to FLU, and back."""
+    return frd * (1.0, -1.0, -1.0)
+
+
+def attitude_enu(q: Array) -> Array:
+    """Quaternions (..., 4) FLU to ENU, of those FRD to NED, and back (REP 103)."""
+    w, x, y, z = np.moveaxis(np.asarray(q), -1, 0)
+    return _HALF * np.stack([w + z, x + y, x - y, w - z], axis=-1)

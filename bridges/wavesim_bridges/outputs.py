@@ -1,0 +1,54 @@
+"""Servo outputs of an autopilot and the actuators that they move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.names import nearest
+from wavesim_sdk.wire.items import ActuatorDescription
+
+
+@dataclass(frozen=True)
+class Output:
+    """``sign`` -1: a positive output moves the actuator the other way than its model counts."""
+
+    actuator: str
+    sign: float = 1.0
+
+
+def parsed(text: str) -> tuple[int, Output]:
+    """`3=starboard`, or `3=-starboard` for the other way."""
+    number, equals, name = text.partition("=")
+    if not equals or not number.isdigit() or not name.lstrip("-"):
+        raise BrokerError(f"'{text}' is no output; write NUMBER=ACTUATOR, or NUMBER=-ACTUATOR for the other way")
+    return int(number), Output(name.lstrip("-"), -1.0 if name.startswith("-") else 1.0)
+
+
+class Mixer:
+    """Outputs -1..1 by number to commands in the actuators' units: thrust goes with the square of the output, as of a motor
+    whose revolutions follow it; all else is linear up to the actuator's limit."""
+
+    def __init__(self, outputs: Mapping[int, Output], actuators: Sequence[ActuatorDescription]) -> None:
+        places = {a.name: k for k, a in enumerate(actuators)}
+        self._count = len(actuators)
+        self._moves: list[tuple[int, int, float, float, bool]] = []
+        for number, output in sorted(outputs.items()):
+            place = places.get(output.actuator)
+            if place is None:
+                raise BrokerError(f"the vehicle has no actuator '{output.actuator}'{nearest(output.actuator, places)}")
+            a = actuators[place]
+            self._moves.append((number, place, output.sign, max(abs(a.minimum), abs(a.maximum)), a.unit == "N"))
+        self.neutral: list[float | None] = [None] * self._count
+        for _, place, *_ in self._moves:
+            self.neutral[place] = 0.0
+
+    def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
+        """By position; None (keep the command) where the autopilot has no such output, or does not use it."""
+        found: list[float | None] = [None] * self._count
+        for number, place, sign, full, squared in self._moves:
+            u = outputs[number - 1] if number <= len(outputs) else None
+            if u is not None:
+                found[place] = sign * full * (u * abs(u) if squared else u)
+        return found
