@@ -313,6 +313,10 @@ def test_others_are_told_of_to_those_who_ask(harbour: Harbour) -> None:
     assert [e.name for e in eye.of(BodyChanged)] == ["a", "c"]
     harbour.order("start")
     assert [e.name for e in eye.of(BodyChanged)] == ["a", "c"], "nobody is told of twice"
+    harbour.join("b").session.leave()
+    harbour.run(0.05)
+    for who in (eye, curious):
+        assert [(e.name, e.present) for e in who.of(BodyChanged)][-2:] == [("b", 1), ("b", 0)]
 
 
 def test_who_asks_later_is_told_of_those_that_are_there_and_of_those_that_come_and_go(harbour: Harbour) -> None:
