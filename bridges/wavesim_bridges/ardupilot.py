@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import click
 
 from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge
-from wavesim_bridges.motion import Motion, motion_of
+from wavesim_bridges.motion import Array, Motion, motion_of
 from wavesim_bridges.outputs import Mixer, Output, parsed
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError, WaveSimError
@@ -66,8 +67,8 @@ def servos(data: bytes) -> Servos:
 def frame(motion: Motion, ranges: Sequence[float] = ()) -> bytes:
     """A state for the autopilot. It searches for its names in the text: no blanks, no others that contain them."""
 
-    def numbers(values: Iterable[float]) -> str:
-        return "[" + ",".join(f"{v:.9g}" for v in values) + "]"
+    def numbers(values: Array) -> str:
+        return "[" + ",".join([f"{v:.9g}" for v in values.tolist()]) + "]"
 
     text = (
         f'\n{{"timestamp":{motion.time:.9f},"imu":{{"gyro":{numbers(motion.rates)},"accel_body":{numbers(motion.force)}}},'
@@ -162,7 +163,8 @@ class Bridge:
         servo: Servos | None = None
         for k in range(parts):
             if self.port.client is not None:
-                self.port.answer(frame(motion.after(k * self.vehicle.seat.period / parts), self._measured(step)))
+                then = motion.after(k * self.vehicle.seat.period / parts) if k else motion
+                self.port.answer(frame(then, self._measured(step)))
             servo = await self._next()
             if servo is None:
                 break
@@ -194,10 +196,23 @@ class Bridge:
 @click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
 @click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
 @click.option("--instance", default=0, show_default=True, help="ArduPilot's -I; the port is 9002 and ten for each.")
+@click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")
 @click.option("--range", "ranges", multiple=True, metavar="SENSOR", help="A sensor whose first number is rng_1, ...")
-def command(seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, ranges: tuple[str, ...]) -> None:
+def command(
+    seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]
+) -> None:  # fmt: skip
     """ArduSub or Rover (`--model JSON`): this is its physics."""
     outputs = {**FRAMES.get(frame_ or "", {}), **dict(map(parsed, output))}
     if not outputs:
         raise WaveSimError("which output moves what? Give --frame, or --output for each")
-    asyncio.run(Bridge(seat, outputs, ranges).run(PORT + PORTS_APART * instance))
+
+    async def fly() -> None:
+        async with asyncio.TaskGroup() as group:  # many in one process cost a fraction of as many processes
+            for k, vehicle in enumerate((seat.vehicle, *also), instance):
+                one = Bridge(replace(seat, vehicle=vehicle), outputs, ranges)
+                group.create_task(one.run(PORT + PORTS_APART * k))
+
+    try:
+        asyncio.run(fly())
+    except* WaveSimError as errors:
+        raise errors.exceptions[0] from None

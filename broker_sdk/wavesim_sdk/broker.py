@@ -27,12 +27,13 @@ from wavesim_sdk.onboard import DEFAULT_SERVER, Base, Command, Step
 from wavesim_sdk.wire.client import ClientSession, Phase
 from wavesim_sdk.wire.link import FAREWELL_S, Link, check, make_session, no_answer, own_address, silent
 from wavesim_sdk.wire.messages import Welcome
-from wavesim_sdk.wire.udp import Udp, open_socket
+from wavesim_sdk.wire.udp import Address, Udp, open_socket
 
 __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
+LOOK_S = 0.5  #: at most between two looks at whether the server is still there
 KEPT_STEPS = 1024  #: for a program that is slow; what happened in older ones goes into the oldest of these
 
 
@@ -107,11 +108,10 @@ class AsyncBroker(Base):
 
     def _session(self, key: bytes | None) -> ClientSession:
         self._udp: Udp | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._alarm: asyncio.TimerHandle | None = None
         self._waiting: deque[Step] = deque()
         self._error: Exception | None = None
-        self._changed = asyncio.Event()  # something came, or the session is over
-        self._due = asyncio.Event()  # there may be something to send
+        self._changed = asyncio.Event()  # something came, or the session is over, or nothing came for long
         return make_session(self.join, key)
 
     async def __aenter__(self) -> AsyncBroker:
@@ -125,10 +125,10 @@ class AsyncBroker(Base):
 
     async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
         """Join the server; returns when it has told what the body has."""
-        self._udp = await Udp.over(open_socket(own_address(self.server[0]), 0))
-        self._tasks = [asyncio.create_task(self._receive(self._udp)), asyncio.create_task(self._timer())]
+        self._udp = await Udp.over(open_socket(own_address(self.server[0]), 0), self._take)
         limit = time.monotonic() + timeout
         try:
+            self._flush()
             while self.session.welcome is None:
                 if self._error is not None:
                     raise self._error
@@ -149,22 +149,20 @@ class AsyncBroker(Base):
         self._changed.clear()
         return True
 
-    async def _receive(self, udp: Udp) -> None:
-        while (got := await udp.receive()) is not None:
-            data, address = got
-            if address != self.server:
-                continue
-            try:
-                for event in self.session.receive(data, time.monotonic()):
-                    check(event)
-                    step = self._steps.feed(event)
-                    if step is not None:
-                        self._put(step)
-            except Exception as error:  # the end of the session, or a fault in a function that hears receptions
-                self._error = error
+    def _take(self, data: bytes, address: Address) -> None:
+        """A datagram. What it brings is taken at once: a task that waited for each would cost more than all the rest."""
+        if address != self.server:
+            return
+        try:
+            for event in self.session.receive(data, time.monotonic()):
+                check(event)
+                step = self._steps.feed(event)
+                if step is not None:
+                    self._put(step)
             self._flush()
-            self._changed.set()
-            self._due.set()
+        except Exception as error:  # the end of the session, or a fault in a function that hears receptions
+            self._error = error
+        self._changed.set()
 
     def _put(self, step: Step) -> None:
         self._waiting.append(step)
@@ -172,20 +170,25 @@ class AsyncBroker(Base):
             self._waiting.popleft().before(self._waiting[0])
 
     def _flush(self) -> None:
-        if self._udp is not None:
-            for data in self.session.outgoing(time.monotonic()):
-                self._udp.send_now(data, self.server)
+        """Send what is due, and be back when more is; at the latest when the server may have become silent."""
+        if self._udp is None:
+            return
+        now = time.monotonic()
+        for data in self.session.outgoing(now):
+            self._udp.send_now(data, self.server)
+        timer = self.session.next_timer()
+        at = now + LOOK_S if timer is None else min(timer, now + LOOK_S)
+        if self._alarm is not None:
+            if self._alarm.when() <= at:
+                return
+            self._alarm.cancel()
+        self._alarm = asyncio.get_running_loop().call_at(at, self._ring)
 
-    async def _timer(self) -> None:
-        while self.session.phase is not Phase.CLOSED:
-            self._flush()
-            timer = self.session.next_timer()
-            self._due.clear()
-            try:
-                async with asyncio.timeout(0.5 if timer is None else max(timer - time.monotonic(), 0.0)):
-                    await self._due.wait()
-            except TimeoutError:
-                continue
+    def _ring(self) -> None:
+        self._alarm = None
+        self._flush()
+        if silent(self.session, time.monotonic()):
+            self._changed.set()
 
     async def _next(self) -> Step | None:
         """The next step; None when the run has ended."""
@@ -194,7 +197,9 @@ class AsyncBroker(Base):
                 raise self._error
             if self.ended:
                 return None
-            if not await self._something(0.5) and silent(self.session, time.monotonic()):
+            await self._changed.wait()
+            self._changed.clear()
+            if not self._waiting and silent(self.session, time.monotonic()):
                 raise no_answer(self.server, self.session)
         return self._waiting.popleft()
 
@@ -226,11 +231,10 @@ class AsyncBroker(Base):
             return
         self.session.leave()
         limit = time.monotonic() + FAREWELL_S
-        self._due.set()
+        self._flush()
         while self.session.phase is Phase.LEAVING and await self._something(limit - time.monotonic()):
             pass
         self._udp.close()
         self._udp = None
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._alarm is not None:
+            self._alarm.cancel()

@@ -57,3 +57,16 @@ def test_on_a_circle_it_feels_the_turn() -> None:
     assert later.position[:2] == pytest.approx([4 * np.sin(angle), 4 * (1 - np.cos(angle))], abs=2e-3)
     assert later.velocity[:2] == pytest.approx([2 * np.cos(angle), 2 * np.sin(angle)], abs=1e-3)
     assert later.attitude == pytest.approx(quaternion(0, 0, angle), abs=1e-6) and later.time == pytest.approx(1.0025)
+
+
+def test_any_motion_is_that_of_matrices() -> None:
+    """What is written out, against SciPy's rotations."""
+    dice = np.random.default_rng(7)
+    for _ in range(200):
+        q, v, w, change = dice.normal(size=4), dice.normal(size=3), dice.normal(size=3), dice.normal(size=6)
+        q /= np.linalg.norm(q)
+        found = motion_of(state([1, 2, 3, *q, *v, *w, 0, 0, 0], change.tolist()))
+        R = Rotation.from_quat(q, scalar_first=True).as_matrix()
+        assert found is not None and found.velocity == pytest.approx(R @ v, abs=1e-12)
+        assert found.force == pytest.approx(change[:3] + np.cross(w, v) - GRAVITY * R[2], abs=1e-12)
+        assert (found.position == [1, 2, 3]).all() and (found.rates == w).all() and (found.attitude == q).all()

@@ -1,0 +1,108 @@
+"""The ArduPilot bridge: from a servo frame to the state after it, beside a bare UDP echo in the same run; ten in one world.
+
+python -m benchmarks.bridges
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from benchmarks.network import CLI, Server
+
+FRAMES = 4000
+ECHO = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+while True:
+    s.sendto(*s.recvfrom(4096))
+"""
+VEHICLES = """<time step="2.5 ms"/><world><bed depth="60 m"/></world><fleet>{}</fleet>"""
+ONE = '<vehicle name="v{}" model="bluerov2" position="{} 0 5 m" client="required"/>'
+
+
+def ask(ports: list[int], frames: int) -> list[float]:
+    """Wall time of servo frames, each sent after the answer to the one before; of all ports, each going its own way."""
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in ports]
+        poll, times = select.poll(), list[float]()
+        counts, begun = dict.fromkeys(range(len(ports)), 0), dict.fromkeys(range(len(ports)), 0.0)
+        known = {s.fileno(): k for k, s in enumerate(socks)}
+
+        def send(k: int) -> None:
+            begun[k] = time.perf_counter()
+            socks[k].send(struct.pack("<HHI16H", 18458, 400, counts[k], *[1500] * 16))
+
+        for k, (sock, port) in enumerate(zip(socks, ports, strict=True)):
+            sock.connect(("127.0.0.1", port))
+            poll.register(sock, select.POLLIN)
+            send(k)
+        while min(counts.values()) < frames:
+            ready = poll.poll(5000) or sys.exit("no answer")
+            for fd, _ in ready:
+                k = known[fd]
+                socks[k].recv(4096)
+                times.append(time.perf_counter() - begun[k])
+                counts[k] += 1
+                if counts[k] < frames:
+                    send(k)
+        return times
+
+
+def told(name: str, times: list[float]) -> None:
+    t = 1e3 * np.array(times[len(times) // 4 :])
+    print(f"{name}: median {np.median(t):.3f} ms, p99 {np.percentile(t, 99):.3f} ms, worst {t.max():.2f} ms")
+
+
+def flown(count: int, frames: int, together: bool = False) -> list[float]:
+    """Round trips of so many bridges at once, and how fast the world ran."""
+    server = Server(VEHICLES.format("".join(ONE.format(k, 5 * k) for k in range(count))), "0")
+    bridges = []
+    try:
+        groups = [list(range(count))] if together else [[k] for k in range(count)]
+        for first, *others in groups:
+            command = [*CLI, "bridge", "ardupilot", "--vehicle", f"v{first}", "--port", str(server.port)]
+            command += ["--frame", "vectored", "--instance", str(100 + first)]
+            for k in others:
+                command += ["--also", f"v{k}"]
+            bridges.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+        while server.send("status")["clients_total"] != count:
+            time.sleep(0.05)
+        server.send("start")
+        begun = time.perf_counter()
+        times = ask([10002 + 10 * k for k in range(count)], frames)
+        factor = 0.0025 * frames / (time.perf_counter() - begun)
+        how = "in one process" if together else "a process each"
+        print(f"{count} vehicles ({how}): {frames} frames of 2.5 ms each at {factor:.2f} times real time")
+        return times
+    finally:
+        for b in bridges:
+            b.terminate()
+            b.wait()
+        server.end()
+
+
+def main() -> None:
+    echo = subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True)
+    assert echo.stdout is not None
+    try:
+        told("bare UDP echo in another process", ask([int(echo.stdout.readline())], FRAMES))
+    finally:
+        echo.kill()
+        echo.wait()
+    told("servo frame to state, one bridge", flown(1, FRAMES))
+    for together in (False, True):
+        told("of ten in one world", flown(10, FRAMES // 4, together))
+
+
+if __name__ == "__main__":
+    main()
