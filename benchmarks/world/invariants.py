@@ -51,6 +51,9 @@ def hold(world: World) -> None:
     if front is not None and front.sessions.drops["internal"]:
         raise Broken(f"internal: the front failed: {_last_line(front._traced)}")
     _limits(world)
+    if front is not None:
+        for token in world.answers.keys() - front.barrier.dismissed:
+            del world.answers[token]
     if world.clock.steps % EVERY == 0 and front is not None:
         _bounds(front, world)
         _crew(front)
@@ -166,6 +169,9 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
             )
         if book.requests.heard < requests:
             raise Broken(f"requests are owed: the server heard {book.requests.heard} of {requests} of {client.name}")
+        answered = world.clock.now - world.answers.get(session.token, world.clock.now)
+        if answered > GRACE_S:
+            raise Broken(f"left out: {client.name} answers since {answered:.2f} s and is not waited for")
         _served(world, client, running)
         _answered(world, client, book)
 

@@ -318,6 +318,17 @@ def endless_barrier() -> Any:
     return mock.patch.object(Barrier, "open", opened)
 
 
+def late_answers() -> Any:
+    """A lockstep client whose answers come after the next question is never waited for again."""
+    real = ServerSessions._handle
+
+    def handle(self: ServerSessions, session: Session, message: Any, now: float) -> Any:
+        late = isinstance(message, Done) and session.question is not None and message.tick < session.question.tick
+        return [] if late else real(self, session, message, now)
+
+    return mock.patch.object(ServerSessions, "_handle", handle)
+
+
 def requests_of_the_gone() -> Any:
     """Nothing that was asked by who left is forgotten."""
     from wavesim_server.network.requests import Requests as Service
@@ -356,6 +367,7 @@ REGRESSIONS: dict[str, Regression] = {
     "epochs anew": Regression((), epochs_anew, ("an answer to nothing", "answered twice"), 385),
     "signals of no time": Regression((), signals_of_no_time, _FRONT, 1929),
     "endless barrier": Regression((), endless_barrier, ("a barrier stands",), 18),
+    "late answers": Regression((), late_answers, ("left out", "no rest"), 33),
 }
 
 

@@ -78,6 +78,7 @@ class World:
         self.calm = False
         self.quiet_at = BEGIN_S  #: nothing was under way inside the server
         self.books: dict[int, Book] = {}
+        self.answers: dict[int, float] = {}  #: session -> its first answer, in the calm, since nobody waits for it
         self._places: dict[Address, Client] = {}
         self._addresses = 0
         self._names: dict[str, int] = {}

@@ -475,7 +475,9 @@ def test_an_answer_counts_for_its_own_step_and_after_its_requests() -> None:
     for tick in (25, 50):
         step, parts = step_of(mine, tick, {})
         link.sessions.step(mine, step, parts, link.now)
-    assert raw(link, Type.DONE, 25, 0, [1.0], None) == [], "of a step that is no longer asked"
+    late = [session.StepDone(mine, 25, None, None)]
+    assert raw(link, Type.DONE, 25, 0, [1.0], list(range(10))) == late, "of a step before: it answers, and no more"
+    assert raw(link, Type.DONE, 75, 0, [1.0], None) == [], "of a step that was not asked"
     assert raw(link, Type.DONE, 50, 1, [1.0], None) == [], "its request has not come"
     happened = raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])
     assert kinds(happened) == ["Requested", "StepDone"]

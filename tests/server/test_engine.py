@@ -161,6 +161,23 @@ def test_a_frozen_client_holds_a_step_no_longer_than_the_limit(harbour: Harbour)
     assert harbour.front.barrier.dismissed == set(), "it is waited for again"
 
 
+def test_a_client_that_answers_late_is_waited_for_again_although_time_runs_ahead_of_it(harbour: Harbour) -> None:
+    b = harbour.join("b", lockstep_ns=10_000_000)
+    harbour.order("start")
+    harbour.run(0.25)
+    asked = [s.tick for s in b.states]
+    assert len(asked) > 10, "it was too slow for the first, and time does not wait for it"
+    b.session.done(asked[0], [9.0])
+    harbour.run(0.01)
+    tick = harbour.sea.tick
+    harbour.run(0.1)
+    assert harbour.sea.tick == tick and harbour.front.barrier.waiting == {b.session.token}
+    assert done(harbour, "command") == [], "what it said was too late"
+    b.session.done(tick, [1.0])
+    harbour.run(0.01)
+    assert harbour.sea.tick == tick + 1 and done(harbour, "command") == [(tick, 1, (1.0,))]
+
+
 def test_requests_of_a_lockstep_client_that_left_do_not_happen(harbour: Harbour) -> None:
     a, b = harbour.join("a", lockstep_ns=10_000_000), harbour.join("b", lockstep_ns=10_000_000)
     harbour.order("start")

@@ -314,8 +314,11 @@ class ServerSessions:
         match message:
             case Actuate(command):
                 return [Actuated(session, command)]
-            case Done():
-                if session.question is not None and session.question.tick == message.tick:
+            case Done(tick):
+                question = session.question
+                if question is not None and tick < question.tick:  # what it brings is late; that it answers counts
+                    return [StepDone(session, tick, None, None)]
+                if question is not None and tick == question.tick:
                     session.done = message
                 return self._release_done(session)
             case Requests(first, items):

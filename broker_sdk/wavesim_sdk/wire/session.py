@@ -160,6 +160,8 @@ class Estimated:
 
 @dataclass(frozen=True)
 class StepDone:
+    """A lockstep client answered a step. To one before that which it is asked now: nothing of it is here."""
+
     session: Session
     tick: int
     command: Sequence[float | None] | None
