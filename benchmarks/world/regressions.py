@@ -29,7 +29,6 @@ from wavesim_server.network.crew import Crews
 from wavesim_server.network.front import Front
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.ring import Pushed, Ring
-from wavesim_server.simulation import Simulation
 
 ENOUGH = 3  #: seeds that find a defect; the shortest is taken
 
@@ -303,11 +302,6 @@ def epochs_anew() -> Any:
     return mock.patch.object(Crews, "goes_on", lambda self, dice: None)
 
 
-def signals_of_no_time() -> Any:
-    """A signal whose sender was thrown out of all bounds arrives at no time, and the log cannot hold it."""
-    return mock.patch.object(Simulation, "take_signals", lambda self: self.channel.take())
-
-
 def endless_barrier() -> Any:
     """A lockstep client that does not answer holds everybody up."""
     real = Barrier.open
@@ -365,7 +359,6 @@ REGRESSIONS: dict[str, Regression] = {
     "log that must begin": Regression((), log_that_must_begin, ("RuntimeError in begin",), 1),
     "orphan's crew": Regression((), orphans_crew, ("a state that was not", "bodies differ", "crew"), 140),
     "epochs anew": Regression((), epochs_anew, ("an answer to nothing", "answered twice"), 385),
-    "signals of no time": Regression((), signals_of_no_time, _FRONT, 1929),
     "endless barrier": Regression((), endless_barrier, ("a barrier stands",), 18),
     "late answers": Regression((), late_answers, ("left out", "no rest"), 33),
 }

@@ -455,11 +455,7 @@ class Simulation:
 
     def take_signals(self) -> tuple[Record, Record]:
         """(sent, receptions) since the last call, in order of time."""
-        sent, receptions = self.channel.take()
-        if len(receptions) and receptions["arrival_ns"].min() < 0:
-            # at a body whose state was no longer finite: at no time
-            receptions = receptions[receptions["arrival_ns"] >= 0]
-        return sent, receptions
+        return self.channel.take()
 
     def publish(self, state: Record, actuation: Record) -> None:
         """Fill tables of capacity rows in place."""

@@ -14,7 +14,7 @@ from tests.physics.sea import ANSWERS, GHOST, PLAIN, TICKS, heard, node, run, se
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
-from wavesim_server.acoustics import hearing
+from wavesim_server.acoustics import hearing, medium
 from wavesim_server.dynamics import rows as r
 
 
@@ -215,6 +215,34 @@ def test_a_receiver_that_leaves_and_a_sender_that_leaves(config: Callable[..., L
     _, receptions = run(sim, 1.0)
     got = {int(x["receiver"]): Outcome(int(x["outcome"])) for x in receptions}
     assert got == {b: Outcome.RECEIVER_LEFT, c: Outcome.HEARD}
+
+
+@pytest.mark.parametrize("thrown", [[1], [0]])
+def test_who_is_thrown_out_of_all_bounds_hears_nothing_and_is_not_heard(
+    config: Callable[..., Loaded], thrown: list[int]
+) -> None:
+    """It once heard at no time, answered at no time, and was never ready to send again."""
+    sim = sea(config, "20 ms", PLAIN, ANSWERS.format(tat=5))
+    for k, x in enumerate((0.0, 15.0, 30.0)):
+        node(sim, f"n{k}", min(k, 1), x)
+    sim.ping(0, 25e3)
+    m, h = sim.channel.medium, sim.step_ns * 1e-9
+    whole = m.places.copy()
+    m.places[:, thrown] = np.nan
+    medium.advance(sim.channel.table, sim._scene, 1, 0.0, h, sim.capacity)
+    sim.channel.collect()
+    m.places[:] = whole
+    sim.tick = 1
+    sent, receptions = sim.take_signals()
+    assert sent["source"].tolist() == [0], "nobody answers what cannot come"
+    gone = receptions[receptions["arrival_ns"] == 20_000_000]
+    assert set(gone["outcome"]) == {Outcome.FADED} and set(gone["receiver"]) == ({1} if thrown == [1] else {1, 2})
+    _, receptions = run(sim, 0.1)
+    assert (receptions["arrival_ns"] > 0).all()
+    sim.ping(0, 25e3)
+    sent, receptions = run(sim, 0.1)
+    assert sorted(sent["source"]) == [0, 1, 2], "back in the water, all is as before"
+    assert len(heard(receptions, 0)) == 2
 
 
 @pytest.mark.compiled

@@ -15,7 +15,6 @@ import pytest
 
 from wavesim_sdk.config import Loaded, library
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.tables import RECEPTION, SENT
 from wavesim_server import Simulation
 from wavesim_server.dynamics import contact
 from wavesim_server.dynamics import rows as r
@@ -331,17 +330,6 @@ def test_contacts_that_find_no_room_are_counted(config: Callable[..., Loaded]) -
 
 
 @pytest.mark.compiled
-def test_a_signal_that_arrives_at_no_time_is_no_signal(
-    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its sender was thrown out of all bounds: the log cannot hold a time that is none, and all told with it was lost."""
-    sim = Simulation(config(""))
-    receptions = np.zeros(3, RECEPTION.dtype)
-    receptions["id"], receptions["arrival_ns"] = [1, 2, 3], [10, np.iinfo(np.int64).min, 30]
-    monkeypatch.setattr(sim.channel, "take", lambda: (np.zeros(0, SENT.dtype), receptions))
-    assert sim.take_signals()[1]["id"].tolist() == [1, 3]
-
-
 def test_filling_a_fleet_costs_the_same_for_each(config: Callable[..., Loaded]) -> None:
     """Four times as many bodies take four times as long, not sixteen."""
 

@@ -390,6 +390,11 @@ def _look(m: Medium, e: int, tick: int, start: float, end: float) -> None:
                 place(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w[a.A_CMAX]), tick)
                 return
             t = t0 + travel
+    if t != t:  # one of both was thrown out of all bounds in this tick: no sound comes there
+        if m.entries[e, a.W_FIRST]:
+            lost(m, s, j, path, a.FADED, end, q[0], q[1], q[2])
+        release(m, e)
+        return
     t = min(max(t, t0, start), end)
     push(m, t, a.EXACT, (m.signal_ids[s, a.I_ID] * m.nodes.shape[0] + j) * 64 + path, e, 0)
 
