@@ -49,6 +49,7 @@ class Client:
         self._quits = False
         self._deaf = self._mute = 0.0  # until then it reads nothing, sends nothing
         self._harmed = 0.0  # until then something of its own was wrong
+        self._spoke = math.inf  # when it said something first at this address
         self._period_ns = 0.0
         self._own: deque[bytes] = deque(maxlen=KEPT)
         self._due = Timer(world.clock, self._turn)
@@ -91,15 +92,28 @@ class Client:
     def begin(self, join: Join, now: float, address: Address | None = None) -> None:
         """Another session, in place of the one there was."""
         if address is not None or self.session is None:
-            self.world.network.close(self.address)
-            self.address = self.address if address is None else address
-            self.world.network.open(self.address, self._receive)
+            self._go(self.address if address is None else address)
         self.session = ClientSession(join, self.world.scene.key(join.name), self.random)
         self.book = Book(self.name)
         self.book.client_side(self.session)
         self.welcome, self.joined_at, self.heard_at, self._period_ns = None, now, now, 0.0
         self.world.note("join", self.name, join.name, Role(join.role).name, join.previous and "again")
         self._due.at(now)
+
+    def _go(self, address: Address) -> None:
+        """Be at an address from now on."""
+        self.world.network.close(self.address)
+        self.address, self._spoke = address, math.inf
+        self.world.network.open(address, self._receive)
+
+    def _told_elsewhere(self) -> bool:
+        """Whether its session was ended, other than for its silence, while the server had it at an address before: the BYE went
+        there, and who speaks from elsewhere gets none."""
+        front = self.world.server.front
+        if front is None or self.session is None:
+            return False
+        over = front.sessions._over._of.get(self.session.token)
+        return over is not None and over.session.address != self.address and "no sign of life" not in over.text
 
     @property
     def live(self) -> bool:
@@ -149,7 +163,7 @@ class Client:
             return
         if self.live and now - session.last_heard > LOST_S:  # the server does not know it any more
             self.world.note("lost", self.name)
-            if self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6:
+            if self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6 and not self._told_elsewhere():
                 raise Broken(f"lost: {self.name} heard nothing for {LOST_S} s, and nothing was wrong")
             self.begin(self.join(), now)
             return
@@ -161,6 +175,7 @@ class Client:
 
     def _send(self, data: bytes) -> None:
         self._own.append(data)
+        self._spoke = min(self._spoke, self.world.clock.now)
         self.world.network.send(data, self.address, ADDRESS)
 
     def _on(self, event: Any, now: float) -> None:
@@ -395,10 +410,12 @@ class Client:
         self._harmed = self._deaf = self._mute = now + self.random.uniform(0.1, 1.5)
 
     def move(self, now: float) -> None:
-        """The network gave it another address."""
-        self.world.network.close(self.address)
-        self.address = self.world.new_address()
-        self.world.network.open(self.address, self._receive)
+        """The network gave it another address. Who spoke at the one before and did not stay for the server's question there
+        proved nothing: it may be taken for silent."""
+        weather = self.world.network.weather
+        if self._spoke <= now < self._spoke + 2.0 * (weather.delay + weather.jitter):
+            self._harmed = max(self._harmed, now)
+        self._go(self.world.new_address())
 
     def vanish(self, now: float) -> None:
         """It dies without a word."""
