@@ -198,8 +198,10 @@ def _served(world: World, client: Client, running: bool) -> None:
             raise Broken(f"no steps: {client.name} was not asked for {silence:.2f} s")
         return
     identity = world.server.areas["vehicles"]["identity"].latest[client.welcome.id]
-    present = identity["present"] and bytes(identity["name"]).decode() == client.body
-    if present and silence > 2.0 * client.period + 0.3:
+    if not identity["present"] or bytes(identity["name"]).decode() != client.body:
+        return
+    silence = min(silence, world.clock.now - world.witness.came(client.welcome.id))  # it may have waited for its body
+    if silence > 2.0 * client.period + 0.3:
         raise Broken(f"no states: {client.name} was told nothing for {silence:.2f} s")
 
 

@@ -42,6 +42,7 @@ class Witness:
         self._hash = hashlib.blake2b(digest_size=8)
         self._truth: dict[int, list[Any]] = defaultdict(list)  # tick -> motion of all rows, each time it was published
         self._clock: list[tuple[float, int, int]] = []  # when, tick, run state
+        self._there: dict[int, tuple[Any, float]] = {}  # row -> who is in it, since when
         self.waits: Standing | None = None  #: for lockstep clients
         self.asks: Standing | None = None  #: for emulators
         self._told = Told(server)
@@ -60,6 +61,13 @@ class Witness:
         self._truth[engine.sim.tick].append(state)
         self._clock.append((engine.now, engine.sim.tick, int(engine.state)))
         self._hash.update(state.tobytes())
+        for row, occupant in engine.sim.occupants.items():
+            if row not in self._there or self._there[row][0] is not occupant:
+                self._there[row] = occupant, engine.now
+
+    def came(self, row: int) -> float:
+        """When the body of a row came."""
+        return self._there[row][1]
 
     def digest(self) -> bytes:
         """Of all that the simulation did."""
