@@ -6,6 +6,7 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.world.absurd import packed
@@ -185,7 +186,7 @@ class Client:
             case State():
                 self._state(event, now)
             case JoinRefused(code, text):
-                self.world.note("refused", self.name, Refusal(code).name, text)
+                self.world.note("refused", self.name, _named(Refusal, code), text)
                 if code == Refusal.INTERNAL and self.honest:
                     raise Broken(f"a join failed inside the server: {text}")
                 if self.honest and code == Refusal.EXPIRED:
@@ -210,7 +211,7 @@ class Client:
         self.welcome = welcome
         self.last_token = self.session.token
         self._period_ns = max(self._period_ns, welcome.state_period_ns)  # it may have asked for another before
-        self.world.note("welcome", self.name, welcome.id, Resumption(welcome.resumed).name)
+        self.world.note("welcome", self.name, welcome.id, _named(Resumption, welcome.resumed))
         if self.honest:
             self.world.check_welcome(self, welcome)
 
@@ -458,6 +459,11 @@ class Client:
         """All is well again: it reads and sends."""
         self._deaf = self._mute = 0.0
         self._due.at(self.world.clock.now)
+
+
+def _named(codes: type[IntEnum], code: int) -> str:
+    """The name of a code; it may be another on its way where nothing is sealed."""
+    return codes(code).name if code in list(codes) else str(code)
 
 
 Act = Callable[[Client, float], None]
