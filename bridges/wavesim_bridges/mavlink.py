@@ -1,0 +1,392 @@
+"""A vehicle without an autopilot that speaks MAVLink, for QGroundControl and MAVSDK. See docs/bridges/mavlink.md."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import click
+import numpy as np
+
+from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge
+from wavesim_bridges.geography import Origin
+from wavesim_bridges.mavlink_codec import LAYOUTS, Message, Writer, read
+from wavesim_bridges.motion import Motion, motion_of
+from wavesim_bridges.pilot import Boat, Rov, Wish, pilot_for
+from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.config import load
+from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.frames import euler
+
+GCS_PORT, SDK_PORT = 14550, 14540
+TICK_S = 0.02  #: of wall time, between two looks at what is to be sent
+MANUAL, HOLD, OFFBOARD = 1, 4, 6  #: main modes, numbered as PX4 does; in HOLD the thrusters stand
+ACCEPTED, DENIED, UNSUPPORTED = 0, 2, 3
+DEEP_M = 0.5  #: below this no satellite is seen
+MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: m/s and rad/s of a stick at its stop
+#: messages sent without being asked, and how often (Hz)
+RATES = {
+    "HEARTBEAT": 1.0, "SYS_STATUS": 1.0, "EXTENDED_SYS_STATE": 1.0, "HOME_POSITION": 0.5, "SYSTEM_TIME": 1.0,
+    "GPS_RAW_INT": 5.0, "ATTITUDE": 25.0, "ATTITUDE_QUATERNION": 10.0, "LOCAL_POSITION_NED": 25.0, "GLOBAL_POSITION_INT": 25.0,
+}  # fmt: skip
+_SENSORS = 1 | 2 | 4 | 0x20 | 0x10000000  # gyro, accelerometer, compass, GPS, ready to be armed
+_POSITION, _VELOCITY, _YAW, _YAW_RATE = (1, 2, 4), (8, 16, 32), 1024, 2048  # bits of a mask: set means "not this"
+_NED, _OF_BODY = {1, 7}, {8, 9, 12}
+
+
+class Station:
+    """The vehicle's side of MAVLink: bytes in, bytes out, with the time as an argument.
+
+    ``now`` is wall time in s: what a station sends counts for a second of it.
+    """
+
+    def __init__(self, system: int, origin: Origin, drop: Callable[[str], None]) -> None:
+        self.origin, self.armed, self.mode = origin, False, MANUAL
+        self.motion: Motion | None = None
+        self.boat = False
+        self._writer, self._drop = Writer(system, 1), drop
+        self._periods = {name: 1.0 / rate for name, rate in RATES.items()}
+        self._next = dict.fromkeys(RATES, 0.0)
+        self._wishes: dict[int, tuple[float, Wish]] = {}  # by mode: when it came, and what
+        self._calls: dict[str, Callable[[Message, float], list[bytes]]] = {
+            "COMMAND_LONG": self._command, "COMMAND_INT": self._command, "PING": self._ping, "TIMESYNC": self._timesync,
+            "PARAM_REQUEST_LIST": self._parameter, "PARAM_REQUEST_READ": self._parameter, "PARAM_SET": self._parameter,
+            "MISSION_REQUEST_LIST": self._mission, "MISSION_COUNT": self._mission, "MISSION_CLEAR_ALL": self._mission,
+            "SET_MODE": self._set_mode, "MANUAL_CONTROL": self._manual,
+            "SET_POSITION_TARGET_LOCAL_NED": self._local, "SET_POSITION_TARGET_GLOBAL_INT": self._global,
+        }  # fmt: skip
+
+    # -- what comes
+
+    def receive(self, data: bytes, now: float) -> list[bytes]:
+        """Answers to a datagram."""
+        messages, faults = read(data)
+        for fault in faults:
+            self._drop(fault)
+        answers: list[bytes] = []
+        for m in messages:
+            target = m.fields.get("target_system", m.fields.get("target", 0))
+            call = self._calls.get(m.name)
+            if (
+                call is not None
+                and target in (0, self._writer.system)
+                and m.fields.get("target_component", 0) in (0, 1)
+            ):
+                answers += call(m, now)
+        return answers
+
+    def wish(self, now: float) -> Wish | None:
+        """What is to be done; None: nothing, stand."""
+        at, wish = self._wishes.get(self.mode, (-math.inf, None))
+        return wish if self.armed and now - at <= SILENT_S else None
+
+    def _command(self, m: Message, now: float) -> list[bytes]:
+        f = m.fields
+        result, more = ACCEPTED, list[bytes]()
+        first, second = f["param1"], f["param2"]
+        match f["command"]:
+            case 400 if first in (0.0, 1.0):
+                self._arm(first == 1.0)
+            case 176 if second in (MANUAL, HOLD, OFFBOARD):
+                self.mode = int(second)
+            case 400 | 176:
+                result = DENIED
+            case 511 if self._name(first) in RATES and math.isfinite(second):
+                name = self._name(first)
+                self._periods[name] = (
+                    math.inf if second < 0 else max(second * 1e-6, TICK_S) if second else 1.0 / RATES[name]
+                )
+                self._next[name] = now
+            case 512 if (content := self._content(self._name(first))) is not None:
+                more = [self._writer.frame(self._name(first), **content)]
+            case 519:
+                more = self._frames("PROTOCOL_VERSION")
+            case 520:
+                more = self._frames("AUTOPILOT_VERSION")
+            case 511 | 512:
+                result = DENIED
+            case _:
+                result = UNSUPPORTED
+        return [self._writer.frame(
+            "COMMAND_ACK", command=f["command"], result=result, target_system=m.system, target_component=m.component
+        ), *more]  # fmt: skip
+
+    @staticmethod
+    def _name(number: float) -> str:
+        return LAYOUTS[int(number)].name if math.isfinite(number) and int(number) in LAYOUTS else ""
+
+    def _arm(self, armed: bool) -> None:
+        self.armed = armed
+        self._next["HEARTBEAT"] = 0.0
+
+    def _set_mode(self, m: Message, now: float) -> list[bytes]:
+        main = m.fields["custom_mode"] >> 16 & 0xFF
+        if m.fields["base_mode"] & 1 and main in (MANUAL, HOLD, OFFBOARD):
+            self.mode = main
+        return []
+
+    def _ping(self, m: Message, now: float) -> list[bytes]:
+        if m.fields["target_system"]:
+            return []  # the answer to one of ours
+        return [self._writer.frame("PING", **{**m.fields, "target_system": m.system, "target_component": m.component})]
+
+    def _timesync(self, m: Message, now: float) -> list[bytes]:
+        if m.fields["tc1"]:
+            return []
+        return [self._writer.frame("TIMESYNC", tc1=int(now * 1e9), ts1=m.fields["ts1"])]
+
+    def _parameter(self, m: Message, now: float) -> list[bytes]:
+        """There is one, because stations wait for the list: the system's number."""
+        if m.name == "PARAM_REQUEST_READ" and m.fields["param_index"] != 0 and m.fields["param_id"] != "MAV_SYS_ID":
+            return []
+        return [self._writer.frame(
+            "PARAM_VALUE", param_id="MAV_SYS_ID", param_value=float(self._writer.system), param_type=9, param_count=1
+        )]  # fmt: skip
+
+    def _mission(self, m: Message, now: float) -> list[bytes]:
+        """There is none, and none is taken."""
+        who = {"target_system": m.system, "target_component": m.component, "mission_type": m.fields["mission_type"]}
+        if m.name == "MISSION_REQUEST_LIST":
+            return [self._writer.frame("MISSION_COUNT", **who, count=0)]
+        return [self._writer.frame("MISSION_ACK", **who, type=0 if m.name == "MISSION_CLEAR_ALL" else 3)]
+
+    def _manual(self, m: Message, now: float) -> list[bytes]:
+        sticks = {k: m.fields[k] for k in "xyzr"}
+        if any(abs(v) > 1000 for v in sticks.values() if v != 32767):
+            self._drop("stick beyond 1000")
+            return []
+        x, y, r = (0.0 if sticks[k] == 32767 else sticks[k] / 1000.0 for k in "xyr")
+        z = 0.0 if sticks["z"] == 32767 else sticks["z"] / 500.0 - 1.0
+        velocity = MANUAL_SPEED * np.array([x, y, -min(max(z, -1.0), 1.0)])
+        self._wishes[MANUAL] = now, Wish(velocity=velocity, of_body=True, rate=MANUAL_RATE * r)
+        return []
+
+    def _local(self, m: Message, now: float) -> list[bytes]:
+        return self._target(m, now, tuple(m.fields[k] for k in "xyz"))
+
+    def _global(self, m: Message, now: float) -> list[bytes]:
+        f = m.fields
+        if f["coordinate_frame"] not in (0, 3, 5, 6):
+            self._drop("frame")
+            return []
+        latitude, longitude = 1e-7 * f["lat_int"], 1e-7 * f["lon_int"]
+        if abs(latitude) > 90.0 or abs(longitude) > 180.0:
+            self._drop("latitude or longitude")
+            return []
+        f["coordinate_frame"] = 1
+        return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]))
+
+    def _target(self, m: Message, now: float, position: tuple[float, ...]) -> list[bytes]:
+        f, mask = m.fields, m.fields["type_mask"]
+        frame = f["coordinate_frame"]
+
+        def used(values: tuple[float, ...], bits: tuple[int, ...]) -> list[float | None]:
+            return [None if mask & bit else v for v, bit in zip(values, bits, strict=True)]
+
+        place = used(position, _POSITION)
+        speed = used(tuple(f[k] for k in ("vx", "vy", "vz")), _VELOCITY)
+        heading, rate = used((f["yaw"], f["yaw_rate"]), (_YAW, _YAW_RATE))
+        if frame not in _NED | _OF_BODY or (frame != 1 and place != [None] * 3):
+            self._drop("frame")
+        elif any(v is not None and not math.isfinite(v) for v in (*place, *speed, rate)):
+            self._drop("not finite")
+        else:
+            p, v = (np.array([math.nan if a is None else a for a in b]) for b in (place, speed))
+            if heading is None or not math.isfinite(heading):
+                heading = math.nan
+            turn = math.nan if rate is None else rate
+            self._wishes[OFFBOARD] = now, Wish(p, v, frame in _OF_BODY, heading, turn)
+        return []
+
+    # -- what is sent
+
+    def due(self, now: float) -> list[bytes]:
+        """What is to be sent by now."""
+        found = []
+        for name, at in self._next.items():
+            if now >= at:
+                self._next[name] = (
+                    max(at + self._periods[name], now) if math.isfinite(self._periods[name]) else math.inf
+                )
+                found += self._frames(name)
+        return found
+
+    def _frames(self, name: str) -> list[bytes]:
+        content = self._content(name)
+        return [] if content is None else [self._writer.frame(name, **content)]
+
+    def _content(self, name: str) -> dict[str, Any] | None:
+        """Of a message; None: there is none such, or not yet."""
+        call = getattr(self, f"_of_{name.lower()}", None)
+        if name == "HEARTBEAT" or call is None:
+            return self._heartbeat() if name == "HEARTBEAT" else None
+        return None if self.motion is None else cast("dict[str, Any]", call(self.motion))
+
+    def _heartbeat(self) -> dict[str, Any]:
+        base = 1 | (64 if self.mode == MANUAL else 8) | (128 if self.armed else 0)
+        return {
+            "type": 11 if self.boat else 12, "base_mode": base, "custom_mode": self.mode << 16 | (3 << 24 if self.mode == HOLD else 0), "mavlink_version": 3,
+            "system_status": 4 if self.armed else 3,
+        }  # fmt: skip
+
+    def _of_sys_status(self, m: Motion) -> dict[str, Any]:
+        names = ("present", "enabled", "health")
+        return {
+            **{f"onboard_control_sensors_{n}": _SENSORS for n in names}, "voltage_battery": 0xFFFF, "current_battery": -1,
+            "battery_remaining": -1,
+        }  # fmt: skip
+
+    def _of_extended_sys_state(self, m: Motion) -> dict[str, Any]:
+        return {"landed_state": 2 if self.armed else 1}
+
+    def _of_system_time(self, m: Motion) -> dict[str, Any]:
+        return {"time_boot_ms": _ms(m)}
+
+    def _of_home_position(self, m: Motion) -> dict[str, Any]:
+        return {
+            "latitude": round(self.origin.latitude * 1e7),
+            "longitude": round(self.origin.longitude * 1e7),
+            "q": (1, 0, 0, 0),
+        }
+
+    def _of_gps_raw_int(self, m: Motion) -> dict[str, Any]:
+        speed = math.hypot(m.velocity[0], m.velocity[1])
+        course = round(math.degrees(math.atan2(m.velocity[1], m.velocity[0])) * 100) % 36000
+        seen = m.position[2] <= DEEP_M
+        return {
+            "time_usec": round(m.time * 1e6), "fix_type": 3 if seen else 1, **self._place(m), "eph": 100, "epv": 100,
+            "vel": min(round(100 * speed), 0xFFFF), "cog": course, "satellites_visible": 12 if seen else 0,
+        }  # fmt: skip
+
+    def _of_attitude(self, m: Motion) -> dict[str, Any]:
+        angles = zip(("roll", "pitch", "yaw"), euler(m.attitude), m.rates, strict=True)
+        return {"time_boot_ms": _ms(m), **{k: float(v) for n, a, r in angles for k, v in ((n, a), (f"{n}speed", r))}}
+
+    def _of_attitude_quaternion(self, m: Motion) -> dict[str, Any]:
+        q, rates = map(float, m.attitude), map(float, m.rates)
+        return {
+            "time_boot_ms": _ms(m), **dict(zip(("q1", "q2", "q3", "q4"), q, strict=True)),
+            **dict(zip(("rollspeed", "pitchspeed", "yawspeed"), rates, strict=True)),
+        }  # fmt: skip
+
+    def _of_local_position_ned(self, m: Motion) -> dict[str, Any]:
+        values = map(float, (*m.position, *m.velocity))
+        return {"time_boot_ms": _ms(m), **dict(zip(("x", "y", "z", "vx", "vy", "vz"), values, strict=True))}
+
+    def _of_global_position_int(self, m: Motion) -> dict[str, Any]:
+        v = (min(max(round(100 * float(a)), -32768), 32767) for a in m.velocity)
+        heading = round(math.degrees(float(euler(m.attitude)[2])) * 100) % 36000
+        place = self._place(m)
+        return {
+            "time_boot_ms": _ms(m), **place, "relative_alt": place["alt"], "hdg": heading,
+            **dict(zip(("vx", "vy", "vz"), v, strict=True)),
+        }  # fmt: skip
+
+    def _of_autopilot_version(self, m: Motion) -> dict[str, Any]:
+        takes = 8 | 64 | 128 | 256 | 8192  # COMMAND_INT, attitude (none), local and global setpoints, MAVLink 2
+        return {"capabilities": takes & ~64, "flight_sw_version": 0x00010000, "uid": self._writer.system}
+
+    def _of_protocol_version(self, m: Motion) -> dict[str, Any]:
+        return {"version": 200, "min_version": 200, "max_version": 200}
+
+    def _place(self, m: Motion) -> dict[str, int]:
+        latitude, longitude = self.origin.degrees(float(m.position[0]), float(m.position[1]))
+        return {"lat": round(latitude * 1e7), "lon": round(longitude * 1e7), "alt": round(-1e3 * float(m.position[2]))}
+
+
+def _ms(m: Motion) -> int:
+    return round(m.time * 1e3) & 0xFFFFFFFF
+
+
+class Port(asyncio.DatagramProtocol):
+    """One socket that speaks to both stations."""
+
+    def __init__(self, station: Station, instance: int) -> None:
+        self._station = station
+        self._addresses = [("127.0.0.1", port + instance) for port in (GCS_PORT, SDK_PORT)]
+        self._transport: asyncio.DatagramTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is open."""
+        self._transport = cast("asyncio.DatagramTransport", transport)
+
+    def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
+        """From a station: its answers go back to it."""
+        if self._transport is not None:
+            for frame in self._station.receive(data, time.monotonic()):
+                self._transport.sendto(frame, address)
+
+    def error_received(self, error: Exception) -> None:
+        """There is no station at that port, for now."""
+
+    async def send(self) -> None:
+        """What is due, as long as the bridge lives."""
+        while True:
+            for frame in self._station.due(time.monotonic()):
+                for address in self._addresses:
+                    if self._transport is not None:
+                        self._transport.sendto(frame, address)
+            await asyncio.sleep(TICK_S)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+class Bridge:
+    """The built-in pilot does what stations wish; disarmed, or when they are silent, its thrusters stand."""
+
+    def __init__(self, seat: Seat, origin: Origin, instance: int) -> None:
+        self.vehicle = Vehicle(seat)
+        self.station = Station(1 + instance, origin, self.vehicle.drop)
+        self.port = Port(self.station, instance)
+        self._pilot: Rov | Boat | None = None
+
+    async def run(self) -> None:
+        """Until the run has ended."""
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", 0))
+        sender = asyncio.create_task(self.port.send())
+        try:
+            async for broker, step in self.vehicle.steps():
+                self._step(broker, step)
+        finally:
+            sender.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await sender
+            self.port.close()
+
+    def _step(self, broker: AsyncBroker, step: Step) -> None:
+        pilot = self._pilot = self._pilot or pilot_for(broker.actuators)
+        self.station.boat = isinstance(pilot, Boat)
+        motion = self.station.motion = motion_of(step.state)
+        if motion is None:
+            raise BrokerError("the server hides the truth from this vehicle, and the built-in pilot needs it")
+        wish = self.station.wish(time.monotonic())
+        if wish is None:
+            pilot.rest()
+            broker.answer([0.0] * len(broker.actuators))
+        else:
+            broker.answer(pilot.commands(wish, motion, self.vehicle.seat.period))
+
+
+@bridge("mavlink", period=0.02)
+@click.option("--latitude", type=float, help="Of the world's origin, in degrees.")
+@click.option("--longitude", type=float, help="Of the world's origin, in degrees.")
+@click.option("--config", help="The world's configuration, whose origin it is.")
+@click.option(
+    "--instance", type=click.IntRange(0, 254), default=0, show_default=True, help="Added to ports and system."
+)
+def command(seat: Seat, latitude: float | None, longitude: float | None, config: str | None, instance: int) -> None:
+    """No autopilot: QGroundControl and MAVSDK see, arm and send a vehicle with a simple pilot."""
+    if config is not None:
+        world = load(config).config.world
+        origin = Origin(math.degrees(world.latitude), math.degrees(world.longitude))
+    elif latitude is None or longitude is None:
+        raise WaveSimError("where is the world's origin? Give --latitude and --longitude in degrees, or --config FILE")
+    else:
+        origin = Origin(latitude, longitude)
+    asyncio.run(Bridge(seat, origin, instance).run())

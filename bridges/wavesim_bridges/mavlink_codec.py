@@ -1,0 +1,199 @@
+"""MAVLink 2: messages, declared once, and the frames that carry them. No sockets, no clock."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+MAGIC, HEADER, CHECK, SIGNATURE = 0xFD, 10, 2, 13
+MOST_PAYLOAD = 255
+_TYPES = {
+    "u8": ("uint8_t", "B"), "i8": ("int8_t", "b"), "u16": ("uint16_t", "H"), "i16": ("int16_t", "h"), "u32": ("uint32_t", "I"),
+    "i32": ("int32_t", "i"), "u64": ("uint64_t", "Q"), "i64": ("int64_t", "q"), "f": ("float", "f"), "char": ("char", "s"),
+}  # fmt: skip
+_TARGET = "u8 target_system, u8 target_component"
+_SETPOINT = "f vx, f vy, f vz, f afx, f afy, f afz, f yaw, f yaw_rate"
+#: number, name, fields in the order of the standard; behind the bar those that were added later
+_DECLARED = (
+    (0, "HEARTBEAT", "u8 type, u8 autopilot, u8 base_mode, u32 custom_mode, u8 system_status, u8 mavlink_version"),
+    (1, "SYS_STATUS", "u32 onboard_control_sensors_present, u32 onboard_control_sensors_enabled, "
+     "u32 onboard_control_sensors_health, u16 load, u16 voltage_battery, i16 current_battery, i8 battery_remaining, "
+     "u16 drop_rate_comm, u16 errors_comm, u16 errors_count1, u16 errors_count2, u16 errors_count3, u16 errors_count4"),
+    (2, "SYSTEM_TIME", "u64 time_unix_usec, u32 time_boot_ms"),
+    (4, "PING", f"u64 time_usec, u32 seq, {_TARGET}"),
+    (11, "SET_MODE", "u8 target_system, u8 base_mode, u32 custom_mode"),
+    (20, "PARAM_REQUEST_READ", f"{_TARGET}, char[16] param_id, i16 param_index"),
+    (21, "PARAM_REQUEST_LIST", _TARGET),
+    (22, "PARAM_VALUE", "char[16] param_id, f param_value, u8 param_type, u16 param_count, u16 param_index"),
+    (23, "PARAM_SET", f"{_TARGET}, char[16] param_id, f param_value, u8 param_type"),
+    (24, "GPS_RAW_INT", "u64 time_usec, u8 fix_type, i32 lat, i32 lon, i32 alt, u16 eph, u16 epv, u16 vel, u16 cog, "
+     "u8 satellites_visible"),
+    (30, "ATTITUDE", "u32 time_boot_ms, f roll, f pitch, f yaw, f rollspeed, f pitchspeed, f yawspeed"),
+    (31, "ATTITUDE_QUATERNION", "u32 time_boot_ms, f q1, f q2, f q3, f q4, f rollspeed, f pitchspeed, f yawspeed"),
+    (32, "LOCAL_POSITION_NED", "u32 time_boot_ms, f x, f y, f z, f vx, f vy, f vz"),
+    (33, "GLOBAL_POSITION_INT", "u32 time_boot_ms, i32 lat, i32 lon, i32 alt, i32 relative_alt, i16 vx, i16 vy, i16 vz, u16 hdg"),
+    (43, "MISSION_REQUEST_LIST", f"{_TARGET} | u8 mission_type"),
+    (44, "MISSION_COUNT", f"{_TARGET}, u16 count | u8 mission_type"),
+    (45, "MISSION_CLEAR_ALL", f"{_TARGET} | u8 mission_type"),
+    (47, "MISSION_ACK", f"{_TARGET}, u8 type | u8 mission_type"),
+    (69, "MANUAL_CONTROL", "u8 target, i16 x, i16 y, i16 z, i16 r, u16 buttons"),
+    (75, "COMMAND_INT", f"{_TARGET}, u8 frame, u16 command, u8 current, u8 autocontinue, f param1, f param2, f param3, "
+     "f param4, i32 x, i32 y, f z"),
+    (76, "COMMAND_LONG", f"{_TARGET}, u16 command, u8 confirmation, f param1, f param2, f param3, f param4, f param5, f param6, "
+     "f param7"),
+    (77, "COMMAND_ACK", f"u16 command, u8 result | u8 progress, i32 result_param2, {_TARGET}"),
+    (84, "SET_POSITION_TARGET_LOCAL_NED", f"u32 time_boot_ms, {_TARGET}, u8 coordinate_frame, u16 type_mask, f x, f y, f z, "
+     f"{_SETPOINT}"),
+    (86, "SET_POSITION_TARGET_GLOBAL_INT", f"u32 time_boot_ms, {_TARGET}, u8 coordinate_frame, u16 type_mask, i32 lat_int, "
+     f"i32 lon_int, f alt, {_SETPOINT}"),
+    (111, "TIMESYNC", "i64 tc1, i64 ts1"),
+    (148, "AUTOPILOT_VERSION", "u64 capabilities, u32 flight_sw_version, u32 middleware_sw_version, u32 os_sw_version, "
+     "u32 board_version, u8[8] flight_custom_version, u8[8] middleware_custom_version, u8[8] os_custom_version, u16 vendor_id, "
+     "u16 product_id, u64 uid"),
+    (242, "HOME_POSITION", "i32 latitude, i32 longitude, i32 altitude, f x, f y, f z, f[4] q, f approach_x, f approach_y, "
+     "f approach_z"),
+    (245, "EXTENDED_SYS_STATE", "u8 vtol_state, u8 landed_state"),
+    (300, "PROTOCOL_VERSION", "u16 version, u16 min_version, u16 max_version, u8[8] spec_version_hash, "
+     "u8[8] library_version_hash"),
+)  # fmt: skip
+
+
+class Unusable(Exception):
+    """Bytes that are no frame of MAVLink 2; the text is the reason."""
+
+
+def x25(data: bytes, crc: int = 0xFFFF) -> int:
+    """CRC-16/MCRF4XX, as MAVLink counts it."""
+    for byte in data:
+        t = byte ^ (crc & 0xFF)
+        t = (t ^ (t << 4)) & 0xFF
+        crc = (crc >> 8) ^ (t << 8) ^ (t << 3) ^ (t >> 4)
+    return crc
+
+
+@dataclass(frozen=True)
+class _Field:
+    name: str
+    kind: str
+    code: str
+    count: int  #: 0: not an array
+
+    @property
+    def size(self) -> int:
+        """Of one element, which gives the order on the wire."""
+        return struct.calcsize(self.code)
+
+
+class Layout:
+    """The bytes of one message: fields by size, the largest first, then those added later."""
+
+    def __init__(self, number: int, name: str, fields: str) -> None:
+        self.number, self.name = number, name
+        first, _, later = fields.partition("|")
+        own = sorted(map(_field, first.split(",")), key=lambda f: -f.size)
+        self._fields = own + [_field(f) for f in later.split(",") if f.strip()]
+        self._struct = struct.Struct("<" + "".join(f"{f.count or ''}{f.code}" for f in self._fields))
+        crc = x25(f"{name} ".encode())
+        for f in own:
+            crc = x25(f"{f.kind} {f.name} ".encode() + (bytes([f.count]) if f.count else b""), crc)
+        self.crc_extra = (crc & 0xFF) ^ (crc >> 8)
+
+    def pack(self, values: dict[str, Any]) -> bytes:
+        """The payload; what is not given is zero."""
+        flat: list[Any] = []
+        left = dict(values)
+        for f in self._fields:
+            if f.code == "s":
+                flat.append(left.pop(f.name, "").encode()[: f.count])
+            elif f.count:
+                flat += left.pop(f.name, (0,) * f.count)
+            else:
+                flat.append(left.pop(f.name, 0))
+        if left:
+            raise TypeError(f"{self.name} has no {', '.join(left)}")
+        return self._struct.pack(*flat)
+
+    def unpack(self, payload: bytes) -> dict[str, Any]:
+        """Its fields; a sender cuts zeros at the end, and a newer one may add something."""
+        flat = iter(self._struct.unpack(payload.ljust(self._struct.size, b"\0")[: self._struct.size]))
+        found: dict[str, Any] = {}
+        for f in self._fields:
+            if f.code == "s":
+                found[f.name] = next(flat).split(b"\0")[0].decode("ascii", "replace")
+            else:
+                found[f.name] = tuple(next(flat) for _ in range(f.count)) if f.count else next(flat)
+        return found
+
+
+def _field(text: str) -> _Field:
+    kind, name = text.split()
+    base, _, count = kind.rstrip("]").partition("[")
+    return _Field(name, *_TYPES[base], int(count or 0))
+
+
+LAYOUTS = {number: Layout(number, name, fields) for number, name, fields in _DECLARED}
+NUMBERS = {layout.name: layout.number for layout in LAYOUTS.values()}
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message that came. ``fields`` by their names in the standard."""
+
+    name: str
+    system: int
+    component: int
+    fields: dict[str, Any]
+
+
+class Writer:
+    """Frames of one sender."""
+
+    def __init__(self, system: int, component: int) -> None:
+        self.system, self.component = system, component
+        self._sequence = 0
+
+    def frame(self, name: str, **values: Any) -> bytes:
+        """A message, ready to be sent."""
+        layout = LAYOUTS[NUMBERS[name]]
+        payload = layout.pack(values)
+        payload = payload.rstrip(b"\0") or payload[:1]
+        head = bytes([len(payload), 0, 0, self._sequence, self.system, self.component]) + layout.number.to_bytes(
+            3, "little"
+        )
+        self._sequence = (self._sequence + 1) & 0xFF
+        return bytes([MAGIC]) + head + payload + x25(head + payload + bytes([layout.crc_extra])).to_bytes(2, "little")
+
+
+def read(data: bytes) -> tuple[list[Message], list[str]]:
+    """The messages in a datagram, and why something in it was of no use. Messages that are not declared here are passed over."""
+    found: list[Message] = []
+    at = 0
+    while at < len(data):
+        try:
+            message, at = _one(data, at)
+        except Unusable as unusable:
+            return found, [str(unusable)]
+        if message is not None:
+            found.append(message)
+    return found, []
+
+
+def _one(data: bytes, at: int) -> tuple[Message | None, int]:
+    if data[at] != MAGIC:
+        raise Unusable("MAVLink 1" if data[at] == 0xFE else "magic")
+    if len(data) < at + HEADER + CHECK:
+        raise Unusable("size")
+    length, incompatible, _, _, system, component = data[at + 1 : at + 7]
+    end = at + HEADER + length + CHECK
+    if incompatible & ~1:
+        raise Unusable("flags")
+    if len(data) < end + SIGNATURE * incompatible:
+        raise Unusable("size")
+    after = end + SIGNATURE * incompatible
+    layout = LAYOUTS.get(int.from_bytes(data[at + 7 : at + 10], "little"))
+    if layout is None:
+        return None, after
+    if x25(data[at + 1 : end - CHECK] + bytes([layout.crc_extra])) != int.from_bytes(data[end - CHECK : end], "little"):
+        raise Unusable("checksum")
+    return Message(layout.name, system, component, layout.unpack(data[at + HEADER : end - CHECK])), after

@@ -1,0 +1,177 @@
+"""A simple pilot for vehicles without one: goes to a point, or at a velocity, and keeps upright."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import atan2, cos, hypot, isfinite, nan, pi, sqrt
+
+import numpy as np
+
+from wavesim_bridges.motion import Array, Motion
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.frames import euler, rotation, wrap
+from wavesim_sdk.wire.items import ActuatorDescription
+
+Place = tuple[float, float, float]
+_A = sqrt(0.5)
+
+
+def _across(x: float, y: float, z: float) -> dict[str, tuple[Place, Place]]:
+    """Four horizontal thrusters at 45 degrees: place and direction (FRD)."""
+    return {
+        "front-starboard": ((x, y, z), (_A, -_A, 0.0)), "front-port": ((x, -y, z), (_A, _A, 0.0)),
+        "rear-starboard": ((-x, y, z), (_A, _A, 0.0)), "rear-port": ((-x, -y, z), (_A, -_A, 0.0)),
+    }  # fmt: skip
+
+
+_DOWN = (0.0, 0.0, 1.0)
+#: the thrusters of a BlueROV2 and of a BlueROV2 Heavy, as in our models `bluerov2` and `vita1`
+ROVS = (
+    {
+        **_across(0.156, 0.111, 0.0),
+        "vertical-starboard": ((0.0, 0.111, -0.07), _DOWN), "vertical-port": ((0.0, -0.111, -0.07), _DOWN),
+    },
+    {
+        **_across(0.156, 0.111, 0.085),
+        "vertical-front-starboard": ((0.12, 0.218, 0.0), _DOWN), "vertical-front-port": ((0.12, -0.218, 0.0), _DOWN),
+        "vertical-rear-starboard": ((-0.12, 0.218, 0.0), _DOWN), "vertical-rear-port": ((-0.12, -0.218, 0.0), _DOWN),
+    },
+)  # fmt: skip
+BOAT = {"port", "starboard"}
+
+
+def _unset() -> Array:
+    return np.full(3, nan)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Where to, how fast; NaN: of no matter. ``position`` (m) in NED, ``velocity`` (m/s) in NED, or of the body (FRD)."""
+
+    position: Array = field(default_factory=_unset)
+    velocity: Array = field(default_factory=_unset)
+    of_body: bool = False
+    heading: float = nan  #: rad
+    rate: float = nan  #: of heading, rad/s
+
+    def velocity_ned(self, motion: Motion, gain: float, level: float, vertical: float) -> Array:
+        """The velocity that brings it there."""
+        given = np.where(np.isfinite(self.velocity), self.velocity, 0.0)
+        if self.of_body:
+            given = rotation(motion.attitude) @ given
+        way = self.position - motion.position
+        towards = gain * np.where(np.isfinite(way), way, 0.0)
+        towards[:2] *= min(1.0, level / max(hypot(*towards[:2]), 1e-9))
+        towards[2] = min(max(towards[2], -vertical), vertical)
+        return np.asarray(given + towards)
+
+
+class Rov:
+    """Force and torque by loops over velocity and attitude, then by the pseudo-inverse of the thrusters' matrix.
+
+    The velocity loop integrates, against buoyancy and current. Gains are for some ten to thirty kilogrammes.
+    """
+
+    CRUISE, VERTICAL, GAIN = 0.8, 0.5, 0.6
+    FORCE, INTEGRAL, MOST = 60.0, 15.0, 60.0  #: N per m/s, N per m, N
+    TORQUE, DAMPING = 1.5, 0.9  #: Nm per rad, Nm per rad/s
+
+    def __init__(self, thrusters: dict[str, tuple[Place, Place]], actuators: Sequence[ActuatorDescription]) -> None:
+        own = {a.name: (k, a) for k, a in enumerate(actuators)}
+        self._count, self._places = len(actuators), [own[name][0] for name in thrusters]
+        self._limits = np.array([min(abs(a.minimum), abs(a.maximum)) for _, a in (own[n] for n in thrusters)])
+        places, directions = (np.array([t[k] for t in thrusters.values()]) for k in (0, 1))
+        matrix = np.vstack([directions.T, np.cross(places, directions).T])
+        matrix[np.abs(matrix).max(axis=1) < 0.1] = 0.0  # no lever worth the name: the hull keeps itself level
+        if len(thrusters) == 6:
+            matrix[4] = 0.0
+        self._inverse = np.linalg.pinv(matrix)
+        self.rest()
+
+    def rest(self) -> None:
+        """Nothing is wished."""
+        self._sum = np.zeros(3)
+        self._heading = nan
+
+    def commands(self, wish: Wish, motion: Motion, seconds: float) -> list[float | None]:
+        """By the actuators' order."""
+        missing = wish.velocity_ned(motion, self.GAIN, self.CRUISE, self.VERTICAL) - motion.velocity
+        self._sum = np.clip(self._sum + seconds * self.INTEGRAL * missing, -self.MOST, self.MOST)
+        R = rotation(motion.attitude)
+        force = R.T @ (self.FORCE * missing + self._sum)
+        roll, pitch, heading = euler(motion.attitude)
+        if isfinite(wish.rate):
+            turn, self._heading = wish.rate, nan
+        else:
+            if isfinite(wish.heading) or not isfinite(self._heading):
+                self._heading = wish.heading if isfinite(wish.heading) else float(heading)
+            turn = 0.0
+        off = wrap(self._heading - heading) if isfinite(self._heading) else 0.0
+        off = min(max(off, -1.0), 1.0)
+        torque = self.TORQUE * np.array([-roll, -pitch, off]) + self.DAMPING * (
+            np.array([0.0, 0.0, turn]) - motion.rates
+        )
+        thrust = self._inverse @ np.concatenate([force, torque])
+        thrust /= max(1.0, float(np.max(np.abs(thrust) / self._limits)))
+        found: list[float | None] = [None] * self._count
+        for place, value in zip(self._places, thrust, strict=True):
+            found[place] = float(value)
+        return found
+
+
+class Boat:
+    """Two thrusters at the stern: turns to where it wants to go. Within ``NEAR`` of its point it rests; to one
+    that lies behind, up to ``BACK`` away, it goes astern."""
+
+    CRUISE, GAIN, NEAR, BACK = 1.2, 0.3, 0.25, 4.0  #: m/s, 1/s, m, m
+    THRUST, DRAG = 0.4, 0.12  #: share of full thrust per m/s
+    STEER, DAMPING, MOST_TURN = 0.5, 0.6, 0.35  #: share per rad, per rad/s
+
+    def __init__(self, actuators: Sequence[ActuatorDescription]) -> None:
+        own = {a.name: (k, a) for k, a in enumerate(actuators)}
+        self._count, self._own = len(actuators), [own[name] for name in ("port", "starboard")]
+
+    def rest(self) -> None:
+        """It remembers nothing."""
+
+    def commands(self, wish: Wish, motion: Motion, seconds: float) -> list[float | None]:
+        """By the actuators' order."""
+        heading = float(euler(motion.attitude)[2])
+        goal, rate = heading, 0.0
+        if wish.of_body:
+            ahead, rate = (v if isfinite(v) else 0.0 for v in (float(wish.velocity[0]), wish.rate))
+        else:
+            way = wish.position[:2] - motion.position[:2]
+            near = not np.isfinite(way).all() or hypot(*way) < self.NEAR
+            v = wish.velocity_ned(motion, self.GAIN, self.CRUISE, 0.0) if not near or np.isfinite(wish.velocity[:2]).any() else np.zeros(3)  # fmt: skip
+            speed = hypot(v[0], v[1])
+            goal = atan2(v[1], v[0]) if speed > 0.01 else wish.heading if isfinite(wish.heading) else heading
+            behind = speed > 0.01 and hypot(*way) < self.BACK and cos(goal - heading) < 0.0
+            goal = goal + pi if behind else goal
+            ahead = (-speed if behind else speed) * max(cos(goal - heading), 0.0) ** 2
+            if speed <= 0.01 and isfinite(wish.rate):
+                rate = wish.rate
+        surge = float(rotation(motion.attitude)[:, 0] @ motion.velocity)
+        push = self.THRUST * (ahead - surge) + self.DRAG * ahead
+        turn = self.STEER * wrap(goal - heading) + self.DAMPING * (rate - float(motion.rates[2]))
+        turn = min(max(turn, -self.MOST_TURN), self.MOST_TURN)
+        push = min(max(push, abs(turn) - 1.0), 1.0 - abs(turn))
+        found: list[float | None] = [None] * self._count
+        for (place, a), share in zip(self._own, (push + turn, push - turn), strict=True):
+            full = a.maximum if share > 0 else -a.minimum
+            found[place] = full * share if a.unit == "N" else full * sqrt(abs(share)) * (1 if share > 0 else -1)
+        return found
+
+
+def pilot_for(actuators: Sequence[ActuatorDescription]) -> Rov | Boat:
+    """The pilot that knows these actuators."""
+    names = {a.name for a in actuators}
+    for thrusters in ROVS:
+        if set(thrusters) == names:
+            return Rov(thrusters, actuators)
+    if names == BOAT:
+        return Boat(actuators)
+    raise BrokerError(
+        f"the built-in pilot cannot steer by {', '.join(sorted(names)) or 'nothing'}; it knows the thrusters of models bluerov2, vita1, jolner, otter"
+    )

@@ -1,0 +1,369 @@
+"""MAVLink without an autopilot: its bytes, what a station is answered, and vehicles that MAVSDK sends."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pymap3d
+import pytest
+
+from tests.conftest import CLI, Server, wavesim
+from wavesim_bridges.geography import Origin
+from wavesim_bridges.mavlink import Station
+from wavesim_bridges.mavlink_codec import LAYOUTS, NUMBERS, Message, Writer, read, x25
+from wavesim_bridges.motion import Motion
+from wavesim_bridges.pilot import pilot_for
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import BrokerError
+
+HEARTBEAT = bytes.fromhex("fd090000000101000000000000000c000103039a63")
+LATITUDE, LONGITUDE = 41.185, -8.705
+
+#: of the standard: what proves that both sides mean the same fields
+CRC_EXTRA = {
+    0: 50, 1: 124, 2: 137, 4: 237, 11: 89, 20: 214, 21: 159, 22: 220, 23: 168, 24: 24, 30: 39, 31: 246, 32: 185, 33: 104,
+    43: 132, 44: 221, 45: 232, 47: 153, 69: 243, 75: 158, 76: 152, 77: 143, 84: 143, 86: 5, 111: 34, 148: 178, 242: 104,
+    245: 130, 300: 217,
+}  # fmt: skip
+
+
+def test_the_bytes_of_a_heartbeat() -> None:
+    writer = Writer(1, 1)
+    assert writer.frame("HEARTBEAT", type=12, base_mode=1, system_status=3, mavlink_version=3) == HEARTBEAT
+    assert writer.frame("HEARTBEAT", type=12)[4] == 1, "the next number"
+    found, faults = read(HEARTBEAT)
+    assert not faults and (found[0].name, found[0].system, found[0].component) == ("HEARTBEAT", 1, 1)
+    assert found[0].fields["type"] == 12 and found[0].fields["mavlink_version"] == 3
+
+
+def test_every_message_is_the_standard_s() -> None:
+    assert {n: layout.crc_extra for n, layout in LAYOUTS.items()} == CRC_EXTRA
+
+
+def test_zeros_at_the_end_are_cut_and_come_back() -> None:
+    data = Writer(9, 1).frame("MISSION_COUNT")
+    assert data[1] == 1, "one byte is left of nothing but zeros"
+    (message,), _ = read(data)
+    assert set(message.fields.values()) == {0} and message.system == 9
+    (text,), _ = read(Writer(1, 1).frame("PARAM_VALUE", param_id="MAV_SYS_ID", param_count=1))
+    assert text.fields["param_id"] == "MAV_SYS_ID" and text.fields["param_count"] == 1
+    with pytest.raises(TypeError, match="HEARTBEAT has no kind"):
+        Writer(1, 1).frame("HEARTBEAT", kind=1)
+
+
+def test_several_in_a_datagram_signed_ones_and_those_of_others() -> None:
+    signed = bytearray(Writer(1, 1).frame("PING", seq=7))
+    signed[2] = 1
+    signed[-2:] = x25(bytes(signed[1:-2]) + bytes([237])).to_bytes(2, "little")
+    other = bytes([0xFD, 1, 0, 0, 0, 1, 1, 0xE8, 3, 0, 5, 0, 0])
+    found, faults = read(HEARTBEAT + bytes(signed) + bytes(13) + other + HEARTBEAT)
+    assert not faults and [m.name for m in found] == ["HEARTBEAT", "PING", "HEARTBEAT"]
+    assert found[1].fields["seq"] == 7
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\x00" + HEARTBEAT, "magic"), (b"\xfe" + HEARTBEAT, "MAVLink 1"), (HEARTBEAT[:5], "size"), (HEARTBEAT[:-1], "size"),
+        (HEARTBEAT[:-1] + b"\x00", "checksum"), (HEARTBEAT[:2] + b"\x02" + HEARTBEAT[3:], "flags"), (HEARTBEAT + b"x", "magic"),
+        (HEARTBEAT[:2] + b"\x01" + HEARTBEAT[3:], "size"),
+    ],
+)  # fmt: skip
+def test_what_is_no_frame(data: bytes, reason: str) -> None:
+    assert read(data)[1] == [reason]
+
+
+def test_geographic_positions_are_those_of_the_ellipsoid() -> None:
+    origin = Origin(LATITUDE, LONGITUDE)
+    for north, east in ((0.0, 0.0), (3000.0, -4000.0), (-9000.0, 20.0)):
+        latitude, longitude, _ = pymap3d.ned2geodetic(north, east, 0.0, LATITUDE, LONGITUDE, 0.0)
+        assert origin.degrees(north, east) == pytest.approx((latitude, longitude), abs=1e-10)
+        assert origin.metres(*origin.degrees(north, east)) == pytest.approx((north, east), abs=0.02)
+
+
+# -- a station, without sockets
+
+
+class Talk:
+    """A station that speaks to a vehicle; the second is a number."""
+
+    def __init__(self) -> None:
+        self.drops: Counter[str] = Counter()
+        self.vehicle = Station(1, Origin(LATITUDE, LONGITUDE), lambda reason: self.drops.update([reason]))
+        self.vehicle.motion = Motion(
+            12.5,
+            np.array([10.0, -20.0, 3.0]),
+            np.array([0.1, 0.2, -0.3]),
+            np.array([1.0, 0, 0, 0]),
+            np.zeros(3),
+            np.zeros(3),
+        )
+        self.writer = Writer(245, 190)
+
+    def ask(self, name: str, now: float = 0.0, **fields: Any) -> list[Message]:
+        return [m for d in self.vehicle.receive(self.writer.frame(name, **fields), now) for m in read(d)[0]]
+
+    def command(self, number: int, *numbers: float, target: int = 1) -> list[Message]:
+        return self.ask(
+            "COMMAND_LONG", command=number, target_system=target, **{f"param{k}": v for k, v in enumerate(numbers, 1)}
+        )
+
+    def sent(self, now: float) -> list[str]:
+        return [m.name for d in self.vehicle.due(now) for m in read(d)[0]]
+
+
+def offboard(talk: Talk) -> None:
+    talk.command(400, 1.0)
+    talk.command(176, 1.0, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("number", "numbers", "result"),
+    [
+        (400, (1.0,), 0), (400, (0.0, 21196.0), 0), (400, (0.5,), 2), (400, (math.nan,), 2), (176, (1.0, 6.0), 0),
+        (176, (1.0, 4.0, 3.0), 0), (176, (1.0, 2.0), 2), (176, (1.0, math.nan), 2), (511, (33.0, 1e5), 0), (511, (33.0, math.nan), 2), (511, (76.0, 1e5), 2),
+        (512, (148.0,), 0), (512, (9999.0,), 2), (512, (math.inf,), 2), (512, (76.0,), 2), (519, (1.0,), 0), (520, (1.0,), 0), (22, (), 3),
+    ],
+)  # fmt: skip
+def test_every_command_is_answered(number: int, numbers: tuple[float, ...], result: int) -> None:
+    first = Talk().command(number, *numbers)[0]
+    assert first.name == "COMMAND_ACK" and first.fields["command"] == number and first.fields["result"] == result
+    assert (first.fields["target_system"], first.fields["target_component"]) == (245, 190)
+
+
+def test_what_else_is_answered() -> None:
+    talk = Talk()
+    assert [m.name for m in talk.command(512, 148.0)] == ["COMMAND_ACK", "AUTOPILOT_VERSION"]
+    assert [m.name for m in talk.command(512, 242.0)] == ["COMMAND_ACK", "HOME_POSITION"]
+    assert talk.ask("PING", seq=4)[0].fields["target_system"] == 245
+    sync = talk.ask("TIMESYNC", now=2.0, ts1=77)[0].fields
+    assert sync == {"tc1": 2_000_000_000, "ts1": 77} and not talk.ask("TIMESYNC", tc1=1)
+    assert talk.ask("PARAM_REQUEST_LIST", target_system=1)[0].fields["param_count"] == 1
+    assert talk.ask("PARAM_REQUEST_READ", target_system=1, param_id="MAV_SYS_ID", param_index=-1)
+    assert not talk.ask("PARAM_REQUEST_READ", target_system=1, param_id="OTHER", param_index=-1)
+    assert talk.ask("MISSION_REQUEST_LIST", target_system=1)[0].fields["count"] == 0
+    assert talk.ask("MISSION_COUNT", target_system=1, count=3)[0].fields["type"] == 3, "none is taken"
+    assert not talk.command(400, 1.0, target=2), "another vehicle's"
+    assert (
+        talk.ask("COMMAND_INT", command=400, param1=1.0, target_system=1, target_component=1)[0].fields["result"] == 0
+    )
+    assert talk.vehicle.armed
+
+
+def test_messages_are_sent_as_often_as_is_wished() -> None:
+    talk = Talk()
+    times = [0.02 * k for k in range(500)]
+    found = Counter(name for t in times for name in talk.sent(t))
+    assert found["HEARTBEAT"] == 10 and found["HOME_POSITION"] == 5 and 240 <= found["GLOBAL_POSITION_INT"] <= 250
+    talk.command(511, 33.0, 1e5)
+    talk.command(511, 30.0, -1.0)
+    found = Counter(name for t in times for name in talk.sent(10.0 + t))
+    assert 95 <= found["GLOBAL_POSITION_INT"] <= 101 and found["ATTITUDE"] <= 1 and found["HEARTBEAT"] == 10
+    talk.vehicle.motion = None
+    assert set(Counter(name for t in times for name in talk.sent(30.0 + t))) == {"HEARTBEAT"}, "before the first state"
+
+
+def test_a_wish_counts_for_a_second_when_armed_and_in_its_mode() -> None:
+    talk = Talk()
+    setpoint: dict[str, Any] = {
+        "coordinate_frame": 1,
+        "type_mask": 0xFF8 & ~1024,
+        "x": 5.0,
+        "y": 2.0,
+        "z": 3.0,
+        "yaw": 0.5,
+    }
+    talk.ask("SET_POSITION_TARGET_LOCAL_NED", 1.0, **setpoint)
+    assert talk.vehicle.wish(1.0) is None, "not armed"
+    talk.command(400, 1.0)
+    assert talk.vehicle.wish(1.0) is None, "not in that mode"
+    talk.command(176, 1.0, 6.0)
+    wish = talk.vehicle.wish(1.9)
+    assert wish is not None and wish.position.tolist() == [5.0, 2.0, 3.0] and wish.heading == 0.5
+    assert np.isnan(wish.velocity).all() and talk.vehicle.wish(2.1) is None, "silence"
+    talk.ask("SET_POSITION_TARGET_LOCAL_NED", 3.0, coordinate_frame=8, type_mask=0x1C7 | 0x400, vx=1.0, yaw_rate=0.2)
+    wish = talk.vehicle.wish(3.0)
+    assert wish is not None and wish.of_body and wish.velocity[0] == 1.0 and wish.rate == pytest.approx(0.2)
+    latitude, longitude = talk.vehicle.origin.degrees(7.0, -8.0)
+    talk.ask(
+        "SET_POSITION_TARGET_GLOBAL_INT", 4.0, coordinate_frame=6, type_mask=0xFF8, lat_int=round(latitude * 1e7),
+        lon_int=round(longitude * 1e7), alt=-4.0,
+    )  # fmt: skip
+    wish = talk.vehicle.wish(4.0)
+    assert wish is not None and wish.position == pytest.approx([7.0, -8.0, 4.0], abs=0.02)
+    talk.command(400, 0.0)
+    assert talk.vehicle.wish(4.0) is None
+    talk.ask("SET_MODE", base_mode=1, custom_mode=1 << 16, target_system=1)
+    talk.command(400, 1.0)
+    talk.ask("MANUAL_CONTROL", 5.0, target=1, x=500, y=32767, z=250, r=-1000)
+    wish = talk.vehicle.wish(5.0)
+    assert wish is not None and wish.velocity.tolist() == [0.5, 0.0, 0.5] and wish.rate < 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "reason"),
+    [
+        ("SET_POSITION_TARGET_LOCAL_NED", {"coordinate_frame": 1, "x": math.nan}, "not finite"),
+        ("SET_POSITION_TARGET_LOCAL_NED", {"coordinate_frame": 1, "vz": math.inf, "type_mask": 7}, "not finite"),
+        ("SET_POSITION_TARGET_LOCAL_NED", {"coordinate_frame": 8}, "frame"),
+        ("SET_POSITION_TARGET_LOCAL_NED", {"coordinate_frame": 99, "type_mask": 7}, "frame"),
+        ("SET_POSITION_TARGET_GLOBAL_INT", {"coordinate_frame": 11}, "frame"),
+        ("SET_POSITION_TARGET_GLOBAL_INT", {"coordinate_frame": 6, "lat_int": 2_000_000_000}, "latitude or longitude"),
+        ("MANUAL_CONTROL", {"target": 1, "x": 1001}, "stick beyond 1000"),
+    ],
+)  # fmt: skip
+def test_a_wish_that_cannot_be(name: str, fields: dict[str, Any], reason: str) -> None:
+    talk = Talk()
+    offboard(talk)
+    talk.ask(name, 1.0, **fields)
+    assert talk.drops == {reason: 1} and talk.vehicle.wish(1.0) is None
+
+
+def test_random_bytes_and_fields_end_nothing() -> None:
+    talk, luck = Talk(), random.Random(4)
+    for _ in range(3000):
+        layout = LAYOUTS[luck.choice(list(LAYOUTS))]
+        data = bytearray(talk.writer.frame(layout.name))
+        payload = luck.randbytes(luck.randrange(60))
+        head = bytes([len(payload)]) + bytes(data[2:10])
+        whole = b"\xfd" + head + payload + x25(head + payload + bytes([layout.crc_extra])).to_bytes(2, "little")
+        for d in talk.vehicle.receive(luck.choice((whole, luck.randbytes(40), whole[:-3])), 1.0):
+            assert not read(d)[1]
+    assert talk.drops.keys() >= {"magic", "size"}
+
+
+def test_a_vehicle_that_the_pilot_does_not_know() -> None:
+    with pytest.raises(BrokerError, match="cannot steer by nothing; it knows the thrusters of models bluerov2"):
+        pilot_for([])
+
+
+# -- sent by MAVSDK
+
+WORLD = f"""<time step="10 ms"/><world latitude="{LATITUDE} deg" longitude="{LONGITUDE} deg"><bed depth="60 m"/></world><fleet>
+<vehicle name="rov" model="bluerov2" position="0 0 1 m" client="optional"/>
+<vehicle name="heavy" model="vita1" position="0 -5 1 m" client="optional"/>
+<vehicle name="otter" model="otter" position="0 40 0 m" client="optional"/></fleet>"""
+
+
+class Bridge:
+    """The command, in a process of its own."""
+
+    def __init__(self, server: Server, vehicle: str, *options: str) -> None:
+        self.process = subprocess.Popen(
+            [*CLI, "bridge", "mavlink", "--vehicle", vehicle, "--port", str(server.port), *options],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        assert f"'{vehicle}' joined" in line, line + self.process.stderr.read()
+
+    def end(self) -> str:
+        self.process.terminate()
+        return self.process.communicate(timeout=20)[1]
+
+
+@pytest.fixture
+def bridges() -> Iterator[list[Bridge]]:
+    found: list[Bridge] = []
+    yield found
+    for b in found:
+        if b.process.poll() is None:
+            b.end()
+        if b.process.stderr is not None:
+            b.process.stderr.close()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("mavlink")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("vehicle", "goal", "instance"),
+    [
+        ("rov", (5.0, 2.0, 3.0), 0),
+        ("heavy", (5.0, 2.0, 3.0), 1),
+        ("otter", (8.0, 46.0, 0.0), 3),
+    ],
+)
+def test_mavsdk_finds_arms_and_sends_it(
+    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge], vehicle: str,
+    goal: tuple[float, float, float], instance: int,
+) -> None:  # fmt: skip
+    mavsdk = pytest.importorskip("mavsdk.asyncio")
+    from mavsdk.asyncio.plugins.action import ActionAsync
+    from mavsdk.asyncio.plugins.offboard import OffboardAsync, PositionNedYaw
+    from mavsdk.asyncio.plugins.telemetry import TelemetryAsync
+
+    path = config(WORLD).path
+    server = serve(path, "--speed", "5")
+    truth = SharedState(server.name)
+
+    def place() -> Any:
+        return np.array(truth.snapshot().state["p_WB_W"][truth.row(vehicle)])
+
+    async def fly() -> None:
+        settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
+        async with mavsdk.Mavsdk(settings) as sdk:
+            await sdk.add_any_connection(f"udpin://127.0.0.1:{14540 + instance}")
+            bridges.append(Bridge(server, vehicle, "--config", str(path), "--instance", str(instance)))
+            server.send("start")
+            began = time.monotonic()
+            system = await sdk.first_autopilot(timeout_s=10.0)
+            assert system is not None and time.monotonic() - began < 2.0
+            assert await system.get_system_id() == 1 + instance
+            action, telemetry, send = ActionAsync(system), TelemetryAsync(system), OffboardAsync(system)
+            await action.arm()
+            target = PositionNedYaw(*goal, 0.0)
+            await send.set_position_ned(target)
+            await send.start()
+            limit = time.monotonic() + 20.0
+            while math.dist(place(), goal) > 0.3 and time.monotonic() < limit:
+                await asyncio.sleep(0.2)
+            await asyncio.sleep(1.0)
+            assert math.dist(place(), goal) < 0.5, place()
+            assert await telemetry.armed()
+            server.send("pause")
+            await asyncio.sleep(0.3)
+            told = await telemetry.position()
+            local = (await telemetry.position_velocity_ned()).position
+            was = place()
+            latitude, longitude, _ = pymap3d.ned2geodetic(was[0], was[1], 0.0, LATITUDE, LONGITUDE, 0.0)
+            assert (told.latitude_deg, told.longitude_deg) == pytest.approx((latitude, longitude), abs=1e-6)
+            assert told.absolute_altitude_m == pytest.approx(-was[2], abs=0.02)
+            assert (local.north_m, local.east_m, local.down_m) == pytest.approx(was, abs=0.02)
+            server.send("start")
+            await send.stop()
+            await action.disarm()
+            await asyncio.sleep(0.3)
+            assert not await telemetry.armed()
+
+    asyncio.run(fly())
+    assert "Traceback" not in bridges[0].end()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "Give --latitude and --longitude in degrees, or --config FILE"),
+        (("--latitude", "41"), "Give --latitude and --longitude in degrees, or --config FILE"),
+        (("--config", "none.xml"), "none.xml"),
+        (("--instance", "300", "--latitude", "0", "--longitude", "0"), "300 is not in the range"),
+    ],
+)
+def test_mistakes(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = wavesim("bridge", "mavlink", "--vehicle", "rov", "--port", "9", *options, cwd=tmp_path)
+    assert message in done.stderr and done.returncode != 0 and "Traceback" not in done.stderr
+
+
+def test_names_lead_back_to_numbers() -> None:
+    assert all(LAYOUTS[number].name == name for name, number in NUMBERS.items())
