@@ -287,8 +287,8 @@ class Station:
         }  # fmt: skip
 
     def _of_autopilot_version(self, m: Motion) -> dict[str, Any]:
-        takes = 8 | 64 | 128 | 256 | 8192  # COMMAND_INT, attitude (none), local and global setpoints, MAVLink 2
-        return {"capabilities": takes & ~64, "flight_sw_version": 0x00010000, "uid": self._writer.system}
+        takes = 8 | 128 | 256 | 8192  # COMMAND_INT, local and global setpoints, MAVLink 2
+        return {"capabilities": takes, "flight_sw_version": 0x00010000, "uid": self._writer.system}
 
     def _of_protocol_version(self, m: Motion) -> dict[str, Any]:
         return {"version": 200, "min_version": 200, "max_version": 200}
