@@ -604,6 +604,36 @@ def test_a_guess_moves_nothing() -> None:
     assert raw(link, Type.PROOF, 5) == [], "from its own address it means nothing"
 
 
+def proof_from(link: Pair, address: tuple[str, int]) -> bytes:
+    """The client speaks from an address; its answer to the server's question there."""
+    link.client.actuate([1.0])
+    for data in link.client.outgoing(link.now):
+        link.sessions.receive(data, address, link.now)
+    (prove,) = [data for data, to in link.sessions.outgoing if to == address]
+    link.sessions.outgoing.clear()
+    link.client.receive(prove, link.now)
+    (proof,) = link.client.outgoing(link.now)
+    return proof
+
+
+@pytest.mark.parametrize("last", [ADDRESS, ("127.0.0.1", 4998)])
+def test_a_proof_that_is_overtaken_takes_no_session_back(last: tuple[str, int]) -> None:
+    """The client went on, or back, before its proof came: it is not there any more."""
+    link = joined()
+    mine, first = of(link), ("127.0.0.1", 4999)
+    late = proof_from(link, first)
+    if last != ADDRESS:
+        assert kinds(link.sessions.receive(proof_from(link, last), last, link.now)) == ["Moved"]
+    else:
+        link.client.actuate([2.0])
+        for data in link.client.outgoing(link.now):
+            assert kinds(link.sessions.receive(data, last, link.now)) == ["Actuated"]
+    old = link.sessions.drops["old"]
+    assert link.sessions.receive(late, first, link.now) == [] and link.sessions.drops["old"] == old + 1
+    assert mine.address == last
+    assert kinds(link.sessions.receive(proof_from(link, first), first, link.now)) == ["Moved"], "a new one does"
+
+
 def test_a_client_that_only_listens_follows_too() -> None:
     """Nothing reaches it at its old address, so it says that it is there."""
     link = joined()

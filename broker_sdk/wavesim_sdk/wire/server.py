@@ -156,6 +156,8 @@ class ServerSessions:
             session.latest[header.type] = header.sequence
         session.last_heard = now
         session.datagrams_in += 1
+        if header.sequence > session.newest:
+            session.newest = header.sequence
         if header.sequence > MAX_SEQUENCE:
             self.bye(session, "your sequence numbers are used up; join again", "sequence")
             return []
@@ -172,7 +174,10 @@ class ServerSessions:
         self._strangers.knock(address[0], now)
         message = codec.decode_body(data, header, session.seal)
         if type(message) is Proof and self._strangers.proves(message.number, session.token, address, now):
+            if header.sequence <= session.newest:  # it was there, and has spoken from where it is since
+                raise Dropped("old")
             before, session.address, session.last_heard = session.address, address, now
+            session.newest = header.sequence
             return [Moved(session, before)]
         self._transmit(session, Prove(self._strangers.challenge(session.token, address, now)), address)
         raise Dropped("address")

@@ -86,6 +86,7 @@ class Session:
         self.sequence = self.datagrams_in = self.datagrams_out = 0
         self.rtt, self.pace = RoundTrip(), Pace()
         self.outbox, self.inbox = Outbox(self.pace), Inbox()
+        self.newest = 0  #: sequence of what it said last from where it is
         self.latest: dict[Type, int] = {}
         self.keepalive_at = now
         self.keepalive_sent: dict[int, float] = {}
