@@ -93,7 +93,10 @@ def candidate(m: Medium, signal: int, node: int, path: int, angle: float, travel
 @_njit
 def place(m: Medium, e: int, time: float, tick: int) -> None:
     """Look at an entry again in the tick that holds ``time``, and after ``tick``."""
-    k = min(max(int(time / m.sound[A_STEP]), tick + 1), tick + WHEEL - 1) & (WHEEL - 1)
+    at, k = time / m.sound[A_STEP], tick + 1
+    if at > k:  # what comes at no time (a body thrown out of all bounds) is looked at in the next tick
+        k = int(min(at, float(tick + WHEEL - 1)))
+    k &= WHEEL - 1
     m.entries[e, W_NEXT] = m.wheel[k]
     m.wheel[k] = e
 
