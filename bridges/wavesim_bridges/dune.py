@@ -12,6 +12,7 @@ import click
 
 from wavesim_bridges import imc
 from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge
+from wavesim_bridges.geography import Origin
 from wavesim_bridges.motion import Motion, motion_of
 from wavesim_bridges.outputs import Output, parsed
 from wavesim_sdk.broker import AsyncBroker, Step
@@ -29,7 +30,6 @@ THRUSTERS = {0: Output("propeller")}
 SERVOS = {
     0: Output("rudder-top"), 1: Output("plane-port", -1.0), 2: Output("plane-starboard", -1.0), 3: Output("rudder-bottom"),
 }  # fmt: skip
-_EQUATOR_M, _SQUARED_ECCENTRICITY = 6378137.0, 6.69437999014e-3  # WGS84
 Address = tuple[str, int]
 
 
@@ -38,14 +38,6 @@ def simulated_state(motion: Motion, through: Sequence[float], origin: tuple[floa
     flow = motion.velocity - rotation(motion.attitude) @ through
     numbers = (*motion.position, *euler(motion.attitude), *through, *motion.rates, *flow)
     return imc.SimulatedState(*origin, 0.0, *map(float, numbers))
-
-
-def displaced(origin: tuple[float, float], north: float, east: float) -> tuple[float, float]:
-    """Latitude and longitude (rad) some metres from an origin, by the curvature there."""
-    bulge = 1.0 - _SQUARED_ECCENTRICITY * math.sin(origin[0]) ** 2
-    meridian = _EQUATOR_M * (1.0 - _SQUARED_ECCENTRICITY) / bulge**1.5
-    parallel = _EQUATOR_M / math.sqrt(bulge) * max(math.cos(origin[0]), 1e-9)
-    return origin[0] + north / meridian, origin[1] + east / parallel
 
 
 # -- actuators -------------------------------------------------------------------------------------------
@@ -268,7 +260,7 @@ class Bridge:
     ) -> None:  # fmt: skip
         self.vehicle, self.port, self.origin, self.sensors = port.vehicle, port, origin, sensors
         self._outputs, self._announce = (thrusters, servos), announce
-        self._place = origin
+        self._place, self._world = origin, Origin(*map(math.degrees, origin))
         self._moves: Moves | None = None
         self._instruments: Instruments | None = None
 
@@ -293,7 +285,9 @@ class Bridge:
         moves = self._moves = self._moves or Moves(*self._outputs, broker.actuators)
         motion, now = motion_of(step.state), time.time()
         if motion is not None and step.state.motion is not None:
-            self._place = displaced(self.origin, motion.position[0], motion.position[1])
+            north, east = motion.position[:2]
+            latitude, longitude = self._world.degrees(float(north), float(east))
+            self._place = math.radians(latitude), math.radians(longitude)
         if self.sensors:
             self._instruments = self._instruments or Instruments(broker.sensors)
             for message in self._instruments.messages(step.sensors, step.state.time_ns, now):

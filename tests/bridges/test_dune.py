@@ -19,7 +19,7 @@ import pytest
 from tests.bridges.dune import Dune, autopilot, checksum, opened, packet
 from tests.conftest import CLI, Server
 from wavesim_bridges import imc
-from wavesim_bridges.dune import SERVOS, THRUSTERS, Instruments, Moves, command, displaced, simulated_state
+from wavesim_bridges.dune import SERVOS, THRUSTERS, Instruments, Moves, command, simulated_state
 from wavesim_bridges.motion import Motion
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
@@ -127,13 +127,6 @@ def test_a_simulated_state() -> None:
     assert (s.lat, s.lon, s.height, s.x, s.y, s.z) == (0.7, -0.15, 0.0, 1.0, 2.0, 3.0)
     assert (s.phi, s.theta, s.psi) == pytest.approx((0.1, -0.2, 2.0)) and (s.p, s.q, s.r) == (0.1, 0.2, 0.3)
     assert (s.u, s.v, s.w) == tuple(through) and (s.svx, s.svy, s.svz) == pytest.approx(tuple(flow))
-
-
-def test_places() -> None:
-    for origin in ((41.18, -8.7), (0.0, 0.0), (-70.0, 179.0)):
-        found = np.degrees(displaced(tuple(np.radians(origin)), 300.0, -200.0))  # type: ignore[arg-type]
-        latitude, longitude, _ = pymap3d.ned2geodetic(300.0, -200.0, 0.0, *origin, 0.0)
-        assert found == pytest.approx((latitude, longitude), abs=1e-6)
 
 
 def lauv() -> Moves:

@@ -84,11 +84,12 @@ def test_what_is_no_frame(data: bytes, reason: str) -> None:
 
 
 def test_geographic_positions_are_those_of_the_ellipsoid() -> None:
-    origin = Origin(LATITUDE, LONGITUDE)
-    for north, east in ((0.0, 0.0), (3000.0, -4000.0), (-9000.0, 20.0)):
-        latitude, longitude, _ = pymap3d.ned2geodetic(north, east, 0.0, LATITUDE, LONGITUDE, 0.0)
-        assert origin.degrees(north, east) == pytest.approx((latitude, longitude), abs=1e-10)
-        assert origin.metres(*origin.degrees(north, east)) == pytest.approx((north, east), abs=0.02)
+    for at in ((LATITUDE, LONGITUDE), (0.0, 0.0), (-70.0, 179.0)):
+        origin = Origin(*at)
+        for north, east in ((0.0, 0.0), (3000.0, -4000.0), (-9000.0, 20.0)):
+            latitude, longitude, _ = pymap3d.ned2geodetic(north, east, 0.0, *at, 0.0)
+            assert origin.degrees(north, east) == pytest.approx((latitude, longitude), abs=1e-10)
+            assert origin.metres(*origin.degrees(north, east)) == pytest.approx((north, east), abs=0.02)
 
 
 # -- a station, without sockets

@@ -477,6 +477,7 @@ def test_an_answer_counts_for_its_own_step_and_after_its_requests() -> None:
         link.sessions.step(mine, step, parts, link.now)
     late = [session.StepDone(mine, 25, None, None)]
     assert raw(link, Type.DONE, 25, 0, [1.0], list(range(10))) == late, "of a step before: it answers, and no more"
+    assert raw(link, Type.DONE, 25, 0, [1.0], None) == [], "the same again"
     assert raw(link, Type.DONE, 75, 0, [1.0], None) == [], "of a step that was not asked"
     assert raw(link, Type.DONE, 50, 1, [1.0], None) == [], "its request has not come"
     happened = raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])

@@ -321,7 +321,8 @@ class ServerSessions:
                 return [Actuated(session, command)]
             case Done(tick):
                 question = session.question
-                if question is not None and tick < question.tick:  # what it brings is late; that it answers counts
+                if question is not None and session.answered < tick < question.tick:
+                    session.answered = tick  # what it brings is late; that it answers counts, once
                     return [StepDone(session, tick, None, None)]
                 if question is not None and tick == question.tick:
                     session.done = message
@@ -360,6 +361,7 @@ class ServerSessions:
         if done is None or session.inbox.received < done.last_request:
             return []
         session.done = session.question = None
+        session.answered = done.tick
         return [StepDone(session, done.tick, done.command, done.estimate)]
 
     # -- what the server says --------------------------------------------------------------

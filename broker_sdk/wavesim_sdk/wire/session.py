@@ -93,6 +93,7 @@ class Session:
         self.ack_at: float | None = None
         self.question: Question | None = None
         self.done: Done | None = None  # waiting for the requests it counts
+        self.answered = -1  # the last tick that was answered
         self.told_at = -math.inf  # of a malformed datagram
         self.bucket = Bucket(math.inf)
         self.joined_from = (address, join.nonce)
