@@ -78,6 +78,7 @@ def test_the_bottom_reflects_as_rayleigh_says() -> None:
     assert paths.bottom_loss(1.0, 1.9, ratio, 0.0) == pytest.approx(-20 * math.log10((z - 1) / (z + 1)), abs=1e-9)
 
 
+@pytest.mark.compiled
 def test_arrivals_with_everything_are_the_same_at_any_tick(config: Make, tmp_path: Any) -> None:
     """Moving nodes, echoes in a profile, collisions, clocks, modems and a USBL head: the same log at 1 to 100 ms."""
     (tmp_path / "p.txt").write_text("0 1520\n20 1518\n40 1500\n120 1502\n")

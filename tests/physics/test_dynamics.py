@@ -120,6 +120,7 @@ def test_no_direction_is_special(config: Callable[..., Loaded]) -> None:
     assert np.allclose(ends[0], ends[1], atol=1e-8)
 
 
+@pytest.mark.compiled
 def test_other_vehicles_change_nothing(config: Callable[..., Loaded]) -> None:
     tracks = []
     for others in (0, 20):

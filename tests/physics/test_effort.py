@@ -118,6 +118,7 @@ def test_a_mooring(config: Callable[..., Loaded]) -> None:
     assert np.allclose(found["contact"], [-200.0, 0, 0, 0, 0, 0], atol=1e-9)
 
 
+@pytest.mark.compiled
 def test_a_body_that_rests_on_the_bed_does_not_accelerate(config: Callable[..., Loaded]) -> None:
     """Contact acts by impulses at the end of a tick: averaged over it, they carry the weight."""
     text = model_text("coupled masses").replace('volume="0.2439 m3"', 'volume="0.2 m3"')

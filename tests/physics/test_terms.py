@@ -312,6 +312,7 @@ def test_a_batch_is_like_single_runs() -> None:
     assert together[10, -1, 7] < together[0, -1, 7]
 
 
+@pytest.mark.compiled
 def test_faults_of_actuators(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config('<time step="10 ms"/><world><bed depth="500 m"/></world>'))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
