@@ -30,6 +30,7 @@ from wavesim_sdk.wire.client import ClientSession, Phase
 from wavesim_sdk.wire.messages import HEADER_BYTES, Join, StateMessage, Type
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server import Simulation
+from wavesim_server.layout import same_layout
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 SECONDS = 8.0
@@ -279,7 +280,7 @@ else:
 """
 
 
-def lockstep(period: float, forked: bool) -> None:
+def lockstep(period: float, how: str, forked: bool = False) -> None:
     """Ten brokers, processes of their own, waited for at every period: ten commands, or a program that forks."""
     fleet = "".join(
         f'<vehicle name="v{k}" model="lauv" position="{50 * k} 0 20 m" client="required"/>' for k in range(10)
@@ -302,7 +303,6 @@ def lockstep(period: float, forked: bool) -> None:
         while told.count(b"ended") < 10:  # each has heard that the run is over
             told += os.read(read, 1000) or sys.exit("a broker died")
         factor = 20.0 / (time.perf_counter() - begun)
-        how = "forked by one program" if forked else "ten commands"
         print(
             f"ten brokers ({how}) in lockstep, tick 20 ms, asked every {1e3 * period:3.0f} ms: {factor:5.1f} x real time"
         )
@@ -324,6 +324,8 @@ if __name__ == "__main__":
         sealing()
         library()
         for period in (0.02, 0.1):
-            lockstep(period, forked=False)
-            lockstep(period, forked=True)
+            lockstep(period, "ten commands")
+            with same_layout():
+                lockstep(period, "ten commands with one layout of memory, as in a trial")
+            lockstep(period, "forked by one program", forked=True)
     sys.exit(0)

@@ -20,6 +20,7 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.model import Program
 from wavesim_sdk.errors import CommanderError, ConfigError, WaveSimError
 from wavesim_sdk.tables import RunState
+from wavesim_server.layout import same_layout
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import Crashed, Options, Supervisor, bind, shared_objects
@@ -74,7 +75,7 @@ class Trial:
         try:
             sock = bind(self.loaded, self.options.port)
             self._prepare_folder()
-            with shared_objects(self.loaded, self.name):
+            with shared_objects(self.loaded, self.name), same_layout():
                 server = Supervisor(self.loaded, self.options, sock)
                 try:
                     self._say("starting server (the first time its kernels are compiled: about a minute)")
