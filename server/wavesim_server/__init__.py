@@ -1,9 +1,21 @@
 """WaVeSim server: engine, network front, logger, models."""
 
+from typing import TYPE_CHECKING, Any
+
 from wavesim_server import cache
 
-cache.choose()
-
-from wavesim_server.simulation import Simulation  # noqa: E402  # after the cache folder is chosen
+if TYPE_CHECKING:
+    from wavesim_server.simulation import Simulation
 
 __all__ = ["Simulation"]
+
+cache.choose()  # before any kernel is imported
+
+
+def __getattr__(name: str) -> Any:
+    """``Simulation`` when it is asked for: the kernels that it brings are of no use to front and supervisor."""
+    if name != "Simulation":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from wavesim_server.simulation import Simulation
+
+    return Simulation

@@ -8,20 +8,18 @@ by them; folders of earlier states are removed.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import numba
-from numba.core import config as numba_config
 
 from wavesim_sdk import actuators, tables
 
-config: Any = numba_config
+_VARIABLE = "NUMBA_CACHE_DIR"
 _KEPT = 4  #: folders that are kept
 _IN_USE_S = 86_400.0  #: and those that were asked for since: another process may be writing there
 #: where compiled functions are, and what they are made of
@@ -29,11 +27,16 @@ KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "t
 
 
 def choose() -> None:
-    """Set Numba's cache folder, unless the user has (NUMBA_CACHE_DIR)."""
-    if os.environ.get("NUMBA_CACHE_DIR"):
+    """Set Numba's cache folder, unless the user has (NUMBA_CACHE_DIR).
+
+    By that variable, because importing Numba takes a third of a second, which only the engine needs to spend.
+    """
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
+    chosen = os.environ.get(_VARIABLE)
+    if chosen and Path(chosen).parent != base:  # one of ours may be that of the program which started this one
         return
     package = Path(__file__).parent
-    state = hashlib.sha256(numba.__version__.encode())
+    state = hashlib.sha256(importlib.metadata.version("numba").encode())
     for part in KERNELS:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
@@ -41,7 +44,6 @@ def choose() -> None:
     state.update(repr((tables.SENT, tables.RECEPTION, *tables.Outcome, *tables.SignalKind)).encode())
     state.update(repr((actuators.FIRST_SLOT, actuators.MAX_ACTUATORS)).encode())
     state.update(str(package).encode())  # Numba asks for the place of a file as well
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
     folder = base / state.hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,14 +53,18 @@ def choose() -> None:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
         return  # no home: Numba looks for a place itself
-    config.CACHE_DIR = str(folder)
+    os.environ[_VARIABLE] = str(folder)
+    if "numba" in sys.modules:  # has read the variable already
+        from numba.core import config
+
+        setattr(config, "CACHE_DIR", str(folder))  # noqa: B010  # a name that Numba makes while it runs
 
 
 def warm(say: Callable[[str], None]) -> None:
     """Compile the kernels, unless that has been done; ``say`` is told when it takes its time."""
-    if config.DISABLE_JIT:
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return
-    done = Path(config.CACHE_DIR) / "complete" if config.CACHE_DIR else None
+    done = Path(os.environ[_VARIABLE]) / "complete" if _VARIABLE in os.environ else None
     if done is not None and done.exists():
         return
     say("compiling the kernels, once: a minute or two")

@@ -1,0 +1,63 @@
+"""How the processes of a server start: layout of memory, what they import, where kernels are kept."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wavesim_server.layout import same_layout
+
+WHERE = [sys.executable, "-c", "print(open('/proc/self/maps').readlines()[-4:])"]
+
+
+def places() -> set[str]:
+    return {subprocess.run(WHERE, capture_output=True, text=True, check=True).stdout for _ in range(3)}
+
+
+def test_programs_share_a_layout() -> None:
+    before = places()
+    with same_layout():
+        inside = places()
+    if len(before) == 1:
+        pytest.skip("this system does not randomise addresses at all")
+    if len(inside) == len(before):
+        pytest.skip("this system does not permit a layout of one's own (a container's seccomp profile)")
+    assert len(inside) == 1
+    assert len(places()) == 3  # the caller's own choice is back
+
+
+@pytest.mark.parametrize("module", ["wavesim_server.network.process", "wavesim_server.trial", "wavesim_server.cli"])
+def test_only_the_engine_pays_for_numba(module: str) -> None:
+    code = f"import {module}, sys; print(sorted({{'numba', 'scipy', 'wavesim_server.simulation'}} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_kernels_are_kept_in_the_folder_chosen(tmp_path: Path) -> None:
+    """Also where Numba was there first, and where the program that started this one chose for another state."""
+    code = (
+        "import os\n{first}\nfrom wavesim_server import Simulation, draws\n"
+        "print(draws.uniform._cache._impl.locator.get_cache_path(), os.environ['NUMBA_CACHE_DIR'])"
+    )
+    base = tmp_path / "wavesim"
+    for variable, first in (
+        (None, ""),
+        (None, "import numba"),
+        (base / "of-another-state", ""),
+        (tmp_path / "own", ""),
+    ):
+        env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"XDG_CACHE_HOME": str(tmp_path)}
+        if variable is not None:
+            env["NUMBA_CACHE_DIR"] = str(variable)
+        run = subprocess.run(
+            [sys.executable, "-c", code.format(first=first)], capture_output=True, text=True, check=True, env=env
+        )
+        path, chosen = map(Path, run.stdout.split())
+        assert path.is_relative_to(chosen)
+        if variable == tmp_path / "own":
+            assert chosen == variable
+        else:
+            assert chosen.parent == base
+            assert chosen != variable
