@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +12,9 @@ from wavesim_sdk import frames
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Dvl as DvlParameters
+from wavesim_sdk.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_sdk.sensors import DVL_BEAMS
 from wavesim_sdk.tables import SensorFault
-
-TILT_SIGMA = np.radians(0.1)
-HEADING_SIGMA = np.radians(0.3)
-RATE_SIGMA = np.radians(0.02)
-SPEED_SIGMA = 0.01  #: m/s
 
 
 class Ahrs(Emulator):
@@ -108,14 +103,7 @@ class Dvl(Scenery):
     sensor = "dvl"
 
     def prepare(self, parameters: DvlParameters) -> Janus:
-        p = parameters
-        if p.beam:
-            along, places = np.array([b.direction for b in p.beam]), np.array([b.position for b in p.beam])
-        else:
-            azimuth = p.first + np.arange(4) * math.pi / 2.0
-            around = np.stack([np.cos(azimuth), np.sin(azimuth), np.zeros(4)], axis=1)
-            along = math.sin(p.angle) * around + (0.0, 0.0, math.cos(p.angle))
-            places = p.radius * around
+        along, places = dvl_beams(parameters)
         solve = {}
         for mask in range(1 << len(along)):
             used = [k for k in range(len(along)) if mask >> k & 1]

@@ -12,10 +12,10 @@ from wavesim_sdk.area import Record
 from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config import sensors as declared
+from wavesim_sdk.instruments import ECHO_SIGMA, multibeam_beams, ranger_beams
 from wavesim_sdk.ocean.bodies import Bodies, Shapes
 from wavesim_sdk.ocean.scene import Scene
 
-SIGMA = 0.02  #: m, of the echosounder
 RINGS, SPOKES = 3, 12  #: rays of a cone
 FLOATING = 0.5  #: m above the water at which an echosounder on a floating hull still counts as wet
 
@@ -36,11 +36,6 @@ class Beams(NamedTuple):
 
     along: Floats
     places: Floats
-
-    @classmethod
-    def of(cls, beams: tuple[declared.RangeBeam, ...]) -> Beams:
-        """As they are declared."""
-        return cls(np.array([b.direction for b in beams]), np.array([b.position for b in beams]))
 
     @classmethod
     def from_origin(cls, along: Floats) -> Beams:
@@ -88,7 +83,7 @@ class Echosounder(Scenery):
 
     def measure(self, now: Batch, out: Record) -> None:
         distance = self.ranges(now, now.prepared, False, now.parameters.level).min(axis=1)
-        out["range"] = np.where(np.isfinite(distance), distance + SIGMA * now.noise(0), np.nan)
+        out["range"] = np.where(np.isfinite(distance), distance + ECHO_SIGMA * now.noise(0), np.nan)
         in_water = now.depth >= -FLOATING
         out["valid"] = in_water & np.isfinite(distance) & (distance > now.parameters.minimum)
 
@@ -99,7 +94,7 @@ class Ranger(Scenery):
     sensor = "ranger"
 
     def prepare(self, parameters: declared.Ranger) -> Beams:
-        return Beams.of(parameters.beam or (declared.RangeBeam(),))
+        return Beams(*ranger_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:
         count = len(now.prepared.along)
@@ -129,10 +124,7 @@ class Multibeam(Scenery):
     sensor = "multibeam"
 
     def prepare(self, parameters: declared.Multibeam) -> Beams:
-        if parameters.beam:
-            return Beams.of(parameters.beam)
-        a = np.linspace(-0.5, 0.5, parameters.beams) * parameters.width
-        return Beams.from_origin(np.stack([np.zeros_like(a), np.sin(a), np.cos(a)], axis=1))
+        return Beams(*multibeam_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:
         count = len(now.prepared.along)

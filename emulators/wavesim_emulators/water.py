@@ -7,14 +7,9 @@ import numpy as np
 from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.instruments import CONDUCTIVITY_SIGMA, PRESSURE_SIGMA, SALINITY_SIGMA, SOUND_SIGMA, TEMPERATURE_SIGMA
 from wavesim_sdk.ocean import seawater, sound
 from wavesim_sdk.ocean.water import NONE, Water, depth_of_pressure
-
-PRESSURE_SIGMA = 0.01  #: dbar
-TEMPERATURE_SIGMA = 0.002  #: C
-CONDUCTIVITY_SIGMA = 0.0003  #: S/m
-SALINITY_SIGMA = 0.005
-SOUND_SIGMA = 0.02  #: m/s
 
 
 class InWater(Emulator):

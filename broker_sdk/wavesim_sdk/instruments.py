@@ -1,0 +1,54 @@
+"""What is fixed about the instruments that come with WaVeSim: the noise that is not a key of the configuration, and where beams
+point. Emulators compute by it; whoever states the accuracy of a value states this.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config.sensors import Dvl, Multibeam, RangeBeam, Ranger
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+# Standard deviations at noise="1".
+TILT_SIGMA = float(np.radians(0.1))  #: rad, of an AHRS
+HEADING_SIGMA = float(np.radians(0.3))  #: rad
+RATE_SIGMA = float(np.radians(0.02))  #: rad/s
+SPEED_SIGMA = 0.01  #: m/s, of a speed log
+PRESSURE_SIGMA = 0.01  #: dbar
+TEMPERATURE_SIGMA = 0.002  #: C
+CONDUCTIVITY_SIGMA = 0.0003  #: S/m
+SALINITY_SIGMA = 0.005
+SOUND_SIGMA = 0.02  #: m/s
+ECHO_SIGMA = 0.02  #: m, of an echosounder
+
+
+def listed(beams: tuple[RangeBeam, ...]) -> tuple[Floats, Floats]:
+    """Directions and places (n, 3) in S of beams that are declared one by one."""
+    return np.array([b.direction for b in beams]), np.array([b.position for b in beams])
+
+
+def dvl_beams(p: Dvl) -> tuple[Floats, Floats]:
+    """Directions and places (n, 3) in S."""
+    if p.beam:
+        return listed(p.beam)
+    azimuth = p.first + np.arange(4) * math.pi / 2.0
+    around = np.stack([np.cos(azimuth), np.sin(azimuth), np.zeros(4)], axis=1)
+    return math.sin(p.angle) * around + (0.0, 0.0, math.cos(p.angle)), p.radius * around
+
+
+def ranger_beams(p: Ranger) -> tuple[Floats, Floats]:
+    """The same; one ahead if none is declared."""
+    return listed(p.beam or (RangeBeam(),))
+
+
+def multibeam_beams(p: Multibeam) -> tuple[Floats, Floats]:
+    """The same; a fan if none is declared."""
+    if p.beam:
+        return listed(p.beam)
+    a = np.linspace(-0.5, 0.5, p.beams) * p.width
+    along = np.stack([np.zeros_like(a), np.sin(a), np.cos(a)], axis=1)
+    return along, np.zeros_like(along)
