@@ -11,7 +11,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml
 SOURCES := broker_sdk server emulators viz bridges examples tests benchmarks
-WORKERS ?= 2
+# more than the usual two cores: tests wait for other processes a third of their time
+WORKERS ?= 3
 
 .PHONY: help trial web test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench mutants pictures clean
 

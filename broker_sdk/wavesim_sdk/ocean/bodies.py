@@ -89,7 +89,8 @@ class Bodies:
         hit = np.full(ranges.shape, -1)
         if len(self.rows) < 2 or not ranges.size:
             return ranges, hit
-        along = np.broadcast_to(along, (*ranges.shape, 3))
+        if along.shape[:-1] != ranges.shape:
+            along = np.broadcast_to(along, (*ranges.shape, 3))
         limit = np.minimum(ranges, maximum)
         i, j = self._near(starts, along, limit, own)
         if len(i):
@@ -106,8 +107,8 @@ class Bodies:
         """Shorten the beams of instruments i that meet bodies j."""
         beams = ranges.shape[1]
         c, d = self.p[j][:, None, :] - starts[i], along[i]
-        ahead = (c * d).sum(axis=2)
-        beside = (c * c).sum(axis=2) - ahead * ahead
+        ahead = np.einsum("pbk,pbk->pb", c, d)
+        beside = np.einsum("pbk,pbk->pb", c, c) - ahead * ahead
         r = self.radius[j][:, None]
         pair, beam = np.nonzero((beside <= r * r) & (ahead > -r) & (ahead - r < limit[i]))
         if not len(pair):
@@ -181,8 +182,8 @@ class Bodies:
             i, j = found["i"], found["j"]
             others = (0, 1, 2)
         for k in others:
-            p, r = self.p[j, k], self.radius[j]
-            keep = (p >= low[i, k] - r) & (p <= high[i, k] + r)
+            p, r = self.p[:, k][j], self.radius[j]
+            keep = np.flatnonzero((p >= low[:, k][i] - r) & (p <= high[:, k][i] + r))
             i, j = i[keep], j[keep]
         return i, j
 

@@ -57,7 +57,9 @@ class Scene:
 
         ``level`` is that of the water above the mean: what is below it meets the surface there.
         """
-        origin, direction = np.broadcast_arrays(np.asarray(origin, float), np.asarray(direction, float))
+        origin, direction = np.asarray(origin, float), np.asarray(direction, float)
+        if origin.shape != direction.shape:
+            origin, direction = np.broadcast_arrays(origin, direction)
         o, d = origin.reshape(-1, 3), direction.reshape(-1, 3)
         found = np.minimum(self._bottom(o, d, maximum), self._solid(o, d))
         if surface:
@@ -105,8 +107,8 @@ class Scene:
 def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
     """(indices, origins from the centre) of rays that come as close to a centre as the root of ``square``."""
     rel = o - centre
-    ahead = -(rel[:, 0] * d[:, 0] + rel[:, 1] * d[:, 1] + rel[:, 2] * d[:, 2])
-    far = rel[:, 0] ** 2 + rel[:, 1] ** 2 + rel[:, 2] ** 2
+    ahead = -np.einsum("ni,ni->n", rel, d)
+    far = np.einsum("ni,ni->n", rel, rel)
     some = np.flatnonzero((far - ahead * ahead <= square + 1e-6) & ((ahead > 0.0) | (far <= square)))
     return some, rel[some]
 
