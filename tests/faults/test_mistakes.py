@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.config import Loaded
@@ -209,9 +211,13 @@ def test_an_unwritable_folder(config: Callable[..., Loaded], tmp_path: Path, nam
 
 
 def test_help_teaches() -> None:
-    assert "trial" in wavesim("--help").stdout
-    for command in ("serve", "trial", "emulate", "log", "plot", "check", "mailbox", "step"):
-        assert len(wavesim(command, "--help").stdout) > 150
+    said = wavesim("--help").stdout
+    assert "trial" in said
+    offered = {c.name: c for entry in entry_points(group="wavesim.commands") for c in entry.load()()}
+    assert {"serve", "trial", "emulate", "log", "plot", "check", "mailbox", "step"} <= set(offered)
+    for name, command in offered.items():
+        assert f"  {name} " in said
+        assert len(CliRunner().invoke(command, ["--help"]).stdout) > 150, name
     assert wavesim("strat").returncode == 2
 
 

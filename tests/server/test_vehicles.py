@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from tests.conftest import wavesim
+from wavesim_sdk.cli import cli
 from wavesim_sdk.config import library
 from wavesim_sdk.config.load import models_of
+from wavesim_server.cli_vehicles import vehicles
 from wavesim_server.dynamics.kind import aerofoil_table
 from wavesim_server.vehicles import derived, describe
+
+
+def here(command: str, *arguments: str | Path) -> CompletedProcess[str]:
+    """The same as ``wavesim`` without a process for each."""
+    cli.add_command(vehicles)
+    done = CliRunner().invoke(cli, [command, *map(str, arguments)])
+    return CompletedProcess([], done.exit_code, done.stdout, done.stderr)
 
 
 def test_lauv() -> None:
@@ -56,9 +67,9 @@ def test_the_sheet_names_the_sensors_of_a_model(root: Path) -> None:
 
 
 def test_drawing(tmp_path: Path) -> None:
-    for name in ("vita1", "buoy", "rexrov2"):
+    for name, command in (("vita1", wavesim), ("buoy", here), ("rexrov2", here)):
         out = tmp_path / f"{name}.png"
-        assert wavesim("vehicles", "draw", name, "--out", out).returncode == 0
+        assert command("vehicles", "draw", name, "--out", out).returncode == 0
         assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and out.stat().st_size > 20_000
 
 
@@ -86,17 +97,17 @@ def test_importing(data_dir: Path, tmp_path: Path) -> None:
         ),
     ]
     for file, always, missing, name in cases:
-        refused = wavesim("vehicles", "import", data_dir / file, *always)
+        refused = here("vehicles", "import", data_dir / file, *always)
         assert refused.returncode == 2 and "give" in refused.stderr, file
         for item in missing:
             key = item.removeprefix("--set=").partition("=")[0]
             assert item in ("--set", "deg") or key in refused.stderr, (file, item)
         out = tmp_path / f"{name}.xml"
-        done = wavesim("vehicles", "import", data_dir / file, *always, *missing, "--out", out)
+        done = here("vehicles", "import", data_dir / file, *always, *missing, "--out", out)
         assert done.returncode == 0, done.stderr
-        shown = wavesim("vehicles", "explain", name, "--models", out, "--json")
+        shown = here("vehicles", "explain", name, "--models", out, "--json")
         assert json.loads(shown.stdout)["name"] == name
-    assert "name one of its models" in wavesim("vehicles", "import", data_dir / "dune/vsim-models.ini").stderr
+    assert "name one of its models" in here("vehicles", "import", data_dir / "dune/vsim-models.ini").stderr
     wrong = wavesim("vehicles", "import", data_dir / "dune/bathymetry-apdl.ini", "--section", "x")
     assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
 
