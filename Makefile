@@ -34,7 +34,7 @@ test: $(VENV)/.tools $(PAGE) $(VENV)/.oracles $(VENV)/.judges
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "not compiled" tests/physics
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -W default::RuntimeWarning -m "not compiled" tests/physics
 
 test-mhkit: $(VENV)/.tools $(VENV)/.mhkit  # a large judge of our Doppler logs
 	@$(BIN)/python -m pytest -q -m mhkit $(JUDGES)

@@ -82,13 +82,14 @@ class Observers:
         rows = np.flatnonzero(identity["present"])
         if w.bodies is not None:
             rows = rows[np.isin(rows, w.bodies)]
-        if w.center is not None:
-            away = state["p_WB_W"][rows] - w.center
-            rows = rows[np.einsum("ni,ni->n", away, away) <= w.radius * w.radius]
-        records = np.zeros(len(rows), RECORD)
-        records["id"] = rows
-        for name in RECORD.names[1:]:  # type: ignore[index]  # a structured type has names
-            records[name] = state[name][rows]
+        with np.errstate(over="ignore"):  # a body that was thrown away: infinity
+            if w.center is not None:
+                away = state["p_WB_W"][rows] - w.center
+                rows = rows[np.einsum("ni,ni->n", away, away) <= w.radius * w.radius]
+            records = np.zeros(len(rows), RECORD)
+            records["id"] = rows
+            for name in RECORD.names[1:]:  # type: ignore[index]  # a structured type has names
+                records[name] = state[name][rows]
         parts = max(1, -(-len(rows) // FLEET_BODIES))
         for k in range(parts):
             yield k, parts, records[k * FLEET_BODIES : (k + 1) * FLEET_BODIES].tobytes()
