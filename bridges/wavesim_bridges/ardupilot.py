@@ -32,7 +32,7 @@ FRAMES = {
         **_HORIZONTAL, 5: Output("vertical-front-starboard"), 6: Output("vertical-front-port"),
         7: Output("vertical-rear-starboard"), 8: Output("vertical-rear-port"),
     },
-    "boat": {1: Output("rudder"), 3: Output("propeller")},
+    "boat": {1: Output("rudder", -1.0), 3: Output("propeller")},  # a rudder's positive angle turns to port, Rover's to starboard
     "skid": {1: Output("port"), 3: Output("starboard")},
 }  # fmt: skip
 

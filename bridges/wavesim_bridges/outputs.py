@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wavesim_sdk.errors import BrokerError
@@ -18,28 +18,36 @@ class Output:
     sign: float = 1.0
 
 
+def assigned(text: str, what: str, allowed: Callable[[str], bool] = bool) -> tuple[str, Output]:
+    """`WHAT=starboard`, or `WHAT=-starboard` for the other way."""
+    left, _, name = text.partition("=")
+    if not allowed(left) or not name.lstrip("-"):
+        raise BrokerError(f"'{text}' is no output; write {what}=ACTUATOR, or {what}=-ACTUATOR for the other way")
+    return left, Output(name.lstrip("-"), -1.0 if name.startswith("-") else 1.0)
+
+
 def parsed(text: str) -> tuple[int, Output]:
     """`3=starboard`, or `3=-starboard` for the other way."""
-    number, equals, name = text.partition("=")
-    if not equals or not number.isdigit() or not name.lstrip("-"):
-        raise BrokerError(f"'{text}' is no output; write NUMBER=ACTUATOR, or NUMBER=-ACTUATOR for the other way")
-    return int(number), Output(name.lstrip("-"), -1.0 if name.startswith("-") else 1.0)
+    number, output = assigned(text, "NUMBER", str.isdigit)
+    return int(number), output
 
 
 class Mixer:
-    """Outputs -1..1 by number to commands in the actuators' units: thrust goes with the square of the output, as of a motor
-    whose revolutions follow it; all else is linear up to the actuator's limit."""
+    """Outputs -1..1 by number to commands in the actuators' units: thrust goes with the square of the output up to the limit
+    on its side, as of a motor whose revolutions follow it; all else is linear up to the actuator's greater limit."""
 
     def __init__(self, outputs: Mapping[int, Output], actuators: Sequence[ActuatorDescription]) -> None:
         places = {a.name: k for k, a in enumerate(actuators)}
         self._count = len(actuators)
-        self._moves: list[tuple[int, int, float, float, bool]] = []
+        self._moves: list[tuple[int, int, float, float, float, bool]] = []
         for number, output in sorted(outputs.items()):
             place = places.get(output.actuator)
             if place is None:
                 raise BrokerError(f"the vehicle has no actuator '{output.actuator}'{nearest(output.actuator, places)}")
             a = actuators[place]
-            self._moves.append((number, place, output.sign, max(abs(a.minimum), abs(a.maximum)), a.unit == "N"))
+            thrust, greater = a.unit == "N", max(abs(a.minimum), abs(a.maximum))
+            ahead, astern = (a.maximum, -a.minimum) if thrust else (greater, greater)
+            self._moves.append((number, place, output.sign, ahead, astern, thrust))
         self.neutral: list[float | None] = [None] * self._count
         for _, place, *_ in self._moves:
             self.neutral[place] = 0.0
@@ -47,8 +55,9 @@ class Mixer:
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
         """By position; None (keep the command) where the autopilot has no such output, or does not use it."""
         found: list[float | None] = [None] * self._count
-        for number, place, sign, full, squared in self._moves:
+        for number, place, sign, ahead, astern, squared in self._moves:
             u = outputs[number - 1] if number <= len(outputs) else None
             if u is not None:
-                found[place] = sign * full * (u * abs(u) if squared else u)
+                u *= sign
+                found[place] = (ahead if u > 0.0 else astern) * (u * abs(u) if squared else u)
         return found

@@ -61,8 +61,9 @@ def list_(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(listed, indent=2))
         return
+    width = max(len(m["name"]) for m in listed)
     for m in listed:
-        click.echo(f"{m['name']:16} {m['type']:11} {m['title']}")
+        click.echo(f"{m['name']:{width}} {m['type']:11} {m['title']}")
 
 
 models_option = click.option(
