@@ -69,6 +69,18 @@ class Log:
             found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
         return found
 
+    def names_at(self, rows: Any, time_ns: Any) -> list[str]:
+        """The names of the bodies that were in these rows at these times; empty where none was."""
+        came: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        for t, b in self.json.get("/bodies", []):
+            if b.get("present"):
+                came[int(b["row"])].append((t, str(b["name"])))
+        found = []
+        for row, t in zip(np.asarray(rows).tolist(), np.asarray(time_ns).tolist(), strict=True):
+            there = came.get(row, [])
+            found.append(next((name for since, name in reversed(there) if since <= t), there[0][1] if there else ""))
+        return found
+
     def sensors(self, body: str) -> dict[str, Series]:
         """The values of a body's instruments, by their names."""
         prefix = f"/sensor/{body}/"

@@ -144,7 +144,7 @@ def report(file: Path, as_json: bool) -> None:
     from wavesim_server.logbook import report as reports
 
     table = reports.make(file)
-    click.echo(json.dumps(table, indent=2) if as_json else reports.text(table))
+    click.echo(reports.as_json(table) if as_json else reports.text(table))
 
 
 @click.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shlex
 import signal
 import subprocess
@@ -217,7 +216,7 @@ class Trial:
         table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
         text = report.text(table)
         (self.folder / "table.txt").write_text(text + "\n")
-        (self.folder / "table.json").write_text(json.dumps(table, indent=2) + "\n")
+        (self.folder / "table.json").write_text(report.as_json(table) + "\n")
         pictures: list[str] = []
         if plots:
             self._say("drawing pictures")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.readers import READERS, compare
+from wavesim_sdk import frames
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import cdr_text, read, text_of
@@ -39,6 +40,7 @@ def write(path: Path, loaded: Loaded, states: int = 50) -> None:
             writer.table(k * 100_000_000, table, np.array([[0, 0]]) if table == "ctd" else rows, data)
     sent, rec = np.zeros(1, SENT.dtype), np.zeros(2, RECEPTION.dtype)
     sent["id"], sent["frequency"] = 1, 25e3
+    sent["payload"], sent["payload_bytes"] = b"hi", 3
     rec["outcome"], rec["level"] = [0, 2], [130.5, 60.0]
     writer.signals(sent, rec)
     writer.estimate(0, 0, [1.0] * 9 + [None])
@@ -216,8 +218,46 @@ def test_csv(tmp_path: Path, loaded: Loaded) -> None:
     with (tmp_path / "csv" / "state.b.csv").open() as file:
         first = next(csv.DictReader(file))
     state = read(tmp_path / "a.mcap").series["/state/b"].records[0]
-    assert float(first["q_WB_3"]) == state["q_WB"][3]
-    assert set(first) == {"time_ns", *(f"{f.name}_{k}" for f in STATE.fields for k in range(f.shape[0]))}
+    assert float(first["q_WB_z"]) == state["q_WB"][3]
+    axes = {3: "xyz", 4: "wxyz"}
+    columns = {f"{f.name}_{k}" for f in STATE.fields for k in axes[f.shape[0]]}
+    assert set(first) == {"time_ns", "roll", "pitch", "heading", *columns}
+    assert [float(first[k]) for k in ("roll", "pitch", "heading")] == list(frames.euler(state["q_WB"]))
+    with (tmp_path / "csv" / "acoustics.reception.csv").open() as file:
+        heard = list(csv.DictReader(file))
+    assert [(h["outcome"], h["kind"], h["source"], h["receiver"]) for h in heard] == [
+        ("heard", "pulse", "b", "b"),
+        ("faded", "pulse", "b", "b"),
+    ]
+    with (tmp_path / "csv" / "acoustics.sent.csv").open() as file:
+        (sent,) = csv.DictReader(file)
+    assert (sent["outcome"], sent["source"], sent["payload"]) == ("sent", "b", b"hi\0".hex())
+
+
+def test_csv_names_actuators_and_who_was_there(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+    """Two bodies had one row in turn: each signal has the name of its time."""
+    writer = LogWriter(
+        tmp_path / "a.mcap",
+        config("<fleet><vehicle name='v' model='lauv' position='0 0 5 m' client='optional'/></fleet>"),
+        5,
+    )
+    writer.body(0, 0, "v", "lauv", "underwater", True)
+    acts = np.zeros(1, ACTUATION.dtype)
+    acts["command"][0, :2] = 7.0, 0.25
+    writer.table(0, "actuation", np.array([0]), acts.tobytes())
+    writer.body(50, 0, "v", "lauv", "underwater", False)
+    writer.body(60, 0, "w", "lauv", "underwater", True)
+    heard = np.zeros(3, RECEPTION.dtype)
+    heard["arrival_ns"], heard["source"] = [10, 55, 70], -1
+    writer.signals(np.zeros(0, SENT.dtype), heard)
+    writer.close()
+    dict(write_csv(tmp_path / "a.mcap", tmp_path / "csv"))
+    with (tmp_path / "csv" / "actuation.v.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["command_propeller"], row["command_rudder-top"]) == ("7.0", "0.25")
+    assert len(row) == 1 + 3 * 5, "one column for each actuator it has, not for each it could have"
+    with (tmp_path / "csv" / "acoustics.reception.csv").open() as file:
+        assert [(r["receiver"], r["source"]) for r in csv.DictReader(file)] == [("v", ""), ("v", ""), ("w", "")]
 
 
 def test_an_unwritable_folder(tmp_path: Path, loaded: Loaded) -> None:

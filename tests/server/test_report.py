@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,3 +81,21 @@ def test_counters_of_the_machine_do_not_change_the_hash(tmp_path: Path, loaded: 
 def test_contacts_left_out_are_a_counter_for_prometheus() -> None:
     status = {"name": "x", "state": "running", "clients": [], "contacts_dropped": 4, "drops": {}}
     assert 'wavesim_contacts_dropped_total{server="x"} 4' in metrics.text(status).splitlines()
+
+
+def test_what_is_no_number_is_null_in_json(tmp_path: Path, loaded: Loaded) -> None:
+    """A body that was thrown to no place has gone no distance that JSON could say."""
+    writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
+    writer.body(0, 0, "b", "buoy", "buoy", True)
+    for tick, place in enumerate((0.0, np.nan)):
+        state = np.zeros(1, STATE.dtype)
+        state["p_WB_W"] = place
+        writer.table(tick * 100_000_000, "state", [0], state.tobytes())
+    writer.close()
+    table = report.make(tmp_path / "a.mcap")
+    assert np.isnan(table["vehicles"][0]["distance_m"])
+
+    def refuse(constant: str) -> float:
+        raise AssertionError(constant)
+
+    assert json.loads(report.as_json(table), parse_constant=refuse)["vehicles"][0]["distance_m"] is None

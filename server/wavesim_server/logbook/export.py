@@ -5,32 +5,27 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wavesim_sdk import frames
 from wavesim_sdk.devices import seabird
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import read
+from wavesim_sdk.log import Log, Series, read
+from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
 
 
 def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write every topic; yields (file name, rows). Arrays become one column per element."""
+    """Write every topic; yields (file name, rows). Arrays become one column per element, of actuators by their names."""
     found = read(log)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for topic, series in sorted(found.series.items()):
-            columns, values = _flat(series.records)
-            yield (
-                _write(
-                    folder,
-                    topic,
-                    ["time_ns", *columns],
-                    ([t, *v] for t, v in zip(series.time_ns.tolist(), values, strict=True)),
-                ),
-                len(series.time_ns),
-            )
+            table = _columns(found, topic, series)
+            yield _write(folder, topic, list(table), zip(*table.values(), strict=True)), len(series.time_ns)
         for topic, messages in found.json.items():
             columns = list(dict.fromkeys(key for _, m in messages for key in m))
             lines = ([t, *(_cell(m.get(c, "")) for c in columns)] for t, m in messages)
@@ -63,19 +58,45 @@ def write_cnv(log: Path, vehicle: str, out: Path, name: str = "") -> int:
     return len(values)
 
 
-def _flat(records: Any) -> tuple[list[str], list[list[Any]]]:
-    columns: list[str] = []
-    parts: list[Any] = []
-    for name in records.dtype.names:
-        column = records[name]
-        if column.ndim == 1:
-            columns.append(name)
-            parts.append(column.tolist())
+#: columns of an array by its length: axes of the frame in its name, a quaternion; else numbers
+_AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
+_WORDS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
+_OUT = "sent"  #: what HEARD is of a signal that left
+_NODES = ("source", "receiver", "query_source")
+
+
+def _columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
+    """Column -> values of a topic: words for codes, names for nodes and actuators, angles beside quaternions."""
+    found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
+    body = topic.partition("/actuation/")[2]
+    for name in series.records.dtype.names:
+        values = series.records[name]
+        if series.type in (SENT.name, RECEPTION.name) and name in _WORDS:
+            words = {int(w): w.name.lower() for w in _WORDS[name]}
+            if (series.type, name) == (SENT.name, "outcome"):
+                words[Outcome.HEARD] = _OUT
+            found[name] = [words.get(v, v) for v in values.tolist()]
+        elif series.type in (SENT.name, RECEPTION.name) and name in _NODES:
+            found[name] = log.names_at(values, series.time_ns)
+        elif name == "payload":
+            lengths = series.records["payload_bytes"].tolist()
+            found[name] = [bytes(v).ljust(n, b"\0")[:n].hex() for v, n in zip(values.tolist(), lengths, strict=True)]
+        elif values.ndim == 1:
+            found["measured_ns" if name == "time_ns" else name] = values.tolist()
         else:
-            for k in range(column.shape[1]):
-                columns.append(f"{name}_{k}")
-                parts.append(np.ascontiguousarray(column[:, k]).tolist())
-    return columns, [list(row) for row in zip(*parts, strict=True)]
+            for label, column in zip(_labels(log, body, values.shape[1]), values.T, strict=False):
+                found[f"{name}_{label}"] = column.tolist()
+        if name == "q_WB":
+            for label, column in zip(("roll", "pitch", "heading"), frames.euler(values).T, strict=True):
+                found[label] = column.tolist()
+    return found
+
+
+def _labels(log: Log, body: str, count: int) -> list[str]:
+    if not body:
+        return list(_AXES.get(count, ())) or [str(k) for k in range(count)]
+    came = [b for _, b in log.json.get("/bodies", []) if b["name"] == body and b.get("present")]
+    return [a["name"] for a in came[-1]["actuators"]] if came else []
 
 
 def _cell(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -119,6 +121,19 @@ def _spread(error: Any, name: str) -> dict[str, float]:
         f"{name}_error_median_m": round(float(np.median(np.abs(error))), 4),
         f"{name}_error_max_m": round(float(np.abs(error).max()), 4),
     }
+
+
+def as_json(table: dict[str, Any]) -> str:
+    """The table for programs; what is no finite number is null, as JSON wants it."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [plain(v) for v in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(plain(table), indent=2, allow_nan=False)
 
 
 def text(table: dict[str, Any]) -> str:
