@@ -69,7 +69,7 @@ def _columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
     """Column -> values of a topic: words for codes, names for nodes and actuators, angles beside quaternions."""
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]
-    for name in series.records.dtype.names:
+    for name in series.records.dtype.names or ():
         values = series.records[name]
         if series.type in (SENT.name, RECEPTION.name) and name in _WORDS:
             words = {int(w): w.name.lower() for w in _WORDS[name]}
