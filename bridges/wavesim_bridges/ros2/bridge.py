@@ -1,0 +1,383 @@
+"""A vehicle as a node of ROS 2: what it measures, where it is, what time it is; what it is told to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wavesim_bridges.core import Seat, Vehicle
+from wavesim_bridges.motion import attitude_enu, enu, flu, motion_of
+from wavesim_bridges.ros2 import sensors as told
+from wavesim_bridges.ros2.commands import Commands
+from wavesim_bridges.ros2.layout import Layout
+from wavesim_bridges.ros2.node import Node, Writer, legal
+from wavesim_bridges.ros2.types import Message, Types, Unusable
+from wavesim_sdk.actuators import Actuator, actuators_of
+from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.wire.items import Reception
+from wavesim_sdk.wire.state import State, Value
+
+BEAT_S = 0.1  #: of wall time, after which a clock that stands is told again
+LOOK_S = 0.02  #: between two looks at whether the vehicle has joined
+FAREWELL_S = 1.0
+TRIGGER, PARAMETERS, TEXT = "std_srvs/srv/Trigger", "rcl_interfaces/srv/SetParameters", "std_msgs/msg/String"
+TF, ODOMETRY, CLOCK = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"
+PARAMS = "ros_gz_interfaces/msg/ParamVec"
+VERBS = ("start", "pause", "stop")
+KINDS = ("pulse", "data", "range request", "range reply")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The options of the bridge."""
+
+    layout: str = "wavesim"
+    domain: int = 0
+    distro: str = "jazzy"
+    clock: bool = True
+    tf: bool = True
+    wall: bool = False  #: stamps of wall time
+    wait: bool = False  #: each step waits for the controller
+    silence: float = 1.0
+
+
+class Clock:
+    """The time of all vehicles of a process in ROS: it never falls. A run that begins anew goes on where the last one ended."""
+
+    def __init__(self, node: Node, publish: bool, wall: bool, gap_ns: int) -> None:
+        self._make, self._wall, self._gap = told.Make(node.types), wall, gap_ns
+        self._message = node.types.new(CLOCK)
+        self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
+        self._offsets = [0]  #: of each run
+        self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> its run, and the time in it
+        self._wall_ns = 0
+        self.now = 0
+        self._told = 0.0
+
+    def step(self, vehicle: str, time_ns: int) -> None:
+        """A vehicle has come to a time of its run."""
+        run, before = self._runs.get(vehicle, (0, 0))
+        if time_ns < before:
+            run += 1
+            if run == len(self._offsets):
+                self._offsets.append(self.now + self._gap - time_ns)
+        self._runs[vehicle] = (run, time_ns)
+        self._wall_ns = time.time_ns()
+        if self._offsets[run] + time_ns > self.now or not self._told:
+            self.now = max(self.now, self._offsets[run] + time_ns)
+            self._tell()
+
+    def stamp(self, vehicle: str, time_ns: int) -> int:
+        """A time of the vehicle's run."""
+        run, now = self._runs[vehicle]
+        return self._wall_ns - (now - time_ns) if self._wall else max(self._offsets[run] + time_ns, 0)
+
+    async def beat(self) -> None:
+        """While the simulation stands, the time is told again for nodes that came later."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            if time.monotonic() - self._told > BEAT_S:
+                self._tell()
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        if self._writer is not None:
+            self._writer.write(self._message(self._make.time(self.now)))
+
+
+class Statics:
+    """/tf_static of a node: one message that holds all of them."""
+
+    def __init__(self, node: Node) -> None:
+        self._writer, self._new = node.writer("/tf_static", TF, latched=True), node.types.new(TF)
+        self._known: dict[str, Message] = {}  # by child
+
+    def add(self, transforms: Sequence[Message]) -> None:
+        """Some more."""
+        self._known |= {t.child_frame_id: t for t in transforms}
+        self._writer.write(self._new(list(self._known.values())))
+
+
+@dataclass
+class Shared:
+    """What the vehicles of a process share."""
+
+    node: Node
+    clock: Clock
+    statics: Statics
+    tf: Writer
+
+
+class Instruments:
+    """The messages of a vehicle's instruments, each value once."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        layout: Layout,
+        suite: Sequence[Instrument],
+        actuators: Sequence[Actuator],
+        broker: AsyncBroker,
+    ) -> None:
+        self._clock, self._vehicle = shared.clock, layout.vehicle
+        fields = {s.name: tuple((f.name, f.count) for f in s.fields) for s in broker.sensors}
+        declared = {i.name: i for i in suite}
+        if strange := sorted(fields.keys() - declared.keys()):
+            raise BrokerError(
+                f"the vehicle has a sensor '{strange[0]}' that --config does not know: is that the server's configuration?"
+            )
+        make = told.Make(shared.node.types)
+        self._all = {
+            name: told.Mounted(declared[name], layout.frames(name), make, fields[name], tuple(actuators))
+            for name in fields
+        }
+        self._outputs: list[tuple[told.Mounted, str, Writer, told.Output]] = []
+        for s in self._all.values():
+            for name, topic, output in layout.outputs(s.instrument.type, s.instrument.name):
+                self._outputs.append((s, name, shared.node.writer(topic, output.type), output))
+        used = {s.instrument.name for s, *_ in self._outputs}
+        shared.statics.add([t for name in sorted(used) for t in told.mounting(self._all[name])])
+        self._ahrs = next((s for s in self._all.values() if s.instrument.type == "ahrs"), None)
+        self._seen: dict[str, int] = {}
+
+    def tell(self, state: State) -> None:
+        """What is new."""
+        for s, name, writer, output in self._outputs:
+            value, before = state.sensors.get(s.instrument.name), self._seen.get(s.instrument.name)
+            if value is not None and value.time_ns != before:
+                stamp = self._clock.stamp(self._vehicle, value.time_ns)
+                message = output.tell(s, value, stamp)
+                if message is not None:
+                    if name == "data" and s.instrument.type == "imu":
+                        self._orient(s, message, state)
+                    writer.write(message)
+            elif value is None and name == "fix" and self._due(s, state.time_ns, before):
+                writer.write(told.no_fix(s, self._clock.stamp(self._vehicle, state.time_ns)))
+                self._seen[s.instrument.name] = state.time_ns
+        self._seen.update((name, value.time_ns) for name, value in state.sensors.items())
+
+    def _orient(self, s: told.Mounted, message: Message, state: State) -> None:
+        value: Value | None = None if self._ahrs is None else state.sensors.get(self._ahrs.instrument.name)
+        if self._ahrs is not None and value is not None and all(map(math.isfinite, value.numbers[:3])):
+            told.oriented(s, message, self._ahrs, value)
+
+    def _due(self, s: told.Mounted, now: int, before: int | None) -> bool:
+        return before is None or not 0 <= now - before < round(1e9 / s.declared.rate)
+
+
+class Bridge:
+    """One vehicle, flown by whoever sends commands; without a controller it stands at neutral outputs."""
+
+    def __init__(self, seat: Seat, shared: Shared, loaded: Loaded, wishes: Wishes) -> None:
+        self.vehicle, self.shared, self.wishes, self.loaded = Vehicle(seat), shared, wishes, loaded
+        self.layout = Layout.of(wishes.layout, seat.vehicle)
+        self._make = told.Make(shared.node.types)
+        self._frames = self.layout.frames()
+        model = next((b.model for b in loaded.config.fleet.bodies if b.name == seat.vehicle), seat.model)
+        self._suite = loaded.suite_for(seat.vehicle, model)
+        self._actuators = actuators_of(loaded.model(model))
+        self._has: tuple[Commands, Instruments] | None = None
+        self._odometry = self._writer(self.layout.odometry, ODOMETRY)
+        self._joints = self._writer(self.layout.joints, told.JOINTS)
+        self._heard = self._writer(self.layout.acoustics("heard"), TEXT)
+        self._bearing = self._writer(self.layout.acoustics("range_bearing"), PARAMS)
+        if self.layout.map and wishes.tf:
+            none, level = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+            shared.statics.add([self._make.transform(0, self.layout.map, self._frames.world, none, level)])
+        self._serve()
+
+    def _writer(self, topic: str, type_: str) -> Writer | None:
+        return self.shared.node.writer(topic, type_) if topic else None
+
+    async def run(self) -> None:
+        """Until the run has ended."""
+        early = asyncio.create_task(self._early())
+        try:
+            async for broker, step in self.vehicle.steps():
+                commands, instruments = self._joined(broker)
+                self._tell(step, instruments)
+                if self.wishes.wait:
+                    await commands.wait()
+                broker.answer(commands.asked(step.time))
+        finally:
+            early.cancel()
+
+    async def _early(self) -> None:
+        """Topics are there before the run begins."""
+        while self.vehicle.broker is None:
+            await asyncio.sleep(LOOK_S)
+        self._joined(self.vehicle.broker)
+
+    def _joined(self, broker: AsyncBroker) -> tuple[Commands, Instruments]:
+        """What needs to know what the vehicle has: made once."""
+        if self._has is None:
+            commands = Commands(
+                self.shared.node, self.layout, broker.actuators, self.wishes.silence, self.vehicle.seat.say
+            )
+            self._has = commands, Instruments(self.shared, self.layout, self._suite, self._actuators, broker)
+            self.shared.node.present()
+        return self._has
+
+    def _tell(self, step: Step, instruments: Instruments) -> None:
+        clock, name = self.shared.clock, self.layout.vehicle
+        clock.step(name, step.state.time_ns)  # before all that is stamped with it
+        stamp = clock.stamp(name, step.state.time_ns)
+        self._motion(step.state, stamp)
+        if self._joints is not None:
+            self._joints.write(told.joints(self._make, self._actuators, step.state.actuation, stamp))
+        instruments.tell(step.state)
+        for reception in step.receptions:
+            self._sound(reception, stamp)
+        for refused in step.refused:
+            self.vehicle.seat.say(f"the server refused a request: {refused.text}")
+
+    def _motion(self, state: State, stamp: int) -> None:
+        """The truth, where the server tells it."""
+        motion = motion_of(state)
+        if motion is None or state.motion is None:
+            return
+        f, new = self._frames, self.shared.node.types.new
+        place, q = enu(motion.position), attitude_enu(motion.attitude)
+        if self.wishes.tf:
+            self.shared.tf.write(new(TF)([self._make.transform(stamp, f.world, f.base, place, q)]))
+        if self._odometry is not None:
+            exact = np.zeros(36)
+            moving = self._make.twist(flu(np.array(state.motion[7:10])), flu(motion.rates))
+            self._odometry.write(new(ODOMETRY)(
+                self._make.header(stamp, f.world), f.base,
+                new("geometry_msgs/msg/PoseWithCovariance")(self._make.pose(place, q), exact),
+                new("geometry_msgs/msg/TwistWithCovariance")(moving, exact),
+            ))  # fmt: skip
+
+    # -- sound
+
+    def _sound(self, r: Reception, stamp: int) -> None:
+        new = self.shared.node.types.new
+        bearing, up = (None if a is None else -a for a in (r.azimuth, r.elevation))
+        if self._heard is not None:
+            payload = r.payload or b""
+            text = payload.decode("utf-8", "replace")
+            entry = {
+                "time": r.reception_ns * 1e-9, "kind": KINDS[r.kind] if r.kind < len(KINDS) else "other", "code": r.code,
+                "from": r.from_address, "to": r.to_address, "frequency": r.frequency, "level": r.level, "snr": r.snr,
+                "range": r.range, "bearing": bearing, "elevation": up, "hex": payload.hex(),
+                "text": None if "\ufffd" in text else text,
+            }  # fmt: skip
+            self._heard.write(new(TEXT)(json.dumps(entry)))
+        if self._bearing is not None and bearing is not None:
+            numbers = {"elevation": up or 0.0, "bearing": bearing, "range": math.nan if r.range is None else r.range}
+            none = np.zeros(0)
+            value, one = new("rcl_interfaces/msg/ParameterValue"), new("rcl_interfaces/msg/Parameter")
+            params = [
+                one(
+                    name,
+                    value(
+                        3, False, 0, n, "", none.astype(np.uint8), none.astype(bool), none.astype(np.int64), none, []
+                    ),
+                )
+                for name, n in numbers.items()
+            ]
+            self._bearing.write(new(PARAMS)(self._make.header(stamp, self._frames.base), params))
+
+    def _send(self, message: Message) -> None:
+        """`{"to": 3, "text": "..."}`, or "hex"; `{"range_to": 3}`; `{"ping": 25000}`."""
+        broker = self.vehicle.broker
+        if broker is None:
+            raise Unusable("there is no server now")
+        try:
+            asked = json.loads(message.data)
+            if "range_to" in asked:
+                broker.range_to(int(asked["range_to"]))
+            elif "ping" in asked:
+                broker.ping(float(asked["ping"]))
+            else:
+                data = bytes.fromhex(asked["hex"]) if "hex" in asked else asked["text"].encode()
+                broker.send(data, int(asked.get("to", 0)))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, WaveSimError) as error:
+            raise Unusable(f"nothing that can be sent ({type(error).__name__})") from error
+
+    # -- services
+
+    def _serve(self) -> None:
+        node, types = self.shared.node, self.shared.node.types
+        for verb in VERBS:
+
+            async def control(_: Message, verb: str = verb) -> Message:
+                return types.new(f"{TRIGGER}_Response")(*await self._order([verb]))
+
+            node.service(self.layout.topic(verb), TRIGGER, control)
+
+        async def fault(request: Message) -> Message:
+            one = types.new("rcl_interfaces/msg/SetParametersResult")
+            results = [
+                one(*await self._order(["fault", p.name, *p.value.string_value.split()])) for p in request.parameters
+            ]
+            return types.new(f"{PARAMETERS}_Response")(results)
+
+        node.service(self.layout.topic("fault"), PARAMETERS, fault)
+        node.reader(self.layout.topic("control"), TEXT, self._ordered)
+        if self.layout.acoustics("send"):
+            node.reader(self.layout.acoustics("send"), TEXT, self._send)
+
+    def _ordered(self, message: Message) -> None:
+        """The same by a topic, for clients whose services are not ours: what became of it is told to people."""
+
+        async def later() -> None:
+            done, text = await self._order(message.data.split())
+            self.vehicle.seat.say(f"{message.data!r}: {'done' if done else 'not done'}{f' ({text})' if text else ''}")
+
+        self.shared.node.later(later())
+
+    async def _order(self, words: Sequence[str]) -> tuple[bool, str]:
+        """`start`, `pause`, `stop`, or `fault PART[.FIELD] KIND [AMOUNT]`: whether it was done, and what the server says."""
+        broker = self.vehicle.broker
+        if broker is None:
+            return False, "there is no server now"
+        try:
+            match words:
+                case [verb] if verb in VERBS:
+                    request = broker.control(verb)
+                case ["fault", part, kind, *amount] if len(amount) < 2:
+                    name, _, field = self._part(part)
+                    request = broker.fault(name, kind, float(*amount), field=field)
+                case _:
+                    return False, "an order is start, pause, stop, or fault PART[.FIELD] KIND [AMOUNT]"
+            return True, await broker.wait(request)
+        except (WaveSimError, ValueError) as error:
+            return False, str(error)
+
+    def _part(self, part: str) -> tuple[str, str, str]:
+        """A part as ROS may write it: rudder_top for rudder-top."""
+        name, dot, field = part.partition(".")
+        known = [*(i.name for i in self._suite), *(a.name for a in self._actuators)]
+        return next((k for k in known if k == name), next((k for k in known if legal(k) == name), name)), dot, field
+
+
+async def fly(seats: Sequence[Seat], loaded: Loaded, wishes: Wishes) -> None:
+    """Vehicles as one node, until the run has ended."""
+    first = seats[0]
+    drops = Vehicle(first)
+    node = Node(Types(wishes.distro), f"wavesim_{legal(first.vehicle)}", wishes.domain, first.say, drops.drop)
+    try:
+        clock = Clock(node, wishes.clock, wishes.wall, round(first.period * 1e9))
+        shared = Shared(node, clock, Statics(node), node.writer("/tf", TF))
+        bridges = [Bridge(seat, shared, loaded, wishes) for seat in seats]
+        beat = asyncio.create_task(clock.beat())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in bridges:
+                    group.create_task(one.run())
+        finally:
+            beat.cancel()
+            await node.finish(FAREWELL_S)
+    finally:
+        node.close()

@@ -1,0 +1,226 @@
+"""Layouts: how topics and frames are called. One file each in `layouts`, or a file of the user's."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from wavesim_bridges.ros2.node import legal
+from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, Frames, Output
+from wavesim_sdk.actuators import ActuatorKind
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.names import nearest
+from wavesim_sdk.wire.items import ActuatorDescription
+
+OTHER, ALL = "other", "all"
+FLOAT, STAMPED = "std_msgs/msg/Float64", "uuv_gazebo_ros_plugins_msgs/msg/FloatStamped"
+_KINDS = {k.name.lower(): int(k) for k in ActuatorKind}
+_PLAIN = {"title": "", "namespace": "/{vehicle}", "odometry": "", "joints": ""}
+_TABLES: dict[str, set[str]] = {
+    "names": set(),
+    "frames": {"map", "world", "base", "link"},
+    "sensors": {*OUTPUTS, OTHER},
+    "commands": {*_KINDS, ALL},
+    "acoustics": {"heard", "send", "range_bearing"},
+}
+_COMMAND = {"topic", "type", "sign", "unit", "rotor_constant"}
+
+
+@dataclass(frozen=True)
+class Command:
+    """The topic that one actuator listens to."""
+
+    topic: str
+    type: str
+    actuator: ActuatorDescription
+    sign: float = 1.0
+    rotor_constant: float = 0.0  #: N/(rad/s)2, where a shaft speed stands for a thrust
+    shaft: bool = False  #: the number is in rad/s
+
+    def value(self, number: float) -> float:
+        """In the actuator's unit and limits."""
+        a, u = self.actuator, self.sign * number
+        if self.shaft and a.unit == "N":
+            u *= self.rotor_constant * abs(u)
+        elif self.shaft:
+            u /= 2.0 * math.pi
+        return min(max(u, a.minimum), a.maximum)
+
+
+class Layout:
+    """A layout for one vehicle."""
+
+    def __init__(self, text: str, file: str, vehicle: str) -> None:
+        self.file, self.vehicle = file, vehicle
+        try:
+            self._read: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise WaveSimError(f"{file}: {error}") from None
+        self._check()
+        self._names: dict[str, str] = self._read.get("names", {})
+        self._namespace = self._filled(self._plain("namespace"))
+
+    @classmethod
+    def of(cls, name: str, vehicle: str) -> Layout:
+        """A preset by its name, or the file of that name."""
+        if name in presets():
+            return cls((files(__package__) / "layouts" / f"{name}.toml").read_text(), f"{name}.toml", vehicle)
+        path = Path(name)
+        if path.suffix != ".toml":
+            known = presets()
+            raise WaveSimError(
+                f"there is no layout '{name}'{nearest(name, known)}; there are {', '.join(known)}, or a FILE.toml"
+            )
+        try:
+            return cls(path.read_text(), name, vehicle)
+        except (OSError, UnicodeDecodeError) as error:
+            raise WaveSimError(f"cannot read the layout {name}: {error}") from None
+
+    def topic(self, name: str) -> str:
+        """A topic of the vehicle's: `start`."""
+        return self._place(name)
+
+    @property
+    def odometry(self) -> str:
+        """Topic of the true motion; empty: there is none."""
+        return self._place(self._plain("odometry"))
+
+    @property
+    def joints(self) -> str:
+        """Topic of the actuators' true values."""
+        return self._place(self._plain("joints"))
+
+    def acoustics(self, what: str) -> str:
+        """Topic of `heard`, `send` or `range_bearing`."""
+        return self._place(self._table("acoustics").get(what, ""))
+
+    @property
+    def map(self) -> str:
+        """The frame above the world's; empty: there is none."""
+        return self._filled(self._table("frames").get("map", ""))
+
+    def frames(self, sensor: str = "") -> Frames:
+        """Frames of the vehicle and of a sensor."""
+        f = {key: self._filled(text, sensor=sensor) for key, text in self._table("frames").items()}
+        link = f.get("link", f"{self.vehicle}/{sensor}_link")
+        stem = link.removesuffix("_link")
+        base = f.get("base", f"{self.vehicle}/base_link")
+        return Frames(f.get("world", "odom"), base, link, f"{stem}_frd", f"{stem}_beam")
+
+    def outputs(self, type_: str, sensor: str) -> list[tuple[str, str, Output]]:
+        """(name, topic, output) of a sensor of a type."""
+        table = self._table("sensors")
+        if type_ in OUTPUTS:
+            return [(o, self._place(t, sensor=sensor), OUTPUTS[type_][o]) for o, t in table.get(type_, {}).items()]
+        return [(o, self._place(t, sensor=sensor), NUMBERS) for o, t in table.get(OTHER, {}).items()]
+
+    def commands(self, actuators: Sequence[ActuatorDescription]) -> list[Command]:
+        """What the actuators listen to."""
+        found, table, count = [], self._table("commands"), dict.fromkeys(_KINDS.values(), 0)
+        words = {number: word for word, number in _KINDS.items()}
+        for a in actuators:
+            given: dict[str, Any] = table.get(words.get(a.kind, ""), {})
+            if given:
+                topic = self._place(given["topic"], actuator=a.name, number=str(count[a.kind]))
+                shaft, constant = given.get("unit") == "rad/s", float(given.get("rotor_constant", 0.0))
+                if given.get("unit") == "N" and a.unit != "N":
+                    self._refuse(
+                        f"'{a.name}' is not commanded in N but in {a.unit or 'a share'}, and this layout's thrusters are"
+                    )
+                if shaft and a.unit == "N" and constant <= 0.0:
+                    self._refuse(f"'{a.name}' is commanded in N: rad/s need a rotor_constant above 0")
+                found.append(Command(topic, given.get("type", FLOAT), a, float(given.get("sign", 1)), constant, shaft))
+            count[a.kind] = count.get(a.kind, 0) + 1
+        return found
+
+    @property
+    def all_commands(self) -> str:
+        """Topic of an array for all actuators."""
+        return self._place(self._table("commands").get(ALL, {}).get("topic", ""))
+
+    # -- the file
+
+    def _plain(self, key: str) -> str:
+        return str(self._read.get(key, _PLAIN[key]))
+
+    def _table(self, name: str) -> Mapping[str, Any]:
+        return self._read.get(name, {})  # type: ignore[no-any-return]
+
+    def _filled(self, text: str, **of: str) -> str:
+        words = {"vehicle": self.vehicle, "sensor": "", "actuator": "", "number": ""} | of
+        named = {key: legal(self._names.get(word, word)) for key, word in words.items()}
+        return text.format_map(named)
+
+    def _place(self, text: str, **of: str) -> str:
+        if not text:
+            return ""
+        filled = self._filled(text, **of)
+        return filled if filled.startswith("/") else f"{self._namespace}/{filled}"
+
+    def _refuse(self, text: str) -> None:
+        raise WaveSimError(f"{self.file}: {text}")
+
+    def _check(self) -> None:
+        """Refuse what has no meaning."""
+        for key, value in self._read.items():
+            if key in _PLAIN:
+                self._text(key, value)
+            elif key not in _TABLES:
+                self._refuse(f"there is no key '{key}'{nearest(key, [*_PLAIN, *_TABLES])}")
+            elif not isinstance(value, dict):
+                self._refuse(f"'{key}' is a table: [{key}]")
+            else:
+                self._check_table(key, value)
+
+    def _check_table(self, table: str, entries: Mapping[str, Any]) -> None:
+        for key, value in entries.items():
+            if table == "names":
+                self._text(key, value)
+                continue
+            if key not in _TABLES[table]:
+                self._refuse(f"[{table}] has no '{key}'{nearest(key, sorted(_TABLES[table]))}")
+            if table in ("frames", "acoustics"):
+                self._text(key, value)
+                continue
+            if not isinstance(value, dict):
+                self._refuse(f"[{table}] '{key}' is written {{ ... }}")
+            known = _COMMAND if table == "commands" else set(OUTPUTS.get(key, {"numbers": NUMBERS}))
+            for name, given in value.items():
+                if name not in known:
+                    self._refuse(f"[{table}] {key}: there is no '{name}'{nearest(name, sorted(known))}")
+                if table == "sensors" or name == "topic":
+                    self._text(name, given)
+            if table == "commands":
+                self._check_command(key, value)
+
+    def _check_command(self, key: str, given: Mapping[str, Any]) -> None:
+        if "topic" not in given:
+            self._refuse(f"[commands] {key}: which topic?")
+        if given.get("type", FLOAT) not in (FLOAT, STAMPED):
+            self._refuse(f"[commands] {key}: a type is {FLOAT} or {STAMPED}")
+        if given.get("unit", "N") not in ("N", "rad/s"):
+            self._refuse(f"[commands] {key}: the unit is N, rad/s, or the actuator's own if none is given")
+        if given.get("sign", 1) not in (1, -1):
+            self._refuse(f"[commands] {key}: a sign is 1 or -1")
+        if not isinstance(given.get("rotor_constant", 0.0), int | float):
+            self._refuse(f"[commands] {key}: rotor_constant is a number, in N/(rad/s)2")
+
+    def _text(self, key: str, value: Any) -> None:
+        if not isinstance(value, str):
+            self._refuse(f"'{key}' is a text in quotes")
+        for part in re.findall(r"{([^}]*)}?", value):
+            if part not in ("vehicle", "sensor", "actuator", "number"):
+                self._refuse(f"'{value}': there are {{vehicle}}, {{sensor}}, {{actuator}} and {{number}}")
+
+
+def presets() -> list[str]:
+    """The layouts that come with the bridge."""
+    return sorted(
+        f.name.removesuffix(".toml") for f in (files(__package__) / "layouts").iterdir() if f.name.endswith(".toml")
+    )

@@ -1,0 +1,249 @@
+"""A node of ROS 2 without ROS: topics and services over Cyclone DDS, on the loopback interface only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import numpy as np
+from cyclonedds.core import DDSException, Entity, Listener
+from cyclonedds.domain import Domain, DomainParticipant
+from cyclonedds.pub import DataWriter
+from cyclonedds.qos import Policy, Qos
+from cyclonedds.sub import DataReader
+from cyclonedds.topic import Topic
+from cyclonedds.util import duration
+
+from wavesim_bridges.ros2.types import Message, Types, Unusable
+from wavesim_sdk.errors import BrokerError
+
+DEPTH = 10  #: kept for slow readers
+MOST_READ = 64  #: samples taken in one turn
+MOST_PARTICIPANTS = 32
+ANNOUNCED_S = 1  #: between announcements: so long do peers that come later look for us
+#: RELIABLE serves readers that ask for BEST_EFFORT too; nobody is ever waited for
+_OFFERED = (
+    Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH),
+    Policy.WriterDataLifecycle(autodispose=False),
+)  # fmt: skip
+_LATCHED = (
+    Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(1), Policy.Durability.TransientLocal,
+    Policy.DurabilityService(0, Policy.History.KeepLast(1), -1, -1, -1), Policy.WriterDataLifecycle(autodispose=False),
+)  # fmt: skip
+_TAKEN = (Policy.Reliability.BestEffort, Policy.History.KeepLast(DEPTH))  # matches every writer
+_CALLED = (Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH))
+_POLICIES = {
+    2: "durability",
+    4: "deadline",
+    8: "liveliness",
+    11: "reliability",
+    13: "history",
+    23: "data representation",
+}
+# Fast DDS 3 announces types that Cyclone cannot take: those of its vendor (1.15) are left aside.
+_CONFIG = f"""<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces>
+<AllowMulticast>false</AllowMulticast></General><Discovery><SPDPInterval>{ANNOUNCED_S} s</SPDPInterval><ParticipantIndex>auto</ParticipantIndex>
+<MaxAutoParticipantIndex>{MOST_PARTICIPANTS}</MaxAutoParticipantIndex><Peers><Peer address="127.0.0.1"/></Peers></Discovery>
+<Compatibility><IgnoreTypeInformation>1.15</IgnoreTypeInformation></Compatibility></Domain></CycloneDDS>"""
+
+
+def legal(name: str) -> str:
+    """A name as ROS allows it in topics: letters, digits and _, no digit first."""
+    found = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return f"_{found}" if found[:1].isdigit() else found
+
+
+class Writer:
+    """What publishes on a topic. ``readers`` is how many listen; while nobody does, nothing is sent."""
+
+    def __init__(self, node: Node, topic: str, type_: str, qos: Qos, latched: bool = False, inside: str = "rt") -> None:
+        self.topic, self.readers, self.sent = topic, 0, 0
+        self._node, self._latched = node, latched
+        struct = node.types.struct(type_)
+        self._sample: Any = struct.__new__(struct)
+        self.entity = node.entity(DataWriter, inside + topic, type_, qos, _Watch(node, topic, self))
+
+    def write(self, message: Message) -> None:
+        """Publish a message."""
+        if self.readers or self._latched:
+            self.write_bytes(self._node.types.packed(message))
+
+    def write_bytes(self, data: bytes) -> None:
+        """The same, of a message that is in bytes."""
+        self._sample.data = data
+        try:
+            self.entity.write(self._sample)
+            self.sent += 1
+        except DDSException:
+            self._node.drop(f"{self.topic}: readers are too slow")
+
+
+class Node:
+    """Its topics and services, until it is closed. ``say`` tells people, ``drop`` counts what is of no use."""
+
+    def __init__(
+        self, types: Types, name: str, domain: int, say: Callable[[str], None], drop: Callable[[str], None]
+    ) -> None:
+        self.types, self.name, self.say, self.drop = types, name, say, drop
+        self.heard: Counter[str] = Counter()  #: messages by topic
+        self._loop = asyncio.get_running_loop()
+        self._entities: list[Any] = []
+        self._writers: list[Writer] = []
+        self._readers: list[DataReader[Any]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        try:
+            self._domain = Domain(domain, _CONFIG)
+            self.participant = DomainParticipant(domain, qos=Qos(Policy.Userdata(b"enclave=/;")))
+        except DDSException as error:
+            raise BrokerError(
+                f"cannot take part in DDS domain {domain}: {error}; is it full ({MOST_PARTICIPANTS} participants)?"
+            ) from None
+        graph = "rmw_dds_common/msg/ParticipantEntitiesInfo"
+        self._graph = Writer(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
+
+    def writer(self, topic: str, type_: str, latched: bool = False) -> Writer:
+        """Publish on a topic; ``latched``: the last message is for those that come later, too."""
+        qos = _LATCHED if latched else _OFFERED
+        self._writers.append(Writer(self, topic, type_, self._qos(qos, type_), latched))
+        return self._writers[-1]
+
+    def reader(self, topic: str, type_: str, take: Callable[[Message], None]) -> None:
+        """Call a function with every message of a topic that can be read."""
+
+        def taken(data: bytes) -> None:
+            message = self.types.read(data, type_)
+            if not self.heard[topic]:
+                self.say(f"the first message on {topic}")
+            self.heard[topic] += 1
+            take(message)
+
+        self._read(f"rt{topic}", topic, type_, self._qos(_TAKEN, type_), taken)
+
+    def service(self, name: str, type_: str, answer: Callable[[Message], Awaitable[Message]]) -> None:
+        """Answer the calls of a service, as rmw_cyclonedds sends them."""
+        asked, told = f"{type_}_Request", f"{type_}_Response"
+        reply = Writer(self, f"{name}Reply", told, self._qos(_OFFERED, told), latched=True, inside="rr")
+        self._writers.append(reply)
+
+        def taken(data: bytes) -> None:
+            call, request = self.types.read_call(data, asked)
+
+            async def later() -> None:
+                reply.write_bytes(self.types.packed_call(call, await answer(request)))
+
+            self.later(later())
+
+        self._read(f"rq{name}Request", name, asked, self._qos(_CALLED, asked), taken)
+
+    def present(self) -> None:
+        """Tell ROS what this node has, once everything is there."""
+        new = self.types.new
+        size = self.types.length("rmw_dds_common/msg/Gid")
+
+        def gid(entity: Entity) -> Message:
+            return new("rmw_dds_common/msg/Gid")(np.frombuffer(entity.get_guid().bytes.ljust(size, b"\0"), np.uint8))
+
+        node = new("rmw_dds_common/msg/NodeEntitiesInfo")(
+            "/", self.name, [gid(r) for r in self._readers], [gid(w.entity) for w in self._writers]
+        )
+        self._graph.write(new("rmw_dds_common/msg/ParticipantEntitiesInfo")(gid(self.participant), [node]))
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Something that takes its time."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finish(self, seconds: float) -> None:
+        """Wait for what is under way."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    def close(self) -> None:
+        """Leave; later calls do nothing."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        self._writers, self._readers, self._entities = [], [], []
+
+    # -- DDS
+
+    def entity(self, kind: Any, topic: str, type_: str, qos: Qos, watch: Listener) -> Any:
+        """A writer or reader of DDS."""
+        try:
+            made = kind(
+                self.participant, Topic(self.participant, topic, self.types.struct(type_)), qos=qos, listener=watch
+            )
+        except DDSException as error:
+            raise BrokerError(f"cannot use the topic '{topic}': {error}") from None
+        self._entities.append((made, watch))
+        return made
+
+    def _qos(self, policies: tuple[Any, ...], type_: str) -> Qos:
+        return Qos(*policies, Policy.Userdata(f"typehash={self.types.hash(type_)};".encode()))
+
+    def _read(self, inside: str, topic: str, type_: str, qos: Qos, taken: Callable[[bytes], None]) -> None:
+        def turn() -> None:
+            while not self._closed:
+                samples = reader.take(MOST_READ)
+                for sample in samples:
+                    if sample.sample_info.valid_data:  # else: a writer went
+                        try:
+                            taken(sample.data)
+                        except Unusable as unusable:
+                            self.drop(f"{topic}: {unusable}")
+                if len(samples) < MOST_READ:
+                    return
+
+        watch = _Watch(self, topic, turn=turn)
+        reader: DataReader[Any] = self.entity(DataReader, inside, type_, qos, watch)
+        self._readers.append(reader)
+        self.soon(turn)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """From DDS's threads into the loop."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            if not self._closed:
+                self._loop.call_soon_threadsafe(call)
+
+
+class _Watch(Listener):
+    """What happens to a writer or a reader; called in threads of DDS."""
+
+    def __init__(
+        self, node: Node, topic: str, writer: Writer | None = None, turn: Callable[[], None] | None = None
+    ) -> None:
+        self._node, self._topic, self._writer, self._turn = node, topic, writer, turn
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    def on_data_available(self, reader: Any) -> None:
+        """Messages wait."""
+        if self._turn is not None:
+            self._node.soon(self._turn)
+
+    def on_publication_matched(self, writer: Any, status: Any) -> None:
+        """A reader came or went."""
+        if self._writer is not None:
+            self._writer.readers = status.current_count
+
+    def on_subscription_matched(self, reader: Any, status: Any) -> None:
+        """A writer came or went."""
+        count = status.current_count
+        self._node.soon(lambda: self._node.say(f"{self._topic} has {count} publisher{'' if count == 1 else 's'}"))
+
+    def on_offered_incompatible_qos(self, writer: Any, status: Any) -> None:
+        """A reader asks for more than is offered."""
+        self._refused("a reader asks for more than is offered", status.last_policy_id)
+
+    def on_requested_incompatible_qos(self, reader: Any, status: Any) -> None:
+        """A writer offers less than is asked for."""
+        self._refused("a publisher offers less than is needed", status.last_policy_id)
+
+    def _refused(self, text: str, policy: int) -> None:
+        what = _POLICIES.get(policy, f"policy {policy}")
+        self._node.soon(lambda: self._node.say(f"{self._topic}: {text} ({what}): they do not hear each other"))

@@ -1,0 +1,468 @@
+"""What instruments measure as messages of ROS: FLU, ENU, SI units, covariances from the noise that is declared for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from wavesim_bridges.motion import Array, attitude_enu, product
+from wavesim_bridges.ros2.types import Message, Types
+from wavesim_sdk import instruments as fixed
+from wavesim_sdk.actuators import Actuator, ActuatorKind
+from wavesim_sdk.config.sensors import Anemometer, Battery, Dvl, Echosounder, Gps, Imu, Instrument, Sensor, Uwb
+from wavesim_sdk.frames import quaternion
+from wavesim_sdk.wire.state import Value
+
+PASCAL = 1e4  #: in a dbar
+METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
+FLIP = np.diag([1.0, -1.0, -1.0])  #: FRD to FLU, and back
+IMU, RANGE, FIX = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Range", "sensor_msgs/msg/NavSatFix"
+TWIST, POSE = "geometry_msgs/msg/TwistWithCovarianceStamped", "geometry_msgs/msg/PoseWithCovarianceStamped"
+ARRAY, NUMBER, JOINTS = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Float64", "sensor_msgs/msg/JointState"
+DVL, SONAR, CLOUD = (
+    "marine_acoustic_msgs/msg/Dvl",
+    "marine_acoustic_msgs/msg/SonarRanges",
+    "sensor_msgs/msg/PointCloud2",
+)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Names of frames. ``world`` is ENU; ``base`` and ``link`` are FLU; ``face`` is ``link`` as the instrument counts, FRD; ``beam``
+    has its x axis where a single beam points."""
+
+    world: str
+    base: str
+    link: str
+    face: str
+    beam: str
+
+
+class Make:
+    """Small messages within others."""
+
+    def __init__(self, types: Types) -> None:
+        self.types = types
+        self._header, self._time = types.new("std_msgs/msg/Header"), types.new("builtin_interfaces/msg/Time")
+        self._vector, self._point = types.new("geometry_msgs/msg/Vector3"), types.new("geometry_msgs/msg/Point")
+        self._quaternion = types.new("geometry_msgs/msg/Quaternion")
+
+    def time(self, stamp: int) -> Message:
+        """ns since the epoch."""
+        return self._time(*divmod(stamp, 1_000_000_000))
+
+    def header(self, stamp: int, frame: str) -> Message:
+        return self._header(self.time(stamp), frame)
+
+    def vector(self, v: Sequence[float] | Array) -> Message:
+        return self._vector(float(v[0]), float(v[1]), float(v[2]))
+
+    def point(self, v: Sequence[float] | Array) -> Message:
+        return self._point(float(v[0]), float(v[1]), float(v[2]))
+
+    def quaternion(self, q: Array) -> Message:
+        """From w, x, y, z."""
+        w, x, y, z = map(float, q)
+        return self._quaternion(x, y, z, w)
+
+    def pose(self, place: Sequence[float] | Array, q: Array) -> Message:
+        return self.types.new("geometry_msgs/msg/Pose")(self.point(place), self.quaternion(q))
+
+    def twist(self, linear: Sequence[float] | Array, angular: Sequence[float] | Array) -> Message:
+        return self.types.new("geometry_msgs/msg/Twist")(self.vector(linear), self.vector(angular))
+
+    def transform(self, stamp: int, parent: str, child: str, place: Sequence[float] | Array, q: Array) -> Message:
+        body = self.types.new("geometry_msgs/msg/Transform")(self.vector(place), self.quaternion(q))
+        return self.types.new("geometry_msgs/msg/TransformStamped")(self.header(stamp, parent), child, body)
+
+    def numbers(self, values: Sequence[float], labels: Sequence[tuple[str, int]]) -> Message:
+        """Float64MultiArray; a label and a size for each field."""
+        dimension, layout = (
+            self.types.new("std_msgs/msg/MultiArrayDimension"),
+            self.types.new("std_msgs/msg/MultiArrayLayout"),
+        )
+        return self.types.new(ARRAY)(layout([dimension(name, n, n) for name, n in labels], 0), np.array(values, float))
+
+
+@dataclass(frozen=True)
+class Mounted:
+    """An instrument of a vehicle, its frames, and what its messages are made with."""
+
+    instrument: Instrument
+    frames: Frames
+    make: Make
+    fields: tuple[tuple[str, int], ...] = ()  #: of its value, with how many numbers each has
+    actuators: tuple[Actuator, ...] = ()  #: of the body
+
+    @property
+    def declared(self) -> Sensor:
+        return self.instrument.parameters
+
+    @property
+    def q_BS(self) -> Array:
+        """Its attitude in the body, FRD to FRD."""
+        return quaternion(*self.declared.attitude)
+
+    def variance(self, sigma: float) -> float:
+        """Of a value whose noise has this standard deviation at noise="1"."""
+        return (self.declared.noise * sigma) ** 2
+
+    def new(self, name: str, *values: Any) -> Message:
+        return self.make.types.new(name)(*values)
+
+
+Stamped = Callable[[Mounted, Value, int], Message | None]  #: the instrument, its value, its stamp
+
+
+def _whole(*values: float) -> bool:
+    return all(map(math.isfinite, values))
+
+
+def _diagonal(*variances: float) -> Array:
+    return np.diag(variances).ravel()
+
+
+def _imu(s: Mounted, v: Value, stamp: int) -> Message | None:
+    """As it is measured: no attitude."""
+    p = cast("Imu", s.declared)
+    if not _whole(*v.force, *v.rates):
+        return None
+    rates, force = (s.variance(n) * p.rate for n in (p.gyro_noise, p.accelerometer_noise))
+    unknown = np.zeros(9)
+    unknown[0] = -1.0
+    return s.new(
+        IMU, s.make.header(stamp, s.frames.link), s.make.quaternion(np.array([1.0, 0.0, 0.0, 0.0])), unknown,
+        s.make.vector(FLIP @ v.rates), _diagonal(*[rates] * 3), s.make.vector(FLIP @ v.force), _diagonal(*[force] * 3),
+    )  # fmt: skip
+
+
+def attitude_covariance(s: Mounted) -> Array:
+    """Of an AHRS: about the axes of the world; heading is worse than tilt."""
+    return _diagonal(*(s.variance(n) for n in (fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)))
+
+
+def _ahrs(s: Mounted, v: Value, stamp: int) -> Message | None:
+    if not _whole(v.roll, v.pitch, v.heading, *v.rates):
+        return None
+    unknown = np.zeros(9)
+    unknown[0] = -1.0
+    q = attitude_enu(quaternion(v.roll, v.pitch, v.heading))
+    return s.new(
+        IMU, s.make.header(stamp, s.frames.base), s.make.quaternion(q), attitude_covariance(s),
+        s.make.vector(FLIP @ v.rates), _diagonal(*[s.variance(fixed.RATE_SIGMA)] * 3), s.make.vector((0.0, 0.0, 0.0)), unknown,
+    )  # fmt: skip
+
+
+def oriented(imu: Mounted, message: Message, ahrs: Mounted, v: Value) -> Message:
+    """The IMU's message with the attitude of its link, as an AHRS of the body has it."""
+    q = product(quaternion(v.roll, v.pitch, v.heading), imu.q_BS)
+    message.orientation, message.orientation_covariance = (
+        imu.make.quaternion(attitude_enu(q)),
+        attitude_covariance(ahrs),
+    )
+    return message
+
+
+def _fix(s: Mounted, v: Value, stamp: int) -> Message | None:
+    p = cast("Gps", s.declared)
+    if not _whole(v.latitude, v.longitude, v.height):
+        return no_fix(s, stamp)
+    level, up = 0.5 * s.variance(p.hacc), s.variance(p.vacc)
+    status = s.new("sensor_msgs/msg/NavSatStatus", 0, 1)
+    degrees = math.degrees(v.latitude), math.degrees(v.longitude)
+    return s.new(FIX, s.make.header(stamp, s.frames.link), status, *degrees, v.height, _diagonal(level, level, up), 2)
+
+
+def no_fix(s: Mounted, stamp: int) -> Message:
+    """A receiver under water."""
+    status = s.new("sensor_msgs/msg/NavSatStatus", -1, 1)
+    return s.new(FIX, s.make.header(stamp, s.frames.link), status, math.nan, math.nan, math.nan, np.zeros(9), 0)
+
+
+def _twist(s: Mounted, frame: str, stamp: int, linear: Sequence[float] | Array, covariance: Array) -> Message:
+    """A velocity; what is not measured is marked by -1."""
+    full = np.zeros((6, 6))
+    full[:3, :3] = covariance
+    full[3, 3] = -1.0
+    with_covariance = s.new(
+        "geometry_msgs/msg/TwistWithCovariance", s.make.twist(linear, (0.0, 0.0, 0.0)), full.ravel()
+    )
+    return s.new(TWIST, s.make.header(stamp, frame), with_covariance)
+
+
+def _pose(s: Mounted, stamp: int, place: Sequence[float], variances: Sequence[float]) -> Message:
+    """A place in the world; what is not measured has a huge variance."""
+    body = s.make.pose(place, np.array([1.0, 0.0, 0.0, 0.0]))
+    with_covariance = s.new("geometry_msgs/msg/PoseWithCovariance", body, _diagonal(*variances, *[UNKNOWN] * 3))
+    return s.new(POSE, s.make.header(stamp, s.frames.world), with_covariance)
+
+
+UNKNOWN = 1e6  #: m2 or rad2: a filter that reads it learns nothing
+
+
+def _gps_velocity(s: Mounted, v: Value, stamp: int) -> Message | None:
+    if not _whole(v.sog, v.cog):
+        return None
+    level = s.variance(cast("Gps", s.declared).speed_sigma)
+    moving = v.sog * math.sin(v.cog), v.sog * math.cos(v.cog), 0.0
+    return _twist(s, s.frames.world, stamp, moving, np.diag([level, level, UNKNOWN]))
+
+
+def _pressure(s: Mounted, v: Value, stamp: int) -> Message | None:
+    if not _whole(v.pressure):
+        return None
+    header = s.make.header(stamp, s.frames.link)
+    return s.new(
+        "sensor_msgs/msg/FluidPressure", header, PASCAL * v.pressure, s.variance(PASCAL * fixed.PRESSURE_SIGMA)
+    )
+
+
+def _pressure_kpa(s: Mounted, v: Value, stamp: int) -> Message | None:
+    """As UUV Simulator has it."""
+    message = _pressure(s, v, stamp)
+    if message is not None:
+        message.fluid_pressure, message.variance = 1e-3 * message.fluid_pressure, 1e-6 * message.variance
+    return message
+
+
+def _depth(s: Mounted, v: Value, stamp: int) -> Message | None:
+    if not _whole(v.depth):
+        return None
+    return _pose(s, stamp, (0.0, 0.0, -v.depth), (UNKNOWN, UNKNOWN, s.variance(METRE_PER_DBAR * fixed.PRESSURE_SIGMA)))
+
+
+def _temperature(s: Mounted, v: Value, stamp: int) -> Message | None:
+    if not _whole(v.temperature):
+        return None
+    header = s.make.header(stamp, s.frames.link)
+    return s.new("sensor_msgs/msg/Temperature", header, v.temperature, s.variance(fixed.TEMPERATURE_SIGMA))
+
+
+def _number(field: str) -> Stamped:
+    return lambda s, v, stamp: s.new(NUMBER, v[field]) if _whole(v[field]) else None
+
+
+def _solved(s: Mounted, v: Value, sigma: float, locked: bool) -> Array:
+    """Covariance (3, 3) in S of a velocity from the beams of a Doppler log, or from those that have lock."""
+    along, _ = fixed.dvl_beams(cast("Dvl", s.declared))
+    if locked:
+        along = along[np.isfinite(v.beams[: len(along)])]
+    inverse = np.linalg.pinv(along)
+    return np.asarray(s.variance(sigma) * inverse @ inverse.T)
+
+
+def _dvl_twist(s: Mounted, v: Value, stamp: int) -> Message | None:
+    if not _whole(*v.bottom):
+        return None
+    covariance = FLIP @ _solved(s, v, cast("Dvl", s.declared).bottom_sigma, True) @ FLIP
+    return _twist(s, s.frames.link, stamp, FLIP @ v.bottom, covariance)
+
+
+def _dvl_water(s: Mounted, v: Value, stamp: int) -> Message | None:
+    if not _whole(*v.water):
+        return None
+    covariance = FLIP @ _solved(s, v, cast("Dvl", s.declared).water_sigma, False) @ FLIP
+    return _twist(s, s.frames.link, stamp, FLIP @ v.water, covariance)
+
+
+def _dvl(s: Mounted, v: Value, stamp: int) -> Message | None:
+    """Over the bottom; through the water where there is no lock."""
+    p = cast("Dvl", s.declared)
+    bottom = _whole(*v.bottom)
+    velocity = v.bottom if bottom else v.water
+    if not _whole(*velocity):
+        return None
+    along, _ = fixed.dvl_beams(p)
+    four = np.zeros((4, 3))
+    four[: len(along)] = along[:4]
+    beams, ranges = (np.nan_to_num(np.array(x, float), nan=-1.0) for x in (v.beams, v.ranges))
+    heard = np.isfinite(v.beams)
+    variance = s.variance(p.bottom_sigma)
+    x, y, _ = velocity
+    return s.new(
+        DVL, s.make.header(stamp, s.frames.face), 1 if bottom else 2, 0, s.make.vector(velocity),
+        _solved(s, v, p.bottom_sigma if bottom else p.water_sigma, bottom).ravel(),
+        v.altitude if _whole(v.altitude) else -1.0, math.atan2(y, x), math.hypot(x, y), int(heard.sum()), -1.0,
+        bool(heard.any()), bool(heard.any()), [s.make.vector(d) for d in four], ranges, np.full(4, -1.0, np.float32),
+        heard.astype(np.float32), beams.astype(np.float32), np.where(heard, variance, -1.0).astype(np.float32),
+    )  # fmt: skip
+
+
+def _range(s: Mounted, stamp: int, distance: float, width: float, least: float, most: float, sigma: float) -> Message:
+    found = distance if math.isfinite(distance) else math.inf
+    values: list[Any] = [s.make.header(stamp, s.frames.beam), 0, width, least, most, found]
+    return s.new(RANGE, *values, *([s.variance(sigma)] if s.make.types.has(RANGE, "variance") else []))
+
+
+def _echosounder(s: Mounted, v: Value, stamp: int) -> Message:
+    p = cast("Echosounder", s.declared)
+    return _range(s, stamp, v.range, p.width, p.minimum, p.maximum, fixed.ECHO_SIGMA)
+
+
+def _altitude(s: Mounted, v: Value, stamp: int) -> Message:
+    p = cast("Dvl", s.declared)
+    return _range(s, stamp, v.altitude, 2.0 * p.angle, p.minimum, p.maximum, 0.0)
+
+
+def _beams(s: Mounted) -> tuple[Array, Array]:
+    """Directions and places in the link, FLU."""
+    p: Any = s.declared
+    along, places = fixed.ranger_beams(p) if s.instrument.type == "ranger" else fixed.multibeam_beams(p)
+    return along @ FLIP, places @ FLIP
+
+
+def _cloud(s: Mounted, v: Value, stamp: int) -> Message:
+    """Where beams met something."""
+    along, places = _beams(s)
+    distance = np.array(v.range[: len(along)])
+    hit = np.isfinite(distance)
+    points = (places + distance[:, None] * along)[hit].astype("<f4")
+    fields = [s.new("sensor_msgs/msg/PointField", name, 4 * k, 7, 1) for k, name in enumerate("xyz")]
+    data = np.frombuffer(points.tobytes(), np.uint8)
+    header = s.make.header(stamp, s.frames.link)
+    return s.new(CLOUD, header, 1, len(points), fields, False, 12, 12 * len(points), data, True)
+
+
+def _sonar(s: Mounted, v: Value, stamp: int) -> Message:
+    """All beams; NaN where there is nothing."""
+    along, _ = _beams(s)
+    ranges = np.array(v.range[: len(along)], np.float32)
+    flags = [s.new("marine_acoustic_msgs/msg/DetectionFlag", int(not np.isfinite(r))) for r in ranges]
+    none = np.zeros(0, np.float32)
+    ping = s.new("marine_acoustic_msgs/msg/PingInfo", 0.0, 0.0, none, none)
+    header = s.make.header(stamp, s.frames.link)
+    return s.new(SONAR, header, ping, flags, none, none, [s.make.vector(d) for d in along], ranges)
+
+
+def _scan(s: Mounted, v: Value, stamp: int) -> Message:
+    """One ray, at the angle where the beam is."""
+    p: Any = s.declared
+    distance = v.range if math.isfinite(v.range) else math.inf
+    ranges, none = np.array([distance], np.float32), np.zeros(0, np.float32)
+    header = s.make.header(stamp, s.frames.link)
+    return s.new(
+        "sensor_msgs/msg/LaserScan", header, -v.angle, -v.angle, 0.0, 0.0, 1.0 / p.rate, 0.0, p.maximum, ranges, none
+    )
+
+
+def _speedlog(s: Mounted, v: Value, stamp: int) -> Message | None:
+    if not _whole(*v.v_FB_B):
+        return None
+    return _twist(s, s.frames.base, stamp, FLIP @ v.v_FB_B, np.eye(3) * s.variance(fixed.SPEED_SIGMA))
+
+
+def _uwb(s: Mounted, v: Value, stamp: int) -> Message | None:
+    north, east, down = v.position
+    if not _whole(north, east, down):
+        return None
+    return _pose(s, stamp, (east, north, -down), [s.variance(cast("Uwb", s.declared).sigma)] * 3)
+
+
+def _wind(s: Mounted, v: Value, stamp: int) -> Message | None:
+    """The velocity of the air as it is felt on board."""
+    if not _whole(v.speed, v.angle) or not isinstance(s.declared, Anemometer):
+        return None
+    moving = -v.speed * math.cos(v.angle), v.speed * math.sin(v.angle), 0.0
+    return s.new("geometry_msgs/msg/Vector3Stamped", s.make.header(stamp, s.frames.base), s.make.vector(moving))
+
+
+def _battery(s: Mounted, v: Value, stamp: int) -> Message:
+    p = cast("Battery", s.declared)
+    full = p.capacity / p.voltage  # A h
+    none = np.zeros(0, np.float32)
+    return s.new(
+        "sensor_msgs/msg/BatteryState", s.make.header(stamp, s.frames.link), v.voltage, math.nan, -v.current, v.charge * full,
+        full, full, v.charge, 2, 0, 0, True, none, none, "", s.instrument.name,
+    )  # fmt: skip
+
+
+def joints(make: Make, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
+    """Actuators as joints: angles (rad), shafts (rad/s), thrust (N); 0 for what a joint has not."""
+    of = {"rad": 0, "1/s": 1, "N": 2}
+    scale = 1.0, 2.0 * math.pi, 1.0
+    rows = np.zeros((3, len(actuators)))
+    for k, a in enumerate(actuators):
+        if a.actual_unit in of and k < len(values) and math.isfinite(values[k]):
+            rows[of[a.actual_unit], k] = scale[of[a.actual_unit]] * values[k]
+    names = [a.name for a in actuators]
+    return make.types.new(JOINTS)(make.header(stamp, ""), names, *rows)
+
+
+def _encoder(s: Mounted, v: Value, stamp: int) -> Message:
+    return joints(s.make, s.actuators, v.numbers, stamp)
+
+
+def _rpm(s: Mounted, v: Value, stamp: int) -> Message:
+    """Shafts only."""
+    thrusters = [a for a in s.actuators if a.kind == ActuatorKind.THRUSTER]
+    turning = [
+        (a.name, n / 60.0 * 2.0 * math.pi) for a, n in zip(thrusters, v.numbers, strict=False) if math.isfinite(n)
+    ]
+    none, speeds = np.zeros(0), np.array([w for _, w in turning])
+    return s.new(JOINTS, s.make.header(stamp, ""), [name for name, _ in turning], none, speeds, none)
+
+
+def _numbers(s: Mounted, v: Value, stamp: int) -> Message:
+    """Whatever it has, in the units of its table."""
+    return s.make.numbers(v.numbers, s.fields)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a sensor can be as a message."""
+
+    type: str
+    tell: Stamped
+
+
+NUMBERS = Output(ARRAY, _numbers)  #: of every sensor
+#: type of sensor -> name of the output in a layout -> the output
+OUTPUTS: dict[str, dict[str, Output]] = {
+    "imu": {"raw": Output(IMU, _imu), "data": Output(IMU, _imu)},
+    "ahrs": {"data": Output(IMU, _ahrs)},
+    "gps": {"fix": Output(FIX, _fix), "velocity": Output(TWIST, _gps_velocity)},
+    "pressure": {
+        "pressure": Output("sensor_msgs/msg/FluidPressure", _pressure), "depth": Output(POSE, _depth),
+        "pressure_kpa": Output("sensor_msgs/msg/FluidPressure", _pressure_kpa),
+    },
+    "ctd": {
+        "pressure": Output("sensor_msgs/msg/FluidPressure", _pressure),
+        "temperature": Output("sensor_msgs/msg/Temperature", _temperature),
+        "conductivity": Output(NUMBER, _number("conductivity")), "salinity": Output(NUMBER, _number("salinity")),
+    },
+    "temperature": {"temperature": Output("sensor_msgs/msg/Temperature", _temperature)},
+    "conductivity": {"conductivity": Output(NUMBER, _number("conductivity"))},
+    "salinity": {"salinity": Output(NUMBER, _number("salinity"))},
+    "sound_velocity": {"speed": Output(NUMBER, _number("speed"))},
+    "dvl": {
+        "dvl": Output(DVL, _dvl), "twist": Output(TWIST, _dvl_twist), "water": Output(TWIST, _dvl_water),
+        "altitude": Output(RANGE, _altitude),
+    },
+    "speedlog": {"twist": Output(TWIST, _speedlog)},
+    "echosounder": {"range": Output(RANGE, _echosounder)},
+    "ranger": {"points": Output(CLOUD, _cloud)},
+    "multibeam": {"points": Output(CLOUD, _cloud), "ranges": Output(SONAR, _sonar)},
+    "scanner": {"scan": Output("sensor_msgs/msg/LaserScan", _scan)},
+    "uwb": {"pose": Output(POSE, _uwb)},
+    "anemometer": {"wind": Output("geometry_msgs/msg/Vector3Stamped", _wind)},
+    "battery": {"state": Output("sensor_msgs/msg/BatteryState", _battery)},
+    "encoder": {"joints": Output(JOINTS, _encoder)},
+    "rpm": {"joints": Output(JOINTS, _rpm)},
+}  # fmt: skip
+
+
+def mounting(s: Mounted) -> list[Message]:
+    """The static transforms of an instrument: where its link sits on the body, how it counts, where its beam points."""
+    p = s.declared
+    w, x, y, z = s.q_BS
+    none, turned = np.zeros(3), math.sqrt(0.5)
+    found = [s.make.transform(0, s.frames.base, s.frames.link, FLIP @ p.position, np.array([w, x, -y, -z]))]
+    if s.instrument.type == "dvl":
+        found.append(s.make.transform(0, s.frames.link, s.frames.face, none, np.array([0.0, 1.0, 0.0, 0.0])))
+    if s.instrument.type in ("dvl", "echosounder"):
+        found.append(s.make.transform(0, s.frames.link, s.frames.beam, none, np.array([turned, 0.0, turned, 0.0])))
+    return found

@@ -1,0 +1,163 @@
+"""ROS 2's messages: definitions of a distribution and our additions, their bytes, hashes and names in DDS."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, cast
+
+from cyclonedds.idl import IdlStruct, make_idl_struct
+from cyclonedds.idl import types as idl
+from rosbags.interfaces import Nodetype
+from rosbags.serde import SerdeError
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+#: all of them have the same definitions here but for sensor_msgs/Range (variance from Iron on) and rmw_dds_common/Gid
+DISTROS = {name.removeprefix("ROS2_").lower(): name for name in Stores.__members__ if name.startswith("ROS2_")}
+for _old in ("dashing", "eloquent", "foxy", "galactic"):
+    DISTROS.pop(_old, None)
+_ARRAY: Any = idl.array
+_SEQUENCE: Any = idl.sequence
+Message = Any  #: a message as a Python object; its fields are those of the definition
+
+_HEADER = "std_msgs/Header header\n"
+#: definitions that are not in a distribution's own: of other packages, and of services
+ADDED = {
+    "marine_acoustic_msgs/msg/Dvl": _HEADER
+    + """uint8 velocity_mode
+uint8 dvl_type
+geometry_msgs/Vector3 velocity
+float64[9] velocity_covar
+float64 altitude
+float64 course_gnd
+float64 speed_gnd
+uint8 num_good_beams
+float32 sound_speed
+bool beam_ranges_valid
+bool beam_velocities_valid
+geometry_msgs/Vector3[4] beam_unit_vec
+float64[4] range
+float32[4] range_covar
+float32[4] beam_quality
+float32[4] beam_velocity
+float32[4] beam_velocity_covar
+""",
+    "marine_acoustic_msgs/msg/PingInfo": "float32 frequency\nfloat32 sound_speed\nfloat32[] tx_beamwidths\nfloat32[] rx_beamwidths\n",
+    "marine_acoustic_msgs/msg/DetectionFlag": "uint8 flag\n",
+    "marine_acoustic_msgs/msg/SonarRanges": _HEADER
+    + """PingInfo ping_info
+DetectionFlag[] flags
+float32[] transmit_delays
+float32[] intensities
+geometry_msgs/Vector3[] beam_unit_vec
+float32[] ranges
+""",
+    "ros_gz_interfaces/msg/ParamVec": _HEADER + "rcl_interfaces/Parameter[] params\n",
+    "uuv_gazebo_ros_plugins_msgs/msg/FloatStamped": _HEADER + "float64 data\n",
+}
+#: request and reply of a service
+SERVICES = {
+    "std_srvs/srv/Trigger": ("uint8 structure_needs_at_least_one_member\n", "bool success\nstring message\n"),
+    "rcl_interfaces/srv/SetParameters": ("Parameter[] parameters\n", "SetParametersResult[] results\n"),
+}
+#: before the fields of each request and reply, as rmw_cyclonedds has it: the caller's number and the call's
+_CALL = struct.Struct("<Qq")
+_HEAD = 4  #: bytes of encapsulation
+
+
+class Unusable(Exception):
+    """Bytes that are no message of their type; the text is the reason."""
+
+
+class Types:
+    """The messages of a distribution of ROS 2."""
+
+    def __init__(self, distro: str) -> None:
+        self.store = get_typestore(Stores[DISTROS[distro]])
+        for name, text in ADDED.items():
+            self.store.register(get_types_from_msg(text, name))
+        for name, parts in SERVICES.items():
+            for part, text in zip((f"{name}_Request", f"{name}_Response"), parts, strict=True):
+                as_message = part.replace(
+                    "/srv/", "/msg/"
+                )  # so that others of its package are found by their short names
+                self.store.register({part: get_types_from_msg(text, as_message)[as_message]})
+        self._structs: dict[str, type[IdlStruct]] = {}
+
+    def new(self, name: str) -> Callable[..., Message]:
+        """What makes messages of a type: `sensor_msgs/msg/Imu`."""
+        return cast("Callable[..., Message]", self.store.types[name])
+
+    def packed(self, message: Message) -> bytes:
+        """Its bytes (CDR, little-endian)."""
+        return bytes(self.store.serialize_cdr(message, message.__msgtype__, little_endian=True))
+
+    def packed_call(self, call: tuple[int, int], message: Message) -> bytes:
+        """The same for a request or a reply."""
+        data = self.packed(message)
+        return data[:_HEAD] + _CALL.pack(*call) + data[_HEAD:]
+
+    def read_call(self, data: bytes, name: str) -> tuple[tuple[int, int], Message]:
+        """A request or a reply from its bytes, and which call it is."""
+        if len(data) < _HEAD + _CALL.size:
+            raise Unusable("no message of this type")
+        call = _CALL.unpack_from(data, _HEAD)
+        return call, self.read(data[:_HEAD] + data[_HEAD + _CALL.size :], name)
+
+    def read(self, data: bytes, name: str) -> Message:
+        """A message of a type from its bytes."""
+        try:
+            return self.store.deserialize_cdr(data, name)
+        except (SerdeError, AssertionError) as error:
+            raise Unusable("no message of this type") from error
+
+    def hash(self, name: str) -> str:
+        """By REP 2016: peers compare it."""
+        return self.store.hash_rihs01(name)
+
+    def has(self, name: str, field: str) -> bool:
+        """Whether a message has a field: some have it in later distributions only."""
+        return any(f == field for f, _ in self.store.fielddefs[name][1])
+
+    def length(self, name: str) -> int:
+        """Of a message that is nothing but an array."""
+        ((_, (_, array)),) = self.store.fielddefs[name][1]
+        return int(array[1])
+
+    def struct(self, name: str) -> type[IdlStruct]:
+        """The type for DDS. Its bytes come and go as they are: rosbags writes and reads them."""
+        if name not in self._structs:
+            fields: dict[str, Any] = {"caller": idl.uint64, "call": idl.int64} if "/srv/" in name else {}
+            fields |= {f: self._field(*described) for f, described in self.store.fielddefs[name][1]}
+            found = make_idl_struct(name.rpartition("/")[2] + "_", dds_name(name), fields)
+            found.serialize = _bytes  # type: ignore[assignment]
+            found.deserialize = classmethod(_sample)  # type: ignore[assignment]
+            self._structs[name] = found
+        return self._structs[name]
+
+    def _field(self, kind: Nodetype, what: Any) -> Any:
+        if kind == Nodetype.NAME:
+            return self.struct(what)
+        if kind == Nodetype.BASE:
+            base = {"bool": bool, "string": str, "byte": idl.uint8, "char": idl.uint8}
+            return base.get(what[0]) or getattr(idl, what[0])
+        of, count = self._field(*what[0]), what[1]
+        if kind == Nodetype.ARRAY:
+            return _ARRAY[of, count]
+        return _SEQUENCE[of, count] if count else _SEQUENCE[of]
+
+
+def dds_name(name: str) -> str:
+    """`sensor_msgs/msg/Imu` as DDS calls it."""
+    package, kind, short = name.split("/")
+    return f"{package}.{kind}.dds_.{short}_"
+
+
+def _bytes(sample: Any, **_: Any) -> bytes:
+    return cast("bytes", sample.data)
+
+
+def _sample(cls: Any, /, data: bytes, **_: Any) -> Any:
+    sample = cls.__new__(cls)
+    sample.data = data
+    return sample
