@@ -12,7 +12,7 @@ import pytest
 from wavesim_sdk import metrics
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
-from wavesim_sdk.tables import CLOCK, STATE
+from wavesim_sdk.tables import CLOCK, RECEPTION, SENT, STATE, Outcome, SignalKind
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import HEALTH, LogWriter
 
@@ -99,3 +99,23 @@ def test_what_is_no_number_is_null_in_json(tmp_path: Path, loaded: Loaded) -> No
         raise AssertionError(constant)
 
     assert json.loads(report.as_json(table), parse_constant=refuse)["vehicles"][0]["distance_m"] is None
+
+
+def test_a_signal_that_comes_along_several_paths_is_one_delivery(tmp_path: Path, loaded: Loaded) -> None:
+    """Signal 1: its direct path is blocked, a bounce is heard, another is an echo. Signal 2: blocked, and too weak."""
+    writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
+    for row, name in enumerate(("b", "c")):
+        writer.body(0, row, name, "buoy", "buoy", True)
+    sent, heard = np.zeros(2, SENT.dtype), np.zeros(5, RECEPTION.dtype)
+    sent["id"], sent["kind"], sent["payload_bytes"] = [1, 2], SignalKind.DATA, 4
+    sent["source"] = [1, 0]  # both have modems
+    heard["id"], heard["receiver"], heard["source"] = [1, 1, 1, 2, 2], [0, 0, 0, 1, 1], [1, 1, 1, 0, 0]
+    heard["kind"], heard["bottom"] = SignalKind.DATA, [0, 1, 2, 0, 1]
+    heard["outcome"] = [Outcome.BLOCKED, Outcome.HEARD, Outcome.ECHO, Outcome.BLOCKED, Outcome.BELOW_THRESHOLD]
+    heard["arrival_ns"] = [10, 20, 30, 40, 50]
+    writer.signals(sent, heard)
+    writer.close()
+    table = report.make(tmp_path / "a.mcap")
+    assert [(v["heard"], v["lost"]) for v in table["vehicles"]] == [(1, {}), (0, {"blocked": 1})]
+    packets = table["packets"]
+    assert (packets["deliveries_possible"], packets["delivered"], packets["lost"]) == (2, 1, {"blocked": 1})

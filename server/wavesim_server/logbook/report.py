@@ -29,13 +29,25 @@ def ranges(receptions: Any) -> tuple[Any, Any]:
     return found, found["measured"] - np.array(true, float)
 
 
+def fates(receptions: Any) -> Any:
+    """One reception for each signal and node: that by which it was heard, else that along its most direct path.
+
+    A signal may arrive along several paths, one of them behind an obstacle: it is one delivery, and one loss.
+    """
+    bounces = receptions["surface"] + receptions["bottom"]
+    order = np.lexsort((receptions["arrival_ns"], bounces, receptions["outcome"] != Outcome.HEARD))
+    pairs = np.stack([receptions["id"][order], receptions["receiver"][order]])
+    _, first = np.unique(pairs, axis=1, return_index=True)
+    return receptions[np.sort(order[first])]
+
+
 def packets(sent: Any, receptions: Any) -> dict[str, Any] | None:
-    """Delivery of data packets, by cause, and how far they fill the channel; None if there were none."""
+    """Delivery of data packets, by cause, and how far they fill the channel; None if there were none. ``receptions``: :func:`fates`."""
     data = sent[(sent["kind"] == SignalKind.DATA) & (sent["outcome"] == 0)]
     if not len(data):
         return None
     talkers = set(sent["source"][sent["kind"] != SignalKind.PULSE].tolist())
-    at = receptions[(receptions["kind"] == SignalKind.DATA) & (receptions["outcome"] != Outcome.ECHO)]
+    at = receptions[receptions["kind"] == SignalKind.DATA]
     at = at[np.isin(at["receiver"], list(talkers))]
     causes = Counter(Outcome(int(o)).name.lower() for o in at["outcome"] if o)
     delivered = int((at["outcome"] == 0).sum())
@@ -59,11 +71,12 @@ def make(path: Path) -> dict[str, Any]:
     scheduled = sent["id"][(sent["request"] == 0) & (sent["query"] == 0) & (sent["kind"] == SignalKind.PULSE)]
     minutes = max(log.end_ns * 1e-9 / 60.0, 1e-9)
     frozen = {name: time_ns * 1e-9 for time_ns, m in log.json.get("/frozen", []) for name in m["bodies"]}
+    became = fates(receptions)
     vehicles = []
     for row, body in sorted(log.bodies.items()):
         name = body["name"]
         track = log.get(f"/state/{name}", STATE).records["p_WB_W"]
-        mine = receptions[receptions["receiver"] == row]
+        mine = became[became["receiver"] == row]
         lost = Counter(Outcome(int(o)).name.lower() for o in mine["outcome"] if o)
         entry: dict[str, Any] = {
             "name": name,
@@ -110,7 +123,7 @@ def make(path: Path) -> dict[str, Any]:
         "health": log.json["/host/health"][-1][1] if "/host/health" in log.json else {},
         "vehicles": vehicles,
         "utilisation": round(float(sent["duration"][sent["outcome"] == 0].sum()) / max(log.end_ns * 1e-9, 1e-9), 4),
-        "packets": packets(sent, receptions),
+        "packets": packets(sent, became),
     }
 
 
