@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from wavesim_sdk.errors import BrokerError, Refused
+from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import (
@@ -119,7 +120,7 @@ class Steps:
                 self.outcomes.note(event)
             case RunStateChanged():
                 step.run_states.append(event)
-                self.ended = self.ended or event.run_state == 3
+                self.ended = self.ended or event.run_state == RunState.ENDED
             case Notice():
                 step.notices.append(event)
             case BodyChanged():
@@ -226,8 +227,10 @@ class Base(Permitted):
 
     @property
     def ended(self) -> bool:
-        """Whether the run has ended."""
-        return self._steps.ended
+        """Whether the run has ended, or had before this program joined."""
+        at = self.session.welcome
+        late = at is not None and not at.resumed and at.run_state == RunState.ENDED
+        return late or self._steps.ended
 
     @property
     def actuators(self) -> tuple[ActuatorDescription, ...]:

@@ -147,6 +147,7 @@ export class Broker {
       else await this.#woken(limit);
     }
     if (this.#error !== null) throw this.#error;
+    this.ended ||= !this.welcome.resumed && this.welcome.run_state === RunState.ENDED; // who comes late has no steps
   }
 
   /** The next step, or null at the end of the run. */
