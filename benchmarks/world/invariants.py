@@ -34,7 +34,9 @@ ALLOWED: dict[str, int] = {
     "front.broadcast.writer.instruments._places": 200,  # of instruments
     "front.news.payloads._kept": 4096,  # payloads of ten minutes
     "front.requests.allowance.refused": 64,  # names of clients
+    "front.damage._texts": 101,  # what was lost, told to whoever asks
     "engine.emulators.instruments._there": 500,  # of each type, until somebody comes or goes
+    "engine.emulators._unanswered": 64,  # of each type
     "engine.sim.channel._carriers": 4096,  # losses of frequencies
     "engine.sim.climate.": 10_000,  # waves that were set
     "engine.sim.fleet.": 100_000,  # of models; the test of rejoining is stricter

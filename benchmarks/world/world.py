@@ -305,7 +305,7 @@ class World:
         self.commander.send("pause")
         self._until(self.clock.now + 0.1)
         if sizes:
-            self.server.slow = self.server.seldom = 1.0  # little is left to do
+            self.server.slow, self.server.seldom = 1.0, 0.2  # little is left to do
             self._until(self.clock.now + TOMBS_S)
         invariants.nobody_left(self)
         self.server.finish(self.clock.now)

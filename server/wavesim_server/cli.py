@@ -175,13 +175,15 @@ def trial(
     quiet: bool,
 ) -> None:
     """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
-    from wavesim_server.trial import Trial
+    from wavesim_server.trial import Damaged, Trial
 
     loaded = load(config)
     files.check(loaded)
     cache.warm(_say)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))
+    if trial.damage:
+        raise Damaged(f"the trial is damaged: {'; '.join(trial.damage)}")
 
 
 @click.command("compile")

@@ -53,6 +53,7 @@ _SAYING = _Saying(4000)
 _ROWS = List(_ROW, 2**20)
 _BLOCK = Bin(0, 2**28)
 _FLAG = Int(0, 1)
+_LIFE = Int(0, 2**62)
 _COMMAND = Numbers(MAX_ACTUATORS, gaps=True)
 
 # ------------------------------------------------------------------------------------------------ front to engine
@@ -69,6 +70,7 @@ class Enter:
     position: Sequence[float] = item(Numbers(exact=3), "in W", "m")
     attitude: Sequence[float] = item(Numbers(exact=3), "roll, pitch, heading", "rad")
     lockstep: int = item(_TICK, "period; 0 = free", "ticks")
+    generation: int = item(_LIFE, "the how-many-th body in this row it is")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ class Signals:
 
     sent: bytes = item(_BLOCK, "records")
     receptions: bytes = item(_BLOCK, "records")
+    senders: bytes = item(_BLOCK, "generation of the body in the row of each that sent, int64")
+    receivers: bytes = item(_BLOCK, "and of each that heard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,7 @@ class Step:
 
     tick: int = item(_TICK, "tick")
     rows: Sequence[int] = item(_ROWS, "rows of the clients")
+    generations: Sequence[int] = item(List(_LIFE, 2**20), "of the bodies in them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +206,7 @@ class Roster:
     present: int = item(_FLAG, "1 = it came")
     new: int = item(_FLAG, "1 = just now; 0 = said again at the start, for the log")
     logged: int = item(_FLAG, "1 = the log shall have it")
+    generation: int = item(_LIFE, "the how-many-th body in this row it is")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +225,7 @@ class Notice:
     row: int = item(_ROW, "row of the body")
     name: str = item(_NAME, "name of the body")
     text: str = item(_SAYING, "the notice")
+    generation: int = item(_LIFE, "of the body in that row")
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,10 +163,12 @@ class Simulation:
         attitude: Sequence[float] = (0.0, 0.0, 0.0),
         row: int | None = None,
         variant: Model | None = None,
+        generation: int = 0,
     ) -> int:
         """Let a body in: one of the configuration by its name, or a new one of a model. Returns its row.
 
-        ``variant`` is a model object instead of a name, one of many in a study (see :mod:`wavesim_server.study`).
+        ``variant`` is a model object instead of a name, one of many in a study (see :mod:`wavesim_server.study`). ``generation``
+        counts the bodies of a row, for who keeps account of them; 0 = the next.
         ValueError or ConfigError if it cannot enter; then nothing has changed.
         """
         row = self._vacant(name, row)
@@ -188,7 +190,7 @@ class Simulation:
             self._start(row, entry.body, entry.commands)
         self._work.faults[row] = 0
         self._remember(row)
-        generation = int(self.identity[row]["generation"]) + 1
+        generation = generation or int(self.identity[row]["generation"]) + 1
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
         lever = transducer.position if transducer else (np.nan,) * 3
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -17,14 +18,21 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.model import Program
-from wavesim_sdk.errors import CommanderError, ConfigError, WaveSimError
+from wavesim_sdk.errors import CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.tables import RunState
 from wavesim_server.layout import same_layout
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
-from wavesim_server.serve import Crashed, Options, Supervisor, bind, shared_objects
+from wavesim_server.serve import Options, Supervisor, bind, shared_objects
 
 JOIN_LIMIT_S = 60.0
+LOST = ("events_dropped", "sensors_late")  #: counters of the clock: what a whole run has none of
+
+
+class Damaged(WaveSimError):
+    """The trial came to its end, but something of it is lost."""
+
+    exit_code = 12
 
 
 class Stalled(WaveSimError):
@@ -66,9 +74,10 @@ class Trial:
         self.options = Options(self.name, self.seed, port, str(self.log), speed, self.duration)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.lost: dict[str, int] = {}  # participants that ended before the run did -> their exit codes
+        self.damage: list[str] = []  #: what the run should have had and has not
 
     def run(self, plots: bool = True) -> str:
-        """Run it; returns the table as text."""
+        """Run it; returns the table as text. What was lost stands in it and in :attr:`damage`."""
         lock = NameLock(self.name)
         handlers = {s: signal.signal(s, _interrupt) for s in (signal.SIGTERM, signal.SIGHUP)}
         try:
@@ -137,8 +146,11 @@ class Trial:
             started = time.monotonic()
             self._watch(server, reader)
             wall = time.monotonic() - started
-            with contextlib.suppress(CommanderError):  # a front that is gone is told below
+            try:
+                self._account(commander.send("status").data)
                 commander.send("shutdown")
+            except CommanderError as error:  # a front that is gone is told below
+                self._say(str(error))
         server.finish()
         return wall
 
@@ -192,6 +204,15 @@ class Trial:
                         self._say(f"{label} ended early (code {process.returncode}); the trial goes on without it")
                 time.sleep(0.05)
 
+    def _account(self, status: dict[str, Any]) -> None:
+        """What the run lost, as the server and the processes tell at its end. A program may end early, if all went well for it."""
+        failed = {label: code for label, code in self.lost.items() if code or label.startswith("emulator-")}
+        self.damage = [
+            *(f"{label} ended early (code {code})" for label, code in failed.items()),
+            *(f"{status[what]} {report.TROUBLES[what]}" for what in LOST if status[what]),
+            *status["damage"],
+        ]
+
     def _end_participants(self) -> None:
         limit = time.monotonic() + 5.0
         for process in self.processes.values():
@@ -209,10 +230,13 @@ class Trial:
     # -- results ---------------------------------------------------------------------------------
 
     def _finish(self, plots: bool, wall: float) -> str:
-        table = report.make(self.log)
+        try:
+            table = report.make(self.log)
+        except LogError as error:
+            raise Damaged("; ".join([str(error), *self.damage])) from None
         if not table["complete"]:
-            raise Crashed(f"the log {self.log} is not whole")
-        table["ended_early"] = self.lost
+            self.damage.append(f"the log {self.log} is not whole: it ends at {table['duration_s']:.1f} s")
+        table["ended_early"], table["damage"] = self.lost, self.damage
         table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
         text = report.text(table)
         (self.folder / "table.txt").write_text(text + "\n")

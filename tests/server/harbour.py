@@ -64,14 +64,20 @@ class Sea:
             if body.client == "none":
                 self.enter(body.name, "", (0, 0, 0), (0, 0, 0), row)
 
-    def enter(self, name: str, model: str, position: Any, attitude: Any, row: int) -> int:
+    def enter(self, name: str, model: str, position: Any, attitude: Any, row: int, generation: int = 0) -> int:
         self._note("enter", row, name)
         body = next((b for b in self.config.fleet.bodies if b.name == name), None)
         kind = self.loaded.model(body.model if body is not None else model)
         if kind.name == "buoy" and name == "unstable":
             raise ValueError("its model is not stable at this time step")
         self.occupants[row] = Occupant(name, kind)
-        self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), 1)
+        self.identity[row] = (
+            1,
+            BodyType[kind.type.upper()],
+            name.encode(),
+            kind.name.encode(),
+            generation or self.identity[row]["generation"] + 1,
+        )
         return row
 
     def leave(self, row: int) -> None:

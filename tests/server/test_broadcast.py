@@ -45,8 +45,9 @@ class Quay:
         self.bodies: dict[int, object] = {}
         self.clock = (500, 1)
         self.broadcast = Broadcast(
-            self.area, STEP_NS, self.sessions, self.crews, self.observers, self.bodies, lambda: self.clock
-        )
+            self.area, STEP_NS, self.sessions, self.crews, self.observers, self.bodies, lambda: self.clock,
+            np.ones(ROWS, np.int64),
+        )  # fmt: skip
         self.clients: dict[tuple[str, int], ClientSession] = {}
         self.events: dict[str, list[SessionEvent]] = {}
         self.enter(range(ROWS))
@@ -59,11 +60,12 @@ class Quay:
         row = -1 if join.role == Role.OBSERVER else int(join.name.rpartition("-")[2])
         return Admission(row, STEP_NS, 1500.0)
 
-    def enter(self, rows: Sequence[int], name: str = "auv", present: int = 1, here: bool = True) -> None:
+    def enter(self, rows: Sequence[int], name: str = "auv", present: int = 1, here: bool = True, life: int = 1) -> None:
         """Bodies come, as the engine and the front know of them."""
         identity = self.area["identity"].latest.copy()
         for row in rows:
             identity[row]["present"], identity[row]["name"] = present, f"{name}-{row}".encode()
+            identity[row]["generation"] = life
             self.bodies.pop(row, None)
             if here:
                 self.bodies[row] = object()
@@ -186,9 +188,7 @@ def test_an_observer_that_is_due_first_is_not_kept_waiting(quay: Quay) -> None:
     assert quay.broadcast.turn(quay.now) == pytest.approx(quay.now + 0.001)
 
 
-@pytest.mark.parametrize(
-    "away", [{"present": 0}, {"here": False}, {"name": "somebody"}], ids=["absent", "unknown", "another's"]
-)
+@pytest.mark.parametrize("away", [{"present": 0}, {"here": False}, {"life": 0}], ids=["absent", "unknown", "another's"])
 def test_a_body_that_is_not_there_yet_has_no_state(quay: Quay, away: dict[str, Any]) -> None:
     first, other = quay.members(2)
     quay.enter([0], **away)

@@ -340,7 +340,7 @@ def test_a_value_from_another_time_is_no_value(harbour: Harbour) -> None:
 def test_nothing_that_a_client_may_say_is_too_large_for_the_engine(harbour: Harbour) -> None:
     """The bounds of the records between front and engine hold what the wire's bounds let through."""
     join = Join(name="n" * 31, model="m" * 31, position=(1e6,) * 3, attitude=(1e6,) * 3, lockstep_ns=2**62)
-    enter = messages.Enter(2**31 - 1, 2**63 - 1, join.name, join.model, join.position, join.attitude, 2**62)
+    enter = messages.Enter(2**31 - 1, 2**63 - 1, join.name, join.model, join.position, join.attitude, 2**62, 2**62)
     assert messages.decode_command(*messages.encode(enter)) == enter
     observer = harbour.join("eye", role=int(Role.OBSERVER))
     number = observer.session.request(Observe(2**62, list(range(200)), (1e12,) * 3, 1e12, 1))

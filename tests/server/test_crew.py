@@ -18,6 +18,7 @@ from wavesim_sdk.wire.items import (
     BodyChanged,
     Control,
     Fault,
+    Notice,
     Observe,
     Ping,
     Pose,
@@ -30,6 +31,7 @@ from wavesim_sdk.wire.items import (
 )
 from wavesim_sdk.wire.messages import Refusal, Right, Role
 from wavesim_server import messages
+from wavesim_server.engine.records import signal_records
 from wavesim_server.network.crew import Crews
 from wavesim_server.network.front import Front
 
@@ -250,6 +252,69 @@ def test_receptions_go_to_all_who_want_them_and_answers_to_who_asked(harbour: Ha
     assert [e.request for e in modem.of(SignalSent)] == [number, 0]
     assert [e.request for e in pilot.of(SignalSent)] == [0], "that of the node itself"
     assert deaf.of(SignalSent) == []
+
+
+@pytest.mark.parametrize("name", ["guest", "a"])
+def test_what_the_former_body_of_a_row_hears_and_is_told_is_not_its_successors(harbour: Harbour, name: str) -> None:
+    """The engine has not heard yet that the one left; sound, notices, steps and states that it tells until then are nobody's."""
+    more = {"model": "lauv"} if name == "guest" else {}
+    first = harbour.join(name, lockstep_ns=100_000_000, **more)
+    row = first.session.welcome.id
+    harbour.order("start")
+    harbour.run(0.05)
+    harbour.frozen = True
+    first.session.leave()
+    harbour.run(0.05)
+    successor = harbour.join(name, lockstep_ns=100_000_000, **more)
+    assert successor.session.welcome.id == row
+    engine = harbour.engine
+    engine.emit(next(signal_records(*sent(row, 0), harbour.sea.identity["generation"])))
+    receptions = heard(row)
+    engine.emit(next(signal_records(*receptions, harbour.sea.identity["generation"])))
+    engine.emit(messages.Notice(0, row, name, "look", engine.generation(row)))
+    engine.emit(messages.Step(harbour.sea.tick, [row], [engine.generation(row)]))
+    harbour.run(0.05)
+    assert [successor.of(kind) for kind in (SignalSent, Reception, Notice)] == [[], [], []] and not successor.states
+    harbour.frozen = False
+    harbour.run(0.05)
+    harbour.sea.signals += [heard(row)]
+    harbour.run(2.5)  # it answers no step: each is given up after a second
+    assert len(successor.of(Reception)) == 1 and successor.states[0].step
+    assert harbour.sea.identity["generation"][row] == harbour.front.lives[row] == 2
+
+
+def test_a_free_client_is_told_no_state_of_the_body_before_it(harbour: Harbour) -> None:
+    first = harbour.join("a")
+    harbour.run(0.2)
+    assert first.states
+    harbour.frozen = True
+    first.session.leave()
+    harbour.run(0.05)
+    successor = harbour.join("a")
+    harbour.run(0.3)
+    assert not successor.states
+    harbour.frozen = False
+    harbour.run(0.3)
+    assert successor.states
+
+
+def test_after_a_crash_of_the_front_bodies_are_told_from_those_that_it_let_in_unseen(harbour: Harbour) -> None:
+    harbour.join("a")
+    harbour.join("guest", model="lauv").session.leave()
+    harbour.run(0.1)
+    row = 3
+    for _ in range(2):
+        harbour.front = Front(
+            harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, dice=random.Random(2)
+        )
+        harbour.front.inherit(harbour.now)
+    guest = harbour.join("guest", model="lauv")
+    again = harbour.join("a")
+    harbour.sea.signals += [heard(row), heard(0)]
+    for _ in range(2):
+        harbour.order("step", ticks=1)
+    assert harbour.sea.identity["generation"].tolist()[:4:3] == [1, harbour.front.lives[row]]
+    assert len(guest.of(Reception)) == len(again.of(Reception)) == 1 and harbour.front.lives[row] > 1000
 
 
 def test_an_answer_to_a_session_that_is_over_goes_to_nobody(harbour: Harbour) -> None:

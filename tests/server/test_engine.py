@@ -470,13 +470,16 @@ def test_many_signals_go_in_several_records() -> None:
     from wavesim_server.engine.records import signal_records
 
     sent, receptions = np.zeros(5, SENT.dtype), np.zeros(20_000, RECEPTION.dtype)
-    receptions["id"] = np.arange(20_000)
-    found = list(signal_records(sent, receptions))
+    receptions["id"], receptions["receiver"] = np.arange(20_000), np.arange(20_000) % 2
+    lives = np.array([3, 4])
+    found = list(signal_records(sent, receptions, lives))
     assert len(found) > 4 and found[0].sent == sent.tobytes()
     assert all(len(r.sent) + len(r.receptions) <= MOST_BYTES for r in found)
     assert b"".join(r.receptions for r in found) == receptions.tobytes()
-    assert list(signal_records(sent[:0], receptions[:0])) == []
-    assert len(list(signal_records(sent[:1], receptions[:1]))) == 1
+    assert b"".join(r.receivers for r in found) == lives[receptions["receiver"]].tobytes()
+    assert found[0].senders == np.full(5, 3).tobytes()
+    assert list(signal_records(sent[:0], receptions[:0], lives)) == []
+    assert len(list(signal_records(sent[:1], receptions[:1], lives))) == 1
 
 
 def test_a_full_ring_holds_the_engine_and_loses_nothing(harbour: Harbour) -> None:
@@ -509,7 +512,7 @@ def test_the_reader_of_a_large_record_is_rung_and_the_engine_comes_back_although
     list(harbour.events.pop_all())
     engine.events = harbour.events = Ring.private(4096)
     engine._wake = lambda: rung.append(1)
-    engine.emit(messages.Signals(bytes(10_000), b""))
+    engine.emit(messages.Signals(bytes(10_000), b"", b"", b""))
     assert engine.state is RunState.STOPPED
     for _ in range(20):
         due = engine.turn(harbour.now)
@@ -518,7 +521,7 @@ def test_the_reader_of_a_large_record_is_rung_and_the_engine_comes_back_although
         rung.clear()
         if found:
             break
-    assert found == [messages.Signals(bytes(10_000), b"")]
+    assert found == [messages.Signals(bytes(10_000), b"", b"", b"")]
     # what could not be told in a turn after which the engine waits for a command
     engine.events = harbour.events = Ring.private(64)
     harbour.commands.push(*messages.encode(messages.Execute(1, commands.encode(Control("pause")))))

@@ -478,6 +478,12 @@ class ServerSessions:
             self._say(*over)
         return self.ended()
 
+    def forgive(self, seconds: float, now: float) -> None:
+        """The server itself did nothing for so long, up to ``now``: it counts as silence of nobody, and as no round trip."""
+        for session in self.by_token.values():
+            session.last_heard = min(session.last_heard + seconds, now)
+            session.keepalive_sent.clear()
+
     def _tick(self, session: Session, now: float) -> None:
         if now - session.last_heard > self._timeout:
             self.bye(session, "no sign of life within the keep-alive time", "silent")

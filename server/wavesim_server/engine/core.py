@@ -142,7 +142,7 @@ class Engine:
         self.sim.advance(ticks)
         if self.budget is not None:
             self.budget -= ticks
-        for record in signal_records(*self.sim.take_signals()):
+        for record in signal_records(*self.sim.take_signals(), self.sim.identity["generation"]):
             self.emit(record)
         if len(self.sim.faults) > frozen:
             self.emit(Frozen(self.sim.time_ns, self.sim.faults))
@@ -169,7 +169,7 @@ class Engine:
         rows = [row for row, period in sorted(self.lockstep.items()) if tick % period == 0]
         if rows and self.state is not RunState.ENDED:
             self.waiting = True
-            self.emit(Step(tick, rows))
+            self.emit(Step(tick, rows, [self.generation(row) for row in rows]))
             self._ring()
         # Logged while the clients compute: nothing moves until they have answered.
         logged = self.log_ticks > 0 and tick % self.log_ticks == 0
@@ -190,11 +190,11 @@ class Engine:
         for row, name, command, text in self.watchdog.bark(tick):
             if command is not None:
                 self.sim.command(row, command)
-            self.emit(Notice(self.sim.time_ns, row, name, text))
+            self.emit(Notice(self.sim.time_ns, row, name, text, self.generation(row)))
         if self.fences.next_tick(tick - 1) == tick:
             rows = np.array([k for k, o in sorted(self.sim.occupants.items()) if o.model.type != "buoy"], np.int64)
             for row, text in self.fences.crossed(tick, rows, self.sim.state()["p_WB_W"][rows]):
-                self.emit(Notice(self.sim.time_ns, row, self.sim.occupants[row].name, text))
+                self.emit(Notice(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.generation(row)))
 
     # -- what orders change -----------------------------------------------------------------------
 
@@ -219,9 +219,14 @@ class Engine:
         o = self.sim.occupants[row]
         self.emit(
             Roster(
-                self.sim.time_ns, row, o.name, o.model.name, o.model.type, int(present), int(new), int(self._started)
+                self.sim.time_ns, row, o.name, o.model.name, o.model.type, int(present), int(new), int(self._started),
+                self.generation(row),
             )
-        )
+        )  # fmt: skip
+
+    def generation(self, row: int) -> int:
+        """The how-many-th body in a row it is that is there now, or was last."""
+        return int(self.sim.identity["generation"][row])
 
     def publish(self) -> None:
         """The tables of this tick."""

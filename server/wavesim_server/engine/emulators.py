@@ -12,6 +12,7 @@ from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, alive
 from wavesim_server.instruments import Instruments
 from wavesim_server.watchdog import NEVER
 
+ASLEEP_S = 0.25  #: nothing looked at for longer: the engine itself stood still, and the emulators are not to blame
 LOOK_S = 0.02  #: awaited emulators are looked at this often: one of them may have died
 
 
@@ -54,7 +55,8 @@ class Emulators:
         self.vehicles, self.bells, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
         self.awaited: list[str] = []  #: types whose values of this tick are not written yet
         self.late = 0  #: answers that did not come in time
-        self._limit = self._look_at = 0.0
+        self._limit = self._look_at = self._turned_at = 0.0
+        self._unanswered: dict[str, float] = {}  # in real time: since when
 
     def _synchronous(self) -> list[str]:
         return [s for s in self.bells if self.vehicles[s].header[SYNCHRONOUS] == 1]
@@ -68,13 +70,26 @@ class Emulators:
         """Ask those that are due at a tick; whether they are waited for."""
         due = [s for s in self._synchronous() if self.instruments.due(s, tick)]
         for s in due:
+            if not wait:
+                self._overdue(s, now)
             self.vehicles[s].header[DUE] = tick
             self.bells[s].ask()
         self.awaited, self._limit = (due if wait else []), now + self.time_limit
-        self._look_at = now + LOOK_S
+        self._look_at, self._turned_at = now + LOOK_S, now
+
+    def _overdue(self, s: str, now: float) -> None:
+        """Nobody waits in real time; but an emulator that answers nothing for the time limit is late there, too."""
+        if s not in self._unanswered or self.bells[s].answered():
+            self._unanswered[s] = now
+        elif now - self._unanswered[s] > self.time_limit:
+            self._unanswered[s] = now
+            self.late += 1
 
     def turn(self, now: float) -> bool:
         """Whether all have answered, or are waited for no longer."""
+        asleep, self._turned_at = now - self._turned_at, now
+        if asleep > ASLEEP_S:
+            self._limit += asleep
         while self.awaited:
             s = self.awaited[0]
             header = self.vehicles[s].header

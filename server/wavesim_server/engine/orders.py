@@ -164,7 +164,7 @@ class Orders:
         """The body with its instruments, or neither."""
         self.instruments.enter(c.row, self.sim.loaded.suite_for(c.name, c.model))
         try:
-            self.sim.enter(c.name, c.model, c.position, c.attitude, c.row)
+            self.sim.enter(c.name, c.model, c.position, c.attitude, c.row, generation=c.generation)
         except BaseException:
             self.instruments.leave(c.row)
             raise

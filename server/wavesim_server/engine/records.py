@@ -23,16 +23,18 @@ def _pieces(records: Record) -> Iterator[slice]:
         yield slice(first, first + size)
 
 
-def signal_records(sent: Record, receptions: Record) -> Iterator[Signals]:
-    """Signals sent (first: who hears them asks for their payload), heard and lost."""
+def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterator[Signals]:
+    """Signals sent (first: who hears them asks for their payload), heard and lost; ``generations`` are those of all rows."""
+    if not len(sent) and not len(receptions):
+        return
+    senders, receivers = generations[sent["source"]], generations[receptions["receiver"]]
     if len(sent) * sent.dtype.itemsize + len(receptions) * receptions.dtype.itemsize <= MOST_BYTES:
-        if len(sent) or len(receptions):
-            yield Signals(sent.tobytes(), receptions.tobytes())
+        yield Signals(sent.tobytes(), receptions.tobytes(), senders.tobytes(), receivers.tobytes())
         return
     for s in _pieces(sent):
-        yield Signals(sent[s].tobytes(), b"")
+        yield Signals(sent[s].tobytes(), b"", senders[s].tobytes(), b"")
     for s in _pieces(receptions):
-        yield Signals(b"", receptions[s].tobytes())
+        yield Signals(b"", receptions[s].tobytes(), b"", receivers[s].tobytes())
 
 
 class Seen:

@@ -121,6 +121,7 @@ def make(path: Path) -> dict[str, Any]:
         "content_hash": log.content_hash,
         "complete": log.complete,
         "health": log.json["/host/health"][-1][1] if "/host/health" in log.json else {},
+        "damage": [m["text"] for _, m in log.json.get("/host/damage", [])],
         "vehicles": vehicles,
         "utilisation": round(float(sent["duration"][sent["outcome"] == 0].sum()) / max(log.end_ns * 1e-9, 1e-9), 4),
         "packets": packets(sent, became),
@@ -190,5 +191,6 @@ def text(table: dict[str, Any]) -> str:
         )
     lines += [f"{n} {TROUBLES[t]}" for t, n in table["health"].items() if n and t in TROUBLES]
     lines += [f"{label} ended early (code {code})" for label, code in table.get("ended_early", {}).items()]
+    lines += [f"LOST      {text}" for text in table["damage"]]
     lines += ["", f"seed {table['seed']}, content hash {table['content_hash'][:16]}"]
     return "\n".join(lines)

@@ -146,6 +146,10 @@ class LogWriter:
         """Counters of the run up to now. They depend on the machine, so they are no part of the content's hash."""
         self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH})
 
+    def damage(self, time_ns: int, text: str) -> None:
+        """Something that the run should have had is lost. It came about by wall time, so it is no part of the content's hash."""
+        self.json("/host/damage", time_ns, {"text": text})
+
     def notice(self, time_ns: int, body: str, text: str) -> None:
         """What a person should know."""
         self.json("/notices", time_ns, {"body": body, "text": text})

@@ -30,7 +30,8 @@ class Rows:
 
 
 class Broadcast:
-    """Writes them into :attr:`outgoing`, in the order of their numbers. ``bodies`` are those that are there, by row."""
+    """Writes them into :attr:`outgoing`, in the order of their numbers. ``bodies`` are those that are there, by row,
+    ``lives`` their generations."""
 
     def __init__(
         self,
@@ -41,12 +42,13 @@ class Broadcast:
         observers: Observers,
         bodies: Mapping[int, object],
         tick_and_state: Callable[[], tuple[int, int]],
+        lives: Any,
     ) -> None:
         self.vehicles, self.step_ns = vehicles, step_ns
         self.sessions, self.crews, self.observers = sessions, crews, observers
         self.outgoing: list[list[tuple[bytes, Address]] | Rows] = []
         self.writer = Writer(vehicles, step_ns)
-        self._bodies, self._tick_and_state = bodies, tick_and_state
+        self._bodies, self._tick_and_state, self._lives = bodies, tick_and_state, lives
 
     def identity(self) -> Record:
         """Who is in each row."""
@@ -94,7 +96,7 @@ class Broadcast:
         for m in members:
             who = identity[m.row]
             there = m.row in self._bodies and bool(who["present"])
-            m.aboard = there and bytes(who["name"]).decode() == m.berth.body
+            m.aboard = there and who["generation"] == self._lives[m.row]
 
     def _fleets(self, watching: list[Any]) -> None:
         state, identity = self.vehicles["state"].snapshot()[1], self.identity()

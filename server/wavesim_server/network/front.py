@@ -11,7 +11,7 @@ import random
 import secrets
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from wavesim_server.network.admission import Gate, Parts, Seat, Situation
 from wavesim_server.network.broadcast import Address, Broadcast, Rows
 from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue
 from wavesim_server.network.crew import Crews, Member
+from wavesim_server.network.damage import Damage
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.network.lockstep import Reply as StepReply
 from wavesim_server.network.news import News
@@ -54,7 +55,9 @@ if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
 FEW_SESSIONS = 64
+UNSEEN = 1000  #: bodies that a front before this one may have let into a row unseen
 SOON_S, SELDOM_S = 0.01, 0.04  #: between two looks at the sessions: of few, of many
+ASLEEP_S = 0.25  #: nothing done for longer: the front itself stood still, and its clients are not to blame
 GONE = {
     "left": "left", "silent": "is silent and was removed", "ended": "was ended", "sequence": "was ended: its numbers are used up",
     "unacknowledged": "was ended: it acknowledges nothing", "internal": "was ended: the server failed at what it asked",
@@ -97,19 +100,24 @@ class Front:
         self.tables = Publisher(areas["simulation"], areas["vehicles"])
         self.gate, self.crews = Gate(loaded, self.step_ns), Crews()
         self.barrier = Barrier(network.lockstep_timeout)
+        self.damage = Damage(log, self.clock)
         self.observers = Observers(self.sessions.push)
         self.under_way = UnderWay(self.tell)
         self.requests = Requests(self)
         self.bodies: dict[int, tuple[str, str]] = {  #: row -> name and model of those that are there, or about to be
             row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
         }
+        #: by row: the how-many-th body there it is whose sessions are served; what is told of one before it is for nobody
+        self.lives = np.zeros(areas["vehicles"]["identity"].capacity, np.int64)
+        self.lives[list(self.bodies)] = 1
         self.broadcast = Broadcast(
             areas["vehicles"], self.step_ns, self.sessions, self.crews, self.observers, self.bodies,
-            self._tick_and_state,
+            self._tick_and_state, self.lives,
         )  # fmt: skip
         self.news = News(
-            self.sessions, self.crews, self.observers, self.tables, self.under_way, log, self.clock, self.step_ns, say
-        )
+            self.sessions, self.crews, self.observers, self.tables, self.under_way, log, self.clock, self.step_ns, say,
+            self.lives,
+        )  # fmt: skip
         self.orphans: set[int] = set()  #: rows whose pilots a front before this one had
         self._orphans_until = math.inf
         self._backlog: deque[tuple[int, bytes]] = deque()
@@ -118,21 +126,35 @@ class Front:
         self._effort: tuple[int, ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
+        self.stood_still_s = 0.0  #: wall time in which the front did nothing, although it was due
+
+    def at(self, now: float) -> None:
+        """It is ``now``. While the front stood still (stopped, or without a processor) it heard nobody: that time counts for none
+        of its limits."""
+        asleep, self.now = now - self.now, now
+        if asleep <= ASLEEP_S or asleep == now:  # the first look at the clock
+            return
+        self.stood_still_s += asleep
+        self.sessions.forgive(asleep, now)
+        self.barrier.deadline += asleep
+        self._orphans_until += asleep
+        if asleep >= 1.0:
+            self.say(f"the front stood still for {asleep:.1f} s")
 
     # -- what comes in -----------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> None:
         """A datagram."""
-        self.now = now
+        self.at(now)
         self._happened(self.sessions.receive(data, address, now))
 
     def event(self, kind: int, payload: bytes, now: float) -> None:
         """A record of the engine."""
-        self.now = now
+        self.at(now)
         try:
             event_ = messages.decode_event(kind, payload)
             if isinstance(event_, messages.Step):
-                self._on_step(event_.tick, event_.rows)
+                self._on_step(event_)
             else:
                 self.news.take(event_)
         except Exception as error:  # the last line of defence: the others go on
@@ -141,7 +163,7 @@ class Front:
 
     def command(self, message: dict[str, Any], now: float) -> None:
         """A command of the commander's queue."""
-        self.now = now
+        self.at(now)
 
         def answer(ok: bool, text: str) -> None:
             self.replies.append((message, Reply(ok, text)))
@@ -158,8 +180,9 @@ class Front:
             answer(False, "the server failed at this; see its standard error")
 
     def turn(self, now: float) -> float:
-        """Do what is due; returns when to call again at the latest."""
-        self.now = now
+        """Do what is due; returns when to call again at the latest: much later, and it takes itself to have stood still. What
+        waits in the socket goes before it."""
+        self.at(now)
         if now >= self._sessions_at:
             self._sessions_at = now + (SOON_S if len(self.sessions.by_token) <= FEW_SESSIONS else SELDOM_S)
             self._happened(self.sessions.tick(now))
@@ -173,6 +196,8 @@ class Front:
             self.sessions.failed(None, error)
         self._happened(self.sessions.ended())
         self.settle()
+        if why := self.damage.of_log():
+            self.say(why)
         return min(self._sessions_at, states, self.barrier.deadline, self._orphans_until)
 
     def settle(self) -> None:
@@ -233,6 +258,8 @@ class Front:
     def inherit(self, now: float) -> None:
         """Take over from a front that crashed: its clients' bodies wait for them, as long as a silent client has."""
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
+        # commands of the front before this one may still let bodies in: none of them is one of ours
+        self.lives[:] = identity["generation"] + np.where(identity["present"], 0, UNSEEN)
         for row in map(int, np.flatnonzero(identity["present"])):
             name, model = (bytes(identity[k][row]).decode() for k in ("name", "model"))
             if row not in self.bodies:
@@ -326,12 +353,14 @@ class Front:
 
     def _pilot_joined(self, member: Member, former: Member | None, same: bool) -> None:
         berth, join, token = member.berth, member.session.join, member.session.token
+        if member.row not in self.bodies:
+            self.lives[member.row] += 1
         self.bodies[member.row] = berth.body, berth.model
         self.orphans.discard(member.row)
         self.tell(
             messages.Enter(
                 member.row, token, berth.body, join.model or berth.model, join.position, join.attitude,
-                berth.lockstep_ticks,
+                berth.lockstep_ticks, int(self.lives[member.row]),
             )
         )  # fmt: skip
         if former is None or not self.barrier.goes_on(former.session.token, token, same):
@@ -347,6 +376,8 @@ class Front:
         self.say(f"'{session.name}' ({session.role.name.lower()}) {GONE.get(reason, reason)}")
         self.observers.leave(session)
         self.requests.forget(session)
+        if reason != "left" and session.role in (Role.PILOT, Role.INSTRUMENT):
+            self.damage.tell(f"'{session.name}' ({session.role.name.lower()}) {GONE.get(reason, reason)}")
         member = self.crews.leave(session.token)
         if member is None or member.role is not Role.PILOT:
             return
@@ -376,9 +407,10 @@ class Front:
 
     # -- lockstep --------------------------------------------------------------------------------------
 
-    def _on_step(self, tick: int, rows: Sequence[int]) -> None:
+    def _on_step(self, step: messages.Step) -> None:
+        rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == self.lives[row]]
         pilots = [m for row in rows if (m := self.crews.pilot(row)) is not None and m.in_lockstep]
-        self.barrier.close(tick, [m.session.token for m in pilots], self.now)
+        self.barrier.close(step.tick, [m.session.token for m in pilots], self.now)
         self._ask(pilots)
 
     def _ask(self, pilots: list[Member]) -> None:
@@ -386,10 +418,14 @@ class Front:
         self.broadcast.steps(pilots, self.barrier.tick, self.now)
 
     def _release(self) -> None:
-        tick = self.barrier.tick
+        tick, late = self.barrier.tick, self.barrier.waiting
         replies = self.barrier.open(self.now)
         if replies is None or tick is None:
             return
+        for member in filter(None, map(self.crews.by_token.get, sorted(late))):
+            text = f"'{member.session.name}' did not answer its step within {self.barrier.time_limit:g} s"
+            self.say(f"{text}; it is waited for again when it answers")
+            self.damage.tell(text)
         answers: list[messages.Answer] = []
         for member in sorted((m for m in map(self.crews.by_token.get, replies) if m is not None), key=lambda m: m.row):
             token = member.session.token

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import commands
-from wavesim_sdk.area import Record
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.server import ServerSessions
@@ -35,9 +34,11 @@ class News:
         clock: Callable[[], Any],
         step_ns: int,
         say: Callable[[str], None],
+        lives: Any,
     ) -> None:
         self.sessions, self.crews, self.observers, self.tables = sessions, crews, observers, tables
         self.under_way, self.log, self.clock, self.step_ns, self.say = under_way, log, clock, step_ns, say
+        self.lives = lives  # by row: generation of the body that the sessions there have
         self.payloads = sound.Payloads()
 
     def take(self, event: messages.Event) -> None:
@@ -46,8 +47,8 @@ class News:
             case messages.Log() if self.log is not None:
                 rows = np.frombuffer(event.rows, np.int64)
                 self.log.table(event.tick * self.step_ns, event.table, rows, event.records)
-            case messages.Signals(sent, receptions):
-                self._signals(np.frombuffer(sent, SENT.dtype), np.frombuffer(receptions, RECEPTION.dtype))
+            case messages.Signals():
+                self._signals(event)
             case messages.Run(state, time_ns):
                 self._run(state, time_ns)
             case messages.Executed():
@@ -87,11 +88,14 @@ class News:
                 amount=command.amount, field=command.field or None,
             )  # fmt: skip
 
-    def _signals(self, sent: Record, receptions: Record) -> None:
+    def _signals(self, event: messages.Signals) -> None:
+        sent, receptions = np.frombuffer(event.sent, SENT.dtype), np.frombuffer(event.receptions, RECEPTION.dtype)
+        senders = self.lives[sent["source"]] == np.frombuffer(event.senders, np.int64)
+        receivers = self.lives[receptions["receiver"]] == np.frombuffer(event.receivers, np.int64)
         if self.log is not None:
             self.log.signals(sent, receptions)
         self.tables.signals(sent, receptions)
-        sound.tell(sent, receptions, self.payloads, self.crews, self.sessions.push)
+        sound.tell(sent, receptions, senders, receivers, self.payloads, self.crews, self.sessions.push)
         self.observers.sounds(sent, receptions)
 
     def _run(self, state: int, time_ns: int) -> None:
@@ -102,6 +106,7 @@ class News:
             self.sessions.push(session, items.RunStateChanged(state, time_ns))
 
     def _roster(self, r: messages.Roster) -> None:
+        self.lives[r.row] = max(self.lives[r.row], r.generation)  # of those that the engine let in by itself
         # after the end programs leave in any order: that is no part of the run
         if r.logged and self.log is not None and self.clock()["state"] != RunState.ENDED:
             self.log.body(r.time_ns, r.row, r.name, r.model, r.type, bool(r.present))
@@ -115,5 +120,5 @@ class News:
         self.tables.notice(n.time_ns, n.row, n.name, n.text)
         if self.log is not None:
             self.log.notice(n.time_ns, n.name, n.text)
-        for member in self.crews.of(n.row):
+        for member in self.crews.of(n.row) if n.generation == self.lives[n.row] else ():
             self.sessions.push(member.session, items.Notice(n.time_ns, n.text))

@@ -94,13 +94,19 @@ class Process:
         now = time.monotonic()
         self.front.receive(data, address, now)
         if self.udp is not None:  # else it is just being made
-            for more, sender in self.udp.drain():
-                self.front.receive(more, sender, now)
+            self._read(now)
             self._settle(now)
+
+    def _read(self, now: float) -> None:
+        """What has come to the socket."""
+        assert self.udp is not None
+        for data, sender in self.udp.drain():
+            self.front.receive(data, sender, now)
 
     async def _time(self) -> None:
         while os.getppid() == self._parent:
             now = time.monotonic()
+            self._read(now)  # before anybody is found to be silent
             due = self.front.turn(now)
             self.queue.turn(now)
             self._send()
@@ -122,7 +128,7 @@ class Process:
         self._settle(now)
 
     def _settle(self, now: float) -> None:
-        self.front.now = now
+        self.front.at(now)
         self.front.settle()
         self._send()
         self._reply()

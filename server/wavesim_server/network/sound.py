@@ -17,6 +17,7 @@ from wavesim_server.network.crew import Crews
 BURST_S = 10.0
 FORGET_NS = 600_000_000_000
 Push = Callable[[Session, AnyEvent], None]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Allowance:
@@ -61,13 +62,17 @@ class Payloads:
         return self._kept.get(signal, (None, 0))[0]
 
 
-def tell(sent: Record, receptions: Record, payloads: Payloads, crews: Crews, push: Push) -> None:
-    """Events for the sessions that sent and those that listen."""
-    for s in sent:
+def tell(
+    sent: Record, receptions: Record, senders: Mask, receivers: Mask, payloads: Payloads, crews: Crews, push: Push
+) -> None:
+    """Events for the sessions that sent and those that listen. ``senders`` and ``receivers``: whether the body that was in the row
+    of each is there still; else there is nobody to be told."""
+    for s, there in zip(sent, senders, strict=True):
         if s["payload_bytes"] and s["outcome"] == Outcome.HEARD:
             payloads.keep(s)
-        _tell_sent(s, crews, push)
-    for r in receptions[receptions["outcome"] == Outcome.HEARD]:
+        if there:
+            _tell_sent(s, crews, push)
+    for r in receptions[receivers & (receptions["outcome"] == Outcome.HEARD)]:
         listening = [m for m in crews.of(int(r["receiver"])) if m.acoustics]
         if not listening:
             continue

@@ -43,5 +43,7 @@ def report(front: Front) -> dict[str, Any]:
         "drops": dict(front.sessions.drops),
         "acoustic_refused": dict(front.requests.allowance.refused.most_common(24)),
         **front.gauges(),
+        "damage": front.damage.texts,
+        "stood_still_s": round(front.stood_still_s, 3),
         "log": front.log.failed or "ok" if front.log is not None else "off",
     }

@@ -1,0 +1,47 @@
+"""What a run lost that it should have had: each is in the log and in the status, so that no such run passes as a whole one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wavesim_sdk.tables import RunState
+from wavesim_server.logbook.writer import LogWriter
+
+MOST = 100  #: texts that are kept; more are counted
+
+
+class Damage:
+    """What was lost while time ran. ``clock`` gives the clock's record."""
+
+    def __init__(self, log: LogWriter | None, clock: Callable[[], Any]) -> None:
+        self.log, self._clock = log, clock
+        self._texts: list[str] = []
+        self._more = 0
+        self._log_failed = False
+
+    @property
+    def texts(self) -> list[str]:
+        """What was lost, for people."""
+        return [*self._texts, *([f"and {self._more} more"] if self._more else [])]
+
+    def tell(self, text: str) -> None:
+        """Something is lost; nothing is while time does not run."""
+        clock = self._clock()
+        if clock["state"] != RunState.RUNNING:
+            return
+        if len(self._texts) >= MOST:
+            self._more += 1
+            return
+        time_ns = int(clock["time_ns"])
+        self._texts.append(f"{text}, at {time_ns * 1e-9:.1f} s")
+        if self.log is not None:
+            self.log.damage(time_ns, text)
+
+    def of_log(self) -> str:
+        """Why the log is no longer written, once."""
+        if self.log is None or self._log_failed or not self.log.failed:
+            return ""
+        self._log_failed = True
+        self._texts.append(self.log.failed)
+        return self.log.failed
