@@ -97,7 +97,7 @@ _BUILT_IN = (
         (
             value("force_bias", "m/s2", "Bias that walks, frame S.", 3),
             value("rates_bias", "rad/s", "Bias that walks, frame S.", 3),
-            value("v_WS_W", "m/s", "Velocity of the sensor, frame W.", 3),
+            value("v_WS_S", "m/s", "Velocity of the sensor, frame S.", 3),
             value("q_WB", "", "Attitude of the body.", 4),
             value("w_WB_B", "rad/s", "Angular velocity of the body, frame B.", 3),
         ),

@@ -39,6 +39,11 @@ class SpeedLog(Emulator):
         out["v_FB_B"] = now.state["v_FB_B"] + SPEED_SIGMA * now.noise.several(3)
 
 
+def _down(q_WB: Floats) -> Floats:
+    """Where down is in B (n, 3)."""
+    return np.asarray(frames.rotation(q_WB)[:, 2, :])
+
+
 class Imu(Emulator):
     """Mean specific force and angular rate since the last value, at the sensor's place (lever arm included), with white
     noise, random walk of the biases and turn-on biases."""
@@ -50,14 +55,24 @@ class Imu(Emulator):
         self.gravity = loaded.config.world.gravity
 
     def measure(self, now: Batch, out: Record) -> None:
-        p, m, state = now.parameters, now.mounted, now.state
+        """In frame S, where what turns with the body stays as it is: f = dv/dt + w x v - g, its mean over the interval.
+
+        The last two by Simpson's rule: right to 0.2 mg on an arm of a body that spins with 6 rad/s, at 50 Hz (and to 0.5 mg
+        more for each m/s at which that body drifts across its spin).
+        """
+        p, state, mounting = now.parameters, now.state, now.mounting
         fresh = now.fresh
         dt = np.where(fresh, 1.0, now.since)[:, None]
-        a = (m.v_WS_W - out["v_WS_W"]) / dt
-        w = 0.5 * (m.w_WB_B + out["w_WB_B"])
-        R_WS = 0.5 * (m.R_WS + frames.rotation(out["q_WB"]) @ now.mounting.R_BS)
-        force = np.einsum("nji,nj->ni", R_WS, a - (0.0, 0.0, self.gravity))
-        out["v_WS_W"], out["q_WB"], out["w_WB_B"] = m.v_WS_W, state["q_WB"], m.w_WB_B
+        w0, w1 = mounting.into_S(out["w_WB_B"]), mounting.into_S(state["w_WB_B"])
+        v0, v1 = out["v_WS_S"], mounting.into_S(mounting.speed(state["v_WB_B"], state["w_WB_B"]))
+        q0, q1 = out["q_WB"], state["q_WB"]
+        w, v = 0.5 * (w0 + w1), 0.5 * (v0 + v1)
+        half = q0 + np.where((q0 * q1).sum(axis=1) < 0.0, -1.0, 1.0)[:, None] * q1
+        half /= np.maximum(np.sqrt((half * half).sum(axis=1)), 1e-12)[:, None]
+        turning = (np.cross(w0, v0) + 4.0 * np.cross(w, v) + np.cross(w1, v1)) / 6.0
+        down = (_down(q0) + 4.0 * _down(half) + _down(q1)) / 6.0
+        force = (v1 - v0) / dt + turning - self.gravity * mounting.into_S(down)
+        out["v_WS_S"], out["q_WB"], out["w_WB_B"] = v1, q1, state["w_WB_B"]
 
         root = np.sqrt(dt)
         white, walk, first = now.noise.several(6), now.noise.of("walk"), now.noise.of("turn-on")
@@ -67,7 +82,7 @@ class Imu(Emulator):
             out["force_bias"][fresh] = p.accelerometer_turn_on * first.several(3)[fresh]
             out["rates_bias"][fresh] = p.gyro_turn_on * first.several(3, 3)[fresh]
         out["force"] = force + out["force_bias"] + p.accelerometer_noise / root * white[:, :3]
-        out["rates"] = now.mounting.into_S(w) + out["rates_bias"] + p.gyro_noise / root * white[:, 3:]
+        out["rates"] = w + out["rates_bias"] + p.gyro_noise / root * white[:, 3:]
         out["valid"] = ~fresh
 
 

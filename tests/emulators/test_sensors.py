@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import allantools
@@ -199,6 +200,36 @@ def test_specific_force_on_a_turning_accelerating_body(config: Make) -> None:
     force = R_BS.T @ (a - R.T @ (0.0, 0.0, 9.81))
     assert b.out["force"][0] == pytest.approx(force, abs=2e-5)
     assert b.out["rates"][0] == pytest.approx(R_BS.T @ w, abs=1e-6)
+
+
+def test_specific_force_in_a_fast_spin(config: Make) -> None:
+    """6 rad/s about an axis that is itself carried around, at 50 Hz, on an arm: the mean of the true force over the interval,
+    from positions of the sensor differenced twice."""
+    b = bench(config, motion.Imu, 'noise="0" position="0.3 -0.2 0.1 m" attitude="10 20 30 deg" rate="50 Hz"')
+    arm, R_BS = np.array([0.3, -0.2, 0.1]), rotation(quaternion(*np.radians((10.0, 20.0, 30.0))))
+
+    def attitude(t: float) -> Any:
+        return rotation(quaternion(0.5 * math.sin(2.0 * t), 0.3 + 0.2 * math.sin(3.0 * t), 6.0 * t))
+
+    def place(t: float) -> Any:
+        return np.array([0.1 * math.sin(t), 0.1 * t, 5.0 + 0.05 * math.sin(2.0 * t)])
+
+    def slope(f: Callable[[float], Any], t: float, h: float) -> Any:
+        return (f(t + h) - f(t - h)) / (2.0 * h)
+
+    for tick in (50, 55):
+        t = tick * STEP_NS * 1e-9
+        R, spin = attitude(t), attitude(t).T @ slope(attitude, t, 1e-6)
+        b.put(place(t), (0.5 * math.sin(2.0 * t), 0.3 + 0.2 * math.sin(3.0 * t), 6.0 * t), R.T @ slope(place, t, 1e-6))
+        b.state["w_WB_B"][0] = spin[2, 1], spin[0, 2], spin[1, 0]
+        b.at(tick)
+    times = np.linspace(50, 55, 2001) * STEP_NS * 1e-9
+    h = 1e-4
+    forces = []
+    for t in times:
+        a = sum(k * (place(t + s) + attitude(t + s) @ arm) for k, s in ((1, h), (-2, 0.0), (1, -h))) / h**2
+        forces.append((attitude(t) @ R_BS).T @ (a - (0.0, 0.0, 9.81)))
+    assert b.out["force"][0] == pytest.approx(np.trapezoid(forces, times, axis=0) / (times[-1] - times[0]), abs=2e-3)
 
 
 @pytest.mark.parametrize("which", ["force", "rates"])
