@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import atan2, cos, degrees, hypot, radians, sin, sqrt
+from typing import Any
 
+import click
 import numpy as np
 
 from wavesim_bridges.motion import Array
+from wavesim_sdk.config import load
+from wavesim_sdk.errors import WaveSimError
 
 _EQUATOR_M, _E2 = 6378137.0, 6.69437999014e-3
 
@@ -42,3 +47,28 @@ class Origin:
         """North and east of a place at sea level."""
         north, east, _ = self._axes @ (_earth(latitude, longitude) - self._place)
         return float(north), float(east)
+
+
+def with_origin(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a bridge that has to know where the world is; :func:`origin_of` reads them."""
+    for option in (
+        click.option("--config", help="The world's configuration, whose origin it is."),
+        click.option("--longitude", type=float, help="Of the world's origin, in degrees."),
+        click.option("--latitude", type=float, help="Of the world's origin, in degrees."),
+    ):
+        function = option(function)
+    return function
+
+
+def origin_of(latitude: float | None, longitude: float | None, config: str | None) -> Origin:
+    """The world's origin by these options."""
+    if config is not None:
+        world = load(config).config.world
+        return Origin(degrees(world.latitude), degrees(world.longitude))
+    if latitude is None or longitude is None:
+        raise WaveSimError("where is the world's origin? Give --latitude and --longitude in degrees, or --config FILE")
+    if not (abs(latitude) <= 90.0 and abs(longitude) <= 180.0):
+        raise WaveSimError(
+            f"{latitude:g}, {longitude:g} is no place on the earth; latitude and longitude are in degrees"
+        )
+    return Origin(latitude, longitude)

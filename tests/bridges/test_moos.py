@@ -1,0 +1,396 @@
+"""MOOS byte by byte, its variables, and vehicles that a stand-in for a MOOS-IvP community flies."""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.bridges import moosdb
+from tests.bridges.moosdb import App, Database, helm
+from tests.conftest import CLI, Server
+from wavesim_bridges import moos_sound, moos_wire
+from wavesim_bridges.geography import Origin
+from wavesim_bridges.moos import Moves, Readings, altitude_of, command, navigation
+from wavesim_bridges.moos_wire import Message, Reader, Unusable, Writer
+from wavesim_bridges.motion import Motion
+from wavesim_bridges.outputs import Output
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.frames import quaternion, rotation
+from wavesim_sdk.sensors import table_of, value_fields
+from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, Reception, SensorDescription
+from wavesim_sdk.wire.state import Layout, Sensors, Value
+
+pytestmark = pytest.mark.xdist_group("moos")
+
+# -- bytes -----------------------------------------------------------------------------------------------
+
+
+def test_a_packet_to_the_byte() -> None:
+    """A notification of NAV_X = 1.5 at 2 s by an app `a`."""
+    text = (
+        "45000000 01000000 00  3c000000 ffffffff 4e 44  01000000 61  00000000  00000000  05000000 4e41565f58"
+        "  0000000000000040 000000000000f83f 0000000000000000  00000000"
+    )
+    data = bytes.fromhex(text.replace(" ", ""))
+    assert Writer("a").packet(Message("N", "NAV_X", 1.5, 2.0)) == data
+    assert moos_wire.messages(data) == [Message("N", "NAV_X", 1.5, 2.0, "a")]
+    hello = Writer("me").greeting(0.0)
+    assert hello[:32] == moosdb.HELLO and moosdb.unpacked(hello[32:])[0][:3] == ("i", "asynchronous", "me")
+
+
+def test_every_value_comes_back_however_it_is_cut() -> None:
+    told = [Message("N", "K", v, 1.0, "me", "b", "c", 3.0) for v in (1.5, math.inf, "text, ü", "", b"\0\xff")]
+    data = moos_wire.packed(told) + moos_wire.packed([]) + moosdb.packet(moosdb.message("N", "X", "y", "z", 4.0))
+    for size in (1, 3, 50, 1000):
+        reader, found = Reader(), []
+        for at in range(0, len(data), size):
+            found += reader.feed(data[at : at + size])
+        assert found == [*told, Message("N", "X", "y", 4.0, "z", second=0.0)]
+
+
+def test_what_is_no_packet() -> None:
+    good = moosdb.packet(moosdb.message("N", "X", 1.0))
+
+    def reason(data: bytes) -> str:
+        with pytest.raises(Unusable) as caught:
+            list(Reader().feed(data))
+        return str(caught.value)
+
+    def changed(at: int, value: int) -> bytes:
+        return good[:at] + struct.pack("<i", value) + good[at + 4 :]
+
+    assert reason(changed(0, 8)) == reason(changed(0, -1)) == reason(changed(0, 1 << 30)) == "length of a packet"
+    assert reason(changed(4, 2)) == "number of messages" and reason(good[:8] + b"\1" + good[9:]) == "compressed"
+    assert reason(changed(9, 5)) == "length of a message" and reason(changed(19, 1 << 20)) == "truncated" == reason(
+        changed(19, -5)
+    )
+    assert reason(good[:18] + b"?" + good[19:]) == "type of a value"
+    assert list(Reader().feed(good[:-1])) == [] == list(Reader().feed(b""))
+
+
+def test_any_bytes_are_refused_by_name() -> None:
+    dice = random.Random(7)
+    good = moosdb.packet(*(moosdb.message("N", "X" * n, v) for n, v in ((1, 1.0), (4, "text"), (9, ""))))
+    for _ in range(4000):
+        data = bytearray(good)
+        for _ in range(dice.randrange(1, 5)):
+            data[dice.randrange(len(data))] = dice.randrange(256)
+        try:
+            list(Reader().feed(bytes(data)))
+        except Unusable as unusable:
+            assert str(unusable) in (
+                "truncated", "length of a packet", "length of a message", "number of messages", "compressed", "type of a value",
+            )  # fmt: skip
+
+
+# -- variables -------------------------------------------------------------------------------------------
+
+
+def test_navigation() -> None:
+    """Heading 350 degrees, nose up, drifting to the east."""
+    q = quaternion(0.1, 0.2, math.radians(-10.0))
+    flow = np.array([0.0, 0.5, 0.0])
+    motion = Motion(
+        1.0, np.array([10.0, -20.0, 3.0]), rotation(q) @ (1.5, 0.0, 0.0) + flow, q, np.zeros(3), np.zeros(3)
+    )
+    nav = navigation(motion, (1.5, 0.0, 0.0), Origin(41.0, -8.0), 12.0)
+    assert (nav["NAV_X"], nav["NAV_Y"], nav["NAV_Z"], nav["NAV_DEPTH"], nav["NAV_ALTITUDE"]) == (
+        -20.0,
+        10.0,
+        -3.0,
+        3.0,
+        12.0,
+    )
+    assert nav["NAV_HEADING"] == pytest.approx(350.0) and nav["NAV_YAW"] == pytest.approx(math.radians(10.0))
+    assert nav["NAV_PITCH"] == pytest.approx(0.2) and nav["NAV_SPEED"] == 1.5
+    ahead = 1.5 * math.cos(0.2)
+    north, east = ahead * math.cos(math.radians(10.0)), -ahead * math.sin(math.radians(10.0)) + 0.5
+    assert nav["NAV_SPEED_OVER_GROUND"] == pytest.approx(math.hypot(north, east))
+    assert nav["NAV_HEADING_OVER_GROUND"] == pytest.approx(math.degrees(math.atan2(east, north)) % 360.0)
+    assert (nav["NAV_LAT"], nav["NAV_LONG"]) == pytest.approx((41.0 + 10.0 / 111042.0, -8.0 - 20.0 / 84137.0), abs=2e-8)
+    still = Motion(0.0, np.zeros(3), np.zeros(3), q, np.zeros(3), np.zeros(3))
+    nav = navigation(still, (0.0, 0.0, 0.0), Origin(41.0, -8.0), None)
+    assert nav["NAV_HEADING_OVER_GROUND"] == pytest.approx(350.0) and "NAV_ALTITUDE" not in nav
+
+
+def actuators(*names: str) -> list[ActuatorDescription]:
+    kinds = {"propeller": ("N", -6.0, 12.0), "port": ("rev/s", -50.0, 50.0), "starboard": ("rev/s", -50.0, 50.0)}
+    return [ActuatorDescription(k, n, 0, *kinds.get(n, ("rad", -0.4, 0.4))) for k, n in enumerate(names)]
+
+
+AUV = ("propeller", "rudder-top", "rudder-bottom", "plane-port", "plane-starboard")
+T, R, E = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
+
+
+@pytest.mark.parametrize(
+    ("names", "desired", "commands"),
+    [
+        (AUV, {T: 50.0}, [3.0, 0, 0, 0, 0]), (AUV, {T: -50.0, R: 100.0}, [-1.5, -0.4, -0.4, 0, 0]),
+        (AUV, {T: 500.0, R: -25.0, E: 10.0}, [12.0, 0.1, 0.1, -math.radians(10.0), -math.radians(10.0)]),
+        (AUV, {E: -90.0}, [0, 0, 0, 0.4, 0.4]), (AUV, {}, [0, 0, 0, 0, 0]),
+        (("propeller", "rudder", "stern-plane"), {R: 50.0, E: 10.0}, [0, 0.2, math.radians(10.0)]),
+        (("rudder", "propeller"), {R: 50.0, T: 100.0}, [-0.2, 12.0]),
+        (("port", "starboard"), {T: 40.0, R: 20.0}, [30.0, 10.0]), (("port", "starboard"), {T: 90.0, R: 50.0}, [50.0, 20.0]),
+        (("port", "starboard"), {T: 40.0, "DESIRED_THRUST_L": -50.0}, [-25.0, 0.0]),
+    ],
+)  # fmt: skip
+def test_what_is_desired(names: tuple[str, ...], desired: dict[str, float], commands: list[float]) -> None:
+    assert Moves({}, actuators(*names)).commands(desired) == pytest.approx(commands)
+
+
+def test_outputs_of_ones_own() -> None:
+    moves = Moves({T: [Output("port"), Output("starboard", -1.0)]}, actuators("port", "starboard"))
+    assert moves.commands({T: 100.0, R: 50.0}) == [50.0, -50.0]
+    with pytest.raises(BrokerError, match="no actuator 'prot'; did you mean 'port'"):
+        Moves({T: [Output("prot")]}, actuators("port"))
+    with pytest.raises(BrokerError, match=r"no preset fits this vehicle: .*DESIRED_THRUST=engine"):
+        Moves({}, actuators("engine"))
+
+
+def described(number: int, kind: str) -> SensorDescription:
+    fields = [FieldDescription(f.name, f.unit, math.prod(f.shape)) for f in value_fields(table_of(kind))]
+    return SensorDescription(number, f"my-{kind}", kind, 100_000_000, fields)
+
+
+def test_readings() -> None:
+    carried = [described(0, "ahrs"), described(1, "echosounder")]
+    ahrs = Value(Layout(carried[0]), 5, tuple(0.5 * k for k in range(Layout(carried[0]).count)))
+    sounder = Value(Layout(carried[1]), 6, (12.0,) * Layout(carried[1]).count)
+    readings = Readings(carried)
+    found = readings.new(Sensors({"my-ahrs": ahrs, "my-echosounder": sounder}))
+    assert found["MY_AHRS_ROLL"] == ahrs.roll and found["MY_ECHOSOUNDER_RANGE"] == 12.0
+    assert found["MY_AHRS_RATES"] == ",".join(f"{r:.9g}" for r in ahrs.rates)
+    assert readings.new(Sensors({"my-ahrs": ahrs})) == {}
+    assert altitude_of(carried, Sensors({"my-echosounder": sounder})) == 12.0
+    assert altitude_of(carried, Sensors({"my-ahrs": ahrs})) is None
+    lost = Value(Layout(carried[1]), 7, (math.nan,) * Layout(carried[1]).count)
+    assert (
+        readings.new(Sensors({"my-echosounder": lost})) == {}
+        and altitude_of(carried, Sensors({"my-echosounder": lost})) is None
+    )
+
+
+# -- sound -----------------------------------------------------------------------------------------------
+
+
+class Transducer:
+    """Says what it was asked for."""
+
+    def ping(self, frequency: float) -> Any:
+        return "ping", frequency
+
+    def send(self, payload: bytes, to: int = 0) -> Any:
+        return "send", payload, to
+
+    def range_to(self, address: int) -> Any:
+        return "range", address
+
+
+NODE = 'src_node=a,dest_node=Bob,var_name=FOO,string_val="x=1,y=2",string_val_quoted=true'
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "asked"),
+    [
+        ("BRS_RANGE_REQUEST", "name=a,id=5", ("range", 5)), ("BRS_RANGE_REQUEST", "frequency = 25000", ("ping", 25000.0)),
+        ("ACOUSTIC_SEND", 'to=7,text="one, two"', ("send", b"one, two", 7)), ("ACOUSTIC_SEND", "hex=00ff", ("send", b"\0\xff", 0)),
+        ("NODE_MESSAGE_LOCAL", NODE, ("send", NODE.encode(), 0)),
+    ],
+)  # fmt: skip
+def test_requests(variable: str, text: str, asked: tuple[Any, ...]) -> None:
+    assert moos_sound.request(variable, text)(Transducer()) == asked
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "reason"),
+    [
+        ("BRS_RANGE_REQUEST", "id=x", "no number in a text"), ("BRS_RANGE_REQUEST", "id=-1", "no number in a text"),
+        ("BRS_RANGE_REQUEST", "frequency=nan", "no number in a text"), ("BRS_RANGE_REQUEST", "", "a range to whom"),
+        ("ACOUSTIC_SEND", "to=5", "nothing to send"), ("ACOUSTIC_SEND", "hex=0g", "nothing to send"),
+        ("ACOUSTIC_SEND", "text=", "nothing to send"), ("ACOUSTIC_SEND", "text=" + "x" * 300, "too long for a packet"),
+        ("ACOUSTIC_SEND", "to=500,text=x", "no number in a text"), ("NODE_MESSAGE_LOCAL", "hello", "no node message"),
+    ],
+)  # fmt: skip
+def test_requests_that_are_none(variable: str, text: str, reason: str) -> None:
+    with pytest.raises(Unusable, match=reason):
+        moos_sound.request(variable, text)
+
+
+def test_what_is_heard() -> None:
+    answer = Reception(1, 2, 3, 3, 0, 5, 1, 25003.2, 120.0, 14.2, 123.4567, math.radians(90.0), 0.0)
+    found = moos_sound.heard(answer, "lauv", 17.5)
+    assert found["BRS_RANGE_REPORT"] == "vname=lauv,range=123.457,id=5,time=17.500"
+    assert moos_sound.pairs(found["ACOUSTIC_HEARD"]) == {
+        "time": "17.500", "kind": "range reply", "from": "5", "to": "1", "code": "0", "frequency": "25003.2", "level": "120.0",
+        "snr": "14.2", "range": "123.457", "azimuth": "90.00", "elevation": "0.00",
+    }  # fmt: skip
+
+    def packet(payload: bytes) -> dict[str, str]:
+        return moos_sound.heard(Reception(1, 2, 0, 1, 0, 5, 0, 25e3, 1.0, 1.0, payload=payload), "bob", 0.0)
+
+    assert packet(NODE.encode())["NODE_MESSAGE"] == NODE, "names are compared without regard to case"
+    assert "NODE_MESSAGE" not in packet(NODE.replace("Bob", "eve").encode()) and "NODE_MESSAGE" not in packet(b"hello")
+    assert packet(b"a,b")["ACOUSTIC_HEARD"].endswith('text="a,b"') and packet(b"\xff")["ACOUSTIC_HEARD"].endswith(
+        "hex=ff"
+    )
+    pulse = moos_sound.heard(Reception(1, 2, 3, 0, 0, 0, 0, 27512.0, 1.0, 1.0, 50.0), "bob", 0.0)
+    assert ",id=27.5kHz," in pulse["BRS_RANGE_REPORT"]
+
+
+# -- flown -----------------------------------------------------------------------------------------------
+
+SPEED = 8.0
+WORLD = """<time step="25 ms"/><world latitude="41.18 deg" longitude="-8.7 deg"><bed depth="40 m"/>
+<current north="0.1 m/s" east="-0.05 m/s"/></world><acoustics/><fleet>
+<vehicle name="lauv" model="lauv" position="0 0 3 m" attitude="0 0 45 deg" client="optional"><transducer><modem address="1"/></transducer></vehicle>
+<vehicle name="boat" model="otter" position="0 30 0 m" client="optional"/></fleet>"""
+
+
+class Bridge:
+    """The command, in a process of its own."""
+
+    def __init__(self, server: Server, vehicle: str, database: int) -> None:
+        where = [
+            "--port",
+            str(server.port),
+            "--db",
+            f"127.0.0.1:{database}",
+            "--latitude",
+            "41.18",
+            "--longitude",
+            "-8.7",
+        ]
+        self.process = subprocess.Popen(
+            [*CLI, "bridge", "moos", "--vehicle", vehicle, *where], stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stderr is not None
+
+    def end(self) -> str:
+        self.process.terminate()
+        return self.process.communicate(timeout=20)[1]
+
+
+@pytest.fixture
+def ends() -> Iterator[list[Callable[[], object]]]:
+    """What has to be ended, come what may."""
+    found: list[Callable[[], object]] = []
+    yield found
+    for end in reversed(found):
+        end()
+
+
+def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "timed out"
+        time.sleep(0.02)
+
+
+@pytest.mark.system
+def test_a_helm_flies_an_auv_and_a_boat(
+    config: Callable[..., Loaded], serve: Callable[..., Server], ends: list[Callable[[], object]]
+) -> None:
+    """Eight times as fast as real time, time warp 8. The AUV goes through points at a depth; its helm is killed and comes back, its
+    MOOSDB is killed and comes back, its bridge is killed and comes back; values of no use meanwhile. The boat has two thrusters
+    and is asked for thrust and rudder; nothing of this disturbs it."""
+    server = serve(config(WORLD).path, "--speed", str(SPEED))
+    sea, harbour = Database(warp=SPEED), Database(warp=SPEED, community="boat")
+    lauv, boat = Bridge(server, "lauv", sea.port), Bridge(server, "boat", harbour.port)
+    ends += [sea.die, harbour.die, lauv.process.kill, boat.process.kill]
+    points = [(15.0, 15.0), (35.0, 5.0), (55.0, 15.0)]
+    until(lambda: sea.clients() and harbour.clients())
+    server.send("start")
+    ferry = helm([(45.0, 15.0), (70.0, 0.0)], None, thrust=60.0)
+    ferryman = App(harbour, ferry)
+    pilot = helm(points, 4.0, thrust=100.0, radius=5.0)
+    first = App(sea, pilot)
+    ends += [ferryman.die, first.die]
+    truth = SharedState(server.name)
+    row = truth.row("lauv")
+
+    def propeller() -> float:
+        return float(truth.table("actuation").snapshot()[1]["actual"][row][0])
+
+    # The helm dies: the vehicle stands. What the MOOSDB remembers of it moves nobody.
+    until(lambda: len(pilot.left) == 2)  # type: ignore[attr-defined]
+    assert propeller() > 3.0
+    first.die()
+    until(lambda: abs(propeller()) < 0.1)
+    for value in (math.nan, math.inf, "fast"):
+        sea.post(T, value)
+    sea.post("NAV_X", "here")
+    sea.post(T, 100.0, stamp=(time.time() - 60.0) * SPEED)
+    sea.post("ACOUSTIC_SEND", "to=x")
+    sea.post("ACOUSTIC_SEND", 5.0)
+    # A MOOSDB talks nonsense; then it is killed, and another comes at its port.
+    told = sea.counts["NAV_X"]
+    sea.raw(b"\xff" * 40)
+    until(lambda: not sea.clients())
+    until(lambda: sea.clients() == ["wavesim_lauv"] and sea.counts["NAV_X"] > told + 10)
+    assert abs(propeller()) < 0.1
+    sea.die()
+    until(lambda: not sea.clients())
+    again = Database(sea.port, SPEED)
+    ends.append(again.die)
+    until(lambda: "wavesim_lauv" in again.clients())
+    second = App(again, pilot)
+    ends.append(second.die)
+    until(lambda: propeller() > 3.0)
+    again.post("ACOUSTIC_SEND", "text=hello")
+    until(lambda: len(pilot.left) == 1)  # type: ignore[attr-defined]
+    # The bridge dies in mid-mission.
+    lauv.process.kill()
+    lauv.process.wait(10)
+    until(lambda: not [c for c in again.clients() if c.startswith("wavesim")])
+    later = Bridge(server, "lauv", sea.port)
+    ends.append(later.process.kill)
+    until(lambda: not pilot.left and not ferry.left)  # type: ignore[attr-defined]
+    server.send("pause")
+    for app in (ferryman, first, second):
+        assert app.error is None
+    assert not sea.errors + again.errors + harbour.errors and not again.refused
+    track = np.array(second.track)
+    for x, y in points[1:]:
+        nearest = np.argmin(np.hypot(track[:, 0] - x, track[:, 1] - y))
+        assert np.hypot(track[nearest, 0] - x, track[nearest, 1] - y) < 5.0
+        assert abs(track[nearest, 2] - 4.0) < 0.3, "on the way it keeps its depth"
+    time.sleep(0.2)
+    nav, p = again.values, truth.snapshot().state[row]["p_WB_W"]
+    assert [nav["NAV_Y"][0], nav["NAV_X"][0], nav["NAV_DEPTH"][0]] == pytest.approx(p, abs=0.15), (
+        "what it is told is what is"
+    )
+    said = lauv.process.communicate(timeout=20)[1]
+    for text in (
+        "in the community 'lauv', time warp 8", "nothing is desired any more", f"dropped: {T} is no number\n",
+        "dropped: no number in a text\n", "dropped: ACOUSTIC_SEND is no text\n", "dropped: length of a packet\n",
+        "the MOOSDB is gone", "waiting for a MOOSDB",
+    ):  # fmt: skip
+        assert text in said, said
+    assert "Traceback" not in said + later.end()
+    undisturbed = boat.end()
+    assert undisturbed.count("in the community 'boat'") == 1 and "dropped" not in undisturbed, undisturbed
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--db", "x"), "'x' is no address; write HOST:PORT"),
+        (("--output", "NAV_X=port"), "'NAV_X=port' is no output; write VARIABLE=ACTUATOR"),
+        ((), "where is the world's origin?"),
+    ],
+)
+def test_mistakes(options: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(command, ["--vehicle", "lauv", *options])
+    assert result.exit_code != 0 and message in str(result.exception)
