@@ -1,4 +1,4 @@
-"""The ArduPilot bridge: from a servo frame to the state after it, beside a bare UDP echo in the same run; ten in one world.
+"""The ArduPilot bridge: from a servo frame to the state after it, beside a bare UDP echo in the same run; ten and sixteen in one world.
 
 python -m benchmarks.bridges
 """
@@ -6,6 +6,7 @@ python -m benchmarks.bridges
 from __future__ import annotations
 
 import contextlib
+import math
 import select
 import socket
 import struct
@@ -14,8 +15,10 @@ import sys
 import time
 
 import numpy as np
+from tests.bridges import autopilot
 
 from benchmarks.network import CLI, Server
+from wavesim_sdk.attach import SharedState
 
 FRAMES = 4000
 ECHO = """
@@ -91,6 +94,51 @@ def flown(count: int, frames: int, together: bool = False) -> list[float]:
         server.end()
 
 
+def sixteen(seconds: float = 20.0) -> None:
+    """Twelve ROVs that hold a depth each and four boats that go to a point each, one world, an autopilot of its own for each."""
+    rovs, boats = range(12), range(12, 16)
+    depths, goals = {k: 3.0 + 0.5 * k for k in rovs}, {k: (8.0, 10.0 * k + 6.0) for k in boats}
+    boat = '<vehicle name="v{}" model="jolner" position="0 {} 0 m" client="required"/>'
+    fleet = "".join(ONE.replace("{} 0 5 m", "0 {} 2 m").format(k, 10 * k) for k in rovs)
+    server = Server(VEHICLES.format(fleet + "".join(boat.format(k, 10 * k) for k in boats)), "0")
+    bridges = []
+    try:
+        for group, frame in ((rovs, "vectored"), (boats, "skid")):
+            command = [*CLI, "bridge", "ardupilot", "--vehicle", f"v{group[0]}", "--port", str(server.port)]
+            command += ["--frame", frame, "--instance", str(200 + group[0])]
+            for k in group[1:]:
+                command += ["--also", f"v{k}"]
+            bridges.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+        pilots = [autopilot.rov(autopilot.VECTORED, depths[k]) for k in rovs] + [
+            autopilot.skid(*goals[k]) for k in boats
+        ]
+        flying = [autopilot.Autopilot(pilot, seconds, 200 + k) for k, pilot in enumerate(pilots)]
+        for a in flying:
+            a.start()
+        while server.send("status")["clients_total"] != len(flying):
+            time.sleep(0.05)
+        server.send("start")
+        begun = time.perf_counter()
+        for a in flying:
+            a.join(600.0)
+        factor = seconds / (time.perf_counter() - begun)
+        server.send("pause")
+        truth = SharedState(server.name)
+        places = [truth.snapshot().state["p_WB_W"][truth.row(f"v{k}")] for k in range(len(flying))]
+        deep = max(abs(places[k][2] - depths[k]) for k in rovs)
+        away = max(math.dist(places[k][:2], goals[k]) for k in boats)
+        told = max(math.dist(places[k], a.states[-1].position) for k, a in enumerate(flying))
+        print(
+            f"sixteen autopilots in one world, {seconds:g} s at {factor:.2f} times real time: twelve ROVs {deep:.2f} m from their depths at most, "
+            f"four boats {away:.2f} m from their goals, autopilots {told:.2f} m from the truth"
+        )
+    finally:
+        for b in bridges:
+            b.terminate()
+            b.wait()
+        server.end()
+
+
 def main() -> None:
     echo = subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True)
     assert echo.stdout is not None
@@ -102,6 +150,7 @@ def main() -> None:
     told("servo frame to state, one bridge", flown(1, FRAMES))
     for together in (False, True):
         told("of ten in one world", flown(10, FRAMES // 4, together))
+    sixteen()
 
 
 if __name__ == "__main__":
