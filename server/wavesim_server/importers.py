@@ -255,7 +255,7 @@ def _thrusters(draft: Draft) -> None:
 
 
 def _hilsim(path: Path, d: dict[str, Any], settings: dict[str, str], angles: str | None) -> str:
-    """A vessel of kjetilbl/hilsim (Lunde 2017): 6x6 masses, linear damping, ITTC friction, cross-flow, restoring."""
+    """A vessel of kjetilbl/hilsim (Ødegaard and Børs-Lind 2017): 6x6 masses, linear damping, ITTC friction, cross-flow, restoring."""
     draft = Draft(path.stem.lower(), f"{path.name} (hilsim)", settings, angles)
     draft.attributes["type"] = "surface"
     size = draft.ask("size", 3)
