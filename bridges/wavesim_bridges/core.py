@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +96,16 @@ class Vehicle:
         self.drops[reason] += 1
         if self.drops[reason] == 1:
             self.seat.say(f"a datagram of the stack was dropped: {reason}")
+
+
+def distances(step: Step, sensors: Sequence[str]) -> list[float]:
+    """The first number of each of these sensors in m; -1 where there is no echo."""
+    found = []
+    for name in sensors:
+        value = step.sensors.get(name)
+        distance = math.nan if value is None else float(value.numbers[0])
+        found.append(distance if math.isfinite(distance) else -1.0)
+    return found
 
 
 class Latest:

@@ -13,13 +13,12 @@ import click
 import numpy as np
 
 from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge
-from wavesim_bridges.geography import Origin
+from wavesim_bridges.geography import Origin, origin_of, with_origin
 from wavesim_bridges.mavlink_codec import LAYOUTS, Message, Writer, read
 from wavesim_bridges.motion import Motion, motion_of
 from wavesim_bridges.pilot import Boat, Rov, Wish, pilot_for
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.config import load
-from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
@@ -374,19 +373,10 @@ class Bridge:
 
 
 @bridge("mavlink", period=0.02)
-@click.option("--latitude", type=float, help="Of the world's origin, in degrees.")
-@click.option("--longitude", type=float, help="Of the world's origin, in degrees.")
-@click.option("--config", help="The world's configuration, whose origin it is.")
+@with_origin
 @click.option(
     "--instance", type=click.IntRange(0, 254), default=0, show_default=True, help="Added to ports and system."
 )
 def command(seat: Seat, latitude: float | None, longitude: float | None, config: str | None, instance: int) -> None:
     """No autopilot: QGroundControl and MAVSDK see, arm and send a vehicle with a simple pilot."""
-    if config is not None:
-        world = load(config).config.world
-        origin = Origin(math.degrees(world.latitude), math.degrees(world.longitude))
-    elif latitude is None or longitude is None:
-        raise WaveSimError("where is the world's origin? Give --latitude and --longitude in degrees, or --config FILE")
-    else:
-        origin = Origin(latitude, longitude)
-    asyncio.run(Bridge(seat, origin, instance).run())
+    asyncio.run(Bridge(seat, origin_of(latitude, longitude, config), instance).run())

@@ -33,11 +33,18 @@ _DECLARED = (
     (31, "ATTITUDE_QUATERNION", "u32 time_boot_ms, f q1, f q2, f q3, f q4, f rollspeed, f pitchspeed, f yawspeed"),
     (32, "LOCAL_POSITION_NED", "u32 time_boot_ms, f x, f y, f z, f vx, f vy, f vz"),
     (33, "GLOBAL_POSITION_INT", "u32 time_boot_ms, i32 lat, i32 lon, i32 alt, i32 relative_alt, i16 vx, i16 vy, i16 vz, u16 hdg"),
+    (40, "MISSION_REQUEST", f"{_TARGET}, u16 seq | u8 mission_type"),
+    (41, "MISSION_SET_CURRENT", f"{_TARGET}, u16 seq"),
+    (42, "MISSION_CURRENT", "u16 seq | u16 total, u8 mission_state, u8 mission_mode"),
     (43, "MISSION_REQUEST_LIST", f"{_TARGET} | u8 mission_type"),
     (44, "MISSION_COUNT", f"{_TARGET}, u16 count | u8 mission_type"),
     (45, "MISSION_CLEAR_ALL", f"{_TARGET} | u8 mission_type"),
+    (46, "MISSION_ITEM_REACHED", "u16 seq"),
     (47, "MISSION_ACK", f"{_TARGET}, u8 type | u8 mission_type"),
+    (51, "MISSION_REQUEST_INT", f"{_TARGET}, u16 seq | u8 mission_type"),
     (69, "MANUAL_CONTROL", "u8 target, i16 x, i16 y, i16 z, i16 r, u16 buttons"),
+    (73, "MISSION_ITEM_INT", f"{_TARGET}, u16 seq, u8 frame, u16 command, u8 current, u8 autocontinue, f param1, f param2, "
+     "f param3, f param4, i32 x, i32 y, f z | u8 mission_type"),
     (75, "COMMAND_INT", f"{_TARGET}, u8 frame, u16 command, u8 current, u8 autocontinue, f param1, f param2, f param3, "
      "f param4, i32 x, i32 y, f z"),
     (76, "COMMAND_LONG", f"{_TARGET}, u16 command, u8 confirmation, f param1, f param2, f param3, f param4, f param5, f param6, "
@@ -47,15 +54,28 @@ _DECLARED = (
      f"{_SETPOINT}"),
     (86, "SET_POSITION_TARGET_GLOBAL_INT", f"u32 time_boot_ms, {_TARGET}, u8 coordinate_frame, u16 type_mask, i32 lat_int, "
      f"i32 lon_int, f alt, {_SETPOINT}"),
+    (93, "HIL_ACTUATOR_CONTROLS", "u64 time_usec, f[16] controls, u8 mode, u64 flags"),
+    (107, "HIL_SENSOR", "u64 time_usec, f xacc, f yacc, f zacc, f xgyro, f ygyro, f zgyro, f xmag, f ymag, f zmag, "
+     "f abs_pressure, f diff_pressure, f pressure_alt, f temperature, u32 fields_updated | u8 id"),
     (111, "TIMESYNC", "i64 tc1, i64 ts1"),
+    (113, "HIL_GPS", "u64 time_usec, u8 fix_type, i32 lat, i32 lon, i32 alt, u16 eph, u16 epv, u16 vel, i16 vn, i16 ve, i16 vd, "
+     "u16 cog, u8 satellites_visible | u8 id, u16 yaw"),
+    (115, "HIL_STATE_QUATERNION", "u64 time_usec, f[4] attitude_quaternion, f rollspeed, f pitchspeed, f yawspeed, i32 lat, "
+     "i32 lon, i32 alt, i16 vx, i16 vy, i16 vz, u16 ind_airspeed, u16 true_airspeed, i16 xacc, i16 yacc, i16 zacc"),
+    (132, "DISTANCE_SENSOR", "u32 time_boot_ms, u16 min_distance, u16 max_distance, u16 current_distance, u8 type, u8 id, "
+     "u8 orientation, u8 covariance"),
     (148, "AUTOPILOT_VERSION", "u64 capabilities, u32 flight_sw_version, u32 middleware_sw_version, u32 os_sw_version, "
      "u32 board_version, u8[8] flight_custom_version, u8[8] middleware_custom_version, u8[8] os_custom_version, u16 vendor_id, "
      "u16 product_id, u64 uid"),
     (242, "HOME_POSITION", "i32 latitude, i32 longitude, i32 altitude, f x, f y, f z, f[4] q, f approach_x, f approach_y, "
      "f approach_z"),
     (245, "EXTENDED_SYS_STATE", "u8 vtol_state, u8 landed_state"),
+    (253, "STATUSTEXT", "u8 severity, char[50] text"),
     (300, "PROTOCOL_VERSION", "u16 version, u16 min_version, u16 max_version, u8[8] spec_version_hash, "
      "u8[8] library_version_hash"),
+    (331, "ODOMETRY", "u64 time_usec, u8 frame_id, u8 child_frame_id, f x, f y, f z, f[4] q, f vx, f vy, f vz, f rollspeed, "
+     "f pitchspeed, f yawspeed, f[21] pose_covariance, f[21] velocity_covariance | u8 reset_counter, u8 estimator_type, "
+     "i8 quality"),
 )  # fmt: skip
 
 
@@ -63,12 +83,18 @@ class Unusable(Exception):
     """Bytes that are no frame of MAVLink 2; the text is the reason."""
 
 
+def _x25_of(byte: int) -> int:
+    t = (byte ^ (byte << 4)) & 0xFF
+    return (t << 8) ^ (t << 3) ^ (t >> 4)
+
+
+_X25 = [_x25_of(byte) for byte in range(256)]
+
+
 def x25(data: bytes, crc: int = 0xFFFF) -> int:
     """CRC-16/MCRF4XX, as MAVLink counts it."""
     for byte in data:
-        t = byte ^ (crc & 0xFF)
-        t = (t ^ (t << 4)) & 0xFF
-        crc = (crc >> 8) ^ (t << 8) ^ (t << 3) ^ (t >> 4)
+        crc = (crc >> 8) ^ _X25[(crc ^ byte) & 0xFF]
     return crc
 
 
@@ -177,6 +203,42 @@ def read(data: bytes) -> tuple[list[Message], list[str]]:
         if message is not None:
             found.append(message)
     return found, []
+
+
+class Stream:
+    """Messages out of a stream of bytes that comes in pieces; after bytes that are no frame it finds the next one."""
+
+    def __init__(self) -> None:
+        self._left = b""
+
+    def feed(self, data: bytes) -> tuple[list[Message], list[str]]:
+        """The messages that these bytes complete, and why some bytes were of no use."""
+        found: list[Message] = []
+        faults: list[str] = []
+        data, at = self._left + data, 0
+        while at < len(data):
+            start = data.find(MAGIC, at)
+            if start != at:
+                faults.append("magic")
+            if start < 0:
+                at = len(data)
+                break
+            at = start
+            whole = len(data) >= at + HEADER and len(data) >= at + HEADER + data[at + 1] + CHECK + SIGNATURE * (
+                data[at + 2] & 1
+            )
+            if not whole:
+                break
+            try:
+                message, at = _one(data, at)
+            except Unusable as unusable:
+                faults.append(str(unusable))
+                at += 1
+                continue
+            if message is not None:
+                found.append(message)
+        self._left = data[at:]
+        return found, faults
 
 
 def _one(data: bytes, at: int) -> tuple[Message | None, int]:

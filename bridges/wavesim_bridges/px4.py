@@ -1,0 +1,254 @@
+"""PX4 in the loop: our physics and sensors by its simulator's interface, MAVLink over TCP. See docs/bridges/px4.md."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import socket
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import click
+
+from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, distances
+from wavesim_bridges.geography import origin_of, with_origin
+from wavesim_bridges.mavlink_codec import Message, Stream
+from wavesim_bridges.motion import Motion, motion_of
+from wavesim_bridges.outputs import Mixer, Output, parsed
+from wavesim_bridges.px4_sensors import FRAME_US, Sensors
+from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.errors import BrokerError, WaveSimError
+
+PORT = 4560
+ANSWER_S = 0.1  #: of wall time, that an answer is waited for
+MOST_GAP_US = 20_000  #: between two answers; more is a miss
+GAPS = 8  #: the longest of so many last ones says when the next answer is due
+FULL = 1 << 16  #: bytes that PX4 has not read: more are not sent
+
+_HORIZONTAL = {
+    1: Output("front-starboard"),
+    2: Output("front-port"),
+    3: Output("rear-starboard"),
+    4: Output("rear-port"),
+}
+#: outputs of PX4's airframes: number -> actuator of our models
+FRAMES = {
+    "bluerov2_heavy": {
+        **_HORIZONTAL, 5: Output("vertical-front-starboard", -1.0), 6: Output("vertical-front-port"),
+        7: Output("vertical-rear-starboard"), 8: Output("vertical-rear-port", -1.0),
+    },
+    "bluerov2": {**_HORIZONTAL, 5: Output("vertical-starboard"), 6: Output("vertical-port")},
+    "boat": {1: Output("port"), 2: Output("starboard")},
+    "differential": {1: Output("starboard"), 2: Output("port")},
+    "rudder": {1: Output("propeller"), 2: Output("rudder")},
+}  # fmt: skip
+ROVS = ("bluerov2", "bluerov2_heavy")  #: whose PX4 is told where it is by odometry
+
+
+class Link(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, port: Port) -> None:
+        self._port, self._stream = port, Stream()
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody is there; who speaks MAVLink is the autopilot."""
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of it."""
+        messages, faults = self._stream.feed(data)
+        for fault in faults:
+            self._port.vehicle.drop(fault)
+        for message in messages:
+            self._port.take(self, message)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It has ended, or was killed."""
+        self._port.lost(self)
+
+    def close(self) -> None:
+        if self.transport is not None:
+            self.transport.close()
+
+
+class Port:
+    """The autopilot's seat: one connection at a time, frames every 4 ms of its clock, and the outputs that answer them.
+
+    Its clock is what it is told, so it goes on by exactly ``FRAME_US`` whatever happens here. An answer carries the time of
+    its frame. Controllers that run slower than the frames answer every second or third: when the next answer is due is
+    learnt from the last ones, and only then it is waited for.
+    """
+
+    def __init__(self, vehicle: Vehicle, sensors: Sensors) -> None:
+        self.vehicle, self.sensors = vehicle, sensors
+        self.client: Link | None = None
+        self.controls: list[float | None] | None = None  #: the last outputs, -1..1; None: not armed, or none
+        self.misses = 0  #: answers that did not come in time
+        self._told_us = 0
+        self._answer_us = 0
+        self._locked = False
+        self._gaps: deque[int] = deque(maxlen=GAPS)
+        self._free_at = 0.0
+        self._came = asyncio.Event()
+
+    # -- what comes
+
+    def take(self, link: Link, m: Message) -> None:
+        """A message."""
+        if self.client is None:
+            self._begin(link)
+        elif link is not self.client:
+            self.vehicle.drop("another sender")
+            link.close()
+            return
+        if m.name == "HIL_ACTUATOR_CONTROLS":
+            self._answered(m)
+        elif m.name == "COMMAND_LONG" and m.fields["command"] == 511 and m.fields["param1"] == 115:
+            self.sensors.tell_truth_every(m.fields["param2"])
+
+    def _begin(self, link: Link) -> None:
+        self.client, self.controls, self._locked = link, None, False
+        self._told_us = 0
+        self._gaps.clear()
+        self.sensors.begin()
+        host, port = link.transport.get_extra_info("peername")[:2] if link.transport is not None else ("", 0)
+        self.vehicle.seat.say(f"an autopilot at {host}:{port}")
+
+    def _answered(self, m: Message) -> None:
+        outputs, at = m.fields["controls"], m.fields["time_usec"]
+        finite = [min(max(u, -1.0), 1.0) if math.isfinite(u) else None for u in outputs]
+        if None in finite:
+            self.vehicle.drop("not finite")
+        self.controls = finite if m.fields["mode"] & 128 else None
+        gap = at - self._answer_us
+        if 0 < gap <= MOST_GAP_US:
+            self._gaps.append(gap)
+        self._locked = 0 <= self._told_us - at <= MOST_GAP_US
+        self._answer_us = at
+        self._came.set()
+
+    def lost(self, link: Link) -> None:
+        """A connection has ended."""
+        if link is self.client:
+            self.vehicle.seat.say("the autopilot is gone; the vehicle goes on at neutral outputs")
+            self.client = self.controls = None
+            self._came.set()
+
+    def close(self) -> None:
+        if self.client is not None:
+            self.client.close()
+
+    # -- what goes out
+
+    async def step(self, motion: Motion, ranges: list[float]) -> list[float | None] | None:
+        """Tell a frame and wait for its answer. The outputs; None: neutral."""
+        if self.client is None or self.client.transport is None:
+            return None
+        if self.client.transport.get_write_buffer_size() < FULL:
+            now_us = round(motion.time * 1e6)
+            self._told_us = self._told_us + FRAME_US if self._told_us else max(now_us, FRAME_US)
+            self.client.transport.write(self.sensors.frame(motion, self._told_us, ranges))
+        await self._wait()
+        silent = self._told_us - self._answer_us > SILENT_S * 1e6
+        return None if silent else self.controls
+
+    async def _wait(self) -> None:
+        """For the answer to the last frame, if one is due; without controllers, for real time."""
+        now = asyncio.get_running_loop().time()
+        if not self._locked:
+            self._free_at = max(self._free_at + 1e-6 * FRAME_US, now)
+            await self._answer_within(self._free_at - now)
+        elif self._told_us - self._answer_us >= max(self._gaps, default=FRAME_US):
+            await self._answer_within(ANSWER_S)
+            if self.client is not None and self._answer_us < self._told_us:
+                self._miss()
+
+    def _miss(self) -> None:
+        self._locked = False
+        self.misses += 1
+        if self.misses == 1:
+            self.vehicle.seat.say(f"no answer within {1e3 * ANSWER_S:g} ms; on at real time until one comes")
+
+    async def _answer_within(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.client is not None and self._answer_us < self._told_us:
+                    self._came.clear()
+                    await self._came.wait()
+
+
+class Bridge:
+    """Flies a vehicle by PX4. Without one it stands at neutral outputs, and holds nobody up."""
+
+    def __init__(self, seat: Seat, outputs: dict[int, Output], sensors: Sensors, ranges: Sequence[str]) -> None:
+        self.vehicle = Vehicle(seat)
+        self.port = Port(self.vehicle, sensors)
+        self._outputs, self._ranges = outputs, ranges
+        self._parts = round(seat.period * 1e6 / FRAME_US)
+        if self._parts < 1 or abs(self._parts * FRAME_US - seat.period * 1e6) > 1e-3:
+            raise WaveSimError(f"PX4 is told something every 4 ms; --period {seat.period:g} is no multiple of 0.004")
+        self._mixer: Mixer | None = None
+
+    async def run(self, port: int) -> None:
+        """Until the run has ended."""
+        loop = asyncio.get_running_loop()
+        try:
+            server = await loop.create_server(lambda: Link(self.port), "127.0.0.1", port)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise BrokerError(f"cannot listen at TCP port {port}: {reason}; is it another bridge's?") from None
+        try:
+            async for broker, step in self.vehicle.steps():
+                await self._step(broker, step)
+        finally:
+            server.close()
+            self.port.close()
+
+    async def _step(self, broker: AsyncBroker, step: Step) -> None:
+        mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
+        motion = motion_of(step.state)
+        if motion is None:
+            raise BrokerError("the server hides the truth from this vehicle, and an autopilot's physics needs it")
+        outputs, ranges = None, distances(step, self._ranges)
+        for k in range(self._parts):
+            outputs = await self.port.step(motion.after(1e-6 * FRAME_US * k) if k else motion, ranges)
+        broker.answer(mixer.neutral if outputs is None else mixer.commands(outputs))
+
+
+@bridge("px4", period=0.004)
+@click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
+@click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
+@click.option("--instance", default=0, show_default=True, help="PX4's -i; the TCP port is 4560 and one for each.")
+@click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")
+@click.option("--odometry/--no-odometry", default=None, help="Tell PX4 where it is; else by presets: ROVs only.")
+@click.option(
+    "--range", "ranges", multiple=True, metavar="SENSOR", help="A sensor whose first number is a distance down."
+)
+@with_origin
+def command(
+    seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], odometry: bool | None,
+    ranges: tuple[str, ...], latitude: float | None, longitude: float | None, config: str | None,
+) -> None:  # fmt: skip
+    """PX4 (`px4_sitl none_...`): this is its physics and its sensors."""
+    outputs = {**FRAMES.get(frame_ or "", {}), **dict(map(parsed, output))}
+    if not outputs:
+        raise WaveSimError("which output moves what? Give --frame, or --output for each")
+    origin = origin_of(latitude, longitude, config)
+    told = frame_ in ROVS if odometry is None else odometry
+
+    async def fly() -> None:
+        async with asyncio.TaskGroup() as group:
+            for k, vehicle in enumerate((seat.vehicle, *also), instance):
+                one = Bridge(replace(seat, vehicle=vehicle), outputs, Sensors(origin, told, k), ranges)
+                group.create_task(one.run(PORT + k))
+
+    try:
+        asyncio.run(fly())
+    except* WaveSimError as errors:
+        raise errors.exceptions[0] from None
