@@ -20,6 +20,15 @@ def test_worlds_live(first: int) -> None:
     assert not broken, "\n\n".join(map(str, broken))
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [69513],  # a front came after the death of one whose client had just left: that body stood in its books still
+)
+def test_seeds_that_broke_once(seed: int) -> None:
+    report = run(seed)
+    assert not report.broken, str(report)
+
+
 def test_one_hash_for_each_seed_here_and_in_another_process(root: Path) -> None:
     """In any order, and whatever the hashes of texts are."""
     first = {seed: run(seed).hash for seed in AGAIN}

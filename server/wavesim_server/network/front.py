@@ -157,6 +157,8 @@ class Front:
                 self._on_step(event_)
             else:
                 self.news.take(event_)
+                if isinstance(event_, messages.Roster) and not event_.present:
+                    self._orphan_went(event_.row, event_.generation)
         except Exception as error:  # the last line of defence: the others go on
             self.sessions.failed(None, error)
         self._happened(self.sessions.ended())
@@ -272,6 +274,12 @@ class Front:
         self._orphans_until = now + self.config.network.keepalive_timeout
         self.tell(messages.Effort(()))
         self.tell(messages.Release(int(clock["tick"]), ()))  # the engine may wait for an answer that died
+
+    def _orphan_went(self, row: int, generation: int) -> None:
+        """A body went whose pilot had left it to the front before this one."""
+        if row in self.orphans and generation == self.lives[row]:
+            self.orphans.discard(row)
+            self.bodies.pop(row, None)
 
     def _let_orphans_go(self) -> None:
         self._orphans_until = math.inf
