@@ -102,10 +102,13 @@ class Server:
             text=True,
         )
         assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        if "on UDP" not in line:
+        said = [self.process.stderr.readline()]
+        while said[-1] and "on UDP" not in said[-1]:
+            said.append(self.process.stderr.readline())
+        line = said[-1]
+        if not line:
             self.process.wait(10)
-            raise AssertionError(f"the server did not start: {line}{self.process.stderr.read()}")
+            raise AssertionError(f"the server did not start: {''.join(said)}")
         self.port = int(line.split("on UDP ")[1].split(";")[0].rpartition(":")[2])
 
     def send(self, verb: str, **arguments: object) -> dict[str, object]:

@@ -170,9 +170,9 @@ def silent_pieces() -> Any:
 def log_that_must_begin() -> Any:
     """A disk that is full when the log begins ends the front."""
 
-    def begin(self: LogWriter, loaded: Any, seed: int) -> None:
+    def begin(self: LogWriter) -> None:
         try:
-            real(self, loaded, seed)
+            real(self)
         except OSError as error:
             raise RuntimeError("the front ended") from error
 

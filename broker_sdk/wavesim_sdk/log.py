@@ -7,7 +7,6 @@ import hashlib
 import json
 import struct
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.logfile import METADATA, records
+from wavesim_sdk.logtexts import is_text, sound, well_formed
 from wavesim_sdk.sensors import known
 from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
 CDR_HEADER = b"\x00\x01\x00\x00"
-METADATA = "wavesim"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
@@ -110,33 +110,8 @@ class Log:
         return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.told.dtype), table.name)
 
 
-def records(path: Path) -> Iterator[Any]:
-    """Every record of the file that can be read; stops quietly at a torn end."""
-    try:
-        from mcap.exceptions import McapError
-        from mcap.stream_reader import StreamReader
-    except ImportError:
-        raise LogError("reading logs needs the package mcap: pip install 'wavesim-sdk[log]'") from None
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise LogError(f"cannot read {path}: {error.strerror}") from None
-    with file:
-        if file.read(8) != b"\x89MCAP0\r\n":
-            raise LogError(f"{path} is no MCAP file")
-        file.seek(0)
-        try:
-            yield from StreamReader(file, record_size_limit=64 * 1024 * 1024, validate_crcs=True).records
-        except (McapError, EOFError, struct.error, ValueError, OverflowError):
-            return
-        except Exception as error:  # the decompressors raise errors of their own on a torn chunk
-            if type(error).__module__.split(".")[0] not in ("zstandard", "lz4", "builtins"):
-                raise
-            return
-
-
 def read(path: str | Path) -> Log:
-    """Read a log into memory."""
+    """Read a log into memory, all parts from this one on. What is not as the writer makes it is left out, whoever wrote it."""
     log = Log(Path(path))
     schemas: dict[int, str] = {}
     channels: dict[int, tuple[str, str]] = {}
@@ -150,9 +125,10 @@ def read(path: str | Path) -> Log:
         if kind == "Schema":
             schemas[r.id] = r.name
         elif kind == "Channel":
-            channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
+            if is_text(r.topic):
+                channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
         elif kind == "Metadata" and r.name == METADATA:
-            log.metadata = dict(r.metadata)
+            log.metadata = sound(r.metadata)
             digests[""].update(f"{log.metadata.get('digest')} {log.metadata.get('seed')}".encode())
         elif kind == "Message" and r.channel_id in channels:
             topic, schema = channels[r.channel_id]
@@ -161,13 +137,14 @@ def read(path: str | Path) -> Log:
                 digests[topic].update(struct.pack("<q", r.log_time) + r.data)
             log.end_ns = max(log.end_ns, r.log_time)
             if schema == TEXT:
-                with contextlib.suppress(ValueError):
-                    log.json[topic].append((r.log_time, json.loads(text_of(r.data))))
+                with contextlib.suppress(ValueError, RecursionError):
+                    told = well_formed(topic, json.loads(text_of(r.data)))
+                    log.json[topic].append((r.log_time, told))
             else:
                 times[topic].append(r.log_time)
                 data[topic].append(r.data[len(CDR_HEADER) :])
                 kinds[topic] = schema
-        elif kind == "Footer":
+        elif kind == "Whole":
             log.complete = True
     for topic, parts in data.items():
         table = TABLES.get(kinds[topic])

@@ -41,6 +41,7 @@ QUANTITIES: dict[str, dict[str, float]] = {
     "cross-flow length": {"kg/m": 1.0},
     "inverse length": {"1/m": 1.0},
     "drift": {"ppm": 1e-6, "ppb": 1e-9},
+    "data": {"MB": 1e6, "kB": 1e3, "GB": 1e9, "B": 1.0},
     "rotation": {"rpm": 1.0 / 60.0, "1/s": 1.0},
 }
 

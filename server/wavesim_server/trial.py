@@ -103,7 +103,7 @@ class Trial:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise WaveSimError(f"cannot write to {self.folder}: {error.strerror}") from None
-        for old in self.folder.glob("*.png"):
+        for old in (*self.folder.glob("*.png"), *self.folder.glob("run.*.mcap")):  # of the run before
             old.unlink()
 
     def _say(self, text: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from wavesim_sdk.config import Loaded, Model, library, load
+from wavesim_sdk.config import Loaded, Model, library, load, xml
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
 from wavesim_sdk.ocean import mesh
@@ -110,14 +110,14 @@ def of_log(log: Log) -> tuple[dict[str, Any], Loaded | None]:
     """The scene that a log tells: its configuration without the files that it names, and the sea bed that they gave."""
     loaded: Loaded | None = None
     try:
-        root = etree.fromstring(log.metadata.get("configuration", "").encode())
+        root = xml.parse(log.metadata.get("configuration", "").encode())
         surveyed = _stand_alone(root)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "config.xml"
             path.write_bytes(etree.tostring(root))
             loaded = load(path)
             scene = describe(loaded)
-    except (ConfigError, OSError, etree.XMLSyntaxError):
+    except (ConfigError, OSError):
         scene, surveyed = empty(log.metadata.get("server", "log")), True
     scene["file"] = str(log.path)
     if surveyed:

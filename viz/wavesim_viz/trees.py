@@ -8,8 +8,9 @@ from typing import Any
 from lxml import etree
 
 from wavesim_sdk import units
+from wavesim_sdk.config import xml
 from wavesim_sdk.config.schema import child_elements, keys
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.errors import ConfigError, WaveSimError
 
 Tree = dict[str, Any]
 
@@ -89,15 +90,11 @@ def classes(root: type, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse(data: bytes) -> Any:
-    """XML without entities, DTD or network."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_pis=True)
+    """A file that was sent, with its comments; Trouble if it cannot be read."""
     try:
-        root = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise Trouble(f"not well-formed XML: {error}") from None
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise Trouble("document types are not allowed")
-    return root
+        return xml.parse(data, comments=True)
+    except ConfigError as error:
+        raise Trouble(str(error)) from None
 
 
 def root_of(path: Path) -> str:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from lxml import etree
 
 from wavesim_sdk import units
-from wavesim_sdk.config import meaning, schedule
+from wavesim_sdk.config import meaning, schedule, xml
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config, Models
 from wavesim_sdk.config.schema import Key, child_elements, keys
@@ -28,7 +28,6 @@ from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
 
-MAX_BYTES = 4 * 1024 * 1024
 T = TypeVar("T")
 
 
@@ -160,22 +159,7 @@ def _parse(path: Path) -> tuple[Any, str]:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot read the file: {error.strerror}", str(path)) from None
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"the file has {len(data)} bytes; at most {MAX_BYTES} are read", str(path))
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
-    )
-    broken: etree.XMLSyntaxError | None = None
-    try:
-        root = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        broken = error
-    if (broken and b"<!ENTITY" in data) or (not broken and root.getroottree().docinfo.internalDTD is not None):
-        line = data[: max(data.find(b"<!DOCTYPE"), 0)].count(b"\n") + 1
-        raise ConfigError("document types and entities are not allowed; remove the <!DOCTYPE>", str(path), line)
-    if broken:
-        raise ConfigError(f"not well-formed XML: {broken.msg}", str(path), broken.lineno or 1)
-    return root, data.decode("utf-8", "replace")
+    return xml.parse(data, str(path)), data.decode("utf-8", "replace")
 
 
 def _root(element: Any, tag: str, of: type[T], path: Path) -> T:

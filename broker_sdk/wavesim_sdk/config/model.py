@@ -228,6 +228,20 @@ class Log:
     state_rate: float = key(
         "How often state, actuation and sensors are written.", "frequency", 10.0, low=0.01, high=10000.0
     )
+    part_size: float = key(
+        "A file of this size is finished, and the log goes on in another (NAME.2.mcap, NAME.3.mcap, ...), so that neither files "
+        "nor the memory for their index grow without end. Whoever reads the first reads all.",
+        "data", 256e6, low=1e4, high=1e12,
+    )  # fmt: skip
+    part_time: float = key(
+        "A file that lasted for this long (simulation time) is finished as well; 0 s: its size alone decides.",
+        "time", 0.0, low=0.0,
+    )  # fmt: skip
+    sync: float = key(
+        "How often (wall time) what was written is made to last through a loss of power (fsync); 0 s: the system decides. A "
+        "killed server loses at most half a second without it.",
+        "time", 0.0, low=0.0, high=3600.0,
+    )  # fmt: skip
     effort: bool = flag("Whether forces and accelerations of all bodies are written with each state.", False)
     faded: bool = flag(
         "Whether each node beyond a signal's reach gets a record as well; no: only their number is logged.", True

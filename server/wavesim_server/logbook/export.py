@@ -96,7 +96,7 @@ def _labels(log: Log, body: str, count: int) -> list[str]:
     if not body:
         return list(_AXES.get(count, ())) or [str(k) for k in range(count)]
     came = [b for _, b in log.json.get("/bodies", []) if b["name"] == body and b.get("present")]
-    return [a["name"] for a in came[-1]["actuators"]] if came else []
+    return [a["name"] for a in came[-1].get("actuators", [])] if came else []
 
 
 def _cell(value: Any) -> Any:

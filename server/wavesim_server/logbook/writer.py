@@ -6,21 +6,23 @@ import contextlib
 import functools
 import json
 import platform
+import uuid
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from mcap.writer import CompressionType, Writer
 
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import CDR_HEADER, METADATA, TEXT, TEXT_SCHEMA, cdr_text
+from wavesim_sdk.log import CDR_HEADER, cdr_text
+from wavesim_sdk.logfile import METADATA, PART, RUN, part_path
 from wavesim_sdk.ocean.bed import around
 from wavesim_sdk.sensors import table_of
-from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table, ros2msg
+from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, VEHICLE_TABLES, Table
+from wavesim_server.logbook.part import Part, Sync, opened
 
 #: tables of bodies -> topic
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
@@ -42,85 +44,96 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-def _opened(path: Path) -> BinaryIO:
-    """A new file, and the folder that it is in."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("wb")
-    except OSError as error:
-        raise LogError(f"cannot write the log {path}: {error.strerror}") from None
-
-
 class LogWriter:
-    """One log file. Killed at any moment, it is readable up to its last complete chunk (half a second)."""
+    """The log of a run. Killed at any moment, it is readable up to its last complete chunk (half a second).
+
+    A part that has grown to ``<log part_size>``, or lasted for ``part_time``, is finished, and the log goes on in another file.
+    """
 
     def __init__(self, place: Path | BinaryIO, loaded: Loaded, seed: int) -> None:
-        self._file = _opened(place) if isinstance(place, Path) else place
-        self._loaded = loaded
-        config = loaded.config
-        rate = (
-            config.log.state_rate * max(1, len(config.fleet.bodies)) * (STATE.dtype.itemsize + ACTUATION.dtype.itemsize)
-        )
-        chunk = int(min(max(rate * 0.5, 1024), 65536))
-        self._writer = Writer(self._file, chunk_size=chunk, compression=CompressionType.ZSTD)
-        self._channels: dict[str, int] = {}
-        self._schemas: dict[str, int] = {}
-        self._counts: dict[str, int] = {}
+        self._place = place if isinstance(place, Path) else None
+        self._loaded, self._seed = loaded, seed
+        self._run, self._number, self._since = uuid.uuid4().hex, 1, 0
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
+        self._present: dict[int, dict[str, Any]] = {}
         self._failed = ""
+        self._now = 0  # simulation time of the last message
+        self._bed = around(loaded)
+        self._part = Part(opened(place) if isinstance(place, Path) else place)
+        self._sync = Sync(loaded.config.log.sync, self._stop) if loaded.config.log.sync else None
         try:
-            self._begin(loaded, seed)
+            self._begin()
         except OSError as error:
-            self._failed = f"the log stopped: {error.strerror}"
-        self.json("/world/bed", 0, around(loaded))
+            self._stop(error)
+        self.json("/world/bed", 0, self._bed)
         self._flush()
 
-    def _begin(self, loaded: Loaded, seed: int) -> None:
+    def _begin(self) -> None:
         """What a reader needs to know of the run."""
-        config = loaded.config
-        self._writer.start(profile="ros2", library="wavesim")
-        self._writer.add_metadata(
+        config = self._loaded.config
+        self._part.begin(
             METADATA,
             {
-                "configuration": loaded.text,
-                "configuration_file": loaded.path.name,
-                "digest": loaded.digest,
-                "seed": str(seed),
+                "configuration": self._loaded.text,
+                "configuration_file": self._loaded.path.name,
+                "digest": self._loaded.digest,
+                "seed": str(self._seed),
                 "server": config.name,
                 "origin": json.dumps([config.world.latitude, config.world.longitude]),
                 "step_ns": str(round(config.time.step * 1e9)),
                 "versions": json.dumps(dict(versions()), sort_keys=True),
+                RUN: self._run,
+                PART: str(self._number),
             },
         )
+        if self._sync is not None:
+            self._sync.to(self._part.file)
+
+    def _stop(self, error: OSError) -> None:
+        """Disk full: the simulation goes on, the status names it."""
+        self._failed = self._failed or f"the log stopped: {error.strerror}"
+
+    def _next_part(self) -> None:
+        """Finish this file and go on in another, which begins with what its reader has to know."""
+        if self._place is None:
+            raise OSError(0, "there is no other file for it to go on in")
+        self._finish()
+        self._number, self._since = self._number + 1, self._now
+        try:
+            self._part = Part(opened(part_path(self._place, self._number)))
+        except LogError as error:
+            raise OSError(0, str(error)) from None
+        self._begin()
+        self._part.add("/world/bed", None, self._now, _message(self._bed), said_before=True)
+        for who in self._present.values():
+            self._part.add("/bodies", None, self._now, _message(who), said_before=True)
+
+    def _finish(self) -> None:
+        self._part.finish()
+        if self._sync is not None:
+            self._sync.now(self._part.file)
+        self._part.file.close()
 
     @property
     def failed(self) -> str:
         """Why the log is no longer written; empty while all is well."""
         return self._failed
 
-    def _channel(self, topic: str, table: Table | None) -> int:
-        if topic not in self._channels:
-            name, text = (table.message, ros2msg(table)) if table else (TEXT, TEXT_SCHEMA)
-            if name not in self._schemas:
-                self._schemas[name] = self._writer.register_schema(name, "ros2msg", text.encode())
-            self._channels[topic] = self._writer.register_channel(topic, "cdr", self._schemas[name])
-            self._counts[topic] = 0
-        return self._channels[topic]
-
     def _add(self, topic: str, table: Table | None, time_ns: int, data: bytes) -> None:
         if self._failed:
             return
         try:
-            channel = self._channel(topic, table)
-            self._counts[topic] += 1
-            self._writer.add_message(channel, time_ns, data, time_ns, self._counts[topic])
-        except OSError as error:  # disk full: the simulation goes on, the status names it
-            self._failed = f"the log stopped: {error.strerror}"
+            self._now = max(self._now, time_ns)
+            if not self._part.has_room(topic):
+                self._next_part()
+            self._part.add(topic, table, time_ns, data)
+        except OSError as error:
+            self._stop(error)
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
         """A message of plain values: JSON in a ROS string, which every reader of ROS logs knows."""
-        self._add(topic, None, time_ns, cdr_text(json.dumps(value, sort_keys=True)))
+        self._add(topic, None, time_ns, _message(value))
 
     def record(self, topic: str, table: Table, time_ns: int, record: bytes) -> None:
         """A record of a declared table."""
@@ -136,6 +149,9 @@ class LogWriter:
             actuators = actuators_of(self._loaded.model(model))
             who["actuators"] = [{"name": a.name, "kind": a.kind.name.lower(), "unit": a.actual_unit} for a in actuators]
             who["instruments"] = [{"name": i.name, "type": i.type} for i in suite]
+            self._present[row] = who
+        else:
+            self._present.pop(row, None)
         self.json("/bodies", time_ns, who)
 
     def run(self, time_ns: int, state: str) -> None:
@@ -189,11 +205,17 @@ class LogWriter:
         return f"/sensor/{self._name(row)}/{suite[number] if number < len(suite) else f'number{number}'}"
 
     def _flush(self) -> None:
-        """Hand complete chunks to the system: a killed server loses at most the chunk under way."""
+        """Hand complete chunks to the system, and begin another file when it is time."""
+        if self._failed:
+            return
+        log = self._loaded.config.log
         try:
-            self._file.flush()
+            self._part.flush(self._now)
+            old = log.part_time > 0.0 and self._now - self._since >= log.part_time * 1e9
+            if self._place is not None and (old or self._part.size >= log.part_size):
+                self._next_part()
         except OSError as error:
-            self._failed = f"the log stopped: {error.strerror}"
+            self._stop(error)
 
     def signals(self, sent: Any, receptions: Any) -> None:
         """Signals sent, heard and lost."""
@@ -212,8 +234,14 @@ class LogWriter:
         """Write the index and close."""
         try:
             if not self._failed:
-                self._writer.finish()  # type: ignore[no-untyped-call]  # mcap gives it no types
+                self._finish()
         except OSError as error:
-            self._failed = f"the log stopped: {error.strerror}"
+            self._stop(error)
+        if self._sync is not None:
+            self._sync.close()
         with contextlib.suppress(OSError):
-            self._file.close()
+            self._part.file.close()
+
+
+def _message(value: dict[str, Any]) -> bytes:
+    return cdr_text(json.dumps(value, sort_keys=True))

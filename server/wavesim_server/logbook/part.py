@@ -1,0 +1,145 @@
+"""One file of a log: MCAP in chunks, flushed as they come, made durable now and then if that is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mcap.data_stream import RecordBuilder
+from mcap.writer import CompressionType, Writer
+
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.log import TEXT, TEXT_SCHEMA
+from wavesim_sdk.tables import Table, ros2msg
+
+MOST_TOPICS = 8192  #: in a file: their numbers have 16 bits, and each costs half a kilobyte of memory
+MOST_CHUNK = 512 * 1024  #: bytes in a chunk: a larger one would hold the front up while it is packed
+CHUNK_NS = 500_000_000  #: and so much simulation time
+_INDEX = "_Writer__chunk_indices"
+
+
+def opened(path: Path) -> BinaryIO:
+    """A new file, and the folder that it is in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("wb")
+    except OSError as error:
+        raise LogError(f"cannot write the log {path}: {error.strerror}") from None
+
+
+class _Packed:
+    """In place of the list of objects that the MCAP writer keeps of its chunks until the end: the bytes that they will be. With
+    hundreds of topics that is a tenth of the memory."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def append(self, index: Any) -> None:
+        """A chunk more."""
+        builder = RecordBuilder()
+        index.write(builder)
+        self._bytes += builder.end()  # type: ignore[no-untyped-call]  # mcap gives it no types
+
+    def __iter__(self) -> Iterator[_Packed]:
+        yield self
+
+    def write(self, builder: RecordBuilder) -> None:
+        """All of them, for the summary."""
+        builder.write(self._bytes)
+
+
+class Part:
+    """A file under way. OSError where the disk does not take it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self._writer = Writer(file, chunk_size=MOST_CHUNK, compression=CompressionType.ZSTD)
+        self._since: int | None = None  # simulation time of the first message in the chunk under way
+        if hasattr(self._writer, _INDEX):
+            setattr(self._writer, _INDEX, _Packed())
+        self._channels: dict[str, int] = {}
+        self._schemas: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+
+    def begin(self, name: str, metadata: dict[str, str]) -> None:
+        """What comes first."""
+        self._writer.start(profile="ros2", library="wavesim")
+        self._writer.add_metadata(name, metadata)
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file has."""
+        return self.file.tell()
+
+    def has_room(self, topic: str) -> bool:
+        """Whether a topic can be written here."""
+        return topic in self._channels or len(self._channels) < MOST_TOPICS
+
+    def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
+        """A message; one that was ``said_before``, in another part, has the number 0."""
+        channel = self._channel(topic, table)
+        number = 0
+        if not said_before:
+            number = self._counts[topic] = self._counts.get(topic, 0) + 1
+        self._since = time_ns if self._since is None else self._since
+        self._writer.add_message(channel, time_ns, data, time_ns, number)
+
+    def _channel(self, topic: str, table: Table | None) -> int:
+        if topic not in self._channels:
+            name, text = (table.message, ros2msg(table)) if table else (TEXT, TEXT_SCHEMA)
+            if name not in self._schemas:
+                self._schemas[name] = self._writer.register_schema(name, "ros2msg", text.encode())
+            self._channels[topic] = self._writer.register_channel(topic, "cdr", self._schemas[name])
+        return self._channels[topic]
+
+    def flush(self, now_ns: int) -> None:
+        """Hand what is complete to the system: a killed server loses at most the chunk under way."""
+        if self._since is not None and now_ns - self._since >= CHUNK_NS:
+            self._since = None
+            self._writer.flush()  # type: ignore[no-untyped-call]  # nor this
+        else:
+            self.file.flush()
+
+    def finish(self) -> None:
+        """The index; the file is whole then."""
+        self._writer.finish()  # type: ignore[no-untyped-call]  # mcap gives it no types
+        self.file.flush()
+
+
+class Sync:
+    """Makes what was written last through a loss of power, every so many seconds, in a thread of its own: a disk may take its time."""
+
+    def __init__(self, period: float, failed: Callable[[OSError], None]) -> None:
+        self._period, self._failed = period, failed
+        self._over = threading.Event()
+        self._file: BinaryIO | None = None
+        self._thread = threading.Thread(target=self._run, name="log-sync", daemon=True)
+        self._thread.start()
+
+    def to(self, file: BinaryIO) -> None:
+        """Of this file from now on."""
+        self._file = file
+
+    def _run(self) -> None:
+        while not self._over.wait(self._period):
+            if self._file is not None:
+                self.now(self._file)
+
+    def now(self, file: BinaryIO) -> None:
+        """At once."""
+        with contextlib.suppress(ValueError, io.UnsupportedOperation):  # closed meanwhile; no file of the system
+            try:
+                os.fsync(file.fileno())
+            except OSError as error:
+                if not isinstance(error, io.UnsupportedOperation):
+                    self._failed(error)
+
+    def close(self) -> None:
+        """No more."""
+        self._over.set()
+        self._thread.join()
