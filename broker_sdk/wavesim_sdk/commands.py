@@ -50,7 +50,8 @@ RIGHTS: dict[type[Any], Right] = {
     Weather: Right.WEATHER,
 }
 _NAMES: dict[type[Any], str] = {record: verb for verb, (record, _) in VERBS.items()}
-MOST_TICKS, MOST_SPEED = 10_000_000, 1000.0
+MOST_TICKS = 10_000_000
+LEAST_SPEED, MOST_SPEED = 1e-3, 1000.0
 
 
 def verb_of(command: Command) -> str:
@@ -120,8 +121,8 @@ def _sensible_control(command: Control) -> None:
         raise ValueError(f"'{verb}' needs a number: {name}")
     if verb == "step" and value is not None and (value != int(value) or not 1 <= value <= MOST_TICKS):
         raise ValueError(f"a step is 1 to {MOST_TICKS} whole ticks")
-    if verb == "speed" and value is not None and not 0.0 <= value <= MOST_SPEED:
-        raise ValueError(f"speed is 0 (as fast as possible) to {MOST_SPEED:g}")
+    if verb == "speed" and value and not LEAST_SPEED <= value <= MOST_SPEED:
+        raise ValueError(f"speed is 0 (as fast as possible), or {LEAST_SPEED:g} to {MOST_SPEED:g}")
 
 
 def values(command: Command) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 
 from wavesim_sdk import files
 from wavesim_sdk.cli import json_option
+from wavesim_sdk.commands import make
 from wavesim_sdk.config import load
 from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
@@ -30,9 +31,7 @@ port_option = click.option("--port", type=click.IntRange(0, 65535), help="UDP po
 @port_option
 @click.option("--log", "log_file", help="Log file, instead of the configuration's; empty = none.")
 @seed_option
-@click.option(
-    "--speed", type=click.FloatRange(0, 1000), help="Simulated seconds per wall second; 0 = as fast as possible."
-)
+@click.option("--speed", type=float, help="Simulated seconds per wall second; 0 = as fast as possible.")
 @click.option("--start", is_flag=True, help="Start the timer at once, without waiting for `wavesim start`.")
 def serve(
     config: Path,
@@ -48,6 +47,11 @@ def serve(
     from wavesim_server.serve import Supervisor, default_options
     from wavesim_server.serve import serve as run
 
+    if speed is not None:
+        try:
+            make("speed", {"factor": speed})
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--speed") from None
     loaded = load(config)
     files.check(loaded)
     cache.warm(_say)

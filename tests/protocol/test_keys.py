@@ -297,6 +297,25 @@ def test_too_many_datagrams_are_dropped_and_the_others_served() -> None:
     assert len(everybody.by_token) == 1, "the session lives on"
 
 
+def test_forged_datagrams_cost_a_sealed_session_none_of_its_rate() -> None:
+    """Its token and its address are no secret: fifty thousand of them in a second once ended it as silent."""
+    everybody = sessions(seal.Holder("a", KEY), rate=100.0)
+    link = Pair(ClientSession(Join(name="a"), KEY), everybody)
+    link.run(0.2)
+    good = link.client.outgoing(link.now) or [link.client._encode(Actuate([1.0]))]
+    forged = bytearray(good[-1].ljust(60, b"\0"))
+    for k in range(6 * 5_000):
+        forged[16:20] = (1000 + k).to_bytes(4, "little")
+        everybody.receive(bytes(forged), ADDRESS, link.now)
+        if k % 5_000 == 0:
+            link.client.actuate([float(k)])
+            link.run(1.0)
+    assert everybody.drops["seal"] > 20_000 and everybody.drops["rate"] == 0
+    assert len(everybody.by_token) == 1 and link.client.phase is Phase.JOINED
+    commands = [h.command[0] for h in link.happenings if isinstance(h, session.Actuated)]
+    assert commands[-6:] == [5000.0 * k for k in range(6)], "each is heard among the forged ones"
+
+
 def test_a_name_can_be_taken_over() -> None:
     everybody = sessions_for_tests(admit, takeover=True)
     link = Pair(ClientSession(Join(name="a")), everybody)

@@ -272,10 +272,44 @@ def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
     assert harbour.order("start")[0]
 
 
+def test_commands_that_cannot_be_told_to_the_engine_wait_for_nothing(harbour: Harbour) -> None:
+    """Three hundred of them: what waits has room for 256."""
+    harbour.join("a")
+    for k in range(300):
+        for bad in ({"part": "\ud800"}, {"part": 10**30}, {"amount": 1e300}, {"amount": "1e300"}):
+            message = {"verb": "fault", "id": k, "body": "a", "part": "rudder-top", "kind": "stuck", **bad}
+            harbour.front.command(message, harbour.now)
+    assert not any(ok for ok, _ in harbour.replies.values()) and not harbour.front.under_way._waiting
+    harbour.run(0.05)
+    assert not harbour.front.under_way._waiting
+    assert harbour.order("start")[0]
+
+
+def test_a_command_that_fails_on_its_way_waits_for_no_answer() -> None:
+    def tell(_: object) -> None:
+        raise OverflowError("in a test")
+
+    from wavesim_sdk.wire.items import Control
+    from wavesim_server.network.commands import UnderWay
+
+    under_way = UnderWay(tell)
+    with pytest.raises(OverflowError):
+        under_way.give(Control("start"), "", lambda ok, text: None)
+    assert not under_way._waiting
+
+
+@pytest.mark.parametrize("speed", [1e-300, 1e-9, 0.0009, 1001.0, -1.0, float("nan"), float("inf")])
+def test_no_speed_at_which_the_engine_would_be_deaf(harbour: Harbour, speed: float) -> None:
+    ok, text = harbour.order("speed", factor=speed)
+    assert not ok and ("speed is 0" in text or "no finite number" in text)
+    assert harbour.order("speed", factor=0.001)[0] and harbour.order("start")[0] and harbour.order("pause")[0]
+
+
 @pytest.mark.parametrize("verb", ["fly", "", "fault", "step", "speed", "allocate", "pose", "weather"])
 @pytest.mark.parametrize(
-    "arguments", [{}, {"body": 3, "part": []}, {"ticks": 1e300, "factor": -1}, {"matrix": [[[]]], "force": None}]
-)
+    "arguments", [{}, {"body": 3, "part": []}, {"ticks": 1e300, "factor": -1}, {"matrix": [[[]]], "force": None}, {"factor": 1e-300},
+                  {"factor": float("nan"), "ticks": True}, {"body": "a", "part": "\ud800", "kind": "lost"}, {"body": "a" * 4000}],
+)  # fmt: skip
 def test_absurd_commands_are_refused(harbour: Harbour, verb: str, arguments: dict[str, Any]) -> None:
     ok, text = harbour.order(verb, **arguments)
     assert not ok and text and status(harbour)["drops"].get("internal", 0) == 0

@@ -136,10 +136,15 @@ def unpack(plain: bytes, kind: Type) -> tuple[Any, ...]:
 
 
 def decode_body(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
-    """Rules 12 to 14: the message, opened and checked."""
-    body = unpack(open_body(data, header, seal), header.type)
+    """The message, opened and checked."""
+    return decode_plain(open_body(data, header, seal), header.type)
+
+
+def decode_plain(plain: bytes, kind: Type) -> Any:
+    """The message of an opened body, checked."""
+    body = unpack(plain, kind)
     try:
-        return _DECODE[header.type](body)
+        return _DECODE[kind](body)
     except Malformed as malformed:
         raise Dropped("fields", str(malformed)) from None
 

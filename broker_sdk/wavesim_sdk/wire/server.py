@@ -147,9 +147,12 @@ class ServerSessions:
     ) -> list[Happening]:
         if session.address != address:
             return self._elsewhere(session, header, data, address, now)
-        if not session.bucket.take(now):
+        plain = codec.open_body(data, header, session.seal)
+        if not session.bucket.take(
+            now
+        ):  # not before it is known to be of this session: forged ones would use its rate up
             raise Dropped("rate")
-        message = codec.decode_body(data, header, session.seal)
+        message = codec.decode_plain(plain, header.type)
         if header.type in LATEST_WINS:
             if header.sequence <= session.latest.get(header.type, 0):
                 raise Dropped("old")

@@ -89,9 +89,10 @@ class UnderWay:
         """Hand a command to the engine; ValueError when there are too many."""
         if len(self._waiting) >= MOST:
             raise ValueError("too many commands at once")
-        self._number += 1
+        execute = Execute(self._number + 1, commands.encode(command))
+        self._tell(execute)  # what cannot be told waits for no answer
+        self._number = execute.number
         self._waiting[self._number] = _Waiting(by, answer)
-        self._tell(Execute(self._number, commands.encode(command)))
 
     def executed(self, event: Executed) -> tuple[str, Command]:
         """Tell who waits; returns who sent the command, and what it was."""
