@@ -15,6 +15,7 @@ import numpy as np
 from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge
 from wavesim_bridges.geography import Origin, origin_of, with_origin
 from wavesim_bridges.mavlink_codec import LAYOUTS, Message, Writer, read
+from wavesim_bridges.mavlink_mission import ACTIVE, NOT_STARTED, PAUSED, Mission
 from wavesim_bridges.motion import Motion, motion_of
 from wavesim_bridges.pilot import Boat, Rov, Wish, pilot_for
 from wavesim_sdk.broker import AsyncBroker, Step
@@ -23,14 +24,16 @@ from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
 TICK_S = 0.02  #: of wall time, between two looks at what is to be sent
-MANUAL, HOLD, OFFBOARD = 1, 4, 6  #: main modes, numbered as PX4 does; in HOLD the thrusters stand
+#: modes, numbered as PX4 does: the main one in the third byte, the sub-mode in the fourth
+MANUAL, HOLD, MISSION, OFFBOARD = 1 << 16, 4 << 16 | 3 << 24, 4 << 16 | 4 << 24, 6 << 16
+MODES = {(1, 0): MANUAL, (4, 0): HOLD, (4, 3): HOLD, (4, 4): MISSION, (6, 0): OFFBOARD}
 ACCEPTED, DENIED, UNSUPPORTED = 0, 2, 3
 DEEP_M = 0.5  #: below this no satellite is seen
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: m/s and rad/s of a stick at its stop
 #: messages sent without being asked, and how often (Hz)
 RATES = {
     "HEARTBEAT": 1.0, "SYS_STATUS": 1.0, "EXTENDED_SYS_STATE": 1.0, "HOME_POSITION": 0.5, "SYSTEM_TIME": 1.0,
-    "GPS_RAW_INT": 5.0, "ATTITUDE": 25.0, "ATTITUDE_QUATERNION": 10.0, "LOCAL_POSITION_NED": 25.0, "GLOBAL_POSITION_INT": 25.0,
+    "MISSION_CURRENT": 1.0, "GPS_RAW_INT": 5.0, "ATTITUDE": 25.0, "ATTITUDE_QUATERNION": 10.0, "LOCAL_POSITION_NED": 25.0, "GLOBAL_POSITION_INT": 25.0,
 }  # fmt: skip
 _SENSORS = 1 | 2 | 4 | 0x20 | 0x10000000  # gyro, accelerometer, compass, GPS, ready to be armed
 _POSITION, _VELOCITY, _YAW, _YAW_RATE = (1, 2, 4), (8, 16, 32), 1024, 2048  # bits of a mask: set means "not this"
@@ -51,10 +54,13 @@ class Station:
         self._periods = {name: 1.0 / rate for name, rate in RATES.items()}
         self._next = dict.fromkeys(RATES, 0.0)
         self._wishes: dict[int, tuple[float, Wish]] = {}  # by mode: when it came, and what
+        self.mission = Mission(self._writer, origin)
+        self._kept = Wish()  # the place that HOLD keeps
+        self._news: list[bytes] = []  # of the mission
         self._calls: dict[str, Callable[[Message, float], list[bytes]]] = {
             "COMMAND_LONG": self._command, "COMMAND_INT": self._command, "PING": self._ping, "TIMESYNC": self._timesync,
             "PARAM_REQUEST_LIST": self._parameter, "PARAM_REQUEST_READ": self._parameter, "PARAM_SET": self._parameter,
-            "MISSION_REQUEST_LIST": self._mission, "MISSION_COUNT": self._mission, "MISSION_CLEAR_ALL": self._mission,
+            **dict.fromkeys(self.mission.names, self.mission.receive),
             "SET_MODE": self._set_mode, "MANUAL_CONTROL": self._manual,
             "SET_POSITION_TARGET_LOCAL_NED": self._local, "SET_POSITION_TARGET_GLOBAL_INT": self._global,
         }  # fmt: skip
@@ -80,8 +86,33 @@ class Station:
 
     def wish(self, now: float) -> Wish | None:
         """What is to be done; None: nothing, stand."""
+        if self.mode in (HOLD, MISSION):
+            wish = self.mission.wish() if self.mode == MISSION else None
+            return (wish or self._kept) if self.armed else None
         at, wish = self._wishes.get(self.mode, (-math.inf, None))
         return wish if self.armed and now - at <= SILENT_S else None
+
+    def moved(self, motion: Motion) -> None:
+        """A new state of the vehicle."""
+        if self.motion is None:
+            self._keep(motion)
+        self.motion = motion
+        if self.armed and self.mode == MISSION:
+            self._news += self.mission.advance(motion, level=self.boat)
+
+    def _keep(self, motion: Motion) -> None:
+        self._kept = Wish(motion.position.copy(), heading=float(euler(motion.attitude)[2]))
+
+    def _enter(self, mode: int | None) -> bool:
+        if mode is None or (mode == MISSION and not self.mission.items):
+            return False
+        if self.motion is not None and mode != self.mode:
+            self._keep(self.motion)
+        if mode == MISSION and self.mission.complete:
+            self.mission.go_to(0)
+        self.mode = mode
+        self._next["HEARTBEAT"] = self._next["MISSION_CURRENT"] = 0.0
+        return True
 
     def _command(self, m: Message, now: float) -> list[bytes]:
         f = m.fields
@@ -90,9 +121,13 @@ class Station:
         match f["command"]:
             case 400 if first in (0.0, 1.0):
                 self._arm(first == 1.0)
-            case 176 if second in (MANUAL, HOLD, OFFBOARD):
-                self.mode = int(second)
-            case 400 | 176:
+            case 176 if self._enter(MODES.get((second, f["param3"]))):
+                pass
+            case 300 if self._enter(MISSION):
+                pass
+            case 224 if self.mission.items and math.isfinite(first) and self.mission.go_to(int(first)):
+                more = self.mission.told_current()
+            case 400 | 176 | 300 | 224:
                 result = DENIED
             case 511 if self._name(first) in RATES and math.isfinite(second):
                 name = self._name(first)
@@ -100,8 +135,8 @@ class Station:
                     math.inf if second < 0 else max(second * 1e-6, TICK_S) if second else 1.0 / RATES[name]
                 )
                 self._next[name] = now
-            case 512 if (content := self._content(self._name(first))) is not None:
-                more = [self._writer.frame(self._name(first), **content)]
+            case 512 if frames := self._frames(self._name(first)):
+                more = frames
             case 519:
                 more = self._frames("PROTOCOL_VERSION")
             case 520:
@@ -123,9 +158,9 @@ class Station:
         self._next["HEARTBEAT"] = 0.0
 
     def _set_mode(self, m: Message, now: float) -> list[bytes]:
-        main = m.fields["custom_mode"] >> 16 & 0xFF
-        if m.fields["base_mode"] & 1 and main in (MANUAL, HOLD, OFFBOARD):
-            self.mode = main
+        mode = m.fields["custom_mode"]
+        if m.fields["base_mode"] & 1:
+            self._enter(MODES.get((mode >> 16 & 0xFF, mode >> 24)))
         return []
 
     def _ping(self, m: Message, now: float) -> list[bytes]:
@@ -146,13 +181,6 @@ class Station:
             "PARAM_VALUE", param_id="MAV_SYS_ID", param_value=float(self._writer.system), param_type=9, param_count=1
         )]  # fmt: skip
 
-    def _mission(self, m: Message, now: float) -> list[bytes]:
-        """There is none, and none is taken."""
-        who = {"target_system": m.system, "target_component": m.component, "mission_type": m.fields["mission_type"]}
-        if m.name == "MISSION_REQUEST_LIST":
-            return [self._writer.frame("MISSION_COUNT", **who, count=0)]
-        return [self._writer.frame("MISSION_ACK", **who, type=0 if m.name == "MISSION_CLEAR_ALL" else 3)]
-
     def _manual(self, m: Message, now: float) -> list[bytes]:
         sticks = {k: m.fields[k] for k in "xyzr"}
         if any(abs(v) > 1000 for v in sticks.values() if v != 32767):
@@ -161,7 +189,7 @@ class Station:
         x, y, r = (0.0 if sticks[k] == 32767 else sticks[k] / 1000.0 for k in "xyr")
         z = 0.0 if sticks["z"] == 32767 else sticks["z"] / 500.0 - 1.0
         velocity = MANUAL_SPEED * np.array([x, y, -min(max(z, -1.0), 1.0)])
-        self._wishes[MANUAL] = now, Wish(velocity=velocity, of_body=True, rate=MANUAL_RATE * r)
+        self._wishes[MANUAL] = now, Wish(velocity=velocity, of_body=True, rate=MANUAL_RATE * r if r else math.nan)
         return []
 
     def _local(self, m: Message, now: float) -> list[bytes]:
@@ -205,7 +233,7 @@ class Station:
 
     def due(self, now: float) -> list[bytes]:
         """What is to be sent by now."""
-        found = []
+        found, self._news = self._news + self.mission.due(now), []
         for name, at in self._next.items():
             if now >= at:
                 self._next[name] = (
@@ -215,6 +243,9 @@ class Station:
         return found
 
     def _frames(self, name: str) -> list[bytes]:
+        if name == "MISSION_CURRENT":
+            going = self.armed and self.mode == MISSION
+            return self.mission.told_current(ACTIVE if going else PAUSED if self.mission.current else NOT_STARTED)
         content = self._content(name)
         return [] if content is None else [self._writer.frame(name, **content)]
 
@@ -226,9 +257,9 @@ class Station:
         return None if self.motion is None else cast("dict[str, Any]", call(self.motion))
 
     def _heartbeat(self) -> dict[str, Any]:
-        base = 1 | (64 if self.mode == MANUAL else 8) | (128 if self.armed else 0)
+        base = 1 | (64 if self.mode == MANUAL else 12 if self.mode == MISSION else 8) | (128 if self.armed else 0)
         return {
-            "type": 11 if self.boat else 12, "base_mode": base, "custom_mode": self.mode << 16 | (3 << 24 if self.mode == HOLD else 0), "mavlink_version": 3,
+            "type": 11 if self.boat else 12, "base_mode": base, "custom_mode": self.mode, "mavlink_version": 3,
             "system_status": 4 if self.armed else 3,
         }  # fmt: skip
 
@@ -286,7 +317,7 @@ class Station:
         }  # fmt: skip
 
     def _of_autopilot_version(self, m: Motion) -> dict[str, Any]:
-        takes = 8 | 128 | 256 | 8192  # COMMAND_INT, local and global setpoints, MAVLink 2
+        takes = 4 | 8 | 128 | 256 | 8192  # missions, COMMAND_INT, local and global setpoints, MAVLink 2
         return {"capabilities": takes, "flight_sw_version": 0x00010000, "uid": self._writer.system}
 
     def _of_protocol_version(self, m: Motion) -> dict[str, Any]:
@@ -361,9 +392,10 @@ class Bridge:
     def _step(self, broker: AsyncBroker, step: Step) -> None:
         pilot = self._pilot = self._pilot or pilot_for(broker.actuators)
         self.station.boat = isinstance(pilot, Boat)
-        motion = self.station.motion = motion_of(step.state)
+        motion = motion_of(step.state)
         if motion is None:
             raise BrokerError("the server hides the truth from this vehicle, and the built-in pilot needs it")
+        self.station.moved(motion)
         wish = self.station.wish(time.monotonic())
         if wish is None:
             pilot.rest()

@@ -10,7 +10,7 @@ import numpy as np
 
 from wavesim_bridges.motion import Array, Motion
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.frames import euler, rotation, wrap
+from wavesim_sdk.frames import euler, quaternion, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription
 
 Place = tuple[float, float, float]
@@ -47,21 +47,25 @@ def _unset() -> Array:
 
 @dataclass(frozen=True)
 class Wish:
-    """Where to, how fast; NaN: of no matter. ``position`` (m) in NED, ``velocity`` (m/s) in NED, or of the body (FRD)."""
+    """Where to, how fast; NaN: of no matter. ``position`` (m) in NED, ``velocity`` (m/s) in NED, or ``of_body``: ahead, to
+    starboard and down, by the heading alone."""
 
     position: Array = field(default_factory=_unset)
     velocity: Array = field(default_factory=_unset)
     of_body: bool = False
     heading: float = nan  #: rad
     rate: float = nan  #: of heading, rad/s
+    speed: float = nan  #: at most, on the way to the position, m/s
 
     def velocity_ned(self, motion: Motion, gain: float, level: float, vertical: float) -> Array:
         """The velocity that brings it there."""
         given = np.where(np.isfinite(self.velocity), self.velocity, 0.0)
         if self.of_body:
-            given = rotation(motion.attitude) @ given
+            heading = float(euler(motion.attitude)[2])
+            given = rotation(quaternion(0.0, 0.0, heading)) @ given
         way = self.position - motion.position
         towards = gain * np.where(np.isfinite(way), way, 0.0)
+        level = min(level, self.speed) if isfinite(self.speed) else level
         towards[:2] *= min(1.0, level / max(hypot(*towards[:2]), 1e-9))
         towards[2] = min(max(towards[2], -vertical), vertical)
         return np.asarray(given + towards)

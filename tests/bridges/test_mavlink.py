@@ -132,8 +132,8 @@ def offboard(talk: Talk) -> None:
     ("number", "numbers", "result"),
     [
         (400, (1.0,), 0), (400, (0.0, 21196.0), 0), (400, (0.5,), 2), (400, (math.nan,), 2), (176, (1.0, 6.0), 0),
-        (176, (1.0, 4.0, 3.0), 0), (176, (1.0, 2.0), 2), (176, (1.0, math.nan), 2), (511, (33.0, 1e5), 0), (511, (33.0, math.nan), 2), (511, (76.0, 1e5), 2),
-        (512, (148.0,), 0), (512, (9999.0,), 2), (512, (math.inf,), 2), (512, (76.0,), 2), (519, (1.0,), 0), (520, (1.0,), 0), (22, (), 3),
+        (176, (1.0, 4.0, 3.0), 0), (176, (1.0, 2.0), 2), (176, (1.0, math.nan), 2), (176, (1.0, 4.0, 4.0), 2), (300, (), 2), (224, (0.0,), 2), (511, (33.0, 1e5), 0), (511, (33.0, math.nan), 2), (511, (76.0, 1e5), 2),
+        (512, (148.0,), 0), (512, (42.0,), 0), (512, (9999.0,), 2), (512, (math.inf,), 2), (512, (76.0,), 2), (519, (1.0,), 0), (520, (1.0,), 0), (22, (), 3),
     ],
 )  # fmt: skip
 def test_every_command_is_answered(number: int, numbers: tuple[float, ...], result: int) -> None:
@@ -153,7 +153,6 @@ def test_what_else_is_answered() -> None:
     assert talk.ask("PARAM_REQUEST_READ", target_system=1, param_id="MAV_SYS_ID", param_index=-1)
     assert not talk.ask("PARAM_REQUEST_READ", target_system=1, param_id="OTHER", param_index=-1)
     assert talk.ask("MISSION_REQUEST_LIST", target_system=1)[0].fields["count"] == 0
-    assert talk.ask("MISSION_COUNT", target_system=1, count=3)[0].fields["type"] == 3, "none is taken"
     assert not talk.command(400, 1.0, target=2), "another vehicle's"
     assert (
         talk.ask("COMMAND_INT", command=400, param1=1.0, target_system=1, target_component=1)[0].fields["result"] == 0
@@ -171,7 +170,10 @@ def test_messages_are_sent_as_often_as_is_wished() -> None:
     found = Counter(name for t in times for name in talk.sent(10.0 + t))
     assert 95 <= found["GLOBAL_POSITION_INT"] <= 101 and found["ATTITUDE"] <= 1 and found["HEARTBEAT"] == 10
     talk.vehicle.motion = None
-    assert set(Counter(name for t in times for name in talk.sent(30.0 + t))) == {"HEARTBEAT"}, "before the first state"
+    assert set(Counter(name for t in times for name in talk.sent(30.0 + t))) == {
+        "HEARTBEAT",
+        "MISSION_CURRENT",
+    }, "before the first state"
 
 
 def test_a_wish_counts_for_a_second_when_armed_and_in_its_mode() -> None:
@@ -228,6 +230,102 @@ def test_a_wish_that_cannot_be(name: str, fields: dict[str, Any], reason: str) -
     offboard(talk)
     talk.ask(name, 1.0, **fields)
     assert talk.drops == {reason: 1} and talk.vehicle.wish(1.0) is None
+
+
+# -- missions, without sockets
+
+
+def waypoint(talk: Talk, seq: int, north: float, east: float, depth: float, **others: Any) -> dict[str, Any]:
+    latitude, longitude = talk.vehicle.origin.degrees(north, east)
+    return {
+        "target_system": 1, "seq": seq, "frame": 6, "command": 16, "x": round(1e7 * latitude), "y": round(1e7 * longitude),
+        "z": -depth, "param4": math.nan, **others,
+    }  # fmt: skip
+
+
+def upload(talk: Talk, items: list[dict[str, Any]]) -> int:
+    """The result of an upload in which each item is sent when it is asked for."""
+    (answer,) = talk.ask("MISSION_COUNT", target_system=1, count=len(items))
+    while answer.name == "MISSION_REQUEST_INT":
+        (answer,) = talk.ask("MISSION_ITEM_INT", **items[answer.fields["seq"]])
+    assert answer.name == "MISSION_ACK"
+    return int(answer.fields["type"])
+
+
+def test_a_mission_goes_up_and_comes_down_again() -> None:
+    talk = Talk()
+    items = [
+        {"target_system": 1, "seq": 0, "frame": 2, "command": 178, "param1": 1.0, "param2": 0.6},
+        waypoint(talk, 1, 12.0, -20.0, 3.0),
+        waypoint(talk, 2, 12.0, -25.0, 4.0, param1=2.0, param2=0.5),
+    ]
+    assert upload(talk, items) == 0
+    assert talk.ask("MISSION_REQUEST_LIST", target_system=1)[0].fields["count"] == 3
+    for k, item in enumerate(items):
+        (down,) = talk.ask("MISSION_REQUEST_INT", target_system=1, seq=k)
+        assert {n: down.fields[n] for n in ("x", "command", "seq", "frame")} == {n: item.get(n, 0) for n in ("x", "command", "seq", "frame")}  # fmt: skip
+    assert talk.ask("MISSION_REQUEST", target_system=1, seq=3)[0].fields["type"] == 13, "there is none such"
+    assert talk.ask("MISSION_COUNT", target_system=1, count=2, mission_type=1)[0].fields["type"] == 3, "no fences"
+    assert talk.ask("MISSION_REQUEST_LIST", target_system=1, mission_type=2)[0].fields["count"] == 0
+    talk.ask("MISSION_COUNT", 0.0, target_system=1, count=3)
+    assert len(talk.vehicle.mission.items) == 3, "the old one counts until the new one is whole"
+    asked = [t for t in range(20) if "MISSION_REQUEST_INT" in talk.sent(float(t))]
+    assert asked == [1, 2, 3, 4] and not talk.ask("MISSION_ACK", target_system=1), (
+        "asked for five times in all, then given up"
+    )
+    assert talk.ask("MISSION_CLEAR_ALL", target_system=1)[0].fields["type"] == 0 and not talk.vehicle.mission.items
+
+
+@pytest.mark.parametrize(
+    ("change", "result"),
+    [
+        ({"command": 21}, 3), ({"frame": 8}, 2), ({"x": 910_000_000}, 10), ({"y": 2_000_000_000}, 11), ({"z": math.nan}, 12),
+    ],
+)  # fmt: skip
+def test_a_mission_that_cannot_be_flown(change: dict[str, Any], result: int) -> None:
+    talk = Talk()
+    assert upload(talk, [waypoint(talk, 0, 1.0, 1.0, 1.0, **change)]) == result and not talk.vehicle.mission.items
+    assert talk.ask("MISSION_COUNT", target_system=1, count=501)[0].fields["type"] == 4
+    assert talk.ask("MISSION_ITEM_INT", **waypoint(talk, 0, 1.0, 1.0, 1.0))[0].fields["type"] == 13, "not asked for"
+
+
+def test_a_mission_goes_on_from_item_to_item() -> None:
+    """Position, speed, stay, return; what is told; another item by command; hold keeps the place."""
+    talk = Talk()
+    motion = talk.vehicle.motion
+    assert motion is not None and motion.position.tolist() == [10.0, -20.0, 3.0]
+
+    def at(north: float, east: float, seconds: float) -> list[str]:
+        motion.time += seconds
+        motion.position[:2] = north, east
+        talk.vehicle.moved(motion)
+        return [f"{m.name} {m.fields['seq']}" for d in talk.vehicle.due(0.0) for m in read(d)[0] if "MISSION" in m.name]
+
+    stay = waypoint(talk, 2, 12.0, -25.0, 3.0, param1=2.0, param2=0.5)
+    assert upload(talk, [
+        {"target_system": 1, "seq": 0, "frame": 2, "command": 178, "param2": 0.6}, waypoint(talk, 1, 12.0, -20.0, 3.0), stay,
+        {"target_system": 1, "seq": 3, "frame": 2, "command": 20},
+    ]) == 0  # fmt: skip
+    talk.command(400, 1.0)
+    talk.sent(0.0)
+    assert talk.command(300)[0].fields["result"] == 0 and talk.vehicle.mode == 4 << 16 | 4 << 24
+    assert at(10.0, -20.0, 0.0) == ["MISSION_ITEM_REACHED 0", "MISSION_CURRENT 1", "MISSION_CURRENT 1"]
+    wish = talk.vehicle.wish(99.0)
+    assert wish is not None and wish.position == pytest.approx([12.0, -20.0, 3.0], abs=0.02) and wish.speed == pytest.approx(0.6)  # fmt: skip
+    assert at(11.5, -20.0, 5.0) == ["MISSION_ITEM_REACHED 1", "MISSION_CURRENT 2"]
+    assert at(12.0, -24.0, 5.0) == at(12.0, -24.7, 5.0) == at(12.0, -25.0, 1.0) == [], "near, there, not long enough"
+    assert at(12.0, -25.0, 1.5) == ["MISSION_ITEM_REACHED 2", "MISSION_CURRENT 3"]
+    talk.command(176, 1.0, 4.0, 3.0)
+    wish = talk.vehicle.wish(99.0)
+    assert wish is not None and wish.position.tolist() == [12.0, -25.0, 3.0] and wish.heading == 0.0, "hold"
+    at(0.0, 0.0, 1.0)
+    assert talk.vehicle.mission.current == 3, "it is only held"
+    talk.command(176, 1.0, 4.0, 4.0)
+    assert "MISSION_ITEM_REACHED 3" in at(0.1, 0.1, 1.0) and talk.vehicle.mission.complete
+    assert talk.command(224, 1.0)[1].fields["seq"] == 1 and talk.command(224, 4.0)[0].fields["result"] == 2
+    assert talk.ask("MISSION_SET_CURRENT", target_system=1, seq=2)[0].fields["seq"] == 2
+    talk.command(400, 0.0)
+    assert talk.vehicle.wish(99.0) is None, "disarmed"
 
 
 def test_random_bytes_and_fields_end_nothing() -> None:
@@ -347,6 +445,83 @@ def test_mavsdk_finds_arms_and_sends_it(
             await action.disarm()
             await asyncio.sleep(0.3)
             assert not await telemetry.armed()
+
+    asyncio.run(fly())
+    assert "Traceback" not in bridges[0].end()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("mavlink")
+@pytest.mark.timeout(120)
+def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
+    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge]
+) -> None:
+    """Upload, download; sticks; start, progress, hold, going on, the end. Judged on the truth."""
+    mavsdk = pytest.importorskip("mavsdk.asyncio")
+    from mavsdk.asyncio.plugins.action import ActionAsync
+    from mavsdk.asyncio.plugins.manual_control import ManualControlAsync
+    from mavsdk.asyncio.plugins.mission_raw import MissionRawAsync
+    from mavsdk.plugins.mission_raw import MissionItem
+
+    path = config(WORLD).path
+    server = serve(path, "--speed", "5")
+    truth = SharedState(server.name)
+    origin = Origin(LATITUDE, LONGITUDE)
+    goals = [(2.0, 0.0, 1.5), (2.0, 2.0, 2.0)]
+
+    def place() -> Any:
+        return np.array(truth.snapshot().state["p_WB_W"][truth.row("rov")])
+
+    async def until(condition: Callable[[], bool]) -> None:
+        limit = time.monotonic() + 60.0
+        while not condition():
+            assert time.monotonic() < limit, place()
+            await asyncio.sleep(0.05)
+
+    def items() -> list[Any]:
+        found = [MissionItem(0, 2, 178, 1, 1, 1.0, 0.6, -1.0, 0.0, 0, 0, 0.0, 0)]
+        for k, (n, e, d) in enumerate(goals, 1):
+            latitude, longitude = origin.degrees(n, e)
+            x, y = round(1e7 * latitude), round(1e7 * longitude)
+            found.append(MissionItem(k, 6, 16, 0, 1, 0.0, 0.4, 0.0, math.nan, x, y, -d, 0))
+        return found
+
+    async def fly() -> None:
+        settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
+        async with mavsdk.Mavsdk(settings) as sdk:
+            await sdk.add_any_connection("udpin://127.0.0.1:14544")
+            bridges.append(Bridge(server, "rov", "--config", str(path), "--instance", "4"))
+            server.send("start")
+            system = await sdk.first_autopilot(timeout_s=20.0)
+            assert system is not None
+            action, mission, sticks = ActionAsync(system), MissionRawAsync(system), ManualControlAsync(system)
+            await mission.upload_mission(items())
+            down = await mission.download_mission()
+            assert [(i.command, i.x, i.y, i.z) for i in down] == [(i.command, i.x, i.y, i.z) for i in items()]
+            await action.arm()
+            was, limit = place(), time.monotonic() + 60.0
+            while place()[0] < was[0] + 0.5 or place()[2] < was[2] + 0.2:
+                assert time.monotonic() < limit, f"by hand, ahead and down: {was} {place()} {server.status()}"
+                await sticks.set_manual_control_input(0.6, 0.0, 0.3, 0.0)
+                await asyncio.sleep(0.05)
+            await mission.start_mission()
+            nearest = [math.inf, math.inf]
+
+            def passed() -> bool:
+                nearest[:] = [min(was, math.dist(place(), g)) for was, g in zip(nearest, goals, strict=True)]
+                return nearest[1] < 0.4
+
+            await until(lambda: passed() or nearest[0] < 0.4)
+            await mission.pause_mission()
+            await asyncio.sleep(1.0)
+            assert math.dist(place(), goals[0]) < 1.5, "it holds there"
+            await mission.start_mission()
+            await until(passed)
+            assert nearest[0] < 0.5
+            limit = time.monotonic() + 20.0
+            while not await mission.is_mission_finished():
+                assert time.monotonic() < limit
+                await asyncio.sleep(0.1)
 
     asyncio.run(fly())
     assert "Traceback" not in bridges[0].end()

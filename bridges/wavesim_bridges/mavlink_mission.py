@@ -1,0 +1,227 @@
+"""Missions of a vehicle without an autopilot: up and down by MAVLink's mission protocol, and where they have got to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wavesim_bridges.geography import Origin
+from wavesim_bridges.mavlink_codec import Message, Writer
+from wavesim_bridges.motion import Array, Motion
+from wavesim_bridges.pilot import Wish
+
+MOST_ITEMS = 500
+AGAIN_S, ATTEMPTS = 1.0, 5  #: of wall time, until an item that does not come is asked for again, and how often
+RADIUS_M = 1.0  #: within which a place is reached, if the item does not say
+WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED = 16, 19, 20, 93, 178
+_GLOBAL, _LOCAL = (0, 3, 5, 6), (1,)  # frames
+#: of MISSION_ACK
+ACCEPTED, UNSUPPORTED_FRAME, UNSUPPORTED, NO_SPACE, BAD_X, BAD_Y, BAD_Z, BAD_SEQUENCE, CANCELLED = (
+    0,
+    2,
+    3,
+    4,
+    10,
+    11,
+    12,
+    13,
+    15,
+)
+NOT_STARTED, ACTIVE, PAUSED, COMPLETE = 2, 3, 4, 5  #: of MISSION_CURRENT
+
+
+class Refused(Exception):
+    """An item that cannot be flown; ``reason`` as in MISSION_ACK."""
+
+    def __init__(self, reason: int) -> None:
+        self.reason = reason
+
+
+@dataclass
+class _Upload:
+    who: dict[str, int]
+    count: int
+    items: list[dict[str, Any]] = field(default_factory=list)
+    asked: float = 0.0
+    attempts: int = 0
+
+
+class Mission:
+    """Items and progress. ``now`` is wall time in s, for the protocol; how far it has got is judged by the motion's own time."""
+
+    def __init__(self, writer: Writer, origin: Origin) -> None:
+        self.items: list[dict[str, Any]] = []
+        self.current = 0
+        self._writer, self._origin = writer, origin
+        self._upload: _Upload | None = None
+        self._speed = math.nan
+        self._since: float | None = None  # the place of the current item was reached, or its delay began
+        self._calls: dict[str, Callable[[Message, float], list[bytes]]] = {
+            "MISSION_COUNT": self._begin, "MISSION_ITEM_INT": self._item, "MISSION_REQUEST_LIST": self._list,
+            "MISSION_REQUEST": self._request, "MISSION_REQUEST_INT": self._request, "MISSION_CLEAR_ALL": self._clear,
+            "MISSION_SET_CURRENT": self._set_current,
+        }  # fmt: skip
+        self.names = tuple(self._calls)
+
+    # -- the protocol
+
+    def receive(self, m: Message, now: float) -> list[bytes]:
+        """Answers to one of ``names``."""
+        return self._calls[m.name](m, now)
+
+    def due(self, now: float) -> list[bytes]:
+        """An item that did not come is asked for again."""
+        up = self._upload
+        if up is None or now - up.asked < AGAIN_S:
+            return []
+        if up.attempts >= ATTEMPTS:
+            self._upload = None
+            return [self._ack(up.who, CANCELLED)]
+        return self._ask(up, now)
+
+    def _ack(self, who: dict[str, int], result: int, kind: int = 0) -> bytes:
+        return self._writer.frame("MISSION_ACK", **who, type=result, mission_type=kind)
+
+    def _ask(self, up: _Upload, now: float) -> list[bytes]:
+        up.asked = now
+        up.attempts += 1
+        return [self._writer.frame("MISSION_REQUEST_INT", **up.who, seq=len(up.items))]
+
+    def _begin(self, m: Message, now: float) -> list[bytes]:
+        who, kind, count = _sender(m), m.fields["mission_type"], m.fields["count"]
+        if kind or count == 0:
+            if not kind:
+                self._take([])
+            return [self._ack(who, UNSUPPORTED if count else ACCEPTED, kind)]
+        if count > MOST_ITEMS:
+            return [self._ack(who, NO_SPACE)]
+        self._upload = _Upload(who, count)
+        return self._ask(self._upload, now)
+
+    def _item(self, m: Message, now: float) -> list[bytes]:
+        up, who, f = self._upload, _sender(m), m.fields
+        if up is None or who != up.who or f["mission_type"]:
+            return [self._ack(who, BAD_SEQUENCE, f["mission_type"])]
+        if f["seq"] != len(up.items):
+            return []  # one that has come already
+        try:
+            self._checked(f)
+        except Refused as refused:
+            self._upload = None
+            return [self._ack(who, refused.reason)]
+        up.items.append(f)
+        up.attempts = 0
+        if len(up.items) < up.count:
+            return self._ask(up, now)
+        self._upload = None
+        self._take(up.items)
+        return [self._ack(who, ACCEPTED)]
+
+    def _checked(self, f: dict[str, Any]) -> None:
+        """Refused if it is nothing that can be flown."""
+        if f["command"] not in (WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED):
+            raise Refused(UNSUPPORTED)
+        if f["command"] in (WAYPOINT, LOITER_TIME):
+            if f["frame"] not in _GLOBAL + _LOCAL:
+                raise Refused(UNSUPPORTED_FRAME)
+            if f["frame"] in _GLOBAL and abs(f["x"]) > 900_000_000:
+                raise Refused(BAD_X)
+            if f["frame"] in _GLOBAL and abs(f["y"]) > 1_800_000_000:
+                raise Refused(BAD_Y)
+            if not math.isfinite(f["z"]):
+                raise Refused(BAD_Z)
+
+    def _list(self, m: Message, now: float) -> list[bytes]:
+        kind = m.fields["mission_type"]
+        count = 0 if kind else len(self.items)
+        return [self._writer.frame("MISSION_COUNT", **_sender(m), count=count, mission_type=kind)]
+
+    def _request(self, m: Message, now: float) -> list[bytes]:
+        seq, kind = m.fields["seq"], m.fields["mission_type"]
+        if kind or seq >= len(self.items):
+            return [self._ack(_sender(m), BAD_SEQUENCE, kind)]
+        return [
+            self._writer.frame("MISSION_ITEM_INT", **{**self.items[seq], **_sender(m), "current": seq == self.current})
+        ]
+
+    def _clear(self, m: Message, now: float) -> list[bytes]:
+        kind = m.fields["mission_type"]
+        if kind in (0, 255):
+            self._take([])
+        return [self._ack(_sender(m), ACCEPTED, kind)]
+
+    def _set_current(self, m: Message, now: float) -> list[bytes]:
+        return self.told_current() if self.go_to(m.fields["seq"]) else []
+
+    def _take(self, items: list[dict[str, Any]]) -> None:
+        self.items = items
+        self.go_to(0)
+
+    # -- the way
+
+    def go_to(self, seq: int) -> bool:
+        """Make this the current item; False if there is none such."""
+        if seq and not 0 <= seq < len(self.items):
+            return False
+        self.current, self._since, self._speed = seq, None, math.nan
+        return True
+
+    @property
+    def complete(self) -> bool:
+        """Nothing is left to do."""
+        return self.current >= len(self.items)
+
+    def told_current(self, state: int = NOT_STARTED) -> list[bytes]:
+        """MISSION_CURRENT."""
+        count = len(self.items)
+        state = COMPLETE if count and self.complete else state
+        return [
+            self._writer.frame(
+                "MISSION_CURRENT", seq=min(self.current, max(count - 1, 0)), total=count, mission_state=state
+            )
+        ]
+
+    def advance(self, motion: Motion, level: bool) -> list[bytes]:
+        """Look how far it has got; what stations are told of it. ``level``: depth is no matter, as for a boat."""
+        told: list[bytes] = []
+        while not self.complete and self._done(self.items[self.current], motion, level):
+            told.append(self._writer.frame("MISSION_ITEM_REACHED", seq=self.current))
+            self.current, self._since = self.current + 1, None
+            told += self.told_current(ACTIVE)
+        return told
+
+    def _done(self, f: dict[str, Any], motion: Motion, level: bool) -> bool:
+        if f["command"] == SPEED:
+            self._speed = f["param2"] if f["param2"] > 0.0 else math.nan
+            return True
+        if f["command"] != DELAY and self._since is None:
+            way = (self._place(f) - motion.position)[: 2 if level else 3]
+            radius = f["param2"] if f["command"] == WAYPOINT and f["param2"] > 0.0 else RADIUS_M
+            if float(np.linalg.norm(np.nan_to_num(way))) > radius:
+                return False
+        self._since = motion.time if self._since is None else self._since
+        stay = f["param1"] if f["command"] != RETURN and math.isfinite(f["param1"]) else 0.0
+        return motion.time - self._since >= stay
+
+    def _place(self, f: dict[str, Any]) -> Array:
+        if f["command"] == RETURN:
+            return np.array([0.0, 0.0, math.nan])  # home, as deep as it is
+        if f["frame"] in _LOCAL:
+            return np.array([1e-4 * f["x"], 1e-4 * f["y"], f["z"]])
+        return np.array([*self._origin.metres(1e-7 * f["x"], 1e-7 * f["y"]), -f["z"]])
+
+    def wish(self) -> Wish | None:
+        """Where to: the place of the current item, or of the last one before it. None: nowhere yet."""
+        for f in self.items[min(self.current, len(self.items) - 1) :: -1] if self.items else ():
+            if f["command"] in (WAYPOINT, LOITER_TIME, RETURN):
+                heading = math.radians(f["param4"]) if math.isfinite(f["param4"]) else math.nan
+                return Wish(self._place(f), heading=heading, speed=self._speed)
+        return None
+
+
+def _sender(m: Message) -> dict[str, int]:
+    return {"target_system": m.system, "target_component": m.component}
