@@ -177,9 +177,8 @@ class Instruments:
 class Bridge:
     """One vehicle, flown by whoever sends commands; without a controller it stands at neutral outputs."""
 
-    def __init__(self, seat: Seat, shared: Shared, loaded: Loaded, wishes: Wishes) -> None:
-        self.vehicle, self.shared, self.wishes, self.loaded = Vehicle(seat), shared, wishes, loaded
-        self.layout = Layout.of(wishes.layout, seat.vehicle)
+    def __init__(self, seat: Seat, layout: Layout, shared: Shared, loaded: Loaded, wishes: Wishes) -> None:
+        self.vehicle, self.layout, self.shared, self.wishes = Vehicle(seat), layout, shared, wishes
         self._make = told.Make(shared.node.types)
         self._frames = self.layout.frames()
         model = next((b.model for b in loaded.config.fleet.bodies if b.name == seat.vehicle), seat.model)
@@ -364,13 +363,14 @@ class Bridge:
 
 async def fly(seats: Sequence[Seat], loaded: Loaded, wishes: Wishes) -> None:
     """Vehicles as one node, until the run has ended."""
+    layouts = [Layout.of(wishes.layout, seat.vehicle) for seat in seats]
     first = seats[0]
     drops = Vehicle(first)
     node = Node(Types(wishes.distro), f"wavesim_{legal(first.vehicle)}", wishes.domain, first.say, drops.drop)
     try:
         clock = Clock(node, wishes.clock, wishes.wall, round(first.period * 1e9))
         shared = Shared(node, clock, Statics(node), node.writer("/tf", TF))
-        bridges = [Bridge(seat, shared, loaded, wishes) for seat in seats]
+        bridges = [Bridge(*one, shared, loaded, wishes) for one in zip(seats, layouts, strict=True)]
         beat = asyncio.create_task(clock.beat())
         try:
             async with asyncio.TaskGroup() as group:

@@ -154,7 +154,7 @@ class Layout:
 
     def _filled(self, text: str, **of: str) -> str:
         words = {"vehicle": self.vehicle, "sensor": "", "actuator": "", "number": ""} | of
-        named = {key: legal(self._names.get(word, word)) for key, word in words.items()}
+        named = {key: word if key == "number" else legal(self._names.get(word, word)) for key, word in words.items()}
         return text.format_map(named)
 
     def _place(self, text: str, **of: str) -> str:

@@ -169,7 +169,10 @@ class Node:
         self._closed = True
         for task in self._tasks:
             task.cancel()
-        self._writers, self._readers, self._entities = [], [], []
+        self._writers.clear()
+        self._readers.clear()
+        self._entities.clear()
+        del self._graph, self.participant, self._domain
 
     # -- DDS
 
