@@ -70,9 +70,9 @@ $(VENV)/.oracles: requirements-oracles.txt | $(VENV)/.tools
 	@touch $@
 
 $(VENV)/.judges: $(JUDGES)/package.json | $(VENV)/.tools
-	@echo "installing Signal K's parser, a judge of the tests, into $(JUDGES)/node_modules (once)"
-	@cd $(JUDGES) && npm install --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null \
-		|| echo "npm is absent or failed; the test that asks Signal K is skipped"
+	@echo "installing Signal K and canboat, judges of the tests, into $(JUDGES)/node_modules (once)"
+	@cd $(JUDGES) && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null \
+		|| echo "npm is absent or failed; the tests that ask Signal K are skipped"
 	@touch $@
 
 $(VENV)/.mutants: requirements-mutants.txt constraints.txt $(PROJECTS) | $(VENV)/.installed

@@ -168,140 +168,6 @@ def mailbox(
         box.run(broker)
 
 
-@click.group()
-def device() -> None:
-    """Virtual devices: a serial port or a socket that answers as the real instrument does."""
-
-
-def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) -> Any:
-    """A command that serves a device of body NAME; the function it is made from gives its kind."""
-
-    def make(function: Any) -> click.Command:
-        def run(
-            name: str, host: str, port: int, tcp: int | None, udp: int | None, link: str, pilot: bool, lockstep: float,
-            sensor: tuple[str, ...] = (), **own: Any,
-        ) -> None:  # fmt: skip
-            import asyncio
-
-            from wavesim_sdk.devices import ports
-            from wavesim_sdk.devices.serve import Place, serve
-
-            if sum((tcp is not None, udp is not None, bool(link))) > 1:
-                raise click.UsageError("give one of --tcp, --udp and --link")
-
-            def open_port(receive: ports.Bytes) -> ports.Port:
-                if udp is not None:
-                    return ports.UdpPort(receive, udp) if talks else ports.UdpServerPort(receive, udp)
-                return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
-
-            place = Place(
-                name, (host, port), open_port, pilot or lockstep > 0.0, lockstep, sensor, lambda text: click.echo(text)
-            )
-            asyncio.run(serve(place, function(**own)))
-
-        named = click.option(
-            "--sensor",
-            multiple=True,
-            help="A sensor to take, by its name; needed where the body has several of a type.",
-        )
-        options = (
-            click.argument("name"),
-            *more,
-            *(() if modem else (named,)),
-            click.option("--host", default="127.0.0.1", show_default=True, help="Server's address."),
-            click.option("--port", default=9750, show_default=True, help="Server's port."),
-            click.option(
-                "--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty."
-            ),
-            click.option(
-                "--udp",
-                type=click.IntRange(1 if talks else 0, 65535),
-                help="Send datagrams to this port on loopback instead of a pty."
-                if talks
-                else "Serve a UDP port on loopback (0 = any) instead of a pty.",
-            ),
-            click.option("--link", default="", help="Make this symbolic link to the pty."),
-            click.option(
-                "--pilot", is_flag=True, help="No other program drives the body: it comes and goes with this one."
-            ),
-            click.option("--lockstep", default=0.0, help="Lockstep period in s, as its pilot; 0 = free."),
-        )
-        for option in reversed(options):
-            run = option(run)
-        return device.command(function.__name__, help=meaning)(run)
-
-    return make
-
-
-@_device(
-    "The nano-modem of body NAME.",
-    click.option("--address", type=click.IntRange(1, 255), required=True, help="Its address, as in the configuration."),
-    modem=True,
-)
-def nanomodem(address: int) -> Any:
-    from wavesim_sdk.devices.nanomodem import NanoModem
-    from wavesim_sdk.devices.serve import Kind
-
-    return Kind(
-        f"nano-modem {address:03d}", lambda b, send, _: NanoModem(b, address, b.welcome.sound_speed, send), sound=True
-    )
-
-
-@_device("NMEA 0183 sentences of the sensors of body NAME.", talks=True)
-def nmea() -> Any:
-    from wavesim_sdk.devices.nmea import TYPES, Talker
-    from wavesim_sdk.devices.serve import Kind
-
-    return Kind("NMEA 0183", lambda _, send, picked: Talker(send, picked), TYPES)
-
-
-@_device("A Blue Robotics Ping over a sensor `echosounder` of body NAME.")
-def ping1d() -> Any:
-    from wavesim_sdk.devices.ping1d import Ping1D
-    from wavesim_sdk.devices.serve import Kind
-
-    sensor = "echosounder"
-    return Kind("Ping", lambda b, send, p: Ping1D(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor)
-
-
-def _sea_bird(model: int) -> Any:
-    from wavesim_sdk.devices.seabird import SeaBird
-    from wavesim_sdk.devices.serve import Kind
-
-    return Kind(f"SBE {model}", lambda _, send, picked: SeaBird(model, send, picked["ctd"]), ("ctd",), "ctd")
-
-
-@_device("A Sea-Bird SBE 37 (moored CTD) over a sensor `ctd` of body NAME.")
-def sbe37() -> Any:
-    return _sea_bird(37)
-
-
-@_device("A Sea-Bird SBE 45 (thermosalinograph) over a sensor `ctd` of body NAME.")
-def sbe45() -> Any:
-    return _sea_bird(45)
-
-
-@_device(
-    "A Doppler velocity log (PD0, PD4, PD6) over a sensor `dvl` of body NAME.",
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice(["PD0", "PD4", "PD6"]),
-        default="PD0",
-        show_default=True,
-        help="At the start.",
-    ),
-    click.option(
-        "--beam-angle", type=click.IntRange(5, 60), default=30, show_default=True, help="Of the sensor, degrees."
-    ),
-)
-def dvl(form: str, beam_angle: int) -> Any:
-    from wavesim_sdk.devices.dvl import TYPES, Dvl
-    from wavesim_sdk.devices.serve import Kind
-
-    return Kind("DVL", lambda b, send, p: Dvl(send, form, b.welcome.sound_speed, beam_angle, p), TYPES, "dvl")
-
-
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--sensor", help="COMMAND starts an emulator of this sensor, not a broker.")
@@ -352,6 +218,7 @@ def conformance(
 def commands() -> list[click.Command]:
     """The SDK's own commands."""
     from wavesim_sdk.cli_commands import commands as server_commands
+    from wavesim_sdk.cli_devices import device
 
     return [*server_commands(), status, check, keys, conformance, mailbox, device]
 

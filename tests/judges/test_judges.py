@@ -1,4 +1,4 @@
-"""Readers of other people judge our formats: Signal K, ctd and seabird, mhkit."""
+"""Readers of other people judge our formats: Signal K, canboat, ctd and seabird, mhkit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,12 @@ import numpy as np
 import pytest
 from seabird.cnv import fCNV
 
-from wavesim_sdk.devices import dvl, nmea, seabird
+from tests.sdk.test_devices import value
+from wavesim_sdk.broker import Step
+from wavesim_sdk.devices import dvl, nmea, nmea2000, seabird, signalk
 from wavesim_sdk.ocean import seawater
 from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.wire.state import Sensors, State
 
 TIME = datetime(2026, 3, 4, 5, 6, 7, 890000, UTC)
 
@@ -30,12 +34,13 @@ def absent(what: str) -> None:
     pytest.skip(what)
 
 
-def signalk(sentences: list[bytes], root: Path) -> list[Any]:
-    node, folder = shutil.which("node"), root / "tests/judges"
-    if node is None or not (folder / "node_modules").is_dir():
-        absent("Signal K's parser is not installed (it needs Node.js and npm; then `make setup`)")
+def node(script: str, lines: list[bytes], root: Path) -> list[Any]:
+    """What a script of ours makes of lines, by packages of Signal K and canboat."""
+    program, folder = shutil.which("node"), root / "tests/judges"
+    if program is None or not (folder / "node_modules/@canboat").is_dir():
+        absent("the judges of NMEA and Signal K are not installed (they need Node.js and npm; then `make setup`)")
     done = subprocess.run(
-        [str(node), "signalk.js"], cwd=folder, input=b"".join(sentences), capture_output=True, timeout=60, check=True
+        [str(program), script], cwd=folder, input=b"".join(lines), capture_output=True, timeout=60, check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -54,7 +59,7 @@ def test_signal_k_understands_every_sentence(root: Path) -> None:
         "ROT": nmea.rot(0.02),
         "XDR": nmea.xdr(0.1, -0.05),
     }
-    answers = dict(zip(sentences, signalk(list(sentences.values()), root), strict=True))
+    answers = dict(zip(sentences, node("signalk.js", list(sentences.values()), root), strict=True))
     for kind, answer in answers.items():
         assert isinstance(answer, list), f"{kind}: {answer}"
     found = {v["path"]: v["value"] for answer in answers.values() for v in answer}
@@ -69,6 +74,77 @@ def test_signal_k_understands_every_sentence(root: Path) -> None:
     assert found["navigation.speedOverGround"] == pytest.approx(2.0, abs=1e-3)
     assert found["navigation.courseOverGroundTrue"] == pytest.approx(0.5, abs=1e-4)
     assert found["navigation.rateOfTurn"] == pytest.approx(0.02, abs=1e-4)
+
+
+#: a boat that drifts astern, with wind from port
+MEASURED = {
+    "gps": [math.radians(41.18), math.radians(-8.7), 1.5, 2.0, 0.5, 0.9, 1.0, 9.0], "ahrs": [0.1, -0.05, 4.0, 0.0, 0.0, 0.02],
+    "echosounder": [12.3], "ctd": [20.0, 14.25, 4.3, 35.0], "speedlog": [-1.5, 0.1, 0.0], "anemometer": [8.0, 4.0],
+    "battery": [24.5, -3.2, 0.8], "rpm": [-1200.0, 600.0, *[math.nan] * 10],
+}  # fmt: skip
+
+
+def told(maker: Callable[..., Any], measured: dict[str, list[float]]) -> list[bytes]:
+    """What an instrument sends at these values of its sensors, five seconds after the beginning."""
+    out: list[bytes] = []
+    sensors = Sensors({k: value(k, 5_000_000_000, v) for k, v in measured.items()})
+    instrument = maker(out.append, {k: k for k in measured})
+    for _ in range(2):  # each value once
+        instrument.step(Step(State(0, 5_000_000_000, sensors=sensors)))
+    return out
+
+
+def test_canboat_and_signal_k_understand_our_bus(root: Path) -> None:
+    too_much = {
+        "anemometer": [700.0, 1.0],
+        "battery": [400.0, 1.0, 0.5],
+        "gps": [0.1, 0.1, 1.0, 1.0, 1.0, math.inf, 1.0, 9.0],
+    }
+    *answers, wind, battery = node("nmea2000.js", told(nmea2000.Bus, MEASURED) + told(nmea2000.Bus, too_much), root)
+    assert [a.get("pgn") for a in answers] == [
+        126992, 129025, 129026, 129029, 127250, 127251, 127257, 128267, 130312, 128259, 130306, 127508, 127488, 127488
+    ], answers  # fmt: skip
+    found = {v["path"]: v["value"] for answer in answers for v in answer["values"]}
+    position = found["navigation.position"]
+    assert (position["latitude"], position["longitude"]) == pytest.approx((41.18, -8.7), abs=1e-9), (
+        "in 129029: to the nm"
+    )
+    assert answers[1]["fields"]["latitude"] == pytest.approx(41.18, abs=1e-7)
+    assert found["navigation.gnss.antennaAltitude"] == 1.5 and found["navigation.gnss.satellites"] == 9
+    assert found["navigation.gnss.horizontalDilution"] == pytest.approx(0.9)
+    assert (
+        found["navigation.gnss.methodQuality"] == "GNSS Fix" and found["navigation.datetime"] == "2026-01-01T00:00:05Z"
+    )
+    assert found["navigation.speedOverGround"] == 2.0 and found["navigation.courseOverGroundTrue"] == 0.5
+    assert found["navigation.headingTrue"] == 4.0 and found["navigation.rateOfTurn"] == pytest.approx(0.02, abs=1e-7)
+    yaw = 4.0 - 2.0 * math.pi
+    assert found["navigation.attitude"] == pytest.approx({"roll": 0.1, "pitch": -0.05, "yaw": yaw}, abs=1e-4)
+    assert found["environment.depth.belowTransducer"] == 12.3
+    assert found["environment.water.temperature"] == pytest.approx(287.4, abs=0.01)
+    assert found["navigation.speedThroughWater"] == 1.5 and answers[9]["fields"]["speedDirection"] == 1, "astern"
+    assert found["environment.wind.speedApparent"] == 8.0 and answers[10]["fields"]["reference"] == "Apparent"
+    assert found["environment.wind.angleApparent"] == pytest.approx(yaw, abs=1e-4)
+    assert found["electrical.batteries.0.voltage"] == 24.5
+    assert found["electrical.batteries.0.current"] == pytest.approx(-3.2)
+    assert [answers[k]["fields"]["speed"] for k in (12, 13)] == [1200, 600]
+    assert "windSpeed" not in wind["fields"] and wind["fields"]["windAngle"] == 1, "what does not fit is not available"
+    assert "voltage" not in battery["fields"] and battery["fields"]["current"] == 1
+
+
+def test_signal_k_accepts_our_deltas(root: Path) -> None:
+    lines = told(signalk.Server, MEASURED)
+    bad = b'{"context":"vessels.self","updates":[{"values":"none"}]}\n'
+    *errors, some = node("deltas.js", [*lines, bad], root)
+    assert errors == [[]] * len(MEASURED) and some, "its schema finds no errors, but in the last one"
+    deltas = [json.loads(line) for line in lines]
+    found = {v["path"]: v["value"] for d in deltas for v in d["updates"][0]["values"]}
+    assert found["navigation.position"] == pytest.approx({"latitude": 41.18, "longitude": -8.7, "altitude": 1.5})
+    assert found["navigation.headingTrue"] == 4.0 and found["navigation.attitude"]["yaw"] == 4.0 - 2.0 * math.pi
+    assert found["navigation.speedThroughWater"] == -1.5 and found["environment.water.temperature"] == 287.4
+    assert found["propulsion.0.revolutions"] == 20.0 and "propulsion.2.revolutions" not in found
+    assert found["environment.wind.angleApparent"] == 4.0 - 2.0 * math.pi
+    assert {d["updates"][0]["timestamp"] for d in deltas} == {"2026-01-01T00:00:05.000Z"}
+    assert told(signalk.Server, {"echosounder": [math.nan]}) == []
 
 
 def test_ctd_and_seabird_read_our_file(tmp_path: Path) -> None:

@@ -357,7 +357,7 @@ async def test_a_device_that_is_refused_ends_and_gives_its_port_back() -> None:
     with FakeServer(refuse) as server:
         async with asyncio.timeout(10.0):
             with pytest.raises(Refused, match="there is no such body"):
-                await serve(Place("a", server.address, port), Kind("a device", lambda *_: Mock()))
+                await serve(Place("a", server.address), (Kind("a device", lambda *_: Mock()), port))
     with pytest.raises(OSError):
         os.fstat(opened[0]._master)
 

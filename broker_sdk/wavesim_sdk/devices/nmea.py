@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from wavesim_sdk.broker import Step
+from wavesim_sdk.devices.pick import News
 from wavesim_sdk.devices.ports import Bytes
 from wavesim_sdk.wire.state import Value
 
@@ -114,11 +115,16 @@ def mwv(angle: float, speed: float) -> bytes:
     return sentence(f"WIMWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
 
 
-def sentences(type_: str, value: Value, heading: float | None = None, epoch: datetime = EPOCH) -> Iterator[bytes]:
+def moment(value: Value) -> datetime:
+    """When a value was measured: simulation time counts from :data:`EPOCH`."""
+    return EPOCH + timedelta(microseconds=value.time_ns / 1e3)
+
+
+def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:
     """The sentences of a value of a sensor; none where it has gaps. ``heading`` goes with the speed through the water."""
     if not all(map(math.isfinite, value.numbers)):
         return
-    time = epoch + timedelta(microseconds=value.time_ns / 1e3)
+    time = moment(value)
     match type_:
         case "gps":
             yield gga(time, value.latitude, value.longitude, value.height, round(value.satellites), value.hdop)
@@ -144,19 +150,14 @@ class Talker:
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send, self.picked = send, picked
-        self._sent: dict[str, int] = {}
+        self._news = News(picked)
 
     def receive(self, data: bytes) -> None:
         """A talker does not listen."""
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
-        sensors = step.sensors
-        ahrs = sensors.get(self.picked.get("ahrs", ""))
-        for type_, name in self.picked.items():
-            value = sensors.get(name)
-            if value is None or self._sent.get(name) == value.time_ns:
-                continue
-            self._sent[name] = value.time_ns
+        ahrs = step.sensors.get(self.picked.get("ahrs", ""))
+        for type_, value in self._news.of(step.sensors):
             for line in sentences(type_, value, ahrs.heading if ahrs is not None else None):
                 self.send(line)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.names import nearest
 from wavesim_sdk.wire.items import SensorDescription
+from wavesim_sdk.wire.state import Sensors, Value
 
 
 def pick(
@@ -38,3 +39,19 @@ def pick(
     if needs and needs not in found:
         raise BrokerError(f"the body has no sensor of the type '{needs}'; it has {', '.join(own) or 'none'}")
     return found
+
+
+class News:
+    """Each value of some sensors once. ``picked``: the name of the sensor of each type."""
+
+    def __init__(self, picked: Mapping[str, str]) -> None:
+        self._picked = picked
+        self._told: dict[str, int] = {}
+
+    def of(self, sensors: Sensors) -> Iterator[tuple[str, Value]]:
+        """Type and value of those that are new."""
+        for type_, name in self._picked.items():
+            value = sensors.get(name)
+            if value is not None and self._told.get(name) != value.time_ns:
+                self._told[name] = value.time_ns
+                yield type_, value

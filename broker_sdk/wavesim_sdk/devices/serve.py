@@ -10,6 +10,7 @@ from typing import Protocol
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.devices.pick import pick
 from wavesim_sdk.devices.ports import Bytes, Port
+from wavesim_sdk.errors import BrokerError
 
 Ports = Callable[[Bytes], Port]  #: makes a port that hands its bytes to a function
 
@@ -41,34 +42,58 @@ class Kind:
 
 @dataclass(frozen=True)
 class Place:
-    """Whose device it is, where, and at which port."""
+    """Whose device it is, and where."""
 
     name: str
     server: tuple[str, int]
-    ports: Ports
     pilot: bool = False  #: the body comes and goes with it; else it serves beside whoever drives
     lockstep: float = 0.0
     sensors: tuple[str, ...] = ()  #: by name, where the body has several of a type
     say: Callable[[str], None] = print
 
 
-async def serve(place: Place, kind: Kind) -> None:
-    """Join a body and serve an instrument at a port until the run has ended."""
-    instrument: Instrument | None = None
-    port = place.ports(lambda data: instrument.receive(data) if instrument is not None else None)
-    role = "pilot" if place.pilot else "instrument"
-    await port.open()
+class Outlet:
+    """An instrument and its port."""
+
+    def __init__(self, kind: Kind, ports: Ports) -> None:
+        self.kind = kind
+        self.instrument: Instrument | None = None
+        self.port = ports(self._receive)
+
+    def _receive(self, data: bytes) -> None:
+        if self.instrument is not None:
+            self.instrument.receive(data)
+
+
+async def serve(place: Place, *devices: tuple[Kind, Ports]) -> None:
+    """Join a body and serve its instruments, each at a port of its own, until the run has ended."""
+    outlets: list[Outlet] = []
     try:
+        for kind, ports in devices:
+            outlets.append(Outlet(kind, ports))
+            await outlets[-1].port.open()
+        role = "pilot" if place.pilot else "instrument"
         async with AsyncBroker(place.name, place.server, role=role, lockstep=place.lockstep) as broker:
-            picked = pick(broker.sensors, kind.types, place.sensors, kind.needs)
-            broker.subscribe(tuple(picked.values()), acoustics=kind.sound)
-            instrument = kind.make(broker, port.send, picked)
-            place.say(f"{kind.title} of '{place.name}' at {port.path}")
+            taken = set().union(*(o.kind.types for o in outlets))
+            picked = pick(broker.sensors, sorted(taken), place.sensors)
+            if taken and not picked:
+                raise BrokerError(f"'{place.name}' has no sensor for this device; it takes {', '.join(sorted(taken))}")
+            for o in outlets:
+                own = pick(
+                    broker.sensors, o.kind.types, [n for t, n in picked.items() if t in o.kind.types], o.kind.needs
+                )
+                o.instrument = o.kind.make(broker, o.port.send, own)
+            broker.subscribe(tuple(picked.values()), acoustics=any(o.kind.sound for o in outlets))
+            for o in outlets:
+                place.say(f"{o.kind.title} of '{place.name}' at {o.port.path}")
             async for step in broker.steps():
-                instrument.step(step)
-                await asyncio.sleep(0)  # let the port speak between steps that come in one go
+                for o in outlets:
+                    if o.instrument is not None:
+                        o.instrument.step(step)
+                await asyncio.sleep(0)  # let the ports speak between steps that come in one go
     finally:
-        await port.close()
+        for o in outlets:
+            await o.port.close()
 
 
 class Lines:
