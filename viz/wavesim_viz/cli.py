@@ -116,8 +116,7 @@ def _page_is_built() -> None:
 def _serve(
     source: Any, name: str, address: str, port: int, rate: float, folder: Path, control: bool, open_: bool, place: str
 ) -> None:
-    from aiohttp import web
-
+    from wavesim_viz.doors import open_site
     from wavesim_viz.web import Access, make_app
 
     try:
@@ -133,9 +132,10 @@ def _serve(
     access = Access.make(address, sock.getsockname()[1], control)
 
     async def run() -> None:
-        runner = web.AppRunner(make_app(source, rate, access, folder), access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        await web.SockSite(runner, sock).start()
+        async with open_site(make_app(source, rate, access, folder), sock):
+            await told()
+
+    async def told() -> None:
         stop = asyncio.Event()
         for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(s, stop.set)
@@ -159,7 +159,6 @@ def _serve(
                     "no browser can be opened from here (no display?); open the address above in yours", err=True
                 )
         await stop.wait()
-        await runner.cleanup()
 
     asyncio.run(run())
 

@@ -79,6 +79,11 @@ def signals(table: Any) -> Array:
     return out
 
 
+def word(value: Any) -> str:
+    """The text of a column; whoever cut it in the midst of a letter loses that letter only."""
+    return bytes(value).decode("utf-8", "replace")
+
+
 def plain(value: Any) -> Any:
     """A value as JSON has it: NaN and infinities are null, arrays are lists, bytes are text."""
     if isinstance(value, float | np.floating):

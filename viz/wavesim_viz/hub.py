@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import time
 from collections import deque
@@ -18,11 +19,13 @@ from aiohttp import web
 from wavesim_sdk import __version__
 from wavesim_viz.asked import Control, Fault
 from wavesim_viz.containment import Mishaps, Often, say
+from wavesim_viz.doors import address_of
 from wavesim_viz.frame import Frame
 from wavesim_viz.live import Source
 
 PANEL_S, BELIEF_S, WEATHER_S, MISHAP_S = 0.1, 0.2, 0.5, 1.0
 FROZEN_S = 20.0  #: a viewer that takes nothing for so long is dropped
+_numbers = itertools.count(1)
 MOST_WAITING = 200  #: messages (not frames) for one viewer
 
 
@@ -36,6 +39,7 @@ class Viewer:
 
     def __init__(self, ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
         self.ws, self.transport = ws, transport
+        self.number, self.address = next(_numbers), address_of(transport)
         self.watched: int | None = None
         self.kit: dict[str, Any] | None = None  #: what it was told that the watched body has
         self.fresh = asyncio.Event()
@@ -198,14 +202,15 @@ class Hub:
                     viewer.fresh.clear()
                     await asyncio.wait_for(self._send(viewer), FROZEN_S)
             except TimeoutError:
-                self._drop(viewer)
+                self.drop(viewer)
             except ConnectionError:
                 raise
             except Exception as error:  # this viewer's alone
                 self.mishaps.add("sending to one viewer", error)
-                self._drop(viewer)
+                self.drop(viewer)
 
-    def _drop(self, viewer: Viewer) -> None:
+    def drop(self, viewer: Viewer) -> None:
+        """End a viewer's socket at once."""
         self.dropped += 1
         self.remove(viewer)
         if viewer.transport is not None:

@@ -22,7 +22,7 @@ from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_sdk.wire.messages import Role
 from wavesim_viz import scene
 from wavesim_viz.asked import Fault
-from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals
+from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals, word
 from wavesim_viz.kit import Told, kit, model_of
 
 RETRY_S = 0.5
@@ -99,7 +99,7 @@ def _session(record: Any, role: str) -> dict[str, Any]:
     """A session as a panel shows it."""
     return {
         "role": role,
-        "address": f"{record['address'].decode()}:{int(record['port'])}",
+        "address": f"{word(record['address'])}:{int(record['port'])}",
         "status": "connected",
         "silent": plain(record["silent"]),
         "rtt_ms": plain(record["rtt_mean"] * 1e3),
@@ -204,7 +204,7 @@ class Live:
     @staticmethod
     def _list(i: Any) -> list[list[Any]]:
         return [
-            [int(r), i["name"][r].decode(), i["model"][r].decode(), BodyType(int(i["type"][r])).name.lower(), int(i["generation"][r])]
+            [int(r), word(i["name"][r]), word(i["model"][r]), BodyType(int(i["type"][r])).name.lower(), int(i["generation"][r])]
             for r in np.flatnonzero(i["present"])
         ]  # fmt: skip
 
@@ -215,7 +215,7 @@ class Live:
             missed += max(0, total - seen - len(new[table]))
             self._seen[table] = total
         return told(new["sent"], new["reception"], missed, [
-            {"time": int(r["time_ns"]) * 1e-9, "row": int(r["row"]), "name": r["name"].decode(), "text": r["text"].decode()}
+            {"time": int(r["time_ns"]) * 1e-9, "row": int(r["row"]), "name": word(r["name"]), "text": word(r["text"])}
             for r in new["notice"]
         ])  # fmt: skip
 
@@ -259,13 +259,13 @@ class Live:
 
     def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
         """What a body has: as shared memory says, with places and limits as the configuration declares them."""
-        name, model = who["name"].decode(), who["model"].decode()
+        name, model = word(who["name"]), word(who["model"])
         found = model_of(self._loaded, model)
         suite = self._loaded.suite_for(name, model) if self._loaded is not None and found is not None else ()
         declared = {(i.name, i.type): i.parameters for i in suite}
         told = []
         for e in entries:
-            which = e["name"].decode(), e["type"].decode()
+            which = word(e["name"]), word(e["type"])
             period = int(e["period"]) * self.state._step_ns * 1e-9
             told.append(Told(*which, period, declared.get(which), self._fields(which[1])))
         return kit(row, int(who["generation"]), found, told, self._loaded)
@@ -287,7 +287,7 @@ class Live:
         s = view.state[row]
         sensors = {}
         for look, entry in zip(known["sensors"], entries, strict=False):  # one may come between the two looks
-            value = vehicles[entry["type"].decode()].snapshot()[1][int(entry["place"])]
+            value = vehicles[word(entry["type"])].snapshot()[1][int(entry["place"])]
             sensors[look["name"]] = sensor_value(value, entry, [f["name"] for f in look["fields"]], view.time_ns)
         return {
             "row": row,
@@ -305,7 +305,7 @@ class Live:
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         if not 0 <= wanted.row < len(self._identity) or not self._identity["present"][wanted.row]:
             return False, "that body is not there"
-        who = self._identity[wanted.row]["name"].decode()
+        who = word(self._identity[wanted.row]["name"])
         return self._command(
             "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
             field=wanted.field or None,

@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import ipaddress
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_viz.asked import Asked, Nonsense, Watch, asked
 from wavesim_viz.configurator import Configurator
+from wavesim_viz.doors import BODY_S, upgraded
 from wavesim_viz.frame import plain
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import Source
@@ -29,7 +31,7 @@ from wavesim_viz.trees import Trouble
 
 STATIC = Path(__file__).parent / "static"
 COOKIE = "wavesim_token"
-MOST_VIEWERS = 64
+MOST_VIEWERS, MOST_EACH = 64, 16  #: of all, and of each address but this machine's; the oldest goes for the next
 MOST_BYTES = 1 << 20  #: of a request
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
@@ -154,11 +156,11 @@ async def tracks(request: web.Request) -> web.StreamResponse:
 async def websocket(request: web.Request) -> web.StreamResponse:
     """A viewer's session."""
     hub = request.app[HUB]
-    if len(hub.viewers) >= MOST_VIEWERS:
-        raise web.HTTPServiceUnavailable(reason=f"there are {MOST_VIEWERS} viewers already")
     ws = web.WebSocketResponse(heartbeat=20.0, compress=False, max_msg_size=65536)
     await ws.prepare(request)
+    upgraded(request)
     viewer = Viewer(ws, request.transport)
+    _make_room(hub, viewer.address)
     hub.add(viewer)
     may_control = role_of(request) == "control" or isinstance(hub.source, Replay)
     viewer.tell({"type": "hello", **hub.hello(), "control": may_control})
@@ -175,6 +177,21 @@ async def websocket(request: web.Request) -> web.StreamResponse:
         hub.remove(viewer)
         sender.cancel()
     return ws
+
+
+def _make_room(hub: Hub, address: str) -> None:
+    """For one viewer more of an address: who holds sockets and leaves them idle locks nobody out."""
+    each = Counter(v.address for v in hub.viewers)
+    crowd = address if each[address] >= MOST_EACH and not _is_here(address) else ""
+    if not crowd and len(hub.viewers) >= MOST_VIEWERS:
+        crowd = max(each, key=lambda a: each[a])
+    if crowd:
+        hub.drop(min((v for v in hub.viewers if v.address == crowd), key=lambda v: v.number))
+
+
+def _is_here(address: str) -> bool:
+    """Whether that is this machine."""
+    return ipaddress.ip_address(address.partition("%")[0] or "::").is_loopback
 
 
 async def _act(hub: Hub, viewer: Viewer, wanted: Asked, may_control: bool) -> None:
@@ -196,9 +213,12 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
         if changes and role_of(request) != "control":
             raise Trouble("this viewer only looks; start it with --control to write files")
         try:
-            body = await request.json() if request.method == "POST" else dict(request.query)
-        except ValueError:
+            async with asyncio.timeout(BODY_S):
+                body = await request.json() if request.method == "POST" else dict(request.query)
+        except (ValueError, RecursionError):
             raise Trouble("that is no JSON") from None
+        except TimeoutError:
+            raise Trouble(f"the request did not come within {BODY_S:g} s") from None
         found = await asyncio.to_thread(method, request.app[CONFIGURATOR], body)
         return web.json_response(plain(found))
 

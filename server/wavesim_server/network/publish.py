@@ -8,6 +8,7 @@ import numpy as np
 
 from wavesim_sdk.area import Area, Record, TableView
 from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT
+from wavesim_sdk.wire.kinds import clean
 from wavesim_sdk.wire.messages import Role
 from wavesim_server.network.crew import Member
 
@@ -55,7 +56,8 @@ class Publisher:
 
     def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
         """What a person should know."""
-        self.notices.add(np.array([(time_ns, row, name.encode(), text.encode())], NOTICE.dtype))
+        told = clean(text, NOTICE.dtype["text"].itemsize).encode()  # no letter is cut in two
+        self.notices.add(np.array([(time_ns, row, name.encode(), told)], NOTICE.dtype))
 
     def estimate(self, row: int, values: Sequence[float | None]) -> None:
         """What an on-board navigator believes."""
