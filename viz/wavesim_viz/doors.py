@@ -46,7 +46,7 @@ class Handler(web.RequestHandler):
 
     def __init__(self, doors: Doors, server: web.Server) -> None:
         super().__init__(
-            server, loop=asyncio.get_running_loop(), keepalive_timeout=REQUEST_S, access_log=None
+            server, loop=asyncio.get_running_loop(), keepalive_timeout=REQUEST_S, access_log=None,  # type: ignore[arg-type]  # as its runner does
         )  # fmt: skip
         self.doors, self.address = doors, ""
 
