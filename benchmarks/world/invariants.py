@@ -191,12 +191,13 @@ def _answered(world: World, client: Client, book: Book) -> None:
 def _served(world: World, client: Client, running: bool) -> None:
     """A live client hears of its body: states by wall time, or steps as long as time runs."""
     assert client.welcome is not None
-    if client.role is Role.OBSERVER:
+    if client.role is Role.OBSERVER or world.server.engine.over:  # its bodies come and go no more
         return
     silence = world.clock.now - max(client.state_at, client.joined_at)
     if client.welcome.lockstep_ns:
-        ticks = client.welcome.lockstep_ns // world.step_ns
-        if running and silence > 1.0 + ticks * (0.2 + world.scene.loaded.config.network.lockstep_timeout):
+        ticks, speed = client.welcome.lockstep_ns // world.step_ns, world.server.engine.pace.speed
+        slow = 1e-9 * client.welcome.lockstep_ns / speed if speed > 0.0 else 0.0  # somebody may have set a slow pace
+        if running and silence > 1.0 + slow + ticks * (0.2 + world.scene.loaded.config.network.lockstep_timeout):
             raise Broken(f"no steps: {client.name} was not asked for {silence:.2f} s")
         return
     identity = world.server.areas["vehicles"]["identity"].latest[client.welcome.id]

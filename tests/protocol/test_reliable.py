@@ -179,6 +179,30 @@ def test_each_repeat_in_vain_doubles_the_wait_and_an_answer_ends_that() -> None:
     assert outbox.next_timer() == pytest.approx(now + FIRST_WAIT_S + ACK_DELAY_S)
 
 
+def test_the_time_of_what_is_next_counts_from_its_own_sending() -> None:
+    """Not from the answer to what went before it: that may have been long under way, and this is lost since."""
+    pace = Pace()
+    outbox = filled(1, pace)
+    outbox.due(0.0)
+    for k in (2, 3):
+        outbox.push(k)
+    outbox.due(0.05)
+    outbox.push(4)
+    outbox.due(0.1)
+    outbox.acknowledged(1, 0.2)
+    assert outbox.next_timer() == pytest.approx(0.05 + pace.wait() + ACK_DELAY_S)
+    outbox.acknowledged(2, 0.3)
+    assert outbox.next_timer() == pytest.approx(0.05 + pace.wait() + ACK_DELAY_S), "of 2 and 3, sent together"
+    outbox.acknowledged(3, 0.4)
+    assert outbox.next_timer() == pytest.approx(0.1 + pace.wait() + ACK_DELAY_S)
+    again = outbox.next_timer()
+    assert again is not None and numbers(outbox.due(again)) == [4]
+    outbox.push(5)
+    outbox.due(again + 0.5)
+    outbox.acknowledged(4, again + 0.6)
+    assert outbox.next_timer() == pytest.approx(again + 0.5 + pace.wait() + ACK_DELAY_S), "a repeat is a sending"
+
+
 def test_two_items_that_just_fit_go_in_one_datagram() -> None:
     outbox = Outbox(Pace())
     for size in (500, ITEMS_BYTES - 500, 500, ITEMS_BYTES - 499):

@@ -22,7 +22,10 @@ def test_worlds_live(first: int) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [69513],  # a front came after the death of one whose client had just left: that body stood in its books still
+    [
+        69513,  # a front came after the death of one whose client had just left: that body stood in its books still
+        77116,  # what was lost behind an answer that was late itself waited a whole time-out more
+    ],
 )
 def test_seeds_that_broke_once(seed: int) -> None:
     report = run(seed)

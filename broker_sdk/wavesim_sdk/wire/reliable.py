@@ -58,6 +58,9 @@ class Outbox:
         self._repeats = 0
         self._window = WINDOW
         self._timed: tuple[int, float] | None = None  # an item whose acknowledgement will tell the round trip
+        self._under_way: deque[tuple[int, float]] = (
+            deque()
+        )  # number of the last item of what was sent together, and when
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -93,9 +96,12 @@ class Outbox:
         if self._timed is not None and number >= self._timed[0]:
             self._pace.add(now - self._timed[1])
             self._timed = None
+        while self._under_way and self._under_way[0][0] <= number:
+            self._under_way.popleft()
         self._repeats = 0
         self._window = min(2 * self._window, WINDOW)
-        self._repeat_at = now + self._pace.wait() + ACK_DELAY_S
+        # what is next may have been lost long ago: its time goes by its own sending, not by this answer
+        self._repeat_at = (self._under_way[0][1] if self._under_way else now) + self._pace.wait() + ACK_DELAY_S
 
     def due(self, now: float) -> list[tuple[int, list[Any]]]:
         """(number of the first, items) of each datagram to send now: what is new, or what has waited too long."""
@@ -104,6 +110,7 @@ class Outbox:
         base = self._pending[0][0]
         if self._next > base and now >= self._repeat_at:  # the receiver takes nothing behind a gap: again from there
             self._next, self._timed, self._window = base, None, SMALL_WINDOW
+            self._under_way.clear()
             self._repeats += 1
         elif self._next > self.last:
             return []
@@ -128,6 +135,7 @@ class Outbox:
         if self._next == base:
             self._repeat_at = now + self._pace.wait(self._repeats) + ACK_DELAY_S
         self._next, self._sent = last + 1, max(self._sent, last)
+        self._under_way.append((last, now))
         return found
 
     def next_timer(self) -> float | None:
