@@ -70,20 +70,20 @@ class Vehicle:
 
     async def steps(self) -> AsyncIterator[tuple[AsyncBroker, Step]]:
         """Every step until the run has ended; each waits for ``broker.answer``."""
-        seat, token = self.seat, 0
+        seat, token, known = self.seat, 0, False
         while True:
             broker = AsyncBroker(
                 seat.vehicle, seat.server, model=seat.model, lockstep=seat.period, effort=True, previous=token
             )
             try:
                 async with broker:
-                    self.broker, token = broker, broker.token
+                    self.broker, token, known = broker, broker.token, True
                     seat.say(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
                     async for step in broker.steps():
                         yield broker, step
                     return
             except SessionLost as lost:
-                if not token:
+                if not known:
                     raise  # it never was there: the user's mistake
                 seat.say(f"{lost}; trying again")
                 token = 0

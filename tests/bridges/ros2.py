@@ -462,6 +462,6 @@ class Boat:
         east = math.radians(self.goal[1] - self.fix.longitude) * 6.37e6 * math.cos(math.radians(self.goal[0]))
         self.left = math.hypot(north, east)
         wrong = turned(math.atan2(north, east), imu.orientation.yaw)
-        ahead = clipped(150.0 * self.left, 700.0) * max(math.cos(wrong), 0.0) if self.left > 1.0 else 0.0
-        turn = clipped(500.0 * wrong - 600.0 * imu.angular_velocity.z, 400.0) if self.left > 1.0 else 0.0
+        ahead = clipped(80.0 * self.left, 600.0) * max(math.cos(wrong), 0.0) ** 4
+        turn = clipped(900.0 * wrong - 500.0 * imu.angular_velocity.z, 500.0)
         return ahead - turn, ahead + turn

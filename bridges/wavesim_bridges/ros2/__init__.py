@@ -29,7 +29,7 @@ PERIOD_S = 0.01
 @click.option("--wait", is_flag=True, help="Each step waits for the controller's next commands.")
 @click.option(
     "--silence", type=click.FloatRange(min=0), default=1.0, show_default=True,
-    help="A controller that is silent for so long (s of wall time) is gone; 0: never.",
+    help="A controller that is silent for so long (s, of wall and of simulation time) is gone; 0: never.",
 )  # fmt: skip
 def command(seat: Seat, config: str, also: tuple[str, ...], stamp: str, **wishes: Any) -> None:
     """ROS 2, which need not be installed: sensors, odometry, tf, clock, commands, services."""

@@ -18,8 +18,8 @@ SMALL, LONG_S = 0.01, 10.0  #: commands below this share of the limit for so lon
 
 
 class Commands:
-    """The last command of each topic. ``silence``: wall time in s after which a controller that says nothing counts as gone;
-    0: never."""
+    """The last command of each topic. ``silence``: s of wall time and of simulation time after which a controller that says
+    nothing counts as gone; 0: never."""
 
     def __init__(
         self,
@@ -35,7 +35,8 @@ class Commands:
         for c in commanded:
             self.neutral[c.actuator.number] = self._rest(c.actuator)
         self._values = list(self.neutral)
-        self._heard = 0.0
+        self._heard = 0.0  #: wall time of the last command
+        self._heard_at = 0.0  #: the same of the simulation
         self._used: set[str] = set()  #: topics of the controller that flies
         self._fresh: set[str] = set()  #: those that spoke since the last step
         self._came = asyncio.Event()
@@ -49,10 +50,11 @@ class Commands:
 
     def asked(self, now: float) -> list[float | None]:
         """Commands by position, at a time of the simulation."""
-        if self._used and self.silence and time.monotonic() - self._heard > self.silence:
-            self._say("the controller is silent; the vehicle goes on at neutral outputs")
-            self._used.clear()
-            self._values = list(self.neutral)
+        if self._fresh or now < self._heard_at:
+            self._heard_at = now
+        late = min(time.monotonic() - self._heard, now - self._heard_at)
+        if self._used and self.silence and late > self.silence:
+            self._gone()
         self._fresh.clear()
         if self._used:
             self._judge(now)
@@ -67,7 +69,12 @@ class Commands:
                 async with asyncio.timeout(limit - time.monotonic()):
                     await self._came.wait()
             except TimeoutError:
-                return
+                self._gone()
+
+    def _gone(self) -> None:
+        self._say("the controller is silent; the vehicle goes on at neutral outputs")
+        self._used.clear()
+        self._values = list(self.neutral)
 
     def _one(self, c: Command) -> Callable[[Message], None]:
         def take(message: Message) -> None:
