@@ -46,6 +46,7 @@ import numpy as np
 import posix_ipc
 
 from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.names import server_name
 from wavesim_sdk.tables import LAYOUT_VERSION, Table, layout_hash
 
 MAGIC = b"WVSMAREA"
@@ -60,7 +61,7 @@ Record = np.ndarray[Any, np.dtype[np.void]]
 
 def segment_name(server: str, area: str) -> str:
     """POSIX name of an area's segment."""
-    return f"/wavesim.{server}.{area}"
+    return f"/wavesim.{server_name(server)}.{area}"
 
 
 def process_start(pid: int) -> int:

@@ -36,6 +36,10 @@ class _Group(click.Group):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(141)
+        except OSError as error:  # no more descriptors, a file system that may only be read, ...
+            place = f" ({error.filename})" if error.filename else ""
+            click.echo(f"wavesim: the system refuses what this needs: {error.strerror or error}{place}", err=True)
+            ctx.exit(WaveSimError.exit_code)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -139,8 +143,10 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
     from wavesim_sdk.errors import ConfigError
 
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "a") as out:
+            if os.fstat(descriptor).st_mode & 0o077:
+                raise ConfigError("others may read this key file; make it yours alone (chmod 600)", str(file))
             for name in names or ("*",):
                 out.write(f"{name} {secrets.token_hex(32)}\n")
     except OSError as error:

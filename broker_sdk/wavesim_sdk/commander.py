@@ -20,6 +20,7 @@ import posix_ipc
 from wavesim_sdk import replies
 from wavesim_sdk.area import others_running
 from wavesim_sdk.errors import CommanderError, NotRunning
+from wavesim_sdk.names import server_name
 
 COMMAND_BYTES = 4096  #: an allocation matrix of twelve thrusters has 72 numbers
 QUEUE_LENGTH = 8
@@ -29,7 +30,7 @@ _ids = itertools.count(1)
 
 def queue_name(server: str) -> str:
     """POSIX name of a server's commander queue."""
-    return f"/wavesim.{server}.commander"
+    return f"/wavesim.{server_name(server)}.commander"
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable
+
+from wavesim_sdk.errors import ConfigError
+
+_SERVER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+
+
+def server_name(name: str) -> str:
+    """The name of a server, which names its shared memory, queues and files too; ConfigError if it cannot."""
+    if not _SERVER.fullmatch(name):
+        raise ConfigError(
+            f"'{shown(name)}' is no name of a server: 1 to 64 letters, digits, - and _, no - at the beginning"
+        )
+    return name
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

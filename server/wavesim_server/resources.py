@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import IO
@@ -16,6 +17,7 @@ from wavesim_sdk.attach import remove_semaphores, simulation_tables
 from wavesim_sdk.commander import queue_name
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.names import server_name
 from wavesim_sdk.replies import sweep
 from wavesim_sdk.sensors import known, table_of
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES, Table
@@ -32,9 +34,9 @@ class NameLock:
 
     def __init__(self, server: str) -> None:
         folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-        self._path = folder / f"wavesim-{os.getuid()}-{server}.lock"
+        self._path = folder / f"wavesim-{os.getuid()}-{server_name(server)}.lock"
         while True:
-            self._file: IO[str] = self._path.open("a+")
+            self._file: IO[str] = _own(self._path)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -48,6 +50,7 @@ class NameLock:
             if self._is_current():
                 break
             self._file.close()  # its last holder removed the file between our open and lock
+        self._file.seek(0)
         self._file.truncate(0)
         self._file.write(str(os.getpid()))
         self._file.flush()
@@ -62,6 +65,19 @@ class NameLock:
     def release(self) -> None:
         self._path.unlink(missing_ok=True)
         self._file.close()
+
+
+def _own(path: Path) -> IO[str]:
+    """A file of this user's own: not one that somebody else put there, nor what a link of theirs leads to."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise WaveSimError(f"cannot make the lock {path}: {error.strerror}") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or found.st_nlink > 1:
+        os.close(descriptor)
+        raise WaveSimError(f"the lock {path} is not yours: remove it, or set XDG_RUNTIME_DIR to a folder of your own")
+    return os.fdopen(descriptor, "r+")
 
 
 def tables_of(loaded: Loaded) -> dict[str, list[tuple[Table, int]]]:

@@ -262,12 +262,24 @@ def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], Non
         lock.release()
 
 
+def _log_of(loaded: Loaded) -> str:
+    """The log that the configuration names: below the working folder, or where its files may lie."""
+    file = loaded.config.log.file
+    places = (Path(), loaded.path.parent / loaded.config.files)
+    if file and not any(Path(file).resolve().is_relative_to(p.resolve()) for p in places):
+        raise ConfigError(
+            f'<log file="{file}"> lies outside of the working folder; name it with --log, or allow it by <wavesim files=...>',
+            str(loaded.path),
+        )
+    return file
+
+
 def default_options(
     loaded: Loaded, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None
 ) -> Options:
     """Command-line values over the configuration's."""
     config = loaded.config
-    file = config.log.file if log is None else log
+    file = _log_of(loaded) if log is None else log
     return Options(
         name or config.name,
         config.seed if seed is None else seed,

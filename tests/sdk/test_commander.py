@@ -177,7 +177,7 @@ def test_what_is_no_command_is_counted(server: CommanderQueue, data: bytes) -> N
         1,
         "",
         "/other",
-        queue_name("{}"),
+        queue_name("SERVER").replace("SERVER", "{}"),
         *(f"/wavesim.{{}}.reply.{end}" for end in ("no", "\0", "a\n", "", "x" * 300)),
     ],
 )

@@ -142,8 +142,9 @@ async def appearance(request: web.Request) -> web.StreamResponse:
     model = scene["models"].get(request.match_info["model"])
     if model is None or not model["appearance"]:
         raise web.HTTPNotFound
-    file = Path(scene["file"]).parent / model["appearance"]
-    if not file.is_file() or file.suffix != ".glb":
+    folder = Path(scene["file"]).parent.resolve()
+    file = (folder / model["appearance"]).resolve()
+    if not file.is_relative_to(folder) or not file.is_file() or file.suffix != ".glb":
         raise web.HTTPNotFound
     return web.FileResponse(file)
 

@@ -105,8 +105,14 @@ class Loaded:
         return tuple(found.values())
 
     def data_file(self, name: str) -> Path:
-        """A data file named in the configuration."""
-        return self.path.parent / name
+        """A file that the configuration names; ConfigError if it lies further away than `<wavesim files>` lets it."""
+        found, root = self.path.parent / name, self.path.parent / self.config.files
+        if not found.resolve().is_relative_to(root.resolve()):
+            raise ConfigError(
+                f"the file '{name}' lies outside of {root.resolve()}; <wavesim files=\"FOLDER\"> says how far away files may lie",
+                str(self.path),
+            )
+        return found
 
 
 def load(path: str | Path) -> Loaded:

@@ -300,6 +300,11 @@ class Config:
     """The root element <wavesim>."""
 
     name: str = text("Name of the server: of its shared memory, queues and semaphores.", "wavesim")
+    files: str = text(
+        "Folder, relative to the configuration file, that programs, data and key files must lie in (or below): `..` for the one "
+        "above, `/` for any. Nothing else of the machine is read for a configuration of somebody else's.",
+        ".",
+    )
     seed: int = key("Seed of every random stream.", default=1, low=0, high=2**53, integer=True)
     time: Time = child(Time, "Timer.")
     world: World = child(World, "The sea.")

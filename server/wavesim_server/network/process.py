@@ -195,7 +195,8 @@ def main() -> None:
         asyncio.run(serve())
     except OSError as error:
         sys.stderr.write(f"wavesim: the system refuses the front what it needs: {error}\n")
-        sys.exit(NO_RESOURCE)
+        sys.stderr.flush()
+        os._exit(NO_RESOURCE)  # a loop that was half made says tracebacks when it is swept up
 
 
 if __name__ == "__main__":

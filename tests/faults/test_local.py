@@ -1,0 +1,126 @@
+"""Other users of the machine, and configurations of others: nothing of ours is overwritten, nothing of ours is read for them."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import wavesim
+from wavesim_sdk import files
+from wavesim_sdk.area import segment_name
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_server.resources import NameLock, wipe
+from wavesim_server.serve import default_options
+
+FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 9 m" client="optional">{0}</vehicle></fleet>'
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "runtime"
+    folder.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_lock_follows_no_link(runtime: Path, tmp_path: Path, link: Callable[[Path, Path], None]) -> None:
+    """In a folder where everybody may write, somebody else may have put it there: what it leads to was overwritten."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    link(precious, runtime / f"wavesim-{os.getuid()}-x.lock")
+    with pytest.raises(WaveSimError, match="the lock"):
+        NameLock("x")
+    assert precious.read_text() == "mine"
+
+
+def test_a_lock_is_nobody_elses(runtime: Path) -> None:
+    (runtime / f"wavesim-{os.getuid()}-x.lock").mkdir()
+    with pytest.raises(WaveSimError, match="cannot make the lock"):
+        NameLock("x")
+    lock = NameLock("y")
+    assert (runtime / f"wavesim-{os.getuid()}-y.lock").stat().st_mode & 0o777 == 0o600
+    lock.release()
+
+
+@pytest.mark.parametrize("name", ["a/b", "-x", "", ".", "a.b", "*", "a b", "x" * 65, "\u6c34", "a\0b", "../x"])
+def test_what_is_no_name_of_a_server(name: str) -> None:
+    for use in (NameLock, Commander, wipe, lambda n: segment_name(n, "vehicles")):
+        with pytest.raises(ConfigError, match="is no name of a server"):
+            use(name)
+
+
+def test_a_bad_name_is_one_line(config: Callable[..., Loaded]) -> None:
+    for arguments in (["serve", config(FLEET.format("")).path, "--name", "a/b"], ["status", "-s", "a/b"]):
+        done = wavesim(*arguments)
+        assert done.returncode == 2 and "'a/b' is no name of a server" in done.stderr and "Traceback" not in done.stderr
+
+
+OUTSIDE = [
+    ('<world><soundings file="{0}"/></world>', ""),
+    ('<world><obstacles><mesh file="{0}" position="0 0 5 m"/></obstacles></world>', ""),
+    ('<acoustics profile="file" file="{0}"/>', ""),
+    ('<network keys="{0}"/>', ""),
+]
+
+
+@pytest.mark.parametrize("where", ["absolute", "above", "link"])
+@pytest.mark.parametrize("inner", [a for a, _ in OUTSIDE])
+def test_a_configuration_names_no_file_outside_of_its_folder(tmp_path: Path, inner: str, where: str) -> None:
+    """Of a file that is none of its business not even the first line is told."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret word\n")
+    folder = tmp_path / "foreign"
+    folder.mkdir()
+    (folder / "link.txt").symlink_to(secret)
+    name = {"absolute": str(secret), "above": "../secret.txt", "link": "link.txt"}[where]
+    (folder / "c.xml").write_text(f"<wavesim>{inner.format(name)}</wavesim>")
+    with pytest.raises(ConfigError, match="lies outside of") as refused:
+        files.check(load(folder / "c.xml"))
+    assert "secret word" not in str(refused.value)
+    (folder / "c.xml").write_text(f'<wavesim files="..">{inner.format(name)}</wavesim>')
+    with pytest.raises(WaveSimError) as refused:  # now it is read, and it is none
+        files.check(load(folder / "c.xml"))
+    assert "lies outside of" not in str(refused.value)
+
+
+def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "foreign"
+    folder.mkdir()
+    (tmp_path / "x.py").write_text("raise SystemExit(77)")
+    body = FLEET.format('<program run="../x.py"/>').replace("optional", "required")
+    (folder / "c.xml").write_text(f'<wavesim name="local{os.getpid()}"><time duration="1 s"/>{body}</wavesim>')
+    done = wavesim("trial", folder / "c.xml", "--port", "0", "--no-plots", "--out", tmp_path / "out")
+    assert done.returncode == 2 and "'../x.py' lies outside of" in done.stderr and "Traceback" not in done.stderr
+    for file, good in ((str(tmp_path.parent / "a.mcap"), False), ("../a.mcap", False), ("runs/a.mcap", True)):
+        (folder / "c.xml").write_text(f'<wavesim><log file="{file}"/></wavesim>')
+        if good:
+            assert default_options(load(folder / "c.xml"), None, None, None, None, None).log == str(tmp_path / file)
+            continue
+        with pytest.raises(ConfigError, match="outside of the working folder"):
+            default_options(load(folder / "c.xml"), None, None, None, None, None)
+        assert default_options(load(folder / "c.xml"), None, None, file, None, None).log, "the user's own word counts"
+
+
+def test_keys_are_not_added_to_a_file_that_others_read(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    assert wavesim("keys", path).returncode == 0 and path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    before = path.read_text()
+    done = wavesim("keys", path)
+    assert done.returncode == 2 and "others may read this key file" in done.stderr and path.read_text() == before
+
+
+def test_too_few_descriptors_are_one_line(config: Callable[..., Loaded], name: str) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+
+    done = wavesim("serve", config(FLEET.format("")).path, "--name", name, "--port", "0", preexec_fn=few)
+    assert done.returncode != 0 and "Traceback" not in done.stderr and "Too many open files" in done.stderr, done.stderr
