@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
 
 from tests.bridges import ros2
-from wavesim_bridges.ros2 import command
+from wavesim_bridges.ros2 import command, commands
 from wavesim_bridges.ros2.bridge import Clock
 from wavesim_bridges.ros2.layout import Layout, presets
 from wavesim_bridges.ros2.node import Node, legal
@@ -322,3 +323,66 @@ def test_the_example_of_the_page(root: Any) -> None:
     """docs/bridges/ros2.md names a world that there is."""
     page = (root / "docs" / "bridges" / "ros2.md").read_text()
     assert "examples/trials/ros2.xml" in page and load(root / "examples" / "trials" / "ros2.xml").config.fleet.bodies
+
+
+# -- commands --------------------------------------------------------------------------------------------
+
+
+class Ears:
+    """Takes the place of a node: what would be called is called by the test."""
+
+    def __init__(self) -> None:
+        self.take: dict[str, Callable[[Any], None]] = {}
+
+    def reader(self, topic: str, type_: str, take: Callable[[Any], None]) -> None:
+        self.take[topic] = take
+
+
+async def test_commands_count_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A controller is gone when it is silent by both clocks; each is told of commands in another unit."""
+    wall = [100.0]
+    monkeypatch.setattr(commands.time, "monotonic", lambda: wall[0])
+    ears, said = Ears(), list[str]()
+    c = commands.Commands(ears, Layout.of("wavesim", "auv"), described("lauv"), 1.0, said.append)  # type: ignore[arg-type]
+    assert c.asked(0.0) == [0.0] * 5 == c.neutral
+    ears.take["/auv/propeller/cmd"](ros2.Float64(0.01))
+    ears.take["/auv/plane_port/cmd"](ros2.Float64(0.001))
+    assert c.asked(0.1) == [0.01, 0.0, 0.0, 0.001, 0.0]
+    wall[0] += 5.0
+    assert c.asked(0.2)[0] == 0.01, "the simulation is slow"
+    assert c.asked(1.5) == [0.0] * 5 and said == ["the controller is silent; the vehicle goes on at neutral outputs"]
+    for k in range(120):
+        wall[0] += 0.1
+        ears.take["/auv/propeller/cmd"](ros2.Float64(0.01))
+        c.asked(2.0 + 0.1 * k)
+    assert len(said) == 2 and said[1].endswith("limits: are they in their units (N, rad)?")
+    ears.take["/auv/actuators/cmd"](ros2.Float64MultiArray(ros2.MultiArrayLayout(), [99.0, 9.0, -9.0, 0.1, 0.2]))
+    limited = c.asked(15.0)
+    assert (
+        limited[0] == 12.0
+        and limited[1] == -limited[2] == pytest.approx(math.radians(25.0))
+        and limited[3:] == [0.1, 0.2]
+    )  # type: ignore[operator]
+    assert c.asked(1.0) == limited, "a run that begins anew"
+    for bad, why in (([1.0] * 4, "4 numbers for 5 actuators"), ([math.inf] * 5, "no number")):
+        with pytest.raises(Unusable, match=why):
+            ears.take["/auv/actuators/cmd"](ros2.Float64MultiArray(ros2.MultiArrayLayout(), bad))
+    with pytest.raises(Unusable, match="no number"):
+        ears.take["/auv/propeller/cmd"](ros2.Float64(math.nan))
+    assert c.asked(1.1) == limited
+
+
+async def test_a_step_waits_for_all_that_the_controller_uses() -> None:
+    ears, said = Ears(), list[str]()
+    c = commands.Commands(ears, Layout.of("wavesim", "auv"), described("lauv"), 0.2, said.append)  # type: ignore[arg-type]
+    await c.wait()  # nobody flies: nobody is waited for
+    loop, order = asyncio.get_running_loop(), list[str]()
+    for topic in ("/auv/propeller/cmd", "/auv/rudder_top/cmd"):
+        ears.take[topic](ros2.Float64(0.1))
+    c.asked(0.0)
+    loop.call_later(0.01, lambda: (order.append("first"), ears.take["/auv/propeller/cmd"](ros2.Float64(0.2))))
+    loop.call_later(0.02, lambda: (order.append("second"), ears.take["/auv/rudder_top/cmd"](ros2.Float64(0.2))))
+    await c.wait()
+    assert order == ["first", "second"] and c.asked(0.1)[:2] == [0.2, 0.2] and not said
+    await c.wait()
+    assert said == ["the controller is silent; the vehicle goes on at neutral outputs"] and c.asked(0.2) == c.neutral
