@@ -185,7 +185,7 @@ def boat(points: list[tuple[float, float]], near: float = 1.5) -> Pilot:
         heading = math.atan2(-s.magnetic[1], s.magnetic[0]) - math.radians(0.95)  # declination 0.95 degrees west
         turn = _turn(math.atan2(east, north), heading)
         way = math.hypot(north, east)
-        ahead = min(0.7, 0.25 * way) * max(math.cos(turn), 0.0)
+        ahead = min(0.9, 0.3 * way) * max(math.cos(turn), 0.0)
         steer = max(-0.4, min(0.4, 0.7 * turn - 0.5 * s.gyro[2])) if way > 1.0 else 0.0
         return [ahead + steer, ahead - steer]
 
