@@ -42,7 +42,7 @@ CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 def configuration(inner: str) -> Loaded:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.xml"
-        path.write_text(f"<wavesim>{inner}</wavesim>")
+        path.write_text(f"<wavesim files='/'>{inner}</wavesim>")
         return load(path)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -168,3 +170,24 @@ def test_a_disk_that_does_not_keep_what_it_took_is_named(tmp_path: Path, config:
     monkeypatch.setattr(os, "fsync", fsync)
     writer = write(tmp_path / "run.mcap", config(FLEET.format('sync="1 h"')))
     assert writer.failed == "the log stopped: Input/output error"
+
+
+def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+    write(tmp_path / "run.mcap", config(FLEET.format("")), ticks=3)
+    found = json.loads(read(tmp_path / "run.mcap").metadata["versions"])
+    assert {
+        "python",
+        "machine",
+        "processor",
+        "libc",
+        "numpy_simd",
+        "blas",
+        "blas_core",
+        "numpy",
+        "numba",
+    } <= found.keys()
+    assert found["numpy_simd"].split() and "glibc" in found["libc"]
+    for core in ("Prescott", "Nehalem"):  # any x86-64 can be told to take these
+        code = "from wavesim_server.logbook.machine import traits; print(traits()['blas_core'])"
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "OPENBLAS_CORETYPE": core}, capture_output=True, text=True, check=True)  # fmt: skip
+        assert done.stdout.strip() == core

@@ -117,10 +117,10 @@ def main() -> None:
     a = parser.parse_args()
     try:
         simulation = Simulation(load(Path(a.config)), int(a.seed))
-    except WaveSimError as error:
+        engine = attached(simulation, a.name, int(a.events_fd), bool(a.log))
+    except WaveSimError as error:  # also where the supervisor died meanwhile
         sys.stderr.write(f"wavesim: {error}\n")
         sys.exit(error.exit_code)
-    engine = attached(simulation, a.name, int(a.events_fd), bool(a.log))
     if a.pace:
         engine.pace.speed = float(a.pace)
     if a.duration:

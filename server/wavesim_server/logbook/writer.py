@@ -22,6 +22,7 @@ from wavesim_sdk.logfile import METADATA, PART, RUN, part_path
 from wavesim_sdk.ocean.bed import around
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, VEHICLE_TABLES, Table
+from wavesim_server.logbook.machine import traits
 from wavesim_server.logbook.part import Part, Sync, opened
 
 #: tables of bodies -> topic
@@ -34,8 +35,8 @@ HEALTH = (
 
 @functools.cache
 def versions() -> Mapping[str, str]:
-    """Versions of everything that can change a run."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    """Versions of what a run is made by, and what of the machine can change its last bits."""
+    found = {"python": platform.python_version(), **traits()}
     for package in ("wavesim-sdk", "wavesim-server", "numpy", "numba", "llvmlite"):
         try:
             found[package] = version(package)

@@ -194,6 +194,8 @@ class Front:
             if now >= self._orphans_until:
                 self._let_orphans_go()
             self.tables.turn(now, self.tick, self.crews.by_token.values())
+            if self.observers.calling:
+                self.observers.go_on(self.broadcast.identity())
         except Exception as error:
             self.sessions.failed(None, error)
         self._happened(self.sessions.ended())

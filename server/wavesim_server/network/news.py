@@ -10,6 +10,8 @@ import numpy as np
 from wavesim_sdk import commands
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
+from wavesim_sdk.wire.kinds import clean
+from wavesim_sdk.wire.messages import TEXT_BYTES
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
@@ -121,4 +123,4 @@ class News:
         if self.log is not None:
             self.log.notice(n.time_ns, n.name, n.text)
         for member in self.crews.of(n.row) if n.generation == self.lives[n.row] else ():
-            self.sessions.push(member.session, items.Notice(n.time_ns, n.text))
+            self.sessions.push(member.session, items.Notice(n.time_ns, clean(n.text, TEXT_BYTES)))

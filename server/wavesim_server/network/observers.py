@@ -16,6 +16,7 @@ from wavesim_sdk.wire.messages import FLEET_BODIES
 from wavesim_sdk.wire.session import Session
 
 LEAST_PERIOD_S = 0.01
+PORTION = 1024  #: events of a roll call that wait for their acknowledgement at once
 
 
 @dataclass
@@ -37,6 +38,9 @@ class Observers:
     def __init__(self, push: Callable[[Session, AnyEvent], None]) -> None:
         self.by_token: dict[int, Watch] = {}
         self._push = push
+        self._calls: dict[
+            int, tuple[Session, dict[int, None]]
+        ] = {}  # roll calls under way: by session, rows still to tell
 
     def join(self, session: Session, identity: Record, old: Session | None = None) -> None:
         """A new observer, or one that goes on: it is told who is there."""
@@ -46,15 +50,31 @@ class Observers:
         self.roll_call(session, identity)
 
     def roll_call(self, session: Session, identity: Record) -> None:
-        """Tell a session of everybody who is there."""
-        for row in np.flatnonzero(identity["present"]):
-            who = identity[row]
-            name, model = (bytes(who[k]).decode() for k in ("name", "model"))
-            self._push(session, BodyChanged(int(row), 1, int(who["type"]), name, model))
+        """Tell a session of everybody who is there: of many in portions, as its client acknowledges them."""
+        self._calls[session.token] = session, dict.fromkeys(np.flatnonzero(identity["present"]).tolist())
+        self.go_on(identity)
+
+    @property
+    def calling(self) -> bool:
+        """Whether a roll call is under way."""
+        return bool(self._calls)
+
+    def go_on(self, identity: Record) -> None:
+        """The next portions of the roll calls."""
+        for token, (session, rows) in list(self._calls.items()):
+            while rows and not session.over and len(session.outbox) < PORTION:
+                row = next(iter(rows))
+                del rows[row]
+                if (who := identity[row])["present"]:
+                    name, model = (bytes(who[k]).decode() for k in ("name", "model"))
+                    self._push(session, BodyChanged(row, 1, int(who["type"]), name, model))
+            if session.over or not rows:
+                del self._calls[token]
 
     def leave(self, session: Session) -> None:
         """An observer is gone."""
         self.by_token.pop(session.token, None)
+        self._calls.pop(session.token, None)
 
     def ask(self, session: Session, request: Observe, now: float) -> None:
         """The request OBSERVE."""
@@ -95,7 +115,9 @@ class Observers:
             yield k, parts, records[k * FLEET_BODIES : (k + 1) * FLEET_BODIES].tobytes()
 
     def tell(self, body: BodyChanged) -> None:
-        """A body came or left."""
+        """A body came or left. A roll call need not say it again."""
+        for _, rows in self._calls.values():
+            rows.pop(body.id, None)
         for w in list(self.by_token.values()):
             self._push(w.session, body)
 

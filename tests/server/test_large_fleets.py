@@ -1,0 +1,61 @@
+"""Limits that only large fleets and long names meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.server.harbour import Harbour, status
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.tables import IDENTITY
+from wavesim_sdk.wire.items import BodyChanged, Notice
+from wavesim_sdk.wire.messages import TEXT_BYTES, Role
+from wavesim_server import messages
+
+MANY = 5000  #: more than events may wait for a client's acknowledgement
+FLEET = '<time step="10 ms" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/></fleet>'
+
+
+def test_an_observer_is_told_of_more_bodies_than_events_may_wait(config: Callable[..., Loaded]) -> None:
+    """It could not join at all: the roll call ended its session."""
+    harbour = Harbour(config(f'<shared vehicles="{MANY + 9}"/>{FLEET}'))
+    identity = harbour.areas["vehicles"]["identity"]
+    rows = identity.latest.copy()
+    assert rows.dtype == IDENTITY.dtype
+    rows["present"][1 : MANY + 1], rows["model"][1 : MANY + 1] = 1, b"buoy"
+    rows["name"][1 : MANY + 1] = [f"b{k}".encode() for k in range(MANY)]
+    identity.publish(rows, 0)
+    eye = harbour.join("eye", role=int(Role.OBSERVER))
+    harbour.front.observers.tell(BodyChanged(MANY, 0, 2, f"b{MANY - 1}", "buoy"))  # it leaves before it is called
+    rows["present"][MANY] = 0
+    identity.publish(rows, 0)
+    harbour.run(0.8)
+    told = [(e.id, e.present) for e in eye.of(BodyChanged)]
+    assert told.count((MANY, 0)) == 1 and (MANY, 1) not in told
+    assert sorted(row for row, present in told if present) == list(range(1, MANY))
+    assert not harbour.front.observers.calling and len(status(harbour)["observers"]) == 1
+
+
+def test_a_roll_call_ends_with_its_session(config: Callable[..., Loaded]) -> None:
+    harbour = Harbour(config(f'<shared vehicles="{MANY}"/>{FLEET}'))
+    identity = harbour.areas["vehicles"]["identity"]
+    rows = identity.latest.copy()
+    rows["present"], rows["model"], rows["name"] = 1, b"buoy", b"b"
+    identity.publish(rows, 0)
+    eye = harbour.join("eye", role=int(Role.OBSERVER))
+    eye.session.leave()
+    harbour.run(0.05)
+    assert not harbour.front.observers.calling and status(harbour)["observers"] == []
+
+
+@pytest.mark.parametrize("letter", ["x", "\u6c34"])
+def test_a_notice_of_any_length_is_told_short(config: Callable[..., Loaded], letter: str) -> None:
+    """A fence may have a name of three thousand letters: who crossed it lost its session."""
+    harbour = Harbour(config(FLEET))
+    client = harbour.join("a")
+    harbour.engine.emit(messages.Notice(0, 0, "a", f"left the fence '{letter * 3000}'", harbour.engine.generation(0)))
+    harbour.run(0.05)
+    (notice,) = client.of(Notice)
+    assert notice.text.startswith("left the fence") and TEXT_BYTES - 3 < len(notice.text.encode()) <= TEXT_BYTES
+    assert status(harbour)["drops"].get("internal", 0) == 0
