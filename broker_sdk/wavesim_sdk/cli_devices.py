@@ -117,6 +117,15 @@ def ping1d() -> Any:
     return Kind("Ping", lambda b, send, p: Ping1D(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor)
 
 
+@_device("A Blue Robotics Ping360 over a sensor `scanner` of body NAME.")
+def ping360() -> Any:
+    from wavesim_sdk.devices.ping360 import Ping360
+    from wavesim_sdk.devices.serve import Kind
+
+    sensor = "scanner"
+    return Kind("Ping360", lambda b, send, p: Ping360(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor)
+
+
 def _sea_bird(model: int) -> Any:
     from wavesim_sdk.devices.seabird import SeaBird
     from wavesim_sdk.devices.serve import Kind

@@ -236,6 +236,69 @@ def test_gpsd_and_pynmea2_read_our_instruments(
     assert found["mode"] == 3 and found["speed"] < 1.0
 
 
+def test_all_instruments_of_a_boat_at_once(
+    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+) -> None:
+    """NMEA 0183 by TCP and UDP, NMEA 2000, Signal K; and a Ping360 beside them, which finds a pier."""
+    from brping import Ping360
+
+    sonar = '<scanner rate="125 Hz" step="1.8 deg" noise="0" position="0 0 0.8 m"/>'
+    world = FLEET.format(more=sonar).replace(
+        "</world>", '<obstacles><pier position="100 -40 15 m" radius="2 m" height="40 m"/></obstacles></world>'
+    )
+    path = config(world).path
+    server = serve(path, "--speed", "1")
+    processes.append(subprocess.Popen([*CLI, "emulate", "ahrs", "scanner", str(path), "-s", server.name], text=True))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        datagrams.bind(("127.0.0.1", 0))
+        datagrams.settimeout(40.0)
+        udp = f"udp:{datagrams.getsockname()[1]}"
+        places = ["--nmea0183", "tcp:0", "--nmea0183", udp, "--nmea2000", "tcp:0", "--signalk", "tcp:0"]
+        first = device(processes, server, "boat", *places)
+        assert processes[-1].stdout is not None
+        others = [processes[-1].stdout.readline() for _ in range(3)]
+        assert [line.split(" of ")[0] for line in others] == ["NMEA 0183", "NMEA 2000", "Signal K"]
+        server.send("start")
+
+        def lines(address: str) -> Iterator[str]:
+            host, _, port = address.strip().rpartition(":")
+            with socket.create_connection((host, int(port)), timeout=40.0) as stream:
+                for line in stream.makefile(newline="\r\n"):
+                    yield line.strip()
+
+        heading = next(pynmea2.parse(s, check=True).heading for s in lines(first) if s.startswith("$HEHDT"))
+        sentence = ""
+        while not sentence.startswith("$HEHDT"):
+            sentence = datagrams.recv(200).decode()
+            assert sentence.endswith("\r\n") and sentence.count("$") == 1, "one in each datagram"
+        at = [line.rpartition(" at ")[2] for line in others[1:]]
+        frame = next(s.split() for s in lines(at[0]) if s.split()[2][2:6] == "F112")  # PGN 127250
+        deltas = (v for s in lines(at[1]) for v in json.loads(s)["updates"][0]["values"])
+        angle = next(v["value"] for v in deltas if v["path"] == "navigation.headingTrue")
+    seen = [float(heading), float(pynmea2.parse(sentence.strip()).heading), math.degrees(angle)]
+    seen.append(math.degrees(1e-4 * int(frame[5] + frame[4], 16)))
+    assert max(seen) - min(seen) < 5.0 and min(seen) > 20.0, "all tell of the same boat, which turns slowly in the wind"
+    crew = [*CLI, "device", "ping360", "boat", "--port", str(server.port), "--udp", "0"]
+    processes.append(subprocess.Popen(crew, stdout=subprocess.PIPE, text=True))
+    assert processes[-1].stdout is not None
+    driver = Ping360()
+    driver.connect_udp("127.0.0.1", int(processes[-1].stdout.readline().rpartition(":")[2]))
+    assert driver.initialize() is True
+    for setting, v in (("number_of_samples", 600), ("sample_period", 1200), ("transmit_duration", 60)):
+        assert getattr(driver, f"set_{setting}")(v) is not None
+    found: dict[int, float] = {}
+    limit = time.monotonic() + 60.0
+    bearing = round((90.0 - seen[0]) / 0.9) % 400  # the pier lies to the east
+    while not found and time.monotonic() < limit:
+        for gradian in (bearing - 6, bearing, bearing + 6):
+            assert driver.transmitAngle(gradian % 400) is not None
+            data = list(driver._data)
+            if max(data[100:]) > 60:
+                found[gradian] = (max(range(100, 600), key=data.__getitem__) + 0.5) * 0.5 * 1500.0 * 1200 * 25e-9
+    driver.iodev.close()
+    assert found and all(abs(r - 8.0) < 0.7 for r in found.values()), found
+
+
 def test_brping_drives_our_echosounder(
     config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
 ) -> None:

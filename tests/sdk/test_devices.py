@@ -10,12 +10,12 @@ from unittest.mock import Mock
 import numpy as np
 import pynmea2
 import pytest
-from brping import PingMessage, PingParser, definitions
+from brping import Ping360, PingMessage, PingParser, definitions
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.devices import dvl, nanomodem, nmea, ping1d, seabird
+from wavesim_sdk.devices import dvl, nanomodem, nmea, ping1d, ping360, seabird
 from wavesim_sdk.devices.pick import pick
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.ocean import sound
@@ -154,10 +154,101 @@ def test_the_ping_and_brpings_parser() -> None:
     assert 10_000 + (peak + 0.5) * 20 == pytest.approx(11_600, abs=20)
 
 
+class Wire:
+    """brping's socket, in the same process: what it sends is obeyed at once, and time goes on while it waits."""
+
+    def __init__(self, ranges: dict[int, float]) -> None:
+        self.out: list[bytes] = []
+        self.sonar = ping360.Ping360(self.out.append, 1500.0)
+        self.time, self.ranges = 0.0, ranges
+        for angle in ranges:
+            self.go_on(angle)
+
+    def go_on(self, angle: int) -> None:
+        """The scanner looks along this many gradians."""
+        self.time += 0.01
+        found = [angle * math.pi / 200.0, self.ranges.get(angle, math.nan)]
+        self.sonar.step(step(self.time, scanner=found))
+
+    def send(self, data: bytes) -> int:
+        self.sonar.receive(bytes(data))
+        return len(data)
+
+    def recv(self, size: int) -> bytes:
+        self.go_on(0)
+        if not self.out:
+            raise BlockingIOError
+        return self.out.pop(0)
+
+
+def driven(ranges: dict[int, float]) -> tuple[Ping360, Wire]:
+    driver, wire = Ping360(), Wire(ranges)
+    driver.iodev = wire
+    assert driver.initialize() is True
+    return driver, wire
+
+
+def strongest(data: bytearray, sample_m: float) -> float:
+    """Metres of the strongest echo beyond the ring-down."""
+    first = round(1.5 / sample_m)
+    return (max(range(first, len(data)), key=lambda k: data[k]) + 0.5) * sample_m
+
+
+def test_brping_turns_our_ping360() -> None:
+    driver, wire = driven({0: math.nan, 50: 7.5, 51: 8.0, 100: 12.0, 398: 3.0})
+    information = driver.get_device_information()
+    assert information["device_type"] == 2 and driver.get_protocol_version()["version_major"] == 1
+    for setting, v in (
+        ("transmit_frequency", 740),
+        ("sample_period", 800),
+        ("number_of_samples", 1200),
+        ("transmit_duration", 40),
+    ):
+        assert getattr(driver, f"set_{setting}")(v).message_id == definitions.PING360_DEVICE_DATA
+        assert getattr(driver, f"_{setting}") == v and len(driver._data) == 0, (
+            "without a transmission there are no echoes"
+        )
+    sample = 0.5 * 1500.0 * 800 * 25e-9
+    for angle, distance in ((50, 7.5), (51, 8.0), (100, 12.0), (398, 3.0), (53, 8.0)):
+        assert driver.transmitAngle(angle).angle == angle
+        assert len(driver._data) == 1200 and strongest(driver._data, sample) == pytest.approx(distance, abs=sample), (
+            angle
+        )
+    for angle in (0, 200):  # no echo, nothing seen
+        driver.transmitAngle(angle)
+        assert max(driver._data[100:]) == 0
+    assert driver.set_gain_setting(3).message_id == definitions.COMMON_NACK and driver.set_angle(400).nacked_id == 2601
+    assert driver.set_mode(1).gain_setting == 0
+    driver.set_gain_setting(2)
+    assert driver.transmitAngle(50) and max(driver._data[100:]) > 150
+    wire.sonar.receive(ping1d.frame(ping360.SET_DEVICE_ID, bytes((9, 0)), 0))
+    assert driver.wait_message([definitions.COMMON_ACK]).src_device_id == 9
+    assert driver.request(1211, 0.05) is None, "a distance is another device's"
+    driver.control_reset(0, 0)
+    assert driver.wait_message([definitions.COMMON_ACK]).acked_id == ping360.RESET
+    assert driver.get_device_data()["number_of_samples"] == 1024
+
+
+def test_an_automatic_scan_of_a_sector() -> None:
+    driver, _ = driven({k % 400: 5.0 for k in range(390, 410)})
+    driver.control_auto_transmit(1, 0, 40, 800, 740, 600, 395, 5, 4, 0)
+    seen = [driver.wait_message([definitions.PING360_AUTO_DEVICE_DATA], 5.0) for _ in range(5)]
+    assert [m.angle for m in seen] == [395, 399, 3, 395, 399]
+    assert {(m.start_angle, m.stop_angle, m.num_steps, m.number_of_samples) for m in seen} == {(395, 5, 4, 600)}
+    assert strongest(seen[2].data, 0.015) == pytest.approx(5.0, abs=0.015)
+    driver.control_motor_off()
+    assert driver.wait_message([definitions.COMMON_ACK]).acked_id == ping360.MOTOR_OFF
+    assert driver.wait_message([definitions.PING360_AUTO_DEVICE_DATA], 0.1) is None
+    driver.control_auto_transmit(1, 0, 40, 800, 740, 600, 395, 5, 40, 0)
+    assert driver.wait_message([definitions.COMMON_NACK]).nack_message.startswith(b"num_steps is 1 to 10")
+
+
 @given(st.binary(max_size=200))
 def test_foreign_bytes_do_no_harm(data: bytes) -> None:
     out: list[bytes] = []
     ping1d.Ping1D(out.append, 1500.0).receive(data)
+    for message in (0, 2300, 2301, 2600, 2601, 2602, 2903, 2000):
+        ping360.Ping360(out.append, 1500.0).receive(ping1d.frame(message, data) + data)
     parser = nanomodem.Parser()
     parser.feed(data)
     assert parser.feed(b"$?")[-1:] in ([b"?"], []) or parser.buffer, "a whole command is found, or belongs to another"

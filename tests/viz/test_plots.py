@@ -11,7 +11,7 @@ import pytest
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import ACTUATION, STATE
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_viz.plots import Run, draw, motion
+from wavesim_viz.plots import Run, draw, motion, tracks
 
 TICKS = 40
 
@@ -57,3 +57,15 @@ def test_actuators_are_drawn_by_name_and_unit(log: Path, tmp_path: Path) -> None
     assert np.ptp(axes[3, 1].lines[0].get_ydata()) == pytest.approx(np.degrees(0.8), rel=0.02)
     assert min(axes[4, 1].lines[1].get_ydata()) == -100.0
     assert {p.name for p in draw(log, tmp_path / "out")} == {"motion.png", "tracks.png"}
+
+
+def test_the_chart_holds_the_whole_track(log: Path) -> None:
+    """Where the log's grid of the bed ends before the track does, too."""
+    run = Run(log)
+    run.log.json["/world/bed"] = [
+        (0, {"north": [-5.0, 5.0], "east": [-5.0, 5.0], "depth": [[30.0, 30.0], [30.0, 30.0]]})
+    ]
+    figure = tracks(run)
+    assert figure is not None
+    low, high = figure.axes[0].get_ylim()
+    assert low == -5.0 and high > 0.5 * (TICKS - 1), "half a metre north each tick"

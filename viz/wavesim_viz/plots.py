@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def tracks(run: Run) -> Figure | None:
     grid = figure.add_gridspec(2, 2, width_ratios=(1, 0.03), height_ratios=(4, 1.15), hspace=0.18, wspace=0.04)
     chart, profile = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
     _bed(run, chart, figure.add_subplot(grid[0, 1]))
-    ends: list[Any] = []
+    ways: list[Any] = []
     for name in run.vehicles:
         p = run.state(name).records["p_WB_W"]
         if not len(p):
@@ -102,7 +103,7 @@ def tracks(run: Run) -> Figure | None:
         chart.plot(p[:, 1], p[:, 0], color=colour, lw=1.8, label=f"{name}: true", zorder=4)
         chart.plot(p[0, 1], p[0, 0], "o", color=colour, ms=6, mec="white", zorder=6)
         chart.plot(p[-1, 1], p[-1, 0], "s", color=colour, ms=6, mec="white", zorder=6)
-        ends.append(p)
+        ways.append(p[:, 1::-1])
         if name in run.navigators:
             e = _thin(run.log.get(f"/estimate/{name}", ESTIMATE).records)  # dashes take long to draw
             chart.plot(
@@ -140,6 +141,7 @@ def tracks(run: Run) -> Figure | None:
                 zorder=8,
                 bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.7},
             )
+    _reach(chart, ways)
     chart.set_aspect("equal")
     chart.set_xlabel("east (m)")
     chart.set_ylabel("north (m)")
@@ -184,6 +186,17 @@ def _bed(run: Run, chart: Axes, bar: Axes) -> None:
     )
     colours.set_label("depth of the sea bed (m)")
     colours.ax.invert_yaxis()
+
+
+def _reach(chart: Axes, ways: Sequence[Any]) -> None:
+    """The chart holds all of the ways (n, 2), also where the bed that was drawn ends before."""
+    if not ways:
+        return
+    every = np.vstack(ways)
+    low, high = np.nanmin(every, axis=0), np.nanmax(every, axis=0)
+    margin = 0.05 * float(np.max(high - low))
+    for (first, last), limits, k in ((chart.get_xlim(), chart.set_xlim, 0), (chart.get_ylim(), chart.set_ylim, 1)):
+        limits(min(first, low[k] - margin), max(last, high[k] + margin))
 
 
 def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> None:

@@ -1,0 +1,231 @@
+"""A Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2) over the `scanner` of a body.
+
+The head turns by gradians (400 a turn) from the instrument's x-axis towards its y-axis, and tells for each transmission how
+strong the echoes of a number of samples were. It measures times: the sea's speed of sound says what they are in metres.
+The scanner turns by itself and faster; the head tells what it saw last where the head points.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wavesim_sdk.broker import Step
+from wavesim_sdk.devices.ping1d import ACK, DEVICE_INFORMATION, GENERAL_REQUEST, NACK, PROTOCOL_VERSION, Parser, frame
+
+SET_DEVICE_ID, COMMON_SET_DEVICE_ID = 2000, 100
+DEVICE_DATA, AUTO_DEVICE_DATA, RESET, TRANSDUCER, AUTO_TRANSMIT, MOTOR_OFF = 2300, 2301, 2600, 2601, 2602, 2903
+TURN = 400  #: gradians
+SAMPLE_S = 25e-9  #: unit of the sample period
+NEAR = 2  #: gradians within which what the scanner saw stands for the head's beam
+STEP_S = 0.004  #: that the head takes for a gradian
+_STATE = struct.Struct("<BBHHHHH")  #: mode, gain, angle, pulse, sample period, frequency, number of samples
+_SECTOR = struct.Struct("<HHBB")  #: start, stop, steps, delay
+_TRANSDUCER = struct.Struct("<BBHHHHHBB")
+_AUTO = struct.Struct("<BBHHHHHHBB")
+
+
+@dataclass
+class Head:
+    """Settings, by the protocol's names and units."""
+
+    mode: int = 1
+    gain_setting: int = 0
+    angle: int = 0
+    transmit_duration: int = 32
+    sample_period: int = 80
+    transmit_frequency: int = 750
+    number_of_samples: int = 1024
+
+
+@dataclass
+class Sector:
+    """Of an automatic scan."""
+
+    start_angle: int = 0
+    stop_angle: int = TURN - 1
+    num_steps: int = 1
+    delay: int = 0
+
+
+#: least and greatest of each setting
+LIMITS = {
+    "mode": (0, 1), "gain_setting": (0, 2), "angle": (0, TURN - 1), "transmit_duration": (1, 1000), "sample_period": (80, 40_000),
+    "transmit_frequency": (500, 1000), "number_of_samples": (200, 1200), "start_angle": (0, TURN - 1),
+    "stop_angle": (0, TURN - 1), "num_steps": (1, 10), "delay": (0, 100),
+}  # fmt: skip
+
+
+def _apart(a: int, b: int) -> int:
+    """Gradians between two angles, the short way."""
+    return abs((a - b + TURN // 2) % TURN - TURN // 2)
+
+
+class Ping360:
+    """The instrument: settings, what its scanner saw, answers."""
+
+    def __init__(self, send: Callable[[bytes], None], sound_speed: float, scanner: str = "scanner") -> None:
+        self.send, self.sound_speed, self.scanner = send, sound_speed, scanner
+        self.parser = Parser()
+        self.device, self.head, self.sector = 2, Head(), Sector()
+        self.automatic = False
+        self._seen: dict[int, float] = {}  # metres by gradian
+        self._time = 0.0
+        self._data = b""
+        self._due: deque[tuple[float, bool]] = deque()  # answers: when, and whether there was a transmission
+
+    # -- host -> instrument ----------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Bytes of the host."""
+        for message, payload in self.parser.feed(data):
+            self._obey(message, payload)
+
+    def _obey(self, message: int, payload: bytes) -> None:
+        if message == GENERAL_REQUEST and len(payload) == 2:
+            self._tell(struct.unpack("<H", payload)[0])
+        elif message == TRANSDUCER and len(payload) == _TRANSDUCER.size:
+            *settings, transmit, _ = _TRANSDUCER.unpack(payload)
+            self._move(message, settings, transmit)
+        elif message == AUTO_TRANSMIT and len(payload) == _AUTO.size:
+            self._scan(_AUTO.unpack(payload))
+        elif message == MOTOR_OFF and not payload:
+            self._stop()
+            self._acknowledge(message)
+        elif message == RESET and len(payload) == 2:
+            self._stop()
+            self.head, self.sector, self._data = Head(), Sector(), b""
+            self._acknowledge(message)
+        elif message in (SET_DEVICE_ID, COMMON_SET_DEVICE_ID) and payload:
+            if not 1 <= payload[0] <= 254:
+                self._refuse(message, "device_id is 1 to 254")
+                return
+            self.device = payload[0]
+            self._acknowledge(message)
+        elif not payload:  # the older form of a request
+            self._tell(message)
+        else:
+            self._refuse(message, "unknown message or wrong length")
+
+    def _allowed(self, message: int, settings: dict[str, int]) -> bool:
+        for name, value in settings.items():
+            low, high = LIMITS[name]
+            if not low <= value <= high:
+                self._refuse(message, f"{name} is {low} to {high}")
+                return False
+        return True
+
+    def _move(self, message: int, settings: list[int], transmit: int) -> None:
+        """The head turns, and then transmits or not."""
+        names = list(Head.__dataclass_fields__)
+        wanted = dict(zip(names, settings, strict=True))
+        if not self._allowed(message, wanted):
+            return
+        self._stop()
+        turn = _apart(wanted["angle"], self.head.angle)
+        self.head = Head(**wanted)
+        self._data = b""
+        self._due.append((self._time + turn * STEP_S + (self._duration() if transmit else 0.0), bool(transmit)))
+
+    def _scan(self, values: tuple[int, ...]) -> None:
+        """Scan a sector again and again."""
+        mode, gain, pulse, period, frequency, samples, *sector = values
+        settings = dict(
+            zip(
+                Head.__dataclass_fields__,
+                (mode, gain, sector[0] % TURN, pulse, period, frequency, samples),
+                strict=True,
+            )
+        )
+        wanted = dict(zip(Sector.__dataclass_fields__, sector, strict=True))
+        if not self._allowed(AUTO_TRANSMIT, settings | wanted):
+            return
+        self._stop()
+        self.head, self.sector, self.automatic = Head(**settings), Sector(**wanted), True
+        self._due.append((self._time + self._duration(), True))
+
+    def _stop(self) -> None:
+        self.automatic = False
+        self._due.clear()
+
+    def _acknowledge(self, message: int) -> None:
+        self.send(frame(ACK, struct.pack("<H", message), self.device))
+
+    def _refuse(self, message: int, text: str) -> None:
+        self.send(frame(NACK, struct.pack("<H", message) + text.encode() + b"\0", self.device))
+
+    def _tell(self, message: int) -> None:
+        h, s = self.head, self.sector
+        state = _STATE.pack(
+            h.mode,
+            h.gain_setting,
+            h.angle,
+            h.transmit_duration,
+            h.sample_period,
+            h.transmit_frequency,
+            h.number_of_samples,
+        )
+        echoes = struct.pack("<H", len(self._data)) + self._data
+        sector = _SECTOR.pack(s.start_angle, s.stop_angle, s.num_steps, s.delay)
+        answers = {
+            DEVICE_INFORMATION: bytes((2, 1, 3, 3, 0, 0)),
+            PROTOCOL_VERSION: bytes((1, 1, 0, 0)),
+            DEVICE_DATA: state + echoes,
+            AUTO_DEVICE_DATA: state[:-2] + sector + state[-2:] + echoes,
+        }
+        if message in answers:
+            self.send(frame(message, answers[message], self.device))
+        else:
+            self._refuse(message, "unknown message")
+
+    # -- the measurement ---------------------------------------------------------------------------
+
+    def _duration(self) -> float:
+        """Of a transmission and its echoes, s."""
+        return self.head.number_of_samples * self.head.sample_period * SAMPLE_S
+
+    def step(self, step: Step) -> None:
+        """The simulation has come to a new state."""
+        value = step.sensors.get(self.scanner)
+        if value is not None:
+            self._seen[round(value.angle / (2.0 * math.pi) * TURN) % TURN] = value.range
+        self._time = step.time
+        while self._due and self._due[0][0] <= self._time:
+            at, transmitted = self._due.popleft()
+            if transmitted:
+                self._data = self._echoes()
+            self._tell(AUTO_DEVICE_DATA if self.automatic else DEVICE_DATA)
+            if self.automatic:
+                self._next(at)
+
+    def _next(self, at: float) -> None:
+        """The next step of an automatic scan; at the end of its sector back to the start."""
+        s, h = self.sector, self.head
+        h.angle = (h.angle + s.num_steps) % TURN
+        if (h.angle - s.start_angle) % TURN > (s.stop_angle - s.start_angle) % TURN:
+            h.angle = s.start_angle
+        self._due.append((at + s.num_steps * STEP_S + self._duration() + 1e-3 * s.delay, True))
+
+    def distance(self) -> float | None:
+        """Along the head's beam in m; None without an echo."""
+        near = min(self._seen, key=lambda a: _apart(a, self.head.angle), default=None)
+        if near is None or _apart(near, self.head.angle) > NEAR or not math.isfinite(self._seen[near]):
+            return None
+        return self._seen[near]
+
+    def _echoes(self) -> bytes:
+        """Echo strength of each sample: a peak at the echo, as long as the pulse, after a falling ring-down."""
+        h, found = self.head, self.distance()
+        period = h.sample_period * SAMPLE_S
+        reach = 0.5 * self.sound_speed * period  # metres a sample
+        width = max(0.5 * h.transmit_duration * 1e-6 / period, 1.0)
+        peak = -1.0 if found is None else found / reach
+        strength = (90.0, 150.0, 210.0)[h.gain_setting]
+        out = bytearray()
+        for k in range(h.number_of_samples):
+            echo = strength * math.exp(-(((k + 0.5 - peak) / width) ** 2)) if peak >= 0.0 else 0.0
+            out.append(min(255, round(echo + 120.0 * math.exp(-(k + 0.5) * reach / 0.2))))
+        return bytes(out)
