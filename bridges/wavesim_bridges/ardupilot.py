@@ -20,7 +20,7 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 NEUTRAL_US, FULL_US = 1500.0, 400.0
-MOST_PARTS = 64  #: states told between two steps of the simulation
+RATE = 400.0  #: least number of states told in a second; an autopilot's depth loop hunts below
 
 _HORIZONTAL = {
     1: Output("front-starboard", -1.0), 2: Output("front-port", -1.0), 3: Output("rear-starboard"), 4: Output("rear-port"),
@@ -100,7 +100,7 @@ class Port(asyncio.DatagramProtocol):
             self.vehicle.drop(str(unusable))
             return
         if self.client is None or (address != self.client and servo.number < self._number):
-            self.vehicle.seat.say(f"an autopilot at {address[0]}:{address[1]}, {servo.rate} frames a second")
+            self.vehicle.seat.say(f"an autopilot at {address[0]}:{address[1]}")
             self.client = address
         elif address != self.client:
             self.vehicle.drop("another sender")
@@ -130,15 +130,16 @@ class Port(asyncio.DatagramProtocol):
 class Bridge:
     """Flies a vehicle by an autopilot: each step of the simulation waits for a servo frame, each frame for a step.
 
-    An autopilot that asks more often than the simulation steps is told what lies between: the same motion going on. Without
-    an autopilot the vehicle stands still at neutral outputs, and holds nobody up.
+    Where the simulation steps less often than ``RATE``, an autopilot is told what lies between: the same motion going on. The
+    rate in its frames only follows the times that it was told. Without an autopilot the vehicle stands still at neutral
+    outputs, and holds nobody up.
     """
 
     def __init__(self, seat: Seat, outputs: dict[int, Output], ranges: Sequence[str]) -> None:
         self.vehicle = Vehicle(seat)
         self.port = Port(self.vehicle)
         self._outputs, self._ranges = outputs, ranges
-        self._rate = 0
+        self._parts = math.ceil(RATE * seat.period - 1e-6)
         self._mixer: Mixer | None = None
 
     async def run(self, port: int) -> None:
@@ -159,11 +160,10 @@ class Bridge:
         motion = motion_of(step.state)
         if motion is None:
             raise BrokerError("the server hides the truth from this vehicle, and an autopilot's physics needs it")
-        parts = min(max(math.ceil(self._rate * self.vehicle.seat.period - 1e-6), 1), MOST_PARTS)
         servo: Servos | None = None
-        for k in range(parts):
+        for k in range(self._parts):
             if self.port.client is not None:
-                then = motion.after(k * self.vehicle.seat.period / parts) if k else motion
+                then = motion.after(k * self.vehicle.seat.period / self._parts) if k else motion
                 self.port.answer(frame(then, self._measured(step)))
             servo = await self._next()
             if servo is None:
@@ -178,9 +178,7 @@ class Bridge:
                 self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
                 self.port.client = None
             return None
-        servo = servos(data)
-        self._rate = servo.rate
-        return servo
+        return servos(data)
 
     def _measured(self, step: Step) -> list[float]:
         """Distances in m, -1 where there is no echo."""

@@ -83,9 +83,9 @@ def skid(north: float, east: float) -> Pilot:
 class Autopilot(threading.Thread):
     """Flies until its clock, which is ours, has gone ``seconds`` on, or until it is told to ``die``."""
 
-    def __init__(self, pilot: Pilot, seconds: float, instance: int = 0, rate: int = 400, magic: int = 18458) -> None:
+    def __init__(self, pilot: Pilot, seconds: float, instance: int = 0, magic: int = 18458) -> None:
         super().__init__(daemon=True)
-        self.pilot, self.seconds, self.rate, self.magic = pilot, seconds, rate, magic
+        self.pilot, self.seconds, self.magic = pilot, seconds, magic
         self.address = ("127.0.0.1", 9002 + 10 * instance)
         self.states: list[State] = []
         self.steps: list[float] = []
@@ -112,7 +112,7 @@ class Autopilot(threading.Thread):
             ):
                 channels = 16 if self.magic == 18458 else 32
                 pwm = [round(1500 + 400 * u) for u in outputs] + [0] * (channels - len(outputs))
-                sock.sendto(struct.pack(f"<HHI{channels}H", self.magic, self.rate, count, *pwm), self.address)
+                sock.sendto(struct.pack(f"<HHI{channels}H", self.magic, 1200, count, *pwm), self.address)
                 try:
                     state = State(sock.recv(4096).decode())
                 except TimeoutError:

@@ -106,16 +106,17 @@ def settled(pilot: Autopilot, share: float = 0.2) -> list[State]:
 def test_three_autopilots_in_one_world(
     config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge]
 ) -> None:
-    """Two frames of ArduSub and a boat, in lockstep; one is killed in mid-flight and comes back, one asks 800 times a second."""
+    """Two frames of ArduSub and a boat, in lockstep; one is killed in mid-flight and comes back, one is asked every second step
+    only. All say 1200 frames a second, as ArduPilot does before it is told otherwise."""
     server = serve(config(WORLD).path, "--speed", "0")
     bridges += [
         Bridge(server, "rov", "--frame", "vectored"),
-        Bridge(server, "heavy", "--frame", "vectored_6dof", "--instance", "1"),
+        Bridge(server, "heavy", "--frame", "vectored_6dof", "--instance", "1", "--period", "0.005"),
         Bridge(server, "boat", "--frame", "skid", "--instance", "2"),
     ]
     first = Autopilot(rov(VECTORED, 5.0, heading=1.0), 1000.0)
     others = [
-        Autopilot(rov(VECTORED_6DOF, 4.0, heading=-0.5), 11.0, 1, rate=800, magic=29569),
+        Autopilot(rov(VECTORED_6DOF, 4.0, heading=-0.5), 11.0, 1, magic=29569),
         Autopilot(skid(6.0, 23.0), 20.0, 2),
     ]
     for a in (first, *others):
@@ -141,10 +142,8 @@ def test_three_autopilots_in_one_world(
     assert np.abs(np.array([s.position[2] for s in settled(heavy)]) - 4.0).max() < 0.3
     assert abs(settled(heavy)[-1].yaw + 0.5) < 0.1
     assert math.dist(settled(boat)[-1].position[:2], (6.0, 23.0)) < 2.0
-    assert max(first.steps) == pytest.approx(0.0025) == pytest.approx(min(boat.steps))
-    assert max(heavy.steps[2:]) == pytest.approx(0.00125) == pytest.approx(min(heavy.steps[2:])), (
-        "told what lies between"
-    )
+    for pilot in (first, heavy, boat):  # one of them was told what lies between
+        assert max(pilot.steps) == pytest.approx(0.0025) == pytest.approx(min(pilot.steps))
     # what the clients were told is what was
     assert truth.snapshot().state["p_WB_W"][truth.row("boat")][:2] == pytest.approx(
         boat.states[-1].position[:2], abs=1.0
