@@ -152,6 +152,8 @@ class Instruments:
     def tell(self, state: State) -> None:
         """What is new."""
         for s, name, writer, output in self._outputs:
+            if not writer.wanted:
+                continue
             value, before = state.sensors.get(s.instrument.name), self._seen.get(s.instrument.name)
             if value is not None and value.time_ns != before:
                 stamp = self._clock.stamp(self._vehicle, value.time_ns)
@@ -231,7 +233,7 @@ class Bridge:
         clock.step(name, step.state.time_ns)  # before all that is stamped with it
         stamp = clock.stamp(name, step.state.time_ns)
         self._motion(step.state, stamp)
-        if self._joints is not None:
+        if self._joints is not None and self._joints.wanted:
             self._joints.write(told.joints(self._make, self._actuators, step.state.actuation, stamp))
         instruments.tell(step.state)
         for reception in step.receptions:
@@ -246,9 +248,9 @@ class Bridge:
             return
         f, new = self._frames, self.shared.node.types.new
         place, q = enu(motion.position), attitude_enu(motion.attitude)
-        if self.wishes.tf:
+        if self.wishes.tf and self.shared.tf.wanted:
             self.shared.tf.write(new(TF)([self._make.transform(stamp, f.world, f.base, place, q)]))
-        if self._odometry is not None:
+        if self._odometry is not None and self._odometry.wanted:
             exact = np.zeros(36)
             moving = self._make.twist(flu(np.array(state.motion[7:10])), flu(motion.rates))
             self._odometry.write(new(ODOMETRY)(

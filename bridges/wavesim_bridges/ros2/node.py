@@ -67,9 +67,14 @@ class Writer:
         self._sample: Any = struct.__new__(struct)
         self.entity = node.entity(DataWriter, inside + topic, type_, qos, _Watch(node, topic, self))
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a message would be heard, now or later."""
+        return self._latched or self.readers > 0
+
     def write(self, message: Message) -> None:
         """Publish a message."""
-        if self.readers or self._latched:
+        if self.wanted:
             self.write_bytes(self._node.types.packed(message))
 
     def write_bytes(self, data: bytes) -> None:
