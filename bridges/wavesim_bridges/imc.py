@@ -1,49 +1,44 @@
-"""IMC, the language of DUNE and Neptus: packets, and the messages that are of use here, each declared once.
-
-A packet is a header of 20 bytes, the message's fields one after the other, and a CRC-16/ARC of both. Its first two bytes tell the
-byte order. Layouts of fields are those of :mod:`struct`, and besides ``s``, a text behind its length, and ``l``, a list of other
-messages, of which only the empty one is known here.
-"""
+"""The messages of IMC, the language of DUNE and Neptus, that are of use here, each declared once. Angles in rad, all else in SI."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
 
-SYNC = 0xFE54
-EVERYBODY = 0xFFFF
-UNKNOWN_ENTITY = 255
-_HEADER, _CRC = "HHHdHBHB", "H"
-HEADER_SIZE, CRC_SIZE = struct.calcsize("<" + _HEADER), struct.calcsize("<" + _CRC)
-_M = TypeVar("_M", bound="type[Message]")
+from wavesim_bridges.imc_codec import UNKNOWN_ENTITY, Message, message
 
 
-class Unusable(Exception):
-    """A datagram that is no packet with a message of ours; the text is the reason."""
+@message(1, "BBt")
+@dataclass(frozen=True)
+class EntityState(Message):
+    """Of the entity that the packet comes from. Flag 1: somebody has to look at it."""
+
+    state: int
+    flags: int
+    description: str
 
 
-class Message:
-    """The fields of a message, in order."""
-
-    ID: ClassVar[int]
-    LAYOUT: ClassVar[str]
+NORMAL, FAILURE = 1, 4  #: states of entities
 
 
-MESSAGES: dict[int, type[Message]] = {}
+@message(5, "Bt")
+@dataclass(frozen=True)
+class EntityList(Message):
+    """``op`` 0: a report, in ``list``, as `Label=number;Label=number`; 1: the question for it."""
+
+    op: int
+    list: str
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Of the entities, by label; what cannot be read is left out."""
+        pairs = (entry.rpartition("=")[::2] for entry in self.list.split(";"))
+        return {label: int(number) for label, number in pairs if number.isdecimal() and int(number) < UNKNOWN_ENTITY}
 
 
-def _message(number: int, layout: str = "") -> Callable[[_M], _M]:
-    def note(kind: _M) -> _M:
-        kind.ID, kind.LAYOUT = number, layout.replace(" ", "")
-        MESSAGES[number] = kind
-        return kind
-
-    return note
+REPORT, QUERY = 0, 1
 
 
-@_message(50, "ddf fff fff fff fff fff")
+@message(50, "ddf fff fff fff fff fff")
 @dataclass(frozen=True)
 class SimulatedState(Message):
     """Origin (rad, m); north, east, down of it (m); roll, pitch, heading (rad); velocity through the water in the body (m/s);
@@ -69,7 +64,16 @@ class SimulatedState(Message):
     svz: float
 
 
-@_message(150)
+@message(51, "Bt")
+@dataclass(frozen=True)
+class LeakSimulation(Message):
+    """``op`` 1: water comes in at these sensors (labels with commas between; empty: all); 0: it is gone."""
+
+    op: int
+    entities: str
+
+
+@message(150)
 @dataclass(frozen=True)
 class Heartbeat(Message):
     """The sender lives."""
@@ -78,7 +82,7 @@ class Heartbeat(Message):
 UUV = 2
 
 
-@_message(151, "sBHddfs")
+@message(151, "tBHddft")
 @dataclass(frozen=True)
 class Announce(Message):
     """Who the sender is, where (rad, m), and at which addresses to be reached."""
@@ -92,16 +96,51 @@ class Announce(Message):
     services: str
 
 
-@_message(250, "h")
+@message(200, "Bf")
+@dataclass(frozen=True)
+class LblRange(Message):
+    """``id``: place of the beacon in the configuration; ``range`` in m."""
+
+    id: int
+    range: float
+
+
+@message(202, "tddfBBB")
+@dataclass(frozen=True)
+class LblBeacon(Message):
+    """Name and place (rad, m) of a beacon; channels and delay (ms) mean nothing here."""
+
+    beacon: str
+    lat: float
+    lon: float
+    depth: float
+    query_channel: int
+    reply_channel: int
+    transponder_delay: int
+
+
+@message(203, "Bl")
+@dataclass(frozen=True)
+class LblConfig(Message):
+    """``op`` 0: these are the beacons; 1: which are they?; 2: the answer."""
+
+    op: int
+    beacons: tuple[Message, ...]
+
+
+SET_CFG, GET_CFG, CUR_CFG = 0, 1, 2
+
+
+@message(250, "h")
 @dataclass(frozen=True)
 class Rpm(Message):
     value: int
 
 
-@_message(253, "HBHBBfddfBffffff")
+@message(253, "HBHBBfddfBffffff")
 @dataclass(frozen=True)
 class GpsFix(Message):
-    """``validity`` bits: date, time, position, course, speed, hacc, vacc, hdop, vdop."""
+    """``type`` 3: an operator says where the vehicle is. ``validity`` bits: date, time, position, course, speed, hacc, vacc, hdop, vdop."""
 
     validity: int
     type: int
@@ -121,7 +160,10 @@ class GpsFix(Message):
     vacc: float
 
 
-@_message(254, "ddddd")
+MANUAL_INPUT = 3
+
+
+@message(254, "ddddd")
 @dataclass(frozen=True)
 class EulerAngles(Message):
     time: float
@@ -131,7 +173,7 @@ class EulerAngles(Message):
     psi_magnetic: float
 
 
-@_message(256, "dddd")
+@message(256, "dddd")
 @dataclass(frozen=True)
 class AngularVelocity(Message):
     time: float
@@ -140,7 +182,7 @@ class AngularVelocity(Message):
     z: float
 
 
-@_message(257, "dddd")
+@message(257, "dddd")
 @dataclass(frozen=True)
 class Acceleration(Message):
     time: float
@@ -149,7 +191,7 @@ class Acceleration(Message):
     z: float
 
 
-@_message(259, "Bddd")
+@message(259, "Bddd")
 @dataclass(frozen=True)
 class GroundVelocity(Message):
     """``validity`` bits: x, y, z."""
@@ -160,7 +202,7 @@ class GroundVelocity(Message):
     z: float
 
 
-@_message(260, "Bddd")
+@message(260, "Bddd")
 @dataclass(frozen=True)
 class WaterVelocity(Message):
     """``validity`` bits: x, y, z."""
@@ -171,149 +213,176 @@ class WaterVelocity(Message):
     z: float
 
 
-@_message(262, "Bllf")
+@message(262, "Bllf")
 @dataclass(frozen=True)
 class Distance(Message):
     validity: int
-    location: tuple[()]
-    beam_config: tuple[()]
+    location: tuple[Message, ...]
+    beam_config: tuple[Message, ...]
     value: float
 
 
-@_message(263, "f")
+@message(263, "f")
 @dataclass(frozen=True)
 class Temperature(Message):
     value: float
 
 
-@_message(265, "f")
+@message(265, "f")
 @dataclass(frozen=True)
 class Depth(Message):
     value: float
 
 
-@_message(269, "f")
+@message(269, "f")
 @dataclass(frozen=True)
 class Conductivity(Message):
     value: float
 
 
-@_message(281, "Bf")
+@message(281, "Bf")
 @dataclass(frozen=True)
 class ServoPosition(Message):
     id: int
     value: float
 
 
-@_message(301, "Bf")
+@message(301, "Bf")
 @dataclass(frozen=True)
 class SetThrusterActuation(Message):
     id: int
     value: float
 
 
-@_message(302, "Bf")
+@message(302, "Bf")
 @dataclass(frozen=True)
 class SetServoPosition(Message):
     id: int
     value: float
 
 
-# -- packets ---------------------------------------------------------------------------------------------
-
-
+@message(350, "ddf fff fff fff fff fff ff")
 @dataclass(frozen=True)
-class Packet:
-    """A message on its way: unix time in s, systems and entities."""
+class EstimatedState(Message):
+    """Reference (rad, m); north, east, down of it (m); roll, pitch, heading (rad); velocity over ground in the body and in the
+    world (m/s); rates (rad/s); depth and altitude (m; -1: not known)."""
 
-    message: Message
-    time: float
-    source: int
-    destination: int = EVERYBODY
-    source_entity: int = UNKNOWN_ENTITY
-    destination_entity: int = UNKNOWN_ENTITY
-
-
-def _table() -> tuple[int, ...]:
-    found = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0xA001 if byte & 1 else 0)
-        found.append(byte)
-    return tuple(found)
-
-
-_TABLE = _table()
-
-
-def crc(data: bytes) -> int:
-    """CRC-16/ARC."""
-    found = 0
-    for byte in data:
-        found = found >> 8 ^ _TABLE[(found ^ byte) & 0xFF]
-    return found
+    lat: float
+    lon: float
+    height: float
+    x: float
+    y: float
+    z: float
+    phi: float
+    theta: float
+    psi: float
+    u: float
+    v: float
+    w: float
+    vx: float
+    vy: float
+    vz: float
+    p: float
+    q: float
+    r: float
+    depth: float
+    alt: float
 
 
-def packed(packet: Packet) -> bytes:
-    """The bytes of a packet, little-endian."""
-    message = packet.message
-    payload = b""
-    for code, f in zip(message.LAYOUT, fields(message), strict=True):  # type: ignore[arg-type]  # all are dataclasses
-        value = getattr(message, f.name)
-        match code:
-            case "s":
-                text = value.encode()
-                payload += struct.pack("<H", len(text)) + text
-            case "l":
-                payload += struct.pack("<H", 0)
-            case _:
-                payload += struct.pack("<" + code, value)
-    head = struct.pack(
-        "<" + _HEADER, SYNC, message.ID, len(payload), packet.time,
-        packet.source, packet.source_entity, packet.destination, packet.destination_entity,
-    )  # fmt: skip
-    return head + payload + struct.pack("<" + _CRC, crc(head + payload))
+@message(500, "BBtHdHIBtd")
+@dataclass(frozen=True)
+class VehicleState(Message):
+    op_mode: int
+    error_count: int = 0
+    error_ents: str = ""
+    maneuver_type: int = 0xFFFF
+    maneuver_stime: float = -1.0
+    maneuver_eta: int = 0xFFFF
+    control_loops: int = 0
+    flags: int = 0
+    last_error: str = ""
+    last_error_time: float = -1.0
 
 
-def read(data: bytes) -> Packet:
-    """The packet that a datagram is, in either byte order. Refused in this order: truncated, sync, size, crc, unknown message,
-    payload."""
-    if len(data) < HEADER_SIZE + CRC_SIZE:
-        raise Unusable("truncated")
-    order = {0x54: "<", 0xFE: ">"}.get(data[0], "<")
-    sync, number, size, time, source, source_entity, destination, destination_entity = struct.unpack_from(
-        order + _HEADER, data
-    )
-    if sync != SYNC:
-        raise Unusable("sync")
-    if len(data) != HEADER_SIZE + size + CRC_SIZE:
-        raise Unusable("size")
-    if struct.unpack_from(order + _CRC, data, HEADER_SIZE + size)[0] != crc(data[:-CRC_SIZE]):
-        raise Unusable("crc")
-    kind = MESSAGES.get(number)
-    if kind is None:
-        raise Unusable("unknown message")
-    message = _fields(kind, order, data[HEADER_SIZE:-CRC_SIZE])
-    return Packet(message, time, source, destination, source_entity, destination_entity)
+BOOT = 5  #: mode of a vehicle whose software is not up
 
 
-def _fields(kind: type[Message], order: str, payload: bytes) -> Message:
-    values: list[Any] = []
-    at = 0
-    try:
-        for code in kind.LAYOUT:
-            if code in "sl":
-                (length,) = struct.unpack_from(order + "H", payload, at)
-                at += 2
-                if length and code == "l":
-                    raise Unusable("payload")
-                values.append(payload[at : at + length].decode() if code == "s" else ())
-                at += length
-            else:
-                values += struct.unpack_from(order + code, payload, at)
-                at += struct.calcsize(order + code)
-    except (struct.error, UnicodeDecodeError):
-        raise Unusable("payload") from None
-    if at != len(payload):
-        raise Unusable("payload")
-    return kind(*values)
+@message(801, "tt")
+@dataclass(frozen=True)
+class EntityParameter(Message):
+    name: str
+    value: str
+
+
+@message(802, "tl")
+@dataclass(frozen=True)
+class EntityParameters(Message):
+    """What the parameters of an entity are."""
+
+    name: str
+    params: tuple[Message, ...]
+
+
+@message(804, "tl")
+@dataclass(frozen=True)
+class SetEntityParameters(Message):
+    """What they shall be."""
+
+    name: str
+    params: tuple[Message, ...]
+
+
+@message(814, "HtBr")
+@dataclass(frozen=True)
+class UamTxFrame(Message):
+    """A packet to send by modem; flag 1: acknowledged."""
+
+    seq: int
+    sys_dst: str
+    flags: int
+    data: bytes
+
+
+@message(815, "ttBr")
+@dataclass(frozen=True)
+class UamRxFrame(Message):
+    """A packet that a modem heard; flag 1: it was for another."""
+
+    sys_src: str
+    sys_dst: str
+    flags: int
+    data: bytes
+
+
+ACKNOWLEDGED = PROMISCUOUS = 1
+
+
+@message(816, "HBt")
+@dataclass(frozen=True)
+class UamTxStatus(Message):
+    """What became of the request ``seq``."""
+
+    seq: int
+    value: int
+    error: str
+
+
+DONE, FAILED, CANCELED, BUSY, INV_ADDR, IN_PROGRESS, UNSUPPORTED, INV_SIZE = range(8)
+
+
+@message(817, "Htf")
+@dataclass(frozen=True)
+class UamRxRange(Message):
+    seq: int
+    sys: str
+    value: float
+
+
+@message(818, "Htf")
+@dataclass(frozen=True)
+class UamTxRange(Message):
+    """``timeout`` in s."""
+
+    seq: int
+    sys_dst: str
+    timeout: float

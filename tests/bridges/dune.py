@@ -1,4 +1,4 @@
-"""A stand-in for DUNE, written from the description of IMC: it hears a simulated state, controls depth and heading by it as an
+"""The bridge as a process, and a stand-in for DUNE, written from the description of IMC: it hears a simulated state, controls depth and heading by it as an
 LAUV's on-board software does, and asks for a thruster and four fins."""
 
 from __future__ import annotations
@@ -6,9 +6,12 @@ from __future__ import annotations
 import math
 import socket
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Callable
+
+from tests.conftest import CLI, Server
 
 HEADER = 20
 
@@ -31,9 +34,46 @@ def packet(number: int, payload: bytes, source: int = 0x00D1, order: str = "<") 
 def opened(data: bytes) -> tuple[int, int, bytes]:
     """(number, source, payload) of a packet that has to be right."""
     sync, number, size, stamp, source, _, _, _ = struct.unpack_from("<HHHdHBHB", data)
-    assert sync == 0xFE54 and len(data) == HEADER + size + 2 and abs(stamp - time.time()) < 5.0
+    assert sync == 0xFE54 and len(data) == HEADER + size + 2 and abs(stamp - time.time()) < 60.0
     assert struct.unpack("<H", data[-2:])[0] == checksum(data[:-2])
     return number, source, data[HEADER:-2]
+
+
+def text(value: str) -> bytes:
+    return struct.pack("<H", len(value)) + value.encode()
+
+
+def texts(payload: bytes, at: int, count: int) -> tuple[str, ...]:
+    """Texts that begin at a place, one behind the other."""
+    found = []
+    for _ in range(count):
+        (length,) = struct.unpack_from("<H", payload, at)
+        found.append(payload[at + 2 : at + 2 + length].decode())
+        at += 2 + length
+    return tuple(found)
+
+
+def beacons(*names: str, op: int = 0) -> bytes:
+    """LblConfig; where the beacons are is the world's affair."""
+    each = [struct.pack("<H", 202) + text(name) + struct.pack("<ddfBBB", 0.7, -0.15, 5.0, 1, 2, 0) for name in names]
+    return struct.pack("<BH", op, len(each)) + b"".join(each)
+
+
+def parameters(entity: str, **values: str) -> bytes:
+    """SetEntityParameters; `_` for a blank."""
+    each = [struct.pack("<H", 801) + text(name.replace("_", " ")) + text(value) for name, value in values.items()]
+    return text(entity) + struct.pack("<H", len(each)) + b"".join(each)
+
+
+#: entities that a DUNE says it has
+ENTITIES = {
+    "Depth Sensor": 40,
+    "AHRS": 41,
+    "LBL": 42,
+    "Acoustic Modem": 43,
+    "Leak Sensor - Nose": 44,
+    "Leak Sensor - Tail": 45,
+}
 
 
 class State:
@@ -80,6 +120,7 @@ class Dune(threading.Thread):
         self.port: int = self.sock.getsockname()[1]
         self.states: list[State] = []
         self.told: dict[int, list[bytes]] = {}
+        self.entities: dict[int, set[int]] = {}  # of whom, by message
         self.error: Exception | None = None
         self._over = threading.Event()
 
@@ -90,24 +131,80 @@ class Dune(threading.Thread):
             self.join(10)
         self.sock.close()
 
+    def __enter__(self) -> Dune:
+        return self
+
+    def __exit__(self, *of: object) -> None:
+        self.die()
+
     def ask(self, thrust: float, fins: list[float]) -> None:
         """Messages 301, and 302 or 281."""
         self.sock.sendto(packet(301, struct.pack("<Bf", 0, thrust), self.source), self.bridge)
         for number, angle in enumerate(fins):
             self.sock.sendto(packet(self.servo, struct.pack("<Bf", number, angle), self.source), self.bridge)
 
+    def say(self, number: int, payload: bytes = b"", source: int | None = None) -> None:
+        self.sock.sendto(packet(number, payload, self.source if source is None else source), self.bridge)
+
     def run(self) -> None:
         try:
             while not self._over.is_set():
                 try:
-                    number, source, payload = opened(self.sock.recv(4096))
+                    data = self.sock.recv(4096)
                 except TimeoutError:
                     continue
+                number, source, payload = opened(data)
                 assert source == self.source
                 self.told.setdefault(number, []).append(payload)
+                self.entities.setdefault(number, set()).add(data[16])
+                if number == 5:
+                    assert payload == b"\1\0\0", "the question"
+                    self.say(5, b"\0" + text(";".join(f"{label}={k}" for label, k in ENTITIES.items())))
                 if number == 50:
                     self.states.append(State(payload))
                     if self.pilot is not None:
                         self.ask(*self.pilot(self.states[-1]))
         except Exception as error:
             self.error = error
+
+
+class Bridge:
+    """The command, in a process of its own."""
+
+    def __init__(self, server: Server, vehicle: str, dune: int, *options: str) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        where = ["--port", str(server.port), "--listen", str(self.port), "--dune", str(dune)]
+        self.process = subprocess.Popen(
+            [*CLI, "bridge", "dune", "--vehicle", vehicle, *where, *options], stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        assert f"'{vehicle}' joined" in line, line + self.process.stderr.read()
+
+    def wait(self, text: str) -> None:
+        """Until it says this."""
+        assert self.process.stderr is not None
+        while text not in (line := self.process.stderr.readline()):
+            assert line, f"it never said '{text}'"
+
+    def end(self) -> str:
+        """Whatever it still said; nothing the second time."""
+        if self.process.stderr is None or self.process.stderr.closed:
+            return ""
+        self.process.terminate()
+        return self.process.communicate(timeout=20)[1]
+
+    def __enter__(self) -> Bridge:
+        return self
+
+    def __exit__(self, *of: object) -> None:
+        self.end()
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "timed out"
+        time.sleep(0.02)

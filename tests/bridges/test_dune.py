@@ -16,10 +16,20 @@ import numpy as np
 import pymap3d
 import pytest
 
-from tests.bridges.dune import Dune, autopilot, checksum, opened, packet
+from tests.bridges.dune import Bridge, Dune, autopilot, checksum, opened, packet, until
 from tests.conftest import CLI, Server
-from wavesim_bridges import imc
-from wavesim_bridges.dune import SERVOS, THRUSTERS, Instruments, Moves, command, simulated_state
+from wavesim_bridges import imc, imc_codec
+from wavesim_bridges.dune import command
+from wavesim_bridges.dune_vehicle import (
+    SERVOS,
+    THRUSTERS,
+    Instruments,
+    Moves,
+    Reference,
+    estimated_state,
+    simulated_state,
+)
+from wavesim_bridges.geography import Origin
 from wavesim_bridges.motion import Motion
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
@@ -36,7 +46,7 @@ pytestmark = pytest.mark.xdist_group("dune")
 
 def test_the_checksum() -> None:
     """The check value that catalogues give for CRC-16/ARC."""
-    assert imc.crc(b"123456789") == 0xBB3D == checksum(b"123456789") and imc.crc(b"") == 0
+    assert imc_codec.crc(b"123456789") == 0xBB3D == checksum(b"123456789") and imc_codec.crc(b"") == 0
 
 
 def test_a_packet_to_the_byte() -> None:
@@ -45,43 +55,53 @@ def test_a_packet_to_the_byte() -> None:
     payload = bytes.fromhex("02 0000003f".replace(" ", ""))
     data = head + payload + struct.pack("<H", checksum(head + payload))
     assert len(head) == 20
-    assert imc.packed(imc.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1)) == data
-    assert imc.read(data) == imc.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1)
+    assert imc_codec.packed(imc_codec.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1)) == data
+    assert imc_codec.read(data) == imc_codec.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1)
     big = bytes.fromhex("fe54 012e 0005 3ff0000000000000 00d1 0a 4001 0b 02 3f000000".replace(" ", ""))
-    found = imc.read(big + struct.pack(">H", checksum(big)))
-    assert found == imc.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1, 0x4001, 0x0A, 0x0B)
+    found = imc_codec.read(big + struct.pack(">H", checksum(big)))
+    assert found == imc_codec.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1, 0x4001, 0x0A, 0x0B)
 
 
 def test_texts_and_lists() -> None:
     announce = imc.Announce("lauv", imc.UUV, 0xFFFF, 0.0, 0.0, 0.0, "a://b/")
-    payload = imc.packed(imc.Packet(announce, 0.0, 1))[20:-2]
+    payload = imc_codec.packed(imc_codec.Packet(announce, 0.0, 1))[20:-2]
     assert payload == b"\x04\x00lauv" + b"\x02" + b"\xff\xff" + bytes(20) + b"\x06\x00a://b/"
-    distance = imc.packed(imc.Packet(imc.Distance(1, (), (), 2.0), 0.0, 1))[20:-2]
+    distance = imc_codec.packed(imc_codec.Packet(imc.Distance(1, (), (), 2.0), 0.0, 1))[20:-2]
     assert distance == bytes.fromhex("01 0000 0000 00000040".replace(" ", ""))
+    beacons = imc.LblConfig(
+        imc.SET_CFG, (imc.LblBeacon("a", 0.0, 0.0, 2.0, 1, 2, 3), imc.LblBeacon("", 0.0, 0.0, 0.0, 0, 0, 0))
+    )
+    data = imc_codec.packed(imc_codec.Packet(beacons, 0.0, 1))
+    one, two = b"\xca\x00\x01\x00a" + bytes(16) + b"\0\0\0\x40\1\2\3", b"\xca\x00\0\0" + bytes(23)
+    assert data[20:-2] == b"\0\2\0" + one + two and imc_codec.read(data).message == beacons
+    frame = imc.UamTxFrame(7, "x", 1, b"\xff\0")
+    data = imc_codec.packed(imc_codec.Packet(frame, 0.0, 1))
+    assert data[20:-2] == b"\7\0\1\0x\1\2\0\xff\0" and imc_codec.read(data).message == frame
 
 
 #: bytes of fields, by the definition of IMC
 SIZES = {
-    50: 80, 150: 0, 151: 27, 250: 2, 253: 56, 254: 40, 256: 32, 257: 32, 259: 25, 260: 25, 262: 9, 263: 4, 265: 4, 269: 4,
+    1: 4, 5: 3, 51: 3, 200: 5, 202: 25, 203: 3, 350: 88, 500: 31, 801: 4, 802: 4, 804: 4, 814: 7, 815: 7, 816: 5, 817: 8,
+    818: 8, 50: 80, 150: 0, 151: 27, 250: 2, 253: 56, 254: 40, 256: 32, 257: 32, 259: 25, 260: 25, 262: 9, 263: 4, 265: 4, 269: 4,
     281: 5, 301: 5, 302: 5,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("number", sorted(imc.MESSAGES))
+@pytest.mark.parametrize("number", sorted(imc_codec.MESSAGES))
 def test_every_message_comes_back(number: int) -> None:
-    kind, values = imc.MESSAGES[number], []
+    kind, values = imc_codec.MESSAGES[number], []
     for k, code in enumerate(kind.LAYOUT):
-        values.append({"s": "", "l": ()}[code] if code in "sl" else k + 1 if code in "BHh" else -0.5 * k)
-    packet_ = imc.Packet(kind(*values), 1.7e9, 0x00D1, 0x4001, 3, 4)
-    data = imc.packed(packet_)
-    assert imc.read(data) == packet_ and len(data) == 22 + SIZES[number]
+        values.append({"t": "", "r": b"", "l": ()}[code] if code in "trl" else k + 1 if code in "BHIh" else -0.5 * k)
+    packet_ = imc_codec.Packet(kind(*values), 1.7e9, 0x00D1, 0x4001, 3, 4)
+    data = imc_codec.packed(packet_)
+    assert imc_codec.read(data) == packet_ and len(data) == 22 + SIZES[number]
     assert len(dataclasses.fields(kind)) == len(kind.LAYOUT)  # type: ignore[arg-type]
-    assert opened(imc.packed(dataclasses.replace(packet_, time=time.time())))[0] == number
+    assert opened(imc_codec.packed(dataclasses.replace(packet_, time=time.time())))[0] == number
 
 
 def reason(data: bytes) -> str:
-    with pytest.raises(imc.Unusable) as caught:
-        imc.read(data)
+    with pytest.raises(imc_codec.Unusable) as caught:
+        imc_codec.read(data)
     return str(caught.value)
 
 
@@ -91,10 +111,11 @@ def test_what_is_no_packet() -> None:
     assert reason(good + b"\0") == "size" and reason(b"\x54\xfd" + good[2:]) == "sync" == reason(bytes(40))
     for at in range(6, len(good)):
         assert reason(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :]) == "crc"
-    assert reason(packet(9999, b"")) == "unknown message"
+    assert imc_codec.read(packet(9999, b"")).message == imc_codec.Other(9999)
     assert reason(packet(301, b"\0")) == "payload" == reason(packet(301, bytes(6)))
     assert reason(packet(151, b"\xff\xffx")) == "payload" == reason(packet(151, b"\x01\0\xff" + bytes(25)))
-    assert reason(packet(262, b"\1" + b"\1\0" + bytes(6))) == "payload", "lists of others are not read"
+    assert reason(packet(262, b"\1" + b"\1\0" + bytes(6))) == "payload", "a list of what is not known"
+    assert reason(packet(804, bytes(2) + b"\1\0" + b"\x24\3" * 9000)) == "payload", "lists in lists"
 
 
 def test_any_bytes_are_refused_by_name() -> None:
@@ -105,11 +126,11 @@ def test_any_bytes_are_refused_by_name() -> None:
         for _ in range(dice.randrange(4)):
             if data:
                 data[dice.randrange(len(data))] = dice.randrange(256)
-        body = bytes(data) if dice.random() < 0.5 else packet(dice.choice([*imc.MESSAGES, 7]), bytes(data))
+        body = bytes(data) if dice.random() < 0.5 else packet(dice.choice([*imc_codec.MESSAGES, 7]), bytes(data))
         try:
-            imc.read(body)
-        except imc.Unusable as unusable:
-            assert str(unusable) in ("truncated", "sync", "size", "crc", "unknown message", "payload")
+            imc_codec.read(body)
+        except imc_codec.Unusable as unusable:
+            assert str(unusable) in ("truncated", "sync", "size", "crc", "payload")
 
 
 # -- what is told and asked ------------------------------------------------------------------------------
@@ -123,10 +144,28 @@ def test_a_simulated_state() -> None:
     motion = Motion(
         1.0, np.array([1.0, 2.0, 3.0]), rotation(q) @ through + flow, q, np.array([0.1, 0.2, 0.3]), np.zeros(3)
     )
-    s = simulated_state(motion, through, (0.7, -0.15))
-    assert (s.lat, s.lon, s.height, s.x, s.y, s.z) == (0.7, -0.15, 0.0, 1.0, 2.0, 3.0)
+    reference = Reference(Origin(40.0, -9.0))
+    s = simulated_state(motion, through, reference)
+    assert (s.lat, s.lon) == pytest.approx(np.radians([40.0, -9.0])) and (s.height, s.x, s.y, s.z) == (
+        0.0,
+        1.0,
+        2.0,
+        3.0,
+    )
     assert (s.phi, s.theta, s.psi) == pytest.approx((0.1, -0.2, 2.0)) and (s.p, s.q, s.r) == (0.1, 0.2, 0.3)
     assert (s.u, s.v, s.w) == tuple(through) and (s.svx, s.svy, s.svz) == pytest.approx(tuple(flow))
+    reference.move(100.0, -50.0)
+    e = estimated_state(motion, reference)
+    assert pymap3d.geodetic2ned(math.degrees(e.lat), math.degrees(e.lon), 0.0, 40.0, -9.0, 0.0)[:2] == pytest.approx(
+        (100.0, -50.0), abs=0.01
+    )
+    assert (e.x, e.y, e.z, e.depth, e.alt) == (-99.0, 52.0, 3.0, 3.0, -1.0)
+    assert (e.vx, e.vy, e.vz) == pytest.approx(tuple(motion.velocity))
+    assert (e.u, e.v, e.w) == pytest.approx(tuple(through + rotation(q).T @ flow)) and (e.p, e.q, e.r) == (
+        0.1,
+        0.2,
+        0.3,
+    )
 
 
 def lauv() -> Moves:
@@ -141,11 +180,11 @@ def lauv() -> Moves:
     [
         (imc.SetThrusterActuation(0, 0.5), (0, 6.0)), (imc.SetThrusterActuation(0, -0.5), (0, -3.0)),
         (imc.SetThrusterActuation(0, 7.0), (0, 12.0)), (imc.SetThrusterActuation(0, -7.0), (0, -6.0)),
-        (imc.SetServoPosition(0, 0.1), (1, 0.1)), (imc.ServoPosition(3, -0.1), (2, -0.1)),
+        (imc.SetServoPosition(0, 0.1), (2, 0.1)), (imc.ServoPosition(3, -0.1), (1, -0.1)),
         (imc.SetServoPosition(1, 0.1), (3, -0.1)), (imc.ServoPosition(2, 9.0), (4, -0.4)), (imc.Heartbeat(), None),
     ],
 )  # fmt: skip
-def test_commands(message: imc.Message, asked: tuple[int, float] | None) -> None:
+def test_commands(message: imc_codec.Message, asked: tuple[int, float] | None) -> None:
     assert lauv().command(message) == asked and lauv().neutral == [0.0] * 5
 
 
@@ -156,8 +195,8 @@ def test_commands(message: imc.Message, asked: tuple[int, float] | None) -> None
         (imc.SetServoPosition(0, math.nan), "no number"), (imc.SetThrusterActuation(0, math.inf), "no number"),
     ],
 )  # fmt: skip
-def test_commands_that_are_none(message: imc.Message, text: str) -> None:
-    with pytest.raises(imc.Unusable, match=text):
+def test_commands_that_are_none(message: imc_codec.Message, text: str) -> None:
+    with pytest.raises(imc_codec.Unusable, match=text):
         lauv().command(message)
 
 
@@ -179,7 +218,7 @@ def measured(kind: str, time_ns: int = 2_000_000_000, **given: Any) -> dict[str,
 NOW, AT_NS = 1_700_000_000.0, 2_100_000_000  #: 14 November 2023, 22:13:20 UTC; values are a tenth of a second old
 
 
-def told(kind: str, **given: Any) -> list[imc.Message]:
+def told(kind: str, **given: Any) -> list[imc_codec.Message]:
     return Instruments([described(0, kind)]).messages(Sensors(measured(kind, **given)), AT_NS, NOW)
 
 
@@ -233,35 +272,12 @@ WORLD = """<time step="4 ms"/><world latitude="41.18 deg" longitude="-8.7 deg"><
 <vehicle name="second" model="lauv" position="0 30 3 m" attitude="0 0 90 deg" client="optional"/></fleet>"""
 
 
-class Bridge:
-    """The command, in a process of its own."""
-
-    def __init__(self, server: Server, vehicle: str, dune: int, *options: str) -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
-        where = ["--port", str(server.port), "--listen", str(self.port), "--dune", str(dune)]
-        self.process = subprocess.Popen(
-            [*CLI, "bridge", "dune", "--vehicle", vehicle, *where, *options], stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        assert f"'{vehicle}' joined" in line, line + self.process.stderr.read()
-
-    def end(self) -> str:
-        self.process.terminate()
-        return self.process.communicate(timeout=20)[1]
-
-
 @pytest.fixture
 def bridges() -> Iterator[list[Bridge]]:
     found: list[Bridge] = []
     yield found
     for b in found:
-        if b.process.poll() is None:
-            b.end()
-        if b.process.stderr is not None:
-            b.process.stderr.close()
+        b.end()
 
 
 @pytest.fixture
@@ -270,13 +286,6 @@ def dunes() -> Iterator[list[Dune]]:
     yield found
     for d in found:
         d.die()
-
-
-def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "timed out"
-        time.sleep(0.02)
 
 
 def turned(a: float, b: float) -> float:
@@ -335,7 +344,12 @@ def test_two_lauvs_in_one_world(
                 again.sock.sendto(data, again.bridge)
             time.sleep(0.05)
     server.send("pause")
-    time.sleep(0.1)
+
+    def up_to_date(dune: Dune, name: str) -> bool:
+        s, place = dune.states[-1], truth.snapshot().state[truth.row(name)]["p_WB_W"]
+        return bool(np.allclose((s.x, s.y, s.z), place, atol=0.1))
+
+    until(lambda: up_to_date(again, "first") and up_to_date(second, "second"))  # what it was told is what was
     for dune, depth, heading in ((again, 5.0, 1.0), (second, 6.0, -2.0)):
         assert dune.error is None
         last = dune.states[-150:]
@@ -345,7 +359,7 @@ def test_two_lauvs_in_one_world(
     shot = truth.snapshot()
     for dune, name in ((again, "first"), (second, "second")):
         true, s = shot.state[truth.row(name)], dune.states[-1]
-        assert (s.x, s.y, s.z) == pytest.approx(true["p_WB_W"], abs=0.1), "what it was told is what was"
+        assert (s.x, s.y, s.z) == pytest.approx(true["p_WB_W"], abs=0.1)
         assert (s.phi, s.theta, s.psi) == pytest.approx(euler(true["q_WB"]), abs=0.02)
         assert (s.lat, s.lon) == pytest.approx(np.radians([41.18, -8.7]))
     said = bridges[0].end()
@@ -374,13 +388,19 @@ def test_instruments_against_the_truth(
         d.start()
         server.send("start")
         kinds = {253, 254, 256, 257, 259, 260, 262, 265}
-        until(lambda: d.ask(0.8, [0.05, 0.0, 0.0, 0.05]) or set(d.told) == kinds)
+        truth = SharedState(server.name)
+        row = truth.row("first")
+
+        def under_way() -> bool:
+            d.ask(0.8, [0.05, 0.0, 0.0, 0.05])
+            return set(d.told) >= kinds and truth.snapshot().state[row]["v_WB_B"][0] > 0.7
+
+        until(under_way)
         d.ask(0.8, [0.05, 0.0, 0.0, 0.05])
         time.sleep(0.6)
         server.send("pause")
         time.sleep(0.2)
-        truth = SharedState(server.name)
-        shot, row = truth.snapshot("effort"), truth.row("first")
+        shot = truth.snapshot("effort")
         true, change = shot.state[row], shot.tables["effort"]["acceleration"][row][:3]
     finally:
         emulators.terminate()

@@ -1,0 +1,207 @@
+"""A vehicle in the words of IMC: what DUNE asks of its actuators, what its instruments measure, how it moves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from wavesim_bridges import imc
+from wavesim_bridges.geography import Origin
+from wavesim_bridges.imc_codec import Message, Unusable
+from wavesim_bridges.motion import Motion
+from wavesim_bridges.outputs import Output
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.frames import euler, rotation, wrap
+from wavesim_sdk.names import nearest
+from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
+from wavesim_sdk.wire.state import Sensors, Value
+
+#: of the model `lauv`: IMC's fins 1 and 2 push the nose down where ours push it up, and its fin 0 is the lower one
+THRUSTERS = {0: Output("propeller")}
+SERVOS = {
+    0: Output("rudder-bottom"), 1: Output("plane-port", -1.0), 2: Output("plane-starboard", -1.0), 3: Output("rudder-top"),
+}  # fmt: skip
+
+# -- motion ----------------------------------------------------------------------------------------------
+
+
+class Reference:
+    """The place from which the states that are told count, on the sea: the world's origin, or where an operator put the vehicle."""
+
+    def __init__(self, world: Origin) -> None:
+        self.world = world
+        self.north = self.east = 0.0
+        self.move(0.0, 0.0)
+
+    def move(self, north: float, east: float) -> None:
+        """To a place of the world, in m."""
+        self.north, self.east = north, east
+        latitude, longitude = self.world.degrees(north, east)
+        self.latitude, self.longitude = math.radians(latitude), math.radians(longitude)
+
+    def offset(self, motion: Motion) -> tuple[float, float, float]:
+        """North, east and down of it."""
+        north, east, down = map(float, motion.position)
+        return north - self.north, east - self.east, down
+
+
+def simulated_state(motion: Motion, through: Sequence[float], reference: Reference) -> imc.SimulatedState:
+    """The true motion as DUNE's own physics tells it: its velocity is that through the water (``through``, in the body)."""
+    flow = motion.velocity - rotation(motion.attitude) @ through
+    numbers = (*reference.offset(motion), *euler(motion.attitude), *through, *motion.rates, *flow)
+    return imc.SimulatedState(reference.latitude, reference.longitude, 0.0, *map(float, numbers))
+
+
+def estimated_state(motion: Motion, reference: Reference) -> imc.EstimatedState:
+    """The true motion as a vehicle tells its operators. The altitude is not known."""
+    place, over_ground = reference.offset(motion), rotation(motion.attitude).T @ motion.velocity
+    numbers = (*place, *euler(motion.attitude), *over_ground, *motion.velocity, *motion.rates, max(place[2], 0.0), -1.0)
+    return imc.EstimatedState(reference.latitude, reference.longitude, 0.0, *map(float, numbers))
+
+
+# -- actuators -------------------------------------------------------------------------------------------
+
+
+class Moves:
+    """Thrusters and servos of IMC, and the actuators that they move."""
+
+    def __init__(
+        self, thrusters: Mapping[int, Output], servos: Mapping[int, Output], actuators: Sequence[ActuatorDescription]
+    ) -> None:
+        places = {a.name: a for a in actuators}
+        self._moves: dict[tuple[bool, int], tuple[ActuatorDescription, float]] = {}
+        self.neutral: list[float | None] = [None] * len(actuators)
+        for thruster, outputs in ((True, thrusters), (False, servos)):
+            for number, output in outputs.items():
+                a = places.get(output.actuator)
+                if a is None:
+                    raise BrokerError(
+                        f"the vehicle has no actuator '{output.actuator}'{nearest(output.actuator, places)}"
+                    )
+                self._moves[thruster, number] = (a, output.sign)
+                self.neutral[a.number] = 0.0
+
+    def command(self, message: Message) -> tuple[int, float] | None:
+        """Position and value that a message asks for; None if it asks for nothing. Unusable for values that are none."""
+        match message:
+            case imc.SetThrusterActuation(id=number, value=value):
+                thruster = True
+            case imc.SetServoPosition(id=number, value=value) | imc.ServoPosition(id=number, value=value):
+                thruster = False
+            case _:
+                return None
+        if not math.isfinite(value):
+            raise Unusable("no number")
+        if (thruster, number) not in self._moves:
+            raise Unusable("no such thruster" if thruster else "no such servo")
+        a, sign = self._moves[thruster, number]
+        value *= sign
+        if thruster:
+            value *= a.maximum if value >= 0.0 else -a.minimum
+        return a.number, min(max(value, a.minimum), a.maximum)
+
+
+# -- instruments -----------------------------------------------------------------------------------------
+
+
+def _whole(*values: float) -> bool:
+    return all(map(math.isfinite, values))
+
+
+def _gps(v: Value, at: float) -> Message | None:
+    if not _whole(*v.numbers):
+        return None
+    date, valid = time.gmtime(at), 0b010111111  # all but vacc and vdop, which no receiver of ours tells
+    return imc.GpsFix(
+        valid, 0, date.tm_year, date.tm_mon, date.tm_mday, at % 86400.0, v.latitude, v.longitude, v.height,
+        min(max(round(v.satellites), 0), 255), v.cog, v.sog, v.hdop, 0.0, v.hacc, 0.0,
+    )  # fmt: skip
+
+
+def _euler(v: Value, at: float) -> Message | None:
+    heading = wrap(v.heading) if _whole(v.heading) else v.heading
+    return imc.EulerAngles(at, v.roll, v.pitch, heading, heading) if _whole(v.roll, v.pitch, heading) else None
+
+
+def _rates(v: Value, at: float) -> Message | None:
+    return imc.AngularVelocity(at, *v.rates) if _whole(*v.rates) else None
+
+
+def _acceleration(v: Value, at: float) -> Message | None:
+    return imc.Acceleration(at, *v.force) if _whole(*v.force) else None
+
+
+def _velocity(kind: Callable[..., Message], field: str) -> Callable[[Value, float], Message | None]:
+    def told(v: Value, at: float) -> Message:
+        bits = sum(1 << k for k, x in enumerate(v[field]) if math.isfinite(x))
+        return kind(bits, *(x if math.isfinite(x) else 0.0 for x in v[field]))
+
+    return told
+
+
+def _distance(field: str) -> Callable[[Value, float], Message | None]:
+    def told(v: Value, at: float) -> Message:
+        echo = math.isfinite(v[field])
+        return imc.Distance(int(echo), (), (), v[field] if echo else 0.0)
+
+    return told
+
+
+def _number(kind: Callable[[float], Message], field: str) -> Callable[[Value, float], Message | None]:
+    return lambda v, at: kind(v[field]) if _whole(v[field]) else None
+
+
+def _rpm(v: Value, at: float) -> Message | None:
+    """Of the first thruster that has a shaft."""
+    turning = [r for r in v.numbers if math.isfinite(r)]
+    return imc.Rpm(min(max(round(turning[0]), -32768), 32767)) if turning else None
+
+
+#: message, type of sensor: the first of these that the vehicle has tells it
+_TOLD: tuple[tuple[type[Message], str, Callable[[Value, float], Message | None]], ...] = (
+    (imc.GpsFix, "gps", _gps),
+    (imc.EulerAngles, "ahrs", _euler),
+    (imc.AngularVelocity, "imu", _rates),
+    (imc.AngularVelocity, "ahrs", _rates),
+    (imc.Acceleration, "imu", _acceleration),
+    (imc.GroundVelocity, "dvl", _velocity(imc.GroundVelocity, "bottom")),
+    (imc.WaterVelocity, "dvl", _velocity(imc.WaterVelocity, "water")),
+    (imc.WaterVelocity, "speedlog", _velocity(imc.WaterVelocity, "v_FB_B")),
+    (imc.Distance, "echosounder", _distance("range")),
+    (imc.Distance, "dvl", _distance("altitude")),
+    (imc.Temperature, "ctd", _number(imc.Temperature, "temperature")),
+    (imc.Temperature, "temperature", _number(imc.Temperature, "temperature")),
+    (imc.Depth, "pressure", _number(imc.Depth, "depth")),
+    (imc.Conductivity, "ctd", _number(imc.Conductivity, "conductivity")),
+    (imc.Conductivity, "conductivity", _number(imc.Conductivity, "conductivity")),
+    (imc.Rpm, "rpm", _rpm),
+)
+
+
+class Instruments:
+    """The messages of a vehicle's instruments: each kind from one of them, each value once."""
+
+    def __init__(self, sensors: Iterable[SensorDescription]) -> None:
+        names: dict[str, str] = {}
+        for s in sensors:
+            names.setdefault(s.type, s.name)
+        told: dict[type[Message], tuple[str, Callable[[Value, float], Message | None]]] = {}
+        for kind, sensor, tell in _TOLD:
+            if sensor in names:
+                told.setdefault(kind, (names[sensor], tell))
+        self.kinds = list(told)
+        self._told = list(told.values())
+        self._seen: dict[str, int] = {}
+
+    def messages(self, sensors: Sensors, time_ns: int, now: float) -> list[Message]:
+        """What is new. Simulation time ``time_ns`` is unix time ``now``."""
+        found = []
+        for name, tell in self._told:
+            value = sensors.get(name)
+            if value is not None and value.time_ns != self._seen.get(name):
+                message = tell(value, now - 1e-9 * (time_ns - value.time_ns))
+                if message is not None:
+                    found.append(message)
+        self._seen.update((name, value.time_ns) for name, value in sensors.items())
+        return found

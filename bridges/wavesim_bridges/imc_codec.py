@@ -1,0 +1,160 @@
+"""The packets of IMC: a header of 20 bytes, a message's fields one after the other, and a CRC-16/ARC of both.
+
+The first two bytes tell the byte order. Layouts of fields are those of :mod:`struct`, and besides ``t``, a text behind its length,
+``r``, raw bytes the same way, and ``l``, a list of messages without lists, each behind its number. The messages that are known
+are those of :mod:`wavesim_bridges.imc`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+SYNC = 0xFE54
+EVERYBODY = 0xFFFF
+UNKNOWN_ENTITY = 255
+_HEADER, _CRC = "HHHdHBHB", "H"
+HEADER_SIZE, CRC_SIZE = struct.calcsize("<" + _HEADER), struct.calcsize("<" + _CRC)
+_M = TypeVar("_M", bound="type[Message]")
+
+
+class Unusable(Exception):
+    """A datagram that is no packet with a message of ours; the text is the reason."""
+
+
+class Message:
+    """The fields of a message, in order."""
+
+    ID: ClassVar[int]
+    LAYOUT: ClassVar[str]
+
+
+MESSAGES: dict[int, type[Message]] = {}
+
+
+@dataclass(frozen=True)
+class Other(Message):
+    """A message that is none of ours."""
+
+    number: int
+
+
+def message(number: int, layout: str = "") -> Callable[[_M], _M]:
+    def note(kind: _M) -> _M:
+        kind.ID, kind.LAYOUT = number, layout.replace(" ", "")
+        MESSAGES[number] = kind
+        return kind
+
+    return note
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A message on its way: unix time in s, systems and entities."""
+
+    message: Message
+    time: float
+    source: int
+    destination: int = EVERYBODY
+    source_entity: int = UNKNOWN_ENTITY
+    destination_entity: int = UNKNOWN_ENTITY
+
+
+def _table() -> tuple[int, ...]:
+    found = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0xA001 if byte & 1 else 0)
+        found.append(byte)
+    return tuple(found)
+
+
+_TABLE = _table()
+
+
+def crc(data: bytes) -> int:
+    """CRC-16/ARC."""
+    found = 0
+    for byte in data:
+        found = found >> 8 ^ _TABLE[(found ^ byte) & 0xFF]
+    return found
+
+
+def _payload(message: Message) -> bytes:
+    found = b""
+    for code, f in zip(message.LAYOUT, fields(message), strict=True):  # type: ignore[arg-type]  # all are dataclasses
+        value = getattr(message, f.name)
+        match code:
+            case "t" | "r":
+                data = value.encode() if code == "t" else value
+                found += struct.pack("<H", len(data)) + data
+            case "l":
+                found += struct.pack("<H", len(value))
+                found += b"".join(struct.pack("<H", m.ID) + _payload(m) for m in value)
+            case _:
+                found += struct.pack("<" + code, value)
+    return found
+
+
+def packed(packet: Packet) -> bytes:
+    """The bytes of a packet, little-endian."""
+    payload = _payload(packet.message)
+    head = struct.pack(
+        "<" + _HEADER, SYNC, packet.message.ID, len(payload), packet.time,
+        packet.source, packet.source_entity, packet.destination, packet.destination_entity,
+    )  # fmt: skip
+    return head + payload + struct.pack("<" + _CRC, crc(head + payload))
+
+
+def read(data: bytes) -> Packet:
+    """The packet that a datagram is, in either byte order. Refused in this order: truncated, sync, size, crc, payload."""
+    if len(data) < HEADER_SIZE + CRC_SIZE:
+        raise Unusable("truncated")
+    order = {0x54: "<", 0xFE: ">"}.get(data[0], "<")
+    sync, number, size, time, source, source_entity, destination, destination_entity = struct.unpack_from(
+        order + _HEADER, data
+    )
+    if sync != SYNC:
+        raise Unusable("sync")
+    if len(data) != HEADER_SIZE + size + CRC_SIZE:
+        raise Unusable("size")
+    if struct.unpack_from(order + _CRC, data, HEADER_SIZE + size)[0] != crc(data[:-CRC_SIZE]):
+        raise Unusable("crc")
+    found: Message = Other(number)
+    if number in MESSAGES:
+        try:
+            found, end = _fields(MESSAGES[number], order, data[:-CRC_SIZE], HEADER_SIZE)
+        except (struct.error, UnicodeDecodeError, KeyError):
+            raise Unusable("payload") from None
+        if end != HEADER_SIZE + size:
+            raise Unusable("payload")
+    return Packet(found, time, source, destination, source_entity, destination_entity)
+
+
+def _fields(kind: type[Message], order: str, data: bytes, at: int) -> tuple[Message, int]:
+    """A message whose fields begin at a place, and where they end."""
+    values: list[Any] = []
+    for code in kind.LAYOUT:
+        if code not in "trl":
+            values += struct.unpack_from(order + code, data, at)
+            at += struct.calcsize(order + code)
+            continue
+        (length,) = struct.unpack_from(order + "H", data, at)
+        at += 2
+        if code == "l":
+            some = []
+            for _ in range(length):
+                (number,) = struct.unpack_from(order + "H", data, at)
+                if "l" in MESSAGES[number].LAYOUT:
+                    raise struct.error
+                one, at = _fields(MESSAGES[number], order, data, at + 2)
+                some.append(one)
+            values.append(tuple(some))
+        else:
+            if at + length > len(data):
+                raise struct.error
+            values.append(data[at : at + length].decode() if code == "t" else data[at : at + length])
+            at += length
+    return kind(*values), at
