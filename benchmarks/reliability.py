@@ -4,6 +4,11 @@ python benchmarks/reliability.py fuzz [datagrams]      hostile datagrams to the 
 python benchmarks/reliability.py flood [seconds]       the same to a running server, beside a client that must not notice
 python benchmarks/reliability.py chaos [seconds]       SIGKILL and SIGSTOP of everything around the engine, at random
 python benchmarks/reliability.py soak [seconds] [speed]  100 vehicles and 20 beacons, memory and lost events
+python benchmarks/reliability.py soaklog [seconds] [speed]  the same with a log and 2000 joins a minute
+python benchmarks/reliability.py stall [seconds]       front and engine stand still for longer than anybody may be silent
+python benchmarks/reliability.py rows [seconds]        bodies that follow each other in a few rows, and what they hear
+python benchmarks/reliability.py forge [seconds]       forged datagrams from a sealed session's own address
+python benchmarks/reliability.py matrix [process ...]  SIGKILL and SIGSTOP of each kind of process in each phase of a trial
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import harm, matrix
 from benchmarks.network import CLI, Server
 from benchmarks.processes import children, cpu_s, memory_mb
 from wavesim_sdk.area import OWNER
@@ -252,6 +258,8 @@ def chaos(seconds: float) -> None:
                 own = [int(state.vehicles[s].header[OWNER]) for s in SENSORS]
                 victim = rng.choice([p.pid for p in programs.values() if p.poll() is None] + [p for p in own if p])
                 kind = signal.SIGKILL if rng.random() < 0.6 else signal.SIGSTOP
+                if rng.random() < 0.1:  # the server's own: they may stand still, and nobody is removed for it
+                    victim, kind = rng.choice(list(children(server.process.pid).values())), signal.SIGSTOP
                 try:
                     os.kill(victim, kind)
                 except ProcessLookupError:
@@ -348,6 +356,8 @@ def soak(seconds: float, speed: float) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["matrix"]:
+        raise SystemExit(bool(matrix.table(tuple(sys.argv[2:]) or matrix.KINDS)))
     numbers = [float(x) for x in sys.argv[2:]]
     match sys.argv[1:2]:
         case ["fuzz"]:
@@ -358,6 +368,14 @@ def main() -> None:
             chaos(numbers[0] if numbers else 600.0)
         case ["soak"]:
             soak(numbers[0] if numbers else 3600.0, numbers[1] if len(numbers) > 1 else 24.0)
+        case ["soaklog"]:
+            harm.soaklog(numbers[0] if numbers else 3600.0, numbers[1] if len(numbers) > 1 else 20.0)
+        case ["stall"]:
+            harm.stall(numbers[0] if numbers else 7.0)
+        case ["rows"]:
+            harm.rows(numbers[0] if numbers else 60.0)
+        case ["forge"]:
+            harm.forge(numbers[0] if numbers else 10.0)
         case _:
             raise SystemExit(__doc__)
 

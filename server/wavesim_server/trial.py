@@ -140,9 +140,13 @@ class Trial:
             if b.program is not None:
                 self._start(f"program-{b.name}", self._command(b.name, b.program, str(server.port)))
         with Commander(self.name) as commander:
-            self._await_all(server, reader, commander, emulators)
-            self._say(f"{len(emulators)} emulators and {len(self.processes) - len(emulators)} programs take part")
-            commander.send("start")
+            try:
+                self._await_all(server, reader, commander, emulators)
+                self._say(f"{len(emulators)} emulators and {len(self.processes) - len(emulators)} programs take part")
+                commander.send("start")
+            except CommanderError:
+                server.check()  # a front that is gone is the cause of its silence
+                raise
             started = time.monotonic()
             self._watch(server, reader)
             wall = time.monotonic() - started

@@ -19,17 +19,18 @@ from wavesim_sdk.commander import CommanderQueue
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.batch import pack_address
-from wavesim_sdk.wire.udp import Address, Udp
+from wavesim_sdk.wire.udp import QUEUE, Address, Udp
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import NO_RESOURCE
 from wavesim_server.network.broadcast import Rows
-from wavesim_server.network.front import Front
+from wavesim_server.network.front import ASLEEP_S, Front
 from wavesim_server.resources import ring_names
 from wavesim_server.ring import Ring
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
+FLOOD = 256  #: datagrams that are taken in a row
 IDLE_S = 0.1  #: at most between two looks at the parent process
 LINE_BYTES = 4000  #: a pipe that is writable takes so many without waiting
 
@@ -94,19 +95,20 @@ class Process:
         now = time.monotonic()
         self.front.receive(data, address, now)
         if self.udp is not None:  # else it is just being made
-            self._read(now)
+            self._read(now, FLOOD)  # then the others have their turn
             self._settle(now)
 
-    def _read(self, now: float) -> None:
+    def _read(self, now: float, most: int = QUEUE) -> None:
         """What has come to the socket."""
         assert self.udp is not None
-        for data, sender in self.udp.drain():
+        for data, sender in self.udp.drain(most):
             self.front.receive(data, sender, now)
 
     async def _time(self) -> None:
         while os.getppid() == self._parent:
             now = time.monotonic()
-            self._read(now)  # before anybody is found to be silent
+            if now - self.front.now > ASLEEP_S:
+                self._read(now)  # before anybody is found to be silent
             due = self.front.turn(now)
             self.queue.turn(now)
             self._send()
