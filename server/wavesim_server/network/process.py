@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import os
 import select
 import signal
@@ -30,6 +31,7 @@ from wavesim_server.ring import Ring
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
+EVENTS_S = 0.02  #: at most so long are events taken in a row
 FLOOD = 256  #: datagrams that are taken in a row
 IDLE_S = 0.1  #: at most between two looks at the parent process
 LINE_BYTES = 4000  #: a pipe that is writable takes so many without waiting
@@ -81,7 +83,7 @@ class Process:
         await asyncio.wait([clock, ended], return_when=asyncio.FIRST_COMPLETED)
         failed = clock.done() and clock.exception() is not None
         clock.cancel()
-        self._on_events()
+        self._on_events(math.inf)
         self.front.finish(time.monotonic())
         self._send()
         self._reply()
@@ -114,13 +116,18 @@ class Process:
             self._send()
             await asyncio.sleep(min(max(due - time.monotonic(), 0.001), IDLE_S))
 
-    def _on_events(self) -> None:
+    def _on_events(self, longest: float = EVENTS_S) -> None:
+        """What the engine tells. It may tell it as fast as it is taken, so the others have their turn after a while."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self.events_fd)
+        until = time.monotonic() + longest
         for kind, payload in self.front.events.pop_all():
-            self.front.event(kind, payload, time.monotonic())
+            self.front.event(kind, payload, now := time.monotonic())
             if self.front.outgoing:  # a step must not wait for the log behind it
                 self._send()
+            if now >= until:
+                asyncio.get_running_loop().call_soon(self._on_events)
+                break
         self._settle(time.monotonic())
 
     def _on_commander(self) -> None:

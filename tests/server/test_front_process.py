@@ -1,0 +1,50 @@
+"""The front's shell: nobody who talks without end keeps the others from being heard."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from tests.server.harbour import Harbour
+from wavesim_sdk.commander import Commander, CommanderQueue
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.wire.udp import open_socket
+from wavesim_server import messages
+from wavesim_server.network.process import Process
+
+FLEET = '<fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/></fleet>'
+
+
+async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
+    config: Callable[..., Loaded], name: str
+) -> None:
+    """With a log that the front could just not keep up with, no command was answered any more."""
+    harbour = Harbour(config(FLEET))
+    told = itertools.count()
+    record = messages.encode(messages.Run(1, 5))
+
+    def endless() -> Iterator[Any]:
+        while True:
+            next(told)
+            yield record
+
+    front = harbour.front
+    front.events = SimpleNamespace(pop_all=endless)  # type: ignore[assignment]  # as fast as it is taken
+    queue, bell = CommanderQueue(name), os.eventfd(1, os.EFD_NONBLOCK)
+    process = Process(front, queue, bell)
+    served = asyncio.create_task(process.run(open_socket("127.0.0.1", 0)))
+    try:
+        async with asyncio.timeout(30):
+            with Commander(name) as commander:
+                for _ in range(3):
+                    assert (await asyncio.to_thread(commander.send, "status")).ok
+        assert next(told) > 3
+    finally:
+        front.events = SimpleNamespace(pop_all=lambda: iter(()))  # type: ignore[assignment]
+        process._ended.set()
+        await served
+        os.close(bell)
