@@ -92,9 +92,9 @@ class Udp:
             except OSError:
                 self.errors += 1
 
-    def drain(self, most: int = QUEUE) -> Iterator[tuple[bytes, Address]]:
+    def drain(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
         """What else has come to the socket by now, of a flood so many: asyncio takes one datagram a turn of its loop."""
-        for _ in range(most):
+        for _ in range(QUEUE if most is None else most):
             try:
                 data, address = self._socket.recvfrom(MAX_DATAGRAM + 1)
             except OSError as error:

@@ -20,7 +20,7 @@ from wavesim_sdk.commander import CommanderQueue
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.batch import pack_address
-from wavesim_sdk.wire.udp import QUEUE, Address, Udp
+from wavesim_sdk.wire.udp import Address, Udp
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import NO_RESOURCE
 from wavesim_server.network.broadcast import Rows
@@ -100,7 +100,7 @@ class Process:
             self._read(now, FLOOD)  # then the others have their turn
             self._settle(now)
 
-    def _read(self, now: float, most: int = QUEUE) -> None:
+    def _read(self, now: float, most: int | None = None) -> None:
         """What has come to the socket."""
         assert self.udp is not None
         for data, sender in self.udp.drain(most):
