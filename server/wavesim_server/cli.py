@@ -12,6 +12,7 @@ from wavesim_sdk import files
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.commands import make
 from wavesim_sdk.config import load
+from wavesim_sdk.errors import CommanderError
 from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
 
@@ -69,8 +70,12 @@ def serve(
                 'INSECURE: no keys, and whoever reaches this address can join and control (insecure="yes")', err=True
             )
         if start:
-            with Commander(options.name) as commander:
-                commander.send("start")
+            try:
+                with Commander(options.name) as commander:
+                    commander.send("start")
+            except CommanderError:
+                server.check()  # a part that is gone is the cause of its silence
+                raise
 
     run(loaded, options, started)
 
