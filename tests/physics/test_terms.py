@@ -282,7 +282,7 @@ print(hashlib.sha256(sim.state().tobytes()).hexdigest())
 def test_the_same_bits_with_compilation_off(config: Callable[..., Loaded], tmp_path: Path) -> None:
     """The whole library in wind and waves, five ticks, in two processes: compiled and as plain Python."""
     loaded = config(
-        '<time step="10 ms"/><shared vehicles="16" signals="4"/><world><current north="0.3 m/s" east="-0.2 m/s">'
+        '<time step="10 ms"/><shared vehicles="32" signals="4"/><world><current north="0.3 m/s" east="-0.2 m/s">'
         '<layer depth="0 m" north="0.1 m/s"/><layer depth="100 m" north="0.4 m/s"/></current><bed depth="1000 m"/>'
         '<wind speed="8 m/s" gusts="20"/><waves height="1 m" peak="1 rad/s" components="20"/></world>'
     )
