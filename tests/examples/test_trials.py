@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import wavesim
+from wavesim_sdk.log import read
+from wavesim_sdk.tables import RECEPTION, Outcome
 from wavesim_server.resources import wipe
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("trials"), pytest.mark.timeout(200)]
@@ -54,7 +56,12 @@ def test_a_network_with_time_slots(root: Path, tmp_path: Path) -> None:
 
 def test_shallow_water(root: Path, tmp_path: Path) -> None:
     lauv, *beacons = trial(root, tmp_path, "shallow", 150)["vehicles"]
-    assert lauv["lost"]["echo"] > 300
+    echoes = (
+        read(next(tmp_path.glob("shallow*/run.mcap"))).get("/acoustics/reception", RECEPTION).records["outcome"]
+        == Outcome.ECHO
+    )
+    assert echoes.sum() > 300
+    assert "echo" not in lauv["lost"], "what was heard is not lost by its echoes"
     assert lauv["navigation_max_m"] < 8.0
     assert lauv["range_error_max_m"] > 1.0, "the assumed sound speed is not the sea's"
     assert sum(b["lost"].get("blocked", 0) for b in beacons) > 0, "the quay hides a beacon"
