@@ -24,6 +24,10 @@ from wavesim_server.resources import wipe
 ROOT = Path(__file__).parent.parent
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 _numbers = itertools.count(1)
+if (
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+):  # of a suite in the background; programs would inherit it, deaf to Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
