@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from tests.bridges.standin import StandIn
 
 #: number: (layout on the wire, CRC_EXTRA)
 TOLD = {
@@ -57,7 +58,7 @@ class Seen:
 Pilot = Callable[[Seen], list[float]]
 
 
-class Px4(threading.Thread):
+class Px4(StandIn):
     """Flies until ``seconds`` of its clock have gone by, or until it is told to ``die``.
 
     ``answers``: the seconds that it takes for the answer to a frame, by the frame's number; None: there is none.
@@ -67,27 +68,17 @@ class Px4(threading.Thread):
         self, pilot: Pilot, seconds: float, port: int, *, every: int = 1, check: bool = False,
         answers: Callable[[int], float | None] = lambda _: 0.0,
     ) -> None:  # fmt: skip
-        super().__init__(daemon=True)
+        super().__init__()
         self.pilot, self.seconds, self.port, self.every, self.check, self.answers = pilot, seconds, port, every, check, answers  # fmt: skip
         self.seen = Seen()
         self.times: list[int] = []
         self.track: list[Seen] = []
-        self.error: Exception | None = None
-        self._over = threading.Event()
 
-    def die(self) -> None:
-        """As by kill -9: not a word more, the connection is closed."""
-        self._over.set()
-        self.join(10)
-
-    def run(self) -> None:
-        try:
-            with self._connected() as sock:
-                sock.sendall(packed(HEARTBEAT, 0, 0, 12, 0, 0, 3))
-                sock.sendall(packed(COMMAND, 115.0, 8000.0, 0, 0, 0, 0, 0, 511, 1, 1, 0))
-                self._fly(sock)
-        except Exception as error:
-            self.error = error
+    def fly(self) -> None:
+        with self._connected() as sock:
+            sock.sendall(packed(HEARTBEAT, 0, 0, 12, 0, 0, 3))
+            sock.sendall(packed(COMMAND, 115.0, 8000.0, 0, 0, 0, 0, 0, 511, 1, 1, 0))
+            self._fly(sock)
 
     def _connected(self) -> socket.socket:
         limit = time.monotonic() + 30.0
@@ -101,19 +92,19 @@ class Px4(threading.Thread):
 
     def _fly(self, sock: socket.socket) -> None:
         left, number = b"", 0
-        while not self._over.is_set() and (len(self.times) < 2 or self.times[-1] < self.times[0] + 1e6 * self.seconds):
+        while not self.over.is_set() and (len(self.times) < 2 or self.times[-1] < self.times[0] + 1e6 * self.seconds):
             data = sock.recv(4096)
             if not data:
                 raise EOFError("the bridge has hung up")
             left += data
             while len(left) >= 12 and len(left) >= 12 + left[1]:
                 size = 12 + left[1]
-                if self._take(left[:size]):
+                if self.take(left[:size]):
                     number += 1
                     self._answer(sock, number)
                 left = left[size:]
 
-    def _take(self, frame: bytes) -> bool:
+    def take(self, frame: bytes) -> bool:
         """True for a new time."""
         assert frame[0] == 0xFD, "the stream is whole"
         number = int.from_bytes(frame[7:10], "little")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ import numpy as np
 import pymap3d
 import pytest
 
-from tests.conftest import CLI, Server, wavesim
+from tests.bridges.conftest import Bridge, Fly
+from tests.conftest import Server, wavesim
 from wavesim_bridges.geography import Origin
 from wavesim_bridges.mavlink import Station
 from wavesim_bridges.mavlink_codec import LAYOUTS, NUMBERS, Message, Writer, read, x25
@@ -354,38 +354,9 @@ WORLD = f"""<time step="10 ms"/><world latitude="{LATITUDE} deg" longitude="{LON
 <vehicle name="otter" model="otter" position="0 40 0 m" client="optional"/></fleet>"""
 
 
-class Bridge:
-    """The command, in a process of its own."""
-
-    def __init__(self, server: Server, vehicle: str, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*CLI, "bridge", "mavlink", "--vehicle", vehicle, "--port", str(server.port), *options],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        assert f"'{vehicle}' joined" in line, line + self.process.stderr.read()
-
-    def end(self) -> str:
-        self.process.terminate()
-        return self.process.communicate(timeout=20)[1]
-
-
-@pytest.fixture
-def bridges() -> Iterator[list[Bridge]]:
-    found: list[Bridge] = []
-    yield found
-    for b in found:
-        if b.process.poll() is None:
-            b.end()
-        if b.process.stderr is not None:
-            b.process.stderr.close()
-
-
 @pytest.mark.system
 @pytest.mark.xdist_group("mavlink")
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("vehicle", "goal", "instance"),
     [
@@ -395,7 +366,7 @@ def bridges() -> Iterator[list[Bridge]]:
     ],
 )
 def test_mavsdk_finds_arms_and_sends_it(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge], vehicle: str,
+    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly, vehicle: str,
     goal: tuple[float, float, float], instance: int,
 ) -> None:  # fmt: skip
     mavsdk = pytest.importorskip("mavsdk.asyncio")
@@ -405,16 +376,17 @@ def test_mavsdk_finds_arms_and_sends_it(
 
     path = config(WORLD).path
     server = serve(path, "--speed", "5")
+    bridges: list[Bridge] = []
     truth = SharedState(server.name)
 
     def place() -> Any:
         return np.array(truth.snapshot().state["p_WB_W"][truth.row(vehicle)])
 
-    async def fly() -> None:
+    async def go() -> None:
         settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
         async with mavsdk.Mavsdk(settings) as sdk:
             await sdk.add_any_connection(f"udpin://127.0.0.1:{14540 + instance}")
-            bridges.append(Bridge(server, vehicle, "--config", str(path), "--instance", str(instance)))
+            bridges.append(fly("mavlink", server, vehicle, "--config", str(path), "--instance", str(instance)))
             server.send("start")
             began = time.monotonic()
             system = await sdk.first_autopilot(timeout_s=10.0)
@@ -446,7 +418,7 @@ def test_mavsdk_finds_arms_and_sends_it(
             await asyncio.sleep(0.3)
             assert not await telemetry.armed()
 
-    asyncio.run(fly())
+    asyncio.run(go())
     assert "Traceback" not in bridges[0].end()
 
 
@@ -454,7 +426,7 @@ def test_mavsdk_finds_arms_and_sends_it(
 @pytest.mark.xdist_group("mavlink")
 @pytest.mark.timeout(120)
 def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge]
+    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
 ) -> None:
     """Upload, download; sticks; start, progress, hold, going on, the end. Judged on the truth."""
     mavsdk = pytest.importorskip("mavsdk.asyncio")
@@ -465,6 +437,7 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
 
     path = config(WORLD).path
     server = serve(path, "--speed", "5")
+    bridges: list[Bridge] = []
     truth = SharedState(server.name)
     origin = Origin(LATITUDE, LONGITUDE)
     goals = [(2.0, 0.0, 1.5), (2.0, 2.0, 2.0)]
@@ -486,11 +459,11 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
             found.append(MissionItem(k, 6, 16, 0, 1, 0.0, 0.4, 0.0, math.nan, x, y, -d, 0))
         return found
 
-    async def fly() -> None:
+    async def go() -> None:
         settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
         async with mavsdk.Mavsdk(settings) as sdk:
             await sdk.add_any_connection("udpin://127.0.0.1:14544")
-            bridges.append(Bridge(server, "rov", "--config", str(path), "--instance", "4"))
+            bridges.append(fly("mavlink", server, "rov", "--config", str(path), "--instance", "4"))
             server.send("start")
             system = await sdk.first_autopilot(timeout_s=20.0)
             assert system is not None
@@ -523,7 +496,7 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
                 assert time.monotonic() < limit
                 await asyncio.sleep(0.1)
 
-    asyncio.run(fly())
+    asyncio.run(go())
     assert "Traceback" not in bridges[0].end()
 
 
