@@ -463,7 +463,7 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
         settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
         async with mavsdk.Mavsdk(settings) as sdk:
             await sdk.add_any_connection("udpin://127.0.0.1:14544")
-            bridges.append(fly("mavlink", server, "rov", "--config", str(path), "--instance", "4"))
+            bridges.append(fly("mavlink", server, "rov", "--config", str(path), "--instance", "4", "--wait", "0"))
             server.send("start")
             system = await sdk.first_autopilot(timeout_s=20.0)
             assert system is not None
@@ -497,7 +497,10 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
                 await asyncio.sleep(0.1)
 
     asyncio.run(go())
-    assert "Traceback" not in bridges[0].end()
+    server.send("shutdown")
+    assert bridges[0].process.wait(30) == 5
+    said = bridges[0].end()
+    assert "the server ended the session: the server shuts down" in said and "Traceback" not in said
 
 
 @pytest.mark.parametrize(
