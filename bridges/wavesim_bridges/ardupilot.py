@@ -11,11 +11,10 @@ from typing import NamedTuple, cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge
-from wavesim_bridges.motion import Array, Motion, motion_of
-from wavesim_bridges.outputs import Mixer, Output, parsed
+from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge, distances, taken, together, truth
+from wavesim_bridges.motion import Array, Motion
+from wavesim_bridges.outputs import Mixer, Output, chosen
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import BrokerError, WaveSimError
 
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
@@ -148,7 +147,7 @@ class Bridge:
         try:
             await loop.create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", port))
         except OSError as error:
-            raise BrokerError(f"cannot listen at UDP port {port}: {error.strerror}; is it another bridge's?") from None
+            raise taken("UDP", port, error) from None
         try:
             async for broker, step in self.vehicle.steps():
                 await self._step(broker, step)
@@ -157,14 +156,12 @@ class Bridge:
 
     async def _step(self, broker: AsyncBroker, step: Step) -> None:
         mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
-        motion = motion_of(step.state)
-        if motion is None:
-            raise BrokerError("the server hides the truth from this vehicle, and an autopilot's physics needs it")
+        motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
         servo: Servos | None = None
         for k in range(self._parts):
             if self.port.client is not None:
                 then = motion.after(k * self.vehicle.seat.period / self._parts) if k else motion
-                self.port.answer(frame(then, self._measured(step)))
+                self.port.answer(frame(then, ranges))
             servo = await self._next()
             if servo is None:
                 break
@@ -180,15 +177,6 @@ class Bridge:
             return None
         return servos(data)
 
-    def _measured(self, step: Step) -> list[float]:
-        """Distances in m, -1 where there is no echo."""
-        found = []
-        for name in self._ranges:
-            value = step.sensors.get(name)
-            distance = math.nan if value is None else float(value.numbers[0])
-            found.append(distance if math.isfinite(distance) else -1.0)
-        return found
-
 
 @bridge("ardupilot", period=0.0025)
 @click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
@@ -200,17 +188,8 @@ def command(
     seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]
 ) -> None:  # fmt: skip
     """ArduSub or Rover (`--model JSON`): this is its physics."""
-    outputs = {**FRAMES.get(frame_ or "", {}), **dict(map(parsed, output))}
-    if not outputs:
-        raise WaveSimError("which output moves what? Give --frame, or --output for each")
-
-    async def fly() -> None:
-        async with asyncio.TaskGroup() as group:  # many in one process cost a fraction of as many processes
-            for k, vehicle in enumerate((seat.vehicle, *also), instance):
-                one = Bridge(replace(seat, vehicle=vehicle), outputs, ranges)
-                group.create_task(one.run(PORT + PORTS_APART * k))
-
-    try:
-        asyncio.run(fly())
-    except* WaveSimError as errors:
-        raise errors.exceptions[0] from None
+    outputs = chosen(FRAMES, frame_, output)
+    together(
+        Bridge(replace(seat, vehicle=vehicle), outputs, ranges).run(PORT + PORTS_APART * k)
+        for k, vehicle in enumerate((seat.vehicle, *also), instance)
+    )

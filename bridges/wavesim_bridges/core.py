@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from wavesim_bridges.motion import Motion, motion_of
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import SessionLost
+from wavesim_sdk.errors import BrokerError, SessionLost, WaveSimError
 
 AGAIN_S = 1.0  #: between two attempts to find a server that was lost
 SILENT_S = 1.0  #: of wall time, after which a stack counts as gone and the vehicle is told to stand
@@ -96,6 +97,33 @@ class Vehicle:
         self.drops[reason] += 1
         if self.drops[reason] == 1:
             self.seat.say(f"a datagram of the stack was dropped: {reason}")
+
+
+def together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Several bridges in one process, which costs a fraction of as many processes. The first that fails ends all."""
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            for one in bridges:
+                group.create_task(one)
+
+    try:
+        asyncio.run(run())
+    except* WaveSimError as errors:
+        raise errors.exceptions[0] from None
+
+
+def taken(kind: str, port: int, error: OSError) -> BrokerError:
+    """A port (``kind``: UDP or TCP) cannot be had."""
+    return BrokerError(f"cannot listen at {kind} port {port}: {error.strerror or error}; is it another bridge's?")
+
+
+def truth(step: Step, who: str) -> Motion:
+    """How the vehicle moves; BrokerError where the server does not say, which ``who`` cannot do without."""
+    motion = motion_of(step.state)
+    if motion is None:
+        raise BrokerError(f"the server hides the truth from this vehicle, and {who} needs it")
+    return motion
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:

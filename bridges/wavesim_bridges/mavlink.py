@@ -12,14 +12,13 @@ from typing import Any, cast
 import click
 import numpy as np
 
-from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge
+from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, truth
 from wavesim_bridges.geography import Origin, origin_of, with_origin
 from wavesim_bridges.mavlink_codec import LAYOUTS, Message, Writer, read
 from wavesim_bridges.mavlink_mission import ACTIVE, NOT_STARTED, PAUSED, Mission
-from wavesim_bridges.motion import Motion, motion_of
+from wavesim_bridges.motion import Motion
 from wavesim_bridges.pilot import Boat, Rov, Wish, pilot_for
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
@@ -392,9 +391,7 @@ class Bridge:
     def _step(self, broker: AsyncBroker, step: Step) -> None:
         pilot = self._pilot = self._pilot or pilot_for(broker.actuators)
         self.station.boat = isinstance(pilot, Boat)
-        motion = motion_of(step.state)
-        if motion is None:
-            raise BrokerError("the server hides the truth from this vehicle, and the built-in pilot needs it")
+        motion = truth(step, "the built-in pilot")
         self.station.moved(motion)
         wish = self.station.wish(time.monotonic())
         if wish is None:

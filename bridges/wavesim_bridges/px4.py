@@ -13,14 +13,14 @@ from typing import cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, distances
+from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, distances, taken, together, truth
 from wavesim_bridges.geography import origin_of, with_origin
 from wavesim_bridges.mavlink_codec import Message, Stream
-from wavesim_bridges.motion import Motion, motion_of
-from wavesim_bridges.outputs import Mixer, Output, parsed
+from wavesim_bridges.motion import Motion
+from wavesim_bridges.outputs import Mixer, Output, chosen
 from wavesim_bridges.px4_sensors import FRAME_US, Sensors
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.errors import WaveSimError
 
 PORT = 4560
 ANSWER_S = 0.1  #: of wall time, that an answer is waited for
@@ -201,8 +201,7 @@ class Bridge:
         try:
             server = await loop.create_server(lambda: Link(self.port), "127.0.0.1", port)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise BrokerError(f"cannot listen at TCP port {port}: {reason}; is it another bridge's?") from None
+            raise taken("TCP", port, error) from None
         try:
             async for broker, step in self.vehicle.steps():
                 await self._step(broker, step)
@@ -212,10 +211,8 @@ class Bridge:
 
     async def _step(self, broker: AsyncBroker, step: Step) -> None:
         mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
-        motion = motion_of(step.state)
-        if motion is None:
-            raise BrokerError("the server hides the truth from this vehicle, and an autopilot's physics needs it")
-        outputs, ranges = None, distances(step, self._ranges)
+        motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
+        outputs = None
         for k in range(self._parts):
             outputs = await self.port.step(motion.after(1e-6 * FRAME_US * k) if k else motion, ranges)
         broker.answer(mixer.neutral if outputs is None else mixer.commands(outputs))
@@ -236,19 +233,10 @@ def command(
     ranges: tuple[str, ...], latitude: float | None, longitude: float | None, config: str | None,
 ) -> None:  # fmt: skip
     """PX4 (`px4_sitl none_...`): this is its physics and its sensors."""
-    outputs = {**FRAMES.get(frame_ or "", {}), **dict(map(parsed, output))}
-    if not outputs:
-        raise WaveSimError("which output moves what? Give --frame, or --output for each")
+    outputs = chosen(FRAMES, frame_, output)
     origin = origin_of(latitude, longitude, config)
     told = frame_ in ROVS if odometry is None else odometry
-
-    async def fly() -> None:
-        async with asyncio.TaskGroup() as group:
-            for k, vehicle in enumerate((seat.vehicle, *also), instance):
-                one = Bridge(replace(seat, vehicle=vehicle), outputs, Sensors(origin, told, k), ranges)
-                group.create_task(one.run(PORT + k))
-
-    try:
-        asyncio.run(fly())
-    except* WaveSimError as errors:
-        raise errors.exceptions[0] from None
+    together(
+        Bridge(replace(seat, vehicle=vehicle), outputs, Sensors(origin, told, k), ranges).run(PORT + k)
+        for k, vehicle in enumerate((seat.vehicle, *also), instance)
+    )

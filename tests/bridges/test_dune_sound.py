@@ -139,6 +139,7 @@ def _operator(first: Dune, neptus: socket.socket, server: Server) -> None:
 
     truth = SharedState(server.name)
     row = truth.row("first")
+    first.say(150, source=0x4002)  # as DUNE passes an operator's on: it is no operator, and must not hear where it is
     said(150)
     assert struct.unpack_from("<dd", heard(350)) == pytest.approx(np.radians([41.18, -8.7]))
     until(lambda: leaks() == {1})
@@ -179,6 +180,7 @@ def _operator(first: Dune, neptus: socket.socket, server: Server) -> None:
             break
         assert time.monotonic() < deadline, actual
         time.sleep(0.05)
+    assert not {150, 350, 500} & first.told.keys(), "DUNE hears nothing of what operators hear"
 
 
 @pytest.mark.parametrize(
