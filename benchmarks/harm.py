@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.network import Server
 from benchmarks.processes import children, memory_mb
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.errors import CommanderError, WaveSimError
 from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.messages import Actuate, Join, Welcome
@@ -105,12 +105,15 @@ def soaklog(seconds: float, speed: float) -> None:
             parts = children(server.process.pid)
             churn = Churn(server.port, 2000 / 60, 1.0)
             server.send("start")
-            begun, slowest, kept = time.monotonic(), 0.0, 0
+            begun, slowest, unanswered, kept = time.monotonic(), 0.0, 0, 0
             marks: dict[str, list[float]] = {"front": [], "engine": []}
             for k in range(MARKS):
                 churn.run(begun + (k + 1) * seconds / MARKS, 20_000_000)
                 asked = time.monotonic()
-                server.send("status")
+                try:
+                    server.send("status")
+                except CommanderError:
+                    unanswered += 1
                 slowest = max(slowest, time.monotonic() - asked)
                 for part, memory in marks.items():
                     memory.append(memory_mb(parts[part]))
@@ -120,7 +123,7 @@ def soaklog(seconds: float, speed: float) -> None:
                     old.unlink()
                 print(
                     f"{time.monotonic() - begun:.0f} s, MB: {', '.join(f'{p} {m[-1]:.1f}' for p, m in marks.items())}; "
-                    f"log {(kept + files[-1].stat().st_size) / 1e6:.0f}; {churn.joined} joins",
+                    f"log {(kept + files[-1].stat().st_size) / 1e6:.0f}; {churn.joined} joins; load {os.getloadavg()[0]:.0f}",
                     file=sys.stderr, flush=True,
                 )  # fmt: skip
             status = server.send("status")
@@ -131,7 +134,7 @@ def soaklog(seconds: float, speed: float) -> None:
             print(
                 f"soaklog: {seconds:.0f} s at {speed:g} times real time with a log: {float(str(status['time_ns'])) / 3.6e12:.2f} simulated hours, "
                 f"{churn.joined} joins ({60 * churn.joined / seconds:.0f} a minute), {churn.refused} refused; memory of {of_front}; of {of_engine}; "
-                f"log {(kept + files[-1].stat().st_size) / 1e6:.0f} MB; status answered within {slowest:.2f} s; "
+                f"log {(kept + files[-1].stat().st_size) / 1e6:.0f} MB; status answered within {slowest:.2f} s, {unanswered} of {MARKS} times not; "
                 f"records lost {status['events_dropped']}, slipped {float(str(status['slipped_ns'])) * 1e-9:.1f} s, log {status['log']}"
             )
         finally:

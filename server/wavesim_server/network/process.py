@@ -63,6 +63,7 @@ class Process:
         front.gauges = self._gauges
         self.udp: Udp | None = None
         self._ended = asyncio.Event()
+        self._more = False  # events are left, and will be taken in the next turn of the loop
         self._parent = os.getppid()
 
     def _gauges(self) -> dict[str, Any]:
@@ -76,7 +77,7 @@ class Process:
         """Until the supervisor sends SIGTERM."""
         self.udp = await Udp.over(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
-        loop.add_reader(self.events_fd, self._on_events)
+        loop.add_reader(self.events_fd, self._on_bell)
         loop.add_reader(self.queue.fd, self._on_commander)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
         clock, ended = asyncio.create_task(self._time()), asyncio.create_task(self._ended.wait())
@@ -116,16 +117,22 @@ class Process:
             self._send()
             await asyncio.sleep(min(max(due - time.monotonic(), 0.001), IDLE_S))
 
-    def _on_events(self, longest: float = EVENTS_S) -> None:
-        """What the engine tells. It may tell it as fast as it is taken, so the others have their turn after a while."""
+    def _on_bell(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self.events_fd)
+        if not self._more:
+            self._on_events()
+
+    def _on_events(self, longest: float = EVENTS_S) -> None:
+        """What the engine tells. It may tell it as fast as it is taken, so the others have their turn after a while."""
+        self._more = False
         until = time.monotonic() + longest
         for kind, payload in self.front.events.pop_all():
             self.front.event(kind, payload, now := time.monotonic())
             if self.front.outgoing:  # a step must not wait for the log behind it
                 self._send()
             if now >= until:
+                self._more = True
                 asyncio.get_running_loop().call_soon(self._on_events)
                 break
         self._settle(time.monotonic())
