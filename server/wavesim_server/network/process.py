@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import posix_ipc
+
 from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.commander import CommanderQueue
 from wavesim_sdk.config import Loaded, load
@@ -22,10 +24,9 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.batch import pack_address
 from wavesim_sdk.wire.udp import Address, Udp
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.messages import NO_RESOURCE
 from wavesim_server.network.broadcast import Rows
 from wavesim_server.network.front import ASLEEP_S, Front
-from wavesim_server.resources import ring_names
+from wavesim_server.resources import refused, ring_names
 from wavesim_server.ring import Ring
 
 if TYPE_CHECKING:
@@ -201,6 +202,8 @@ def main() -> None:
     except WaveSimError as error:
         sys.stderr.write(f"wavesim: {error}\n")
         sys.exit(error.exit_code)
+    except (OSError, posix_ipc.Error) as error:
+        refused("front", error)
     sock = socket.socket(fileno=int(a.socket_fd))
     sock.setblocking(False)
 
@@ -210,9 +213,7 @@ def main() -> None:
     try:
         asyncio.run(serve())
     except OSError as error:
-        sys.stderr.write(f"wavesim: the system refuses the front what it needs: {error}\n")
-        sys.stderr.flush()
-        os._exit(NO_RESOURCE)  # a loop that was half made says tracebacks when it is swept up
+        refused("front", error)
 
 
 if __name__ == "__main__":
