@@ -30,11 +30,11 @@ def crc(data: bytes) -> int:
     return value
 
 
-def packed(kind: tuple[int, struct.Struct, int], *values: float) -> bytes:
-    """A frame of PX4."""
+def packed(kind: tuple[int, struct.Struct, int], *values: float | bytes, sender: tuple[int, int] = (1, 1)) -> bytes:
+    """A frame, of PX4 unless it is another's."""
     number, layout, extra = kind
     payload = layout.pack(*values).rstrip(b"\0") or b"\0"
-    body = bytes([len(payload), 0, 0, 0, 1, 1]) + number.to_bytes(3, "little") + payload
+    body = bytes([len(payload), 0, 0, 0, *sender]) + number.to_bytes(3, "little") + payload
     return b"\xfd" + body + crc(body + bytes([extra])).to_bytes(2, "little")
 
 

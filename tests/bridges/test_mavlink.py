@@ -16,9 +16,10 @@ import pymap3d
 import pytest
 
 from tests.bridges.conftest import Bridge, Fly
+from tests.bridges.groundstation import GroundStation
 from tests.conftest import Server, wavesim
 from wavesim_bridges.geography import Origin
-from wavesim_bridges.mavlink import Station
+from wavesim_bridges.mavlink import Port, Station
 from wavesim_bridges.mavlink_codec import LAYOUTS, NUMBERS, Message, Writer, read, x25
 from wavesim_bridges.motion import Motion
 from wavesim_bridges.pilot import pilot_for
@@ -34,6 +35,7 @@ CRC_EXTRA = {
     0: 50, 1: 124, 2: 137, 4: 237, 11: 89, 20: 214, 21: 159, 22: 220, 23: 168, 24: 24, 30: 39, 31: 246, 32: 185, 33: 104,
     43: 132, 44: 221, 45: 232, 47: 153, 69: 243, 75: 158, 76: 152, 77: 143, 84: 143, 86: 5, 111: 34, 148: 178, 242: 104,
     245: 130, 300: 217, 40: 230, 41: 28, 42: 28, 46: 11, 51: 196, 73: 38, 93: 47, 107: 108, 113: 124, 115: 4, 132: 85, 253: 83, 331: 91,
+    74: 20, 244: 95, 435: 134, 436: 193,
 }  # fmt: skip
 
 
@@ -344,6 +346,46 @@ def test_random_bytes_and_fields_end_nothing() -> None:
 def test_a_vehicle_that_the_pilot_does_not_know() -> None:
     with pytest.raises(BrokerError, match="cannot steer by nothing; it knows the thrusters of models bluerov2"):
         pilot_for([])
+
+
+# -- asked by a ground station, over UDP
+
+
+def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
+    """The sequence of QGroundControl, and what its user does then; a second station at MAVSDK's port hears the same."""
+    origin = Origin(LATITUDE, LONGITUDE)
+    items = [
+        (round(1e7 * a), round(1e7 * o), -d)
+        for (a, o), d in ((origin.degrees(9, -9), 2.0), (origin.degrees(0, 5), 4.0))
+    ]
+    number = random.SystemRandom().randrange(100, 200)
+    drops: list[str] = []
+
+    async def go() -> GroundStation:
+        station = Station(1 + number, origin, drops.append)
+        station.moved(Talk().vehicle.motion or pytest.fail())
+        port = Port(station, number)
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: port, local_addr=("127.0.0.1", 0))
+        sender = asyncio.create_task(port.send())
+        try:
+            ground = GroundStation(14550 + number, items)
+            ground.start()
+            await asyncio.to_thread(ground.done, 60.0)
+        finally:
+            sender.cancel()
+            port.close()
+        return ground
+
+    ground = asyncio.run(go())
+    assert not drops and ground.system == 1 + number
+    assert ground.modes == {"Manual": 1 << 16, "Hold": 0x03040000, "Mission": 0x04040000, "Offboard": 6 << 16}
+    assert ground.parameters == {"MAV_SYS_ID": 1 + number} and ground.plans == {0: 2, 1: 0, 2: 0}
+    assert ground.results[512, 148.0] == ground.results[512, 435.0] == 0
+    assert {ground.results[512, n] for n in (397.0, 395.0, 259.0, 280.0, 9999.0)} == {2}, "told that there is none"
+    assert {ground.results[n, 1.0] for n in (521, 522, 527, 2504, 31010)} == {3}, "told that it is not known"
+    assert ground.sees["HOME_POSITION"][:2] == (round(1e7 * LATITUDE), round(1e7 * LONGITUDE))
+    groundspeed, heading = ground.sees["VFR_HUD"][1], ground.sees["VFR_HUD"][4]
+    assert groundspeed == pytest.approx(math.hypot(0.1, 0.2)) and heading == 0 and ground.sees["VFR_HUD"][2] == -3.0
 
 
 # -- sent by MAVSDK
