@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -316,6 +317,29 @@ async def test_the_clock_never_falls(types: Types, domain: int) -> None:
     wall.step("a", 20_000_000)
     assert wall._writer is None and wall.stamp("a", 20_000_000) - wall.stamp("a", 15_000_000) == 5_000_000
     ear.close()
+    node.close()
+
+
+async def test_an_answer_waits_for_whoever_called(types: Types, domain: int) -> None:
+    """Discovery may find the reader of a caller after its call: the answer is not lost."""
+    node = Node(types, "wavesim", domain, lambda text: None, lambda reason: None)
+    caller = ros2.Node(domain, beside=True)
+
+    async def answer(_: Any) -> Any:
+        return types.new("std_srvs/srv/Trigger_Response")(True, "done")
+
+    node.service("/start", "std_srvs/srv/Trigger", answer)
+    asked = caller.writer("/startRequest", ros2.TriggerRequest, inside="rq")
+    ros2.until(lambda: asked.get_matched_subscriptions())
+    asked.write(ros2.TriggerRequest(7, 1))
+    await asyncio.sleep(0.2)  # it is answered, as far as it goes
+    told = list[Any]()
+    caller.read("/startReply", ros2.TriggerResponse, told.append, inside="rr")
+    limit = time.monotonic() + 30.0
+    while not told and time.monotonic() < limit:
+        await asyncio.sleep(0.01)
+    assert [(t.caller, t.call, t.message) for t in told] == [(7, 1, "done")]
+    caller.close()
     node.close()
 
 

@@ -46,7 +46,7 @@ class Wishes:
     clock: bool = True
     tf: bool = True
     wall: bool = False  #: stamps of wall time
-    wait: bool = False  #: each step waits for the controller
+    lockstep: bool = False  #: each step waits for the controller
     silence: float = 1.0
 
 
@@ -206,7 +206,7 @@ class Bridge:
             async for broker, step in self.vehicle.steps():
                 commands, instruments = self._joined(broker)
                 self._tell(step, instruments)
-                if self.wishes.wait:
+                if self.wishes.lockstep:
                     await commands.wait()
                 broker.answer(commands.asked(step.time))
         finally:

@@ -150,7 +150,8 @@ class Layout:
         return str(self._read.get(key, _PLAIN[key]))
 
     def _table(self, name: str) -> Mapping[str, Any]:
-        return self._read.get(name, {})  # type: ignore[no-any-return]
+        table: Mapping[str, Any] = self._read.get(name, {})
+        return table
 
     def _filled(self, text: str, **of: str) -> str:
         words = {"vehicle": self.vehicle, "sensor": "", "actuator": "", "number": ""} | of
