@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -88,19 +89,16 @@ class Unusable(Exception):
     """Bytes that are no frame of MAVLink 2; the text is the reason."""
 
 
-def _x25_of(byte: int) -> int:
-    t = (byte ^ (byte << 4)) & 0xFF
-    return (t << 8) ^ (t << 3) ^ (t >> 4)
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
-_X25 = [_x25_of(byte) for byte in range(256)]
+def _mirrored(crc: int) -> int:
+    return _MIRRORED[crc & 0xFF] << 8 | _MIRRORED[crc >> 8]
 
 
 def x25(data: bytes, crc: int = 0xFFFF) -> int:
-    """CRC-16/MCRF4XX, as MAVLink counts it."""
-    for byte in data:
-        crc = (crc >> 8) ^ _X25[(crc ^ byte) & 0xFF]
-    return crc
+    """CRC-16/MCRF4XX, as MAVLink counts it: the library's CRC of the same polynomial, with all bits the other way round."""
+    return _mirrored(binascii.crc_hqx(data.translate(_MIRRORED), _mirrored(crc)))
 
 
 @dataclass(frozen=True)

@@ -61,15 +61,15 @@ Pilot = Callable[[Seen], list[float]]
 class Px4(StandIn):
     """Flies until ``seconds`` of its clock have gone by, or until it is told to ``die``.
 
-    ``answers``: the seconds that it takes for the answer to a frame, by the frame's number; None: there is none.
+    ``plain``: it only answers, and keeps no track. ``answers``: the seconds that it takes for the answer to a frame, by the frame's number; None: there is none.
     """
 
     def __init__(
-        self, pilot: Pilot, seconds: float, port: int, *, every: int = 1, check: bool = False,
+        self, pilot: Pilot, seconds: float, port: int, *, every: int = 1, check: bool = False, plain: bool = False,
         answers: Callable[[int], float | None] = lambda _: 0.0,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.pilot, self.seconds, self.port, self.every, self.check, self.answers = pilot, seconds, port, every, check, answers  # fmt: skip
+        self.pilot, self.seconds, self.port, self.every, self.check, self.plain, self.answers = pilot, seconds, port, every, check, plain, answers  # fmt: skip
         self.seen = Seen()
         self.times: list[int] = []
         self.track: list[Seen] = []
@@ -137,7 +137,8 @@ class Px4(StandIn):
         return False
 
     def _answer(self, sock: socket.socket, number: int) -> None:
-        self.track.append(Seen(self.seen.time_us, gps=self.seen.gps, odometry=self.seen.odometry))
+        if not self.plain:
+            self.track.append(Seen(self.seen.time_us, gps=self.seen.gps, odometry=self.seen.odometry))
         late = self.answers(number)
         if number % self.every or late is None or not (self.seen.odometry or self.seen.gps):
             return
