@@ -15,8 +15,9 @@ import numpy as np
 import pymap3d
 import pytest
 
-from tests.bridges.conftest import Bridge, Fly
+from tests.bridges.conftest import Fly
 from tests.bridges.groundstation import GroundStation
+from tests.bridges.program import Program
 from tests.conftest import Server, wavesim
 from wavesim_bridges.geography import Origin
 from wavesim_bridges.mavlink import Port, Station
@@ -418,7 +419,7 @@ def test_mavsdk_finds_arms_and_sends_it(
 
     path = config(WORLD).path
     server = serve(path, "--speed", "5")
-    bridges: list[Bridge] = []
+    bridges: list[Program] = []
     truth = SharedState(server.name)
 
     def place() -> Any:
@@ -479,7 +480,7 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
 
     path = config(WORLD).path
     server = serve(path, "--speed", "5")
-    bridges: list[Bridge] = []
+    bridges: list[Program] = []
     truth = SharedState(server.name)
     origin = Origin(LATITUDE, LONGITUDE)
     goals = [(2.0, 0.0, 1.5), (2.0, 2.0, 2.0)]
