@@ -117,6 +117,12 @@ class Twist(IdlStruct, typename=_type("geometry_msgs/Twist")):
 
 
 @dataclass
+class Wrench(IdlStruct, typename=_type("geometry_msgs/Wrench")):
+    force: Vector3
+    torque: Vector3
+
+
+@dataclass
 class TwistWithCovariance(IdlStruct, typename=_type("geometry_msgs/TwistWithCovariance")):
     twist: Twist
     covariance: array[float64, 36]

@@ -15,7 +15,7 @@ from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
 
 from tests.bridges import ros2
-from wavesim_bridges.ros2 import command, commands
+from wavesim_bridges.ros2 import body, command, commands
 from wavesim_bridges.ros2.bridge import Clock
 from wavesim_bridges.ros2.layout import Layout, presets
 from wavesim_bridges.ros2.node import Node, legal
@@ -193,6 +193,10 @@ def test_any_bytes_are_refused_by_name(types: Types) -> None:
 # -- layouts ---------------------------------------------------------------------------------------------
 
 
+def load_model(model: str) -> Any:
+    return library()[model]
+
+
 def described(model: str) -> list[ActuatorDescription]:
     return [
         ActuatorDescription(k, a.name, int(a.kind), a.unit, a.minimum, a.maximum)
@@ -207,7 +211,7 @@ def test_presets() -> None:
         "/my_auv/propeller/cmd",
         "/my_auv/rudder_top/cmd",
     ]
-    assert ours.all_commands == "/my_auv/actuators/cmd" and ours.odometry == "/my_auv/odom"
+    assert ours.command("all") == "/my_auv/actuators/cmd" and ours.odometry == "/my_auv/odom"
     assert ours.frames("dvl-down") == Frames(
         "odom", "my_auv/base_link", "my_auv/dvl_down_link", "my_auv/dvl_down_frd", "my_auv/dvl_down_beam"
     )
@@ -360,6 +364,38 @@ class Ears:
 
     def reader(self, topic: str, type_: str, take: Callable[[Any], None]) -> None:
         self.take[topic] = take
+
+
+def test_a_wrench_is_shared_by_the_thrusters() -> None:
+    """Forward, left, up: what the thrusters make by their places and directions is what was asked, up to their limits."""
+    new = Types("jazzy").new
+
+    def wrench(*numbers: float) -> Any:
+        vectors = (new("geometry_msgs/msg/Vector3")(*numbers[k : k + 3]) for k in (0, 3))
+        return new("geometry_msgs/msg/Wrench")(*vectors)
+
+    for name, asked in (("bluerov2", (30.0, -12.0, 8.0, 0.0, 0.0, 2.0)), ("vita1", (10.0, 5.0, -9.0, 1.0, -1.5, 2.0))):
+        thrusters = load_model(name).thruster
+        shared = body.Shared.of(thrusters, described(name))
+        assert shared is not None
+        for factor in (1.0, 1e3):
+            given = shared.thrusts(wrench(*(factor * x for x in asked)))
+            made = np.zeros(6)
+            for k, t in enumerate(thrusters):
+                force = given[k] * np.array(t.direction) / np.linalg.norm(t.direction)
+                made += [*force, *np.cross(t.position, force)]
+            made *= (1, -1, -1, 1, -1, -1)
+            if factor > 1.0:
+                assert max(abs(u) / described(name)[k].maximum for k, u in given.items()) == pytest.approx(
+                    1.0, abs=0.35
+                )
+                made *= np.linalg.norm(asked) / np.linalg.norm(made)
+            keep = [k for k in range(6) if name == "vita1" or k not in (3, 4)]  # six thrusters do not pitch
+            assert made[keep] == pytest.approx(np.array(asked)[keep], abs=0.05 * np.abs(asked).max())
+        with pytest.raises(Unusable, match="no number"):
+            shared.thrusts(wrench(0.0, math.nan, 0.0, 0.0, 0.0, 0.0))
+    for name in ("lauv", "wam-v", "otter"):  # one thruster, engines that swivel, shafts
+        assert body.Shared.of(load_model(name).thruster, described(name)) is None
 
 
 async def test_commands_count_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,12 +162,24 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
     node.read("/tf_static", ros2.TFMessage, static.append, latched=True)
 
     rov, odometry = Rov([(2.0, 1.0, -3.0), (2.0, -1.0, -3.5), (1.0, 0.0, -4.0)], 1.0), list[ros2.Odometry]()
-    thrusts, silent = node.writer("/rov/actuators/cmd", ros2.Float64MultiArray), [False]
+    thrusts = node.writer("/rov/actuators/cmd", ros2.Float64MultiArray)
+    velocities, wrenches = node.writer("/rov/cmd_vel", ros2.Twist), node.writer("/rov/cmd_wrench", ros2.Wrench)
+
+    def by_array(o: ros2.Odometry) -> None:
+        thrusts.write(ros2.Float64MultiArray(ros2.MultiArrayLayout(), rov.thrusts(o)))
+
+    def by_velocity(o: ros2.Odometry) -> None:
+        velocities.write(ros2.Twist(ros2.Vector3(0.3, 0.1, 0.0), ros2.Vector3(0.0, 0.0, 0.2)))
+
+    def by_wrench(o: ros2.Odometry) -> None:
+        wrenches.write(ros2.Wrench(ros2.Vector3(30.0, 0.0, 0.0), ros2.Vector3(0.0, 0.0, 0.0)))
+
+    flying: list[Callable[[ros2.Odometry], None] | None] = [by_array]
 
     def fly_rov(o: ros2.Odometry) -> None:
         odometry.append(o)
-        if not silent[0]:
-            thrusts.write(ros2.Float64MultiArray(ros2.MultiArrayLayout(), rov.thrusts(o)))
+        if (controller := flying[0]) is not None:
+            controller(o)
 
     auv, poses = Auv(4.5, -0.5), list[ros2.Odometry]()
     propeller = node.writer("/auv/thrusters/id_0/input", ros2.FloatStamped)
@@ -248,10 +260,18 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
 
     # A controller that is silent: neutral. It speaks again: on.
     assert any(abs(f) > 0.0 for f in joints[-1].effort)
-    silent[0] = True
+    flying[0] = None
     until(lambda: not any(abs(f) > 1e-6 for f in joints[-1].effort))
-    silent[0] = False
-    until(lambda: any(abs(f) > 0.1 for f in joints[-1].effort))
+
+    # Others: a velocity ahead, to port, turning to port; then a force ahead.
+    def moves(o: ros2.Odometry) -> bool:
+        v, w = o.twist.twist.linear.array, o.twist.twist.angular.array
+        return bool(np.abs(v - (0.3, 0.1, 0.0)).max() < 0.05 and abs(w[2] - 0.2) < 0.05)
+
+    flying[0] = by_velocity
+    until(lambda: all(map(moves, odometry[-25:])))
+    flying[0] = by_wrench
+    until(lambda: all(abs(f - 30.0 / math.sqrt(8.0)) < 0.1 for f in joints[-1].effort[:4]))
 
     # What is told is the truth.
     assert node.call("/rov/pause", ros2.TriggerRequest, ros2.TriggerResponse).success

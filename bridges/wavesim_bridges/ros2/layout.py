@@ -26,7 +26,7 @@ _TABLES: dict[str, set[str]] = {
     "names": set(),
     "frames": {"map", "world", "base", "link"},
     "sensors": {*OUTPUTS, OTHER},
-    "commands": {*_KINDS, ALL},
+    "commands": {*_KINDS, ALL, "wrench", "twist"},
     "acoustics": {"heard", "send", "range_bearing"},
 }
 _COMMAND = {"topic", "type", "sign", "unit", "rotor_constant"}
@@ -139,10 +139,9 @@ class Layout:
             count[a.kind] = count.get(a.kind, 0) + 1
         return found
 
-    @property
-    def all_commands(self) -> str:
-        """Topic of an array for all actuators."""
-        return self._place(self._table("commands").get(ALL, {}).get("topic", ""))
+    def command(self, what: str) -> str:
+        """Topic of an array for all actuators (`all`), of a `wrench` or a `twist` for the body; empty: there is none."""
+        return self._place(self._table("commands").get(what, {}).get("topic", ""))
 
     # -- the file
 
