@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import random
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +19,7 @@ from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
 
 from tests.bridges import ros2
-from wavesim_bridges.ros2 import body, command, commands
+from wavesim_bridges.ros2 import body, command, commands, doctor
 from wavesim_bridges.ros2.bridge import Clock
 from wavesim_bridges.ros2.layout import Layout, presets
 from wavesim_bridges.ros2.node import Node, legal
@@ -280,6 +284,9 @@ def test_mistakes(config: Callable[..., Any], domain: int, options: tuple[str, .
         command.main(["--vehicle", "auv", "--config", path, "--domain", str(domain), *options], standalone_mode=False)
 
 
+#: somebody in a domain until its input ends
+GUEST = "import sys; from tests.bridges import ros2; node = ros2.Node(int(sys.argv[1])); sys.stdin.read()"
+
 # -- time ------------------------------------------------------------------------------------------------
 
 
@@ -344,6 +351,40 @@ async def test_an_answer_waits_for_whoever_called(types: Types, domain: int) -> 
         await asyncio.sleep(0.01)
     assert [(t.caller, t.call, t.message) for t in told] == [(7, 1, "done")]
     caller.close()
+    node.close()
+
+
+async def test_a_node_that_nobody_meets_is_told_why(types: Types, domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody in its domain, but in another; somebody who uses none of its topics; somebody who does: nothing to tell."""
+    monkeypatch.setattr(doctor, "QUIET_S", 0.0)
+    said: list[str] = []
+    node = Node(types, "wavesim", domain, said.append, lambda reason: None)
+
+    async def looked() -> str:
+        said.clear()
+        await doctor.look(node.participant, domain, lambda: node.met, said.append)
+        return "".join(said)
+
+    for elsewhere in itertools.islice(ros2.domains(), 1):
+        stranger = ros2.Node(elsewhere)
+        words = await looked()
+        assert f"nobody else is in DDS domain {domain} " in words and f"ROS_DOMAIN_ID={domain}" in words
+        assert re.search(rf"somebody in [\d, ]*\b{elsewhere}\b", words), words
+        stranger.close()
+    guest = subprocess.Popen(
+        [sys.executable, "-c", GUEST, str(domain)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    )
+    limit = time.monotonic() + 30.0
+    while "1 other participant is" not in (words := await looked()):
+        assert time.monotonic() < limit, words
+        await asyncio.sleep(0.05)
+    guest.communicate(timeout=20)
+    node.writer("/x", "std_msgs/msg/Float64")
+    ear = ros2.Node(domain, beside=True)
+    ear.latest("/x", ros2.Float64)
+    ros2.until(lambda: node.met)
+    assert await looked() == ""
+    ear.close()
     node.close()
 
 

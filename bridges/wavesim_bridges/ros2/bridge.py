@@ -15,6 +15,7 @@ from wavesim_bridges.core import Seat, Vehicle
 from wavesim_bridges.motion import Motion, attitude_enu, enu, flu, motion_of
 from wavesim_bridges.ros2 import sensors as told
 from wavesim_bridges.ros2.commands import Commands
+from wavesim_bridges.ros2.doctor import look
 from wavesim_bridges.ros2.layout import Layout
 from wavesim_bridges.ros2.node import Node, Writer, legal
 from wavesim_bridges.ros2.types import Message, Types, Unusable
@@ -379,12 +380,14 @@ async def fly(seats: Sequence[Seat], loaded: Loaded, wishes: Wishes) -> None:
         shared = Shared(node, clock, Statics(node), node.writer("/tf", TF))
         bridges = [Bridge(*one, shared, loaded, wishes) for one in zip(seats, layouts, strict=True)]
         beat = asyncio.create_task(clock.beat())
+        doctor = asyncio.create_task(look(node.participant, wishes.domain, lambda: node.met, first.say))
         try:
             async with asyncio.TaskGroup() as group:
                 for one in bridges:
                     group.create_task(one.run())
         finally:
             beat.cancel()
+            doctor.cancel()
             await node.finish(FAREWELL_S)
     finally:
         node.close()

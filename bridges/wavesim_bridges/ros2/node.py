@@ -97,6 +97,7 @@ class Node:
     ) -> None:
         self.types, self.name, self.say, self.drop = types, name, say, drop
         self.heard: Counter[str] = Counter()  #: messages by topic
+        self.met = False  #: somebody reads or writes a topic of ours
         self._loop = asyncio.get_running_loop()
         self._entities: list[Any] = []
         self._writers: list[Writer] = []
@@ -244,11 +245,13 @@ class _Watch(Listener):
 
     def on_publication_matched(self, writer: Any, status: Any) -> None:
         """A reader came or went."""
+        self._node.met = True
         if self._writer is not None:
             self._writer.readers = status.current_count
 
     def on_subscription_matched(self, reader: Any, status: Any) -> None:
         """A writer came or went."""
+        self._node.met = True
         count = self.count = status.current_count
         self._node.soon(lambda: self._node.say(f"{self._topic} has {count} publisher{'' if count == 1 else 's'}"))
 
