@@ -29,7 +29,7 @@ HEARS: dict[str, Layout] = {
     "AVAILABLE_MODES": (435, struct.Struct("<IIBBB35s"), 134), "PARAM_VALUE": (22, struct.Struct("<fHH16sB"), 220),
     "HOME_POSITION": (242, struct.Struct("<3i10f"), 104), "PROTOCOL_VERSION": (300, struct.Struct("<3H16B"), 217),
     "CURRENT_MODE": (436, struct.Struct("<IIB"), 193), "MESSAGE_INTERVAL": (244, struct.Struct("<iH"), 95), "VFR_HUD": (74, struct.Struct("<4fhH"), 20),
-    "GLOBAL_POSITION_INT": (33, struct.Struct("<I4i3hH"), 104), **{n: SAYS[n] for n in SAYS if n.startswith(("MISSION", "PING", "TIME"))},
+    "MISSION_CURRENT": (42, struct.Struct("<HHBB"), 28), "GLOBAL_POSITION_INT": (33, struct.Struct("<I4i3hH"), 104), **{n: SAYS[n] for n in SAYS if n.startswith(("MISSION", "PING", "TIME"))},
 }  # fmt: skip
 _BY_NUMBER = {number: (name, layout, extra) for name, (number, layout, extra) in HEARS.items()}
 
@@ -50,7 +50,7 @@ class GroundStation(StandIn):
         self._sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._sock.bind(("127.0.0.1", port))
         self._sock.settimeout(0.05)
-        self._vehicle: tuple[str, int] = ("", 0)
+        self.vehicle: tuple[str, int] = ("", 0)
         self._beat = 0.0
         self.system = 0
 
@@ -63,15 +63,15 @@ class GroundStation(StandIn):
 
     def _say(self, name: str, *values: Any) -> None:
         self._came.clear()
-        self._sock.sendto(packed(SAYS[name], *values, sender=ME), self._vehicle)
+        self._sock.sendto(packed(SAYS[name], *values, sender=ME), self.vehicle)
 
     def _listen(self) -> None:
         now = time.monotonic()
-        if self._vehicle[1] and now - self._beat > 1.0:
+        if self.vehicle[1] and now - self._beat > 1.0:
             self._beat = now
-            self._sock.sendto(packed(HEARTBEAT, 0, 6, 8, 0, 4, 3, sender=ME), self._vehicle)
+            self._sock.sendto(packed(HEARTBEAT, 0, 6, 8, 0, 4, 3, sender=ME), self.vehicle)
         try:
-            data, self._vehicle = self._sock.recvfrom(4096)
+            data, self.vehicle = self._sock.recvfrom(4096)
         except TimeoutError:
             return
         assert data[0] == 0xFD and len(data) == 12 + data[1], "one whole frame"
@@ -96,7 +96,7 @@ class GroundStation(StandIn):
     def _command(self, number: int, *values: float) -> int:
         self._came.clear()
         p = [*values, *[0.0] * (7 - len(values))]
-        self._sock.sendto(packed(COMMAND, *p, number, self.system, 1, 0, sender=ME), self._vehicle)
+        self._sock.sendto(packed(COMMAND, *p, number, self.system, 1, 0, sender=ME), self.vehicle)
         ack = self._wait(f"command {number} {values}", "COMMAND_ACK", lambda v: v[0] == number and v[4:] == ME)
         self.results[number, values[0] if values else 0.0] = ack[1]
         return int(ack[1])
@@ -154,16 +154,19 @@ class GroundStation(StandIn):
         self._say("MISSION_ACK", self.system, 1, 0, kind)
         self.plans[kind] = count
 
-    # -- what its user does
-
-    def _use(self) -> None:
-        assert self._command(176, 1.0, float(self.modes["Hold"])) == 0, "the whole number, as QGroundControl says it"
-        self._wait("a mode", "HEARTBEAT", lambda v: v[0] == self.modes["Hold"])
+    def _upload(self) -> None:
         self._say("MISSION_COUNT", len(self.items), self.system, 1, 0)
         for k, item in enumerate(self.items):
             self._wait(f"offering item {k}", "MISSION_REQUEST_INT", lambda v, k=k: v[0] == k)  # type: ignore[misc]
             self._say("MISSION_ITEM_INT", 0.0, 0.0, 0.0, math.nan, *item, k, 16, self.system, 1, 6, 0, 1, 0)
         assert self._wait("a mission", "MISSION_ACK")[2] == 0
+
+    # -- what its user does
+
+    def _use(self) -> None:
+        assert self._command(176, 1.0, float(self.modes["Hold"])) == 0, "the whole number, as QGroundControl says it"
+        self._wait("a mode", "HEARTBEAT", lambda v: v[0] == self.modes["Hold"])
+        self._upload()
         self._download(0)
         assert self._command(400, 1.0) == 0 and self._command(300) == 0
         self._wait("a start", "HEARTBEAT", lambda v: v[0] == self.modes["Mission"] and v[3] & 128 != 0)
@@ -172,3 +175,26 @@ class GroundStation(StandIn):
         assert self._command(262, 6.0) == 0 and self._command(262, 1.0) == 4
         assert self._command(400, 0.0) == 0
         self._wait("the instruments", "VFR_HUD")
+
+
+class OnMission(GroundStation):
+    """Sends its vehicle on the mission, and watches until it is told to ``die``; ``complete`` once the mission is. ``track``:
+    latitude, longitude (degrees) and altitude (m) that it was told."""
+
+    def __init__(self, port: int, items: list[tuple[int, int, float]]) -> None:
+        super().__init__(port, items)
+        self.track: list[tuple[float, float, float]] = []
+        self.complete = False
+
+    def fly(self) -> None:
+        with self._sock:
+            self._wait("listening", "HEARTBEAT")
+            self._upload()
+            assert self._command(400, 1.0) == 0 and self._command(300) == 0
+            while not self.over.is_set():
+                self._came.clear()
+                self._listen()
+                self.track += [
+                    (1e-7 * v[1], 1e-7 * v[2], 1e-3 * v[3]) for n, v in self._came if n == "GLOBAL_POSITION_INT"
+                ]
+                self.complete = self.complete or self.sees.get("MISSION_CURRENT", (0, 0, 0))[2] == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pymap3d
 import pytest
 
 from tests.bridges.conftest import Fly
-from tests.bridges.groundstation import GroundStation
+from tests.bridges.groundstation import GroundStation, OnMission
 from tests.bridges.program import Program
 from tests.conftest import Server, wavesim
 from wavesim_bridges.geography import Origin
@@ -544,6 +545,74 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
     assert bridges[0].process.wait(30) == 5
     said = bridges[0].end()
     assert "the server ended the session: the server shuts down" in said and "Traceback" not in said
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("mavlink")
+def test_two_missions_in_one_world_and_a_bridge_that_is_killed(
+    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
+) -> None:
+    """A ROV and a boat, a station each; rubbish and strangers all the time. The ROV's bridge is killed with -9 in mid-mission: a
+    new one finds the vehicle where it is, disarmed, and is sent again; the boat's mission knows nothing of it."""
+    world = WORLD.replace("<fleet>", '<network takeover="yes" keepalive_timeout="60 s"/><fleet>')
+    path = config(world).path
+    server = serve(path, "--speed", "5")
+    truth, origin = SharedState(server.name), Origin(LATITUDE, LONGITUDE)
+    goals = {"rov": [(3.0, 0.0, 1.5), (3.0, 2.0, 2.0)], "otter": [(4.0, 40.0, 0.0), (5.0, 43.0, 0.0)]}
+    number = random.SystemRandom().randrange(200, 250)
+    ports = {"rov": 14550 + number, "otter": 14551 + number}
+
+    def place(vehicle: str) -> Any:
+        return np.array(truth.snapshot().state["p_WB_W"][truth.row(vehicle)])
+
+    def sent(vehicle: str) -> OnMission:
+        ways = [(*origin.degrees(n, e), -d) for n, e, d in goals[vehicle]]
+        station = OnMission(ports[vehicle], [(round(1e7 * a), round(1e7 * o), z) for a, o, z in ways])
+        station.start()
+        return station
+
+    def bridge(vehicle: str) -> Program:
+        return fly("mavlink", server, vehicle, "--config", str(path), "--instance", str(ports[vehicle] - 14550))
+
+    def until(condition: Callable[[], bool], *stations: OnMission) -> None:
+        limit = time.monotonic() + 150.0
+        while not condition():
+            assert all(s.is_alive() and s.error is None for s in stations), [s.error for s in stations]
+            assert time.monotonic() < limit, {v: place(v) for v in goals}
+            for s in (s for s in stations if s.vehicle[1]):
+                for data in (b"", b"\xfd", HEARTBEAT[:9], b"\xfe" + HEARTBEAT, bytes(300), HEARTBEAT):
+                    stranger.sendto(data, s.vehicle)
+            time.sleep(0.01)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        bridges = {v: bridge(v) for v in goals}
+        server.send("start")
+        first, boat = sent("rov"), sent("otter")
+        until(lambda: place("rov")[0] > 1.0, first, boat)
+        bridges["rov"].kill()
+        first.die()
+        again = bridge("rov")
+        assert place("rov")[0] > 0.9, "not back at its start: it went on meanwhile, at its last commands"
+        second = sent("rov")
+        until(lambda: second.complete and boat.complete, second, boat)
+        server.send("pause")
+        time_told = len(second.track), len(boat.track)
+        until(lambda: len(second.track) > time_told[0] + 2 and len(boat.track) > time_told[1] + 2, second, boat)
+        for s in (second, boat):
+            s.die()
+            assert s.error is None, s.error
+    for vehicle, station in (("rov", second), ("otter", boat)):
+        told = np.array([(*origin.metres(a, o), -z) for a, o, z in station.track])
+        for goal in goals[vehicle]:
+            assert np.linalg.norm((told - goal)[:, :2], axis=1).min() < 1.0
+        assert told[-1] == pytest.approx(place(vehicle), abs=0.05), "what is told is what is"
+        assert math.dist(place(vehicle)[:2], goals[vehicle][-1][:2]) < 1.0
+        assert abs(place(vehicle)[2] - goals[vehicle][-1][2]) < 0.3
+    for said in (again.end(), bridges["otter"].end()):
+        assert (
+            all(f"was dropped: {reason}" in said for reason in ("size", "magic", "MAVLink 1"))
+            and "Traceback" not in said
+        ), said
 
 
 @pytest.mark.parametrize(
