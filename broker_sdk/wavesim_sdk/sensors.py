@@ -130,7 +130,7 @@ _BUILT_IN = (
         (
             value("latitude", "rad", "WGS84."),
             value("longitude", "rad", "WGS84."),
-            value("height", "m", "Above the ellipsoid, which lies at the mean water level here."),
+            value("height", "m", "Above the ellipsoid, which the mean water level touches at the origin (10 km from there: 8 m)."),
             value("sog", "m/s", "Speed over ground."),
             value("cog", "rad", "Course over ground, 0..2 pi."),
             value("hdop", "", "Horizontal dilution of precision."),

@@ -13,7 +13,8 @@ from wavesim_sdk.config import Loaded
 
 
 class Gps(Emulator):
-    """WGS84 position of the antenna; W is the plane that touches the ellipsoid at the origin. Valid while the antenna is
+    """WGS84 position of the antenna: W is the plane that touches the ellipsoid at the origin, so a boat that has gone 10 km
+    from there is 8 m high. Valid while the antenna is
     above the water as it stands. Position errors are slow (Gauss-Markov), velocity errors white."""
 
     sensor = "gps"
@@ -31,10 +32,10 @@ class Gps(Emulator):
         error = keep * out["error_W"] + np.sqrt(1.0 - keep**2) * sigma * now.noise.of("slow error").several(3)
         out["error_W"] = error
         place = m.p_WS_W + error
-        latitude, longitude, _ = pymap3d.ned2geodetic(place[:, 0], place[:, 1], np.zeros(len(now)), *self.origin, 0.0)
+        latitude, longitude, height = pymap3d.ned2geodetic(*place.T, *self.origin, 0.0)
         velocity = m.v_WS_W + p.speed_sigma * now.noise.several(3)
         out["latitude"], out["longitude"] = np.radians(latitude), np.radians(longitude)
-        out["height"] = -place[:, 2]
+        out["height"] = height
         out["sog"] = np.hypot(velocity[:, 0], velocity[:, 1])
         out["cog"] = np.mod(np.arctan2(velocity[:, 1], velocity[:, 0]), 2.0 * np.pi)
         out["hdop"], out["hacc"], out["satellites"] = p.hdop, p.hacc, p.satellites

@@ -291,7 +291,12 @@ class World:
     latitude: float = key("Of the origin of the world.", "angle", 0.0)
     longitude: float = key("Of the origin of the world.", "angle", 0.0)
     pressure_0: float = key("P0: pressure at the surface.", "pressure", 10.1325)
-    pressure_1: float = key("P1: pressure per depth.", "pressure gradient", 1.00552)
+    pressure_1: float = key(
+        "P1: with it, pressure is P0 + P1 z + P2 z2; 0: that of a standard ocean at `latitude` (UNESCO 44).",
+        "pressure gradient",
+        0.0,
+        low=0.0,
+    )
     pressure_2: float = key("P2: pressure per depth squared.", "pressure curvature", 0.0)
     current: Current = child(Current, "Water flow.")
     tide: Tide = child(Tide, "Level of the water.")
