@@ -85,9 +85,10 @@ $(VENV)/.mhkit: requirements-mhkit.txt | $(VENV)/.tools
 	@$(PYTHON) -m venv $(MHKIT) && $(MHKIT)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-lint: $(VENV)/.tools
+lint: $(VENV)/.tools $(PAGE)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
+	@cd $(WEB) && npm run --silent lint && npm run --silent test
 
 types: $(VENV)/.tools $(PAGE)
 	@$(BIN)/mypy
