@@ -108,9 +108,10 @@ lock: $(VENV)/.audit
 audit: $(VENV)/.audit $(VENV)/.installed
 	@$(AUDIT)/bin/python locked/audit.py $(BIN)/python
 
-lint: $(VENV)/.tools
+lint: $(VENV)/.tools $(PAGE)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
+	@cd $(WEB) && npm run --silent lint && npm run --silent test
 
 types: $(VENV)/.tools $(PAGE)
 	@$(BIN)/mypy

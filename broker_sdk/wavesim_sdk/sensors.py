@@ -91,6 +91,18 @@ _BUILT_IN = (
         (value("range", "m", "Distance along each beam, from port to starboard; NaN = none.", BEAMS),),
     ),
     sensor_table(
+        "sonar",
+        "Imaging sonar; its frames stand in a ring of their own.",
+        (
+            value("frame", "", "Number of the newest frame, from 1."),
+            value("range", "m", "Greatest range."),
+            value("beams", "", "Beams of the frame."),
+            value("bins", "", "Samples of a beam, or numbers of a sounding."),
+            value("saturated", "", "Share of samples cut at the top."),
+            value("altitude", "m", "Over the bed, of a side-scan; range straight down, of a multibeam echosounder; NaN = unknown."),
+        ),
+    ),
+    sensor_table(
         "imu",
         "Inertial measurement unit; means over the time since its last value.",
         (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),

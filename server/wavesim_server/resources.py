@@ -21,6 +21,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import server_name
 from wavesim_sdk.replies import sweep
 from wavesim_sdk.sensors import known, table_of
+from wavesim_sdk.sonars import frames
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES, Table
 from wavesim_server.messages import NO_RESOURCE
 
@@ -112,6 +113,7 @@ def wipe(server: str) -> list[str]:
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
+    found += frames.unlink(server)
     found += remove_semaphores(server, known())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))

@@ -21,6 +21,7 @@ from wavesim_sdk.attach import make_semaphores
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
+from wavesim_sdk.sonars import frames
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, FAILED, NO_RESOURCE
 from wavesim_server.resources import NameLock, ring_names, tables_of, wipe
@@ -72,6 +73,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
         commands, events = ring_names(name)
         Ring.create(commands, COMMANDS_BYTES)
         Ring.create(events, EVENTS_BYTES)
+        frames.make(loaded, name)
         make_semaphores(name, loaded.sensor_rows, group)
     except (OSError, posix_ipc.Error) as error:
         with contextlib.suppress(OSError, posix_ipc.Error):

@@ -13,14 +13,13 @@ from typing import Any, ClassVar
 
 import aiohttp
 import pytest
-from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from tests.viz.browser import Page
-from tests.viz.stage import Stage
+from tests.viz.stage import Stage, on_stage
 from wavesim_viz.asked import Control, Fault, Nonsense, Watch, asked
 from wavesim_viz.containment import Mishaps, Often
-from wavesim_viz.web import HUB, Access, make_app
+from wavesim_viz.web import ACCESS, HUB, Access, make_app
 
 
 @pytest.fixture
@@ -155,6 +154,29 @@ async def test_a_command_that_fails_is_a_refusal(client: TestClient[Any, Any]) -
     reply = await message(ws, "reply")
     assert not reply["ok"] and "control is broken" in reply["text"]
     await tick(ws)
+
+
+async def test_control_does_not_wait_for_work(client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many trials of models are under way: a command is done at once; and no more work is taken than can be held."""
+    from wavesim_viz.configurator import Configurator
+
+    done = threading.Event()
+    monkeypatch.setattr(Configurator, "test", lambda self, body: done.wait(20) and {})
+    app = make_app(client.server.app[HUB].source, 50.0, client.server.app[ACCESS], Path())
+    server = TestServer(app)
+    await server.start_server()
+    client.server.app[ACCESS].names.add(f"127.0.0.1:{server.port}")
+    async with TestClient(server) as other:
+        at = f"http://127.0.0.1:{other.port}"
+        asked_for = [asyncio.create_task(other.post("/api/test", json={}, headers={"Origin": at})) for _ in range(40)]
+        ws = await connect(other)
+        async with asyncio.timeout(5):
+            await ws.send_json({"do": "control", "verb": "pause", "value": None})
+            assert (await message(ws, "reply"))["ok"]
+        done.set()
+        answers = [await t for t in asked_for]
+        assert {a.status for a in answers} == {200, 400}
+        assert "busy" in (await next(a for a in answers if a.status == 400).json())["error"]
 
 
 async def test_a_request_that_fails_is_told(
@@ -335,28 +357,9 @@ def test_what_repeats_is_told_less_often() -> None:
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[tuple[Stage, str]]:
     """A viewer of a stage in a thread, and its address."""
-    source, ready, stop = Stage(), threading.Event(), asyncio.Event()
-    found: dict[str, Any] = {}
-
-    async def serve() -> None:
-        access = Access.make("127.0.0.1", 1, True)
-        runner = web.AppRunner(make_app(source, 20.0, access, tmp_path), shutdown_timeout=0.5)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = runner.addresses[0][1]
-        access.names = {f"127.0.0.1:{port}"}
-        found["url"], found["loop"] = f"http://127.0.0.1:{port}/", asyncio.get_running_loop()
-        ready.set()
-        await stop.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(10)
-    yield source, found["url"]
-    found["loop"].call_soon_threadsafe(stop.set)
-    thread.join(10)
+    source = Stage()
+    with on_stage(source, tmp_path) as url:
+        yield source, url
 
 
 @pytest.mark.system

@@ -48,11 +48,18 @@ class Fault:
     field: str
 
 
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """An alarm was seen; None: all were."""
+
+    number: int | None
+
+
 def _no_constant(name: str) -> Any:
     raise Nonsense("number", f"{name} is no number of JSON")
 
 
-Asked = Watch | Control | Fault
+Asked = Watch | Control | Fault | Acknowledge
 
 
 def asked(text: str) -> Asked:
@@ -70,6 +77,10 @@ def asked(text: str) -> Asked:
             return Control(verb, _value(message.get("value")))
         case {"do": "fault", "row": row, "part": part, "kind": kind, "amount": amount, "field": field}:
             return Fault(_row(row), _word(part), _word(kind), _word(amount, 0), _word(field, 0))
+        case {"do": "acknowledge", "alarm": None}:
+            return Acknowledge(None)
+        case {"do": "acknowledge", "alarm": number}:
+            return Acknowledge(_row(number))
     raise Nonsense("request", "that is no request of this page")
 
 

@@ -85,6 +85,44 @@ class Multibeam(Sensor):
 
 
 @dataclass(frozen=True)
+class Sonar(Sensor):
+    """An imaging sonar, by the name of an instrument (`wavesim sonars` lists them); S has x ahead, y to starboard, z down. A ping is
+    complete at the times of its rate, and was sent twice its range over the speed of sound before."""
+
+    rate: float = key("Pings per second; at most c/(2 range).", "frequency", 5.0, low=0.01, high=1000.0)
+    preset: str = text("The instrument.")
+    range: float = key("Greatest range; 0 = the instrument's usual one.", "length", 0.0, low=0.0)
+    bins: int = key(
+        "Samples over the range; 0 = by the instrument's resolution, at most 2000.",
+        default=0,
+        low=0,
+        high=8192,
+        integer=True,
+    )
+    beams: int = key("Number of beams; 0 = the instrument's.", default=0, low=0, high=1024, integer=True)
+    sector: float = key("Full angle; 0 = the instrument's.", "angle", 0.0, low=0.0, high=6.283185307179586)
+    tilt: float = key(
+        "Of its axis below the x-y plane of S; -1 rad = the instrument's.", "angle", -1.0, low=-1.6, high=1.6
+    )
+    gain: float = key("Fixed gain in dB.", default=0.0, low=-200.0, high=200.0)
+    tvg: float = key("X of the gain X log r + 2 alpha r.", default=30.0, low=0.0, high=60.0)
+    hold: float = key("Range from which the gain no longer grows; 0 = never.", "length", 0.0, low=0.0)
+    floor: float = key("Level after gain in dB that becomes 0.", default=120.0)
+    span: float = key("dB from 0 to the greatest number.", default=66.0, low=1.0, high=200.0)
+    bits: int = key("Of a sample: 8 or 16.", default=8, low=8, high=16, integer=True)
+    volume: float = key(
+        "Scattering strength of the water in dB: -90 clear, -60 in a wake.", default=-90.0, low=-300.0, high=0.0
+    )
+    speckle: bool = flag("Whether levels fluctuate as of many small scatterers.", True)
+    truth: bool = flag("Whether each sample tells the material and object behind it.", False)
+    stabilised: bool = flag("A multibeam echosounder: beams held against roll up to 10 deg.", True)
+    equidistant: bool = flag("A multibeam echosounder: soundings at equal steps across instead of equal angles.", False)
+    assumed_speed: float = key(
+        "A multibeam echosounder: speed of sound believed at the array; 0 = the true one.", "speed", 0.0, low=0.0
+    )
+
+
+@dataclass(frozen=True)
 class Imu(Sensor):
     """White noise, random walk of the bias, and a turn-on bias for each axis; SI units per square root of Hz."""
 
@@ -235,6 +273,7 @@ class Sensors:
     ranger: tuple[Ranger, ...] = children(Ranger, "Fixed range beams.")
     scanner: tuple[Scanner, ...] = children(Scanner, "Scanning pencil beam.")
     multibeam: tuple[Multibeam, ...] = children(Multibeam, "Fan of beams.")
+    sonar: tuple[Sonar, ...] = children(Sonar, "Imaging sonar.")
     imu: tuple[Imu, ...] = children(Imu, "Specific force and angular rates.")
     ahrs: tuple[Sensor, ...] = children(Sensor, "Roll, pitch, heading and angular rates.")
     gps: tuple[Gps, ...] = children(Gps, "Satellite receiver.")
