@@ -107,7 +107,7 @@ class Sonar(Sensor):
     gain: float = key("Fixed gain in dB.", default=0.0, low=-200.0, high=200.0)
     tvg: float = key("X of the gain X log r + 2 alpha r.", default=30.0, low=0.0, high=60.0)
     hold: float = key("Range from which the gain no longer grows; 0 = never.", "length", 0.0, low=0.0)
-    floor: float = key("Level after gain in dB that becomes 0.", default=120.0)
+    floor: float = key("Level after gain in dB that becomes 0.", default=110.0)
     span: float = key("dB from 0 to the greatest number.", default=66.0, low=1.0, high=200.0)
     bits: int = key("Of a sample: 8 or 16.", default=8, low=8, high=16, integer=True)
     volume: float = key(
