@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import click
 
@@ -20,6 +20,7 @@ AGAIN_S = 1.0  #: between two attempts to find a server that was lost
 #: of wall time, so long a server is waited for: at the start, after it fell silent, after it said that the session is over
 START_S, LOST_S, OVER_S = JOIN_TIMEOUT_S, 60.0, 5.0
 SILENT_S = 1.0  #: of wall time, after which a stack counts as gone and the vehicle is told to stand
+Frame = TypeVar("Frame")
 
 
 @dataclass(frozen=True)
@@ -159,19 +160,19 @@ def distances(step: Step, sensors: Sequence[str]) -> list[float]:
     return found
 
 
-class Latest:
+class Latest(Generic[Frame]):
     """Hands frames from a socket to a loop that waits for them: what is not taken in time is overtaken."""
 
     def __init__(self) -> None:
-        self._frame: bytes | None = None
+        self._frame: Frame | None = None
         self._came = asyncio.Event()
 
-    def put(self, frame: bytes) -> None:
+    def put(self, frame: Frame) -> None:
         """A new one."""
         self._frame = frame
         self._came.set()
 
-    async def take(self, seconds: float) -> bytes | None:
+    async def take(self, seconds: float) -> Frame | None:
         """The next one; None when none comes in time."""
         if self._frame is None:
             self._came.clear()

@@ -211,7 +211,7 @@ class Station:
         return []
 
     def _local(self, m: Message, now: float) -> list[bytes]:
-        return self._target(m, now, tuple(m.fields[k] for k in "xyz"))
+        return self._target(m, now, tuple(m.fields[k] for k in "xyz"), m.fields["coordinate_frame"])
 
     def _global(self, m: Message, now: float) -> list[bytes]:
         f = m.fields
@@ -222,12 +222,11 @@ class Station:
         if abs(latitude) > 90.0 or abs(longitude) > 180.0:
             self._drop("latitude or longitude")
             return []
-        f["coordinate_frame"] = 1
-        return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]))
+        return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 
-    def _target(self, m: Message, now: float, position: tuple[float, ...]) -> list[bytes]:
+    def _target(self, m: Message, now: float, position: tuple[float, ...], frame: int) -> list[bytes]:
+        """A position in the local frame; what ``frame`` says holds for velocities."""
         f, mask = m.fields, m.fields["type_mask"]
-        frame = f["coordinate_frame"]
 
         def used(values: tuple[float, ...], bits: tuple[int, ...]) -> list[float | None]:
             return [None if mask & bit else v for v, bit in zip(values, bits, strict=True)]

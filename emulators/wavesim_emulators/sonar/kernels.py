@@ -31,56 +31,6 @@ BED, SURFACE = 0, 1  #: labels of rays; objects have their own, from 2
 
 
 @_jit
-def locate(x: float, y: float, at: int, weights: Any, neighbors: Any) -> int:
-    """The triangle that holds a point, from one where the search begins; -1 = outside."""
-    for _ in range(len(weights) + 1):
-        worst, low = -1, -1e-9
-        for k in range(3):
-            b = weights[at, 3 * k] + weights[at, 3 * k + 1] * x + weights[at, 3 * k + 2] * y
-            if b < low:
-                worst, low = k, b
-        if worst < 0:
-            return at
-        at = neighbors[at, worst]
-        if at < 0:
-            return -1
-    return -1
-
-
-@_jit
-def bed_by_triangles(
-    o: Any, dx: float, dy: float, dz: float, reach: float, at: int, weights: Any, neighbors: Any
-) -> tuple[float, int]:
-    """(range, triangle) at which a ray from ``o`` meets the bed, walking from triangle to triangle below it."""
-    x, y, z = o[0], o[1], o[2]
-    begin = 0.0
-    for _ in range(len(weights)):
-        w = weights[at]
-        end, way = FAR, -1
-        for k in range(3):
-            slope = w[3 * k + 1] * dx + w[3 * k + 2] * dy
-            if slope < 0.0:
-                t = -(w[3 * k] + w[3 * k + 1] * x + w[3 * k + 2] * y) / slope
-                if t < end:
-                    end, way = t, k
-        clear = w[9] + w[10] * x + w[11] * y - z
-        closing = w[10] * dx + w[11] * dy - dz
-        if clear + closing * begin <= 0.0:
-            return begin, at
-        if closing < 0.0:
-            t = -clear / closing
-            if t <= end:
-                return (t, at) if t <= reach else (FAR, -1)
-        if end > reach or way < 0:
-            return FAR, -1
-        begin = max(begin, end)
-        at = neighbors[at, way]
-        if at < 0:
-            return FAR, -1
-    return FAR, -1
-
-
-@_jit
 def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
     """Range at which a ray meets D0 + D1 x + D2 y + bumps: by steps that the steepest slope allows; a plane at once."""
     closing = bed[1] * dx + bed[2] * dy - dz
@@ -181,36 +131,48 @@ def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: 
 
 
 @_jit
-def cast(
-    o: Any, R: Any, u: Any, e: Any, reach: float, level: float, bed: Any, bumps: Any, weights: Any, neighbors: Any,
-    start: int, objects: Any, mesh: Any, base: int, regions: Any, grid: Any, raster: Any, surface: int,
-    out: Any, what: Any,
-) -> None:  # fmt: skip
-    """Where the rays of a fan end.
-
-    ``R`` turns the fan's axes into W. ``mesh`` (columns, rays, 6): range, normal in W, material, label of what another library found
-    on meshes, or of length 0.  ``out`` (columns, rays, 4): range (FAR = nothing), cosine of incidence, and the normal's components
-    along the directions in which u and e grow; ``what`` (columns, rays, 2): material and label (-1 = nothing).  ``surface``: material of
-    the sea surface, -1 = it is not looked at.
-    """
-    p, v, n, d = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+def aim(R: Any, u: Any, e: Any, out: Any) -> None:
+    """Unit vectors (columns, rays, 3) in W of a fan's rays."""
+    cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
         side = u[j]
         ahead = np.sqrt(1.0 - side * side)
         for k in range(len(e)):
-            c, s = np.cos(e[k]), np.sin(e[k])
+            c, s = ahead * cosines[k], ahead * sines[k]
+            for i in range(3):
+                out[j, k, i] = R[i, 0] * c + R[i, 1] * side + R[i, 2] * s
+
+
+@_jit
+def cast(
+    o: Any, R: Any, u: Any, e: Any, reach: float, level: float, bed: Any, bumps: Any, far: Any, which: Any,
+    triangles: Any, objects: Any, base: int, regions: Any, grid: Any, raster: Any, surface: int, out: Any, what: Any,
+) -> None:  # fmt: skip
+    """Where the rays of a fan end.
+
+    ``R`` turns the fan's axes into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle that another library
+    found (-1 = none), or of length 0; ``triangles`` (n, 5) their normals in W, materials, labels.  A bed without triangles is
+    analytic (``bed[4]`` = 0).  ``out`` (columns, rays, 4): range (FAR = nothing), cosine of incidence, and the normal's components
+    along the directions in which u and e grow; ``what`` (columns, rays, 2): material and label (-1 = nothing).  ``surface``: material of
+    the sea surface, -1 = it is not looked at.
+    """
+    p, v, n, d = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    rel = np.empty((len(objects), 4))  # from the middle of each object; how far outside of its sphere, squared
+    for b in range(len(objects)):
+        for i in range(3):
+            rel[b, i] = o[i] - objects[b, CENTRE + i]
+        rel[b, 3] = rel[b, 0] ** 2 + rel[b, 1] ** 2 + rel[b, 2] ** 2 - objects[b, AROUND] ** 2
+    cosines, sines = np.cos(e), np.sin(e)
+    for j in range(len(u)):
+        side = u[j]
+        ahead = np.sqrt(1.0 - side * side)
+        for k in range(len(e)):
+            c, s = cosines[k], sines[k]
             for i in range(3):
                 d[i] = R[i, 0] * ahead * c + R[i, 1] * side + R[i, 2] * ahead * s
             best, material, label = reach, -1, NO_HIT
             nx = ny = nz = 0.0
-            if len(weights) > 0:
-                t, at = (
-                    (FAR, -1) if start < 0 else bed_by_triangles(o, d[0], d[1], d[2], reach, start, weights, neighbors)
-                )
-                if t <= best:
-                    best, label = t, BED
-                    nx, ny = weights[at, 10], weights[at, 11]
-            else:
+            if bed[4] == 0.0:
                 t = bed_analytic(o, d[0], d[1], d[2], reach, bed, bumps)
                 if t <= best:
                     best, label = t, BED
@@ -221,9 +183,13 @@ def cast(
                         h = bumps[b, 0] * np.exp(-(q * q + w * w))
                         nx -= 2.0 * h * q * bumps[b, 3]
                         ny -= 2.0 * h * w * bumps[b, 4]
+                    h = 1.0 / np.sqrt(1.0 + nx * nx + ny * ny)
+                    nx, ny, nz = nx * h, ny * h, -h
+            if len(far) > 0 and which[j, k] >= 0 and far[j, k] < best:
+                f = which[j, k]
+                best, nx, ny, nz = float(far[j, k]), triangles[f, 0], triangles[f, 1], triangles[f, 2]
+                material, label = int(triangles[f, 3]), int(triangles[f, 4])
             if label == BED:
-                h = 1.0 / np.sqrt(1.0 + nx * nx + ny * ny)
-                nx, ny, nz = nx * h, ny * h, -h
                 material = material_at(o[0] + best * d[0], o[1] + best * d[1], base, regions, grid, raster)
             if surface >= 0 and d[2] < 0.0:
                 t = -(o[2] + level) / d[2]
@@ -231,11 +197,11 @@ def cast(
                     best, material, label = t, surface, SURFACE
                     nx, ny, nz = 0.0, 0.0, 1.0
             for b in range(len(objects)):
-                g = objects[b]
-                px, py, pz = o[0] - g[CENTRE], o[1] - g[CENTRE + 1], o[2] - g[CENTRE + 2]
+                px, py, pz = rel[b, 0], rel[b, 1], rel[b, 2]
                 along = px * d[0] + py * d[1] + pz * d[2]
-                if px * px + py * py + pz * pz - along * along > g[AROUND] * g[AROUND] or along > g[AROUND]:
+                if along * along < rel[b, 3] or (along > 0.0 and rel[b, 3] > 0.0):
                     continue
+                g = objects[b]
                 for i in range(3):
                     p[i] = g[TURN + i] * px + g[TURN + 3 + i] * py + g[TURN + 6 + i] * pz
                     v[i] = g[TURN + i] * d[0] + g[TURN + 3 + i] * d[1] + g[TURN + 6 + i] * d[2]
@@ -245,9 +211,6 @@ def cast(
                     nx = g[TURN] * n[0] + g[TURN + 1] * n[1] + g[TURN + 2] * n[2]
                     ny = g[TURN + 3] * n[0] + g[TURN + 4] * n[1] + g[TURN + 5] * n[2]
                     nz = g[TURN + 6] * n[0] + g[TURN + 7] * n[1] + g[TURN + 8] * n[2]
-            if len(mesh) > 0 and mesh[j, k, 0] < best:
-                best, nx, ny, nz = mesh[j, k, 0], mesh[j, k, 1], mesh[j, k, 2], mesh[j, k, 3]
-                material, label = int(mesh[j, k, 4]), int(mesh[j, k, 5])
             what[j, k, 0], what[j, k, 1] = material, label
             if label == NO_HIT:
                 out[j, k, 0], out[j, k, 1], out[j, k, 2], out[j, k, 3] = FAR, 0.0, 0.0, 0.0

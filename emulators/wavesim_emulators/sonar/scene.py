@@ -96,24 +96,15 @@ class World3:
         self.labels: dict[int, str] = {k.BED: "bed", k.SURFACE: "surface"}
         self.fixed = self._obstacles(world)
         self.objects = self.fixed
-        self._meshes(loaded)
-        self._hint = 0
+        self._triangles(loaded)
 
     def _bed(self, loaded: Loaded) -> None:
-        t = bed.triangles(loaded)
-        declared = loaded.config.world.bed
-        self.bed = np.array([declared.depth, declared.slope_north, declared.slope_east, bed.steepest(loaded)])
-        self.bumps = np.array([(b.height, b.north, b.east, b.alpha, b.beta) for b in declared.bump]).reshape(-1, 5)
-        if t is None:
-            self.weights, self.neighbors = np.zeros((0, 12)), np.zeros((0, 3), np.int64)
-            return
-        corners = t.points[t.simplices]  # (n, 3, 3)
-        matrix = np.concatenate([np.ones((len(corners), 3, 1)), corners[:, :, :2]], axis=2)  # rows 1 x y
-        with np.errstate(all="ignore"):
-            inverse = np.linalg.inv(matrix)  # columns: coefficients of each corner's weight
-        plane = np.einsum("nij,nj->ni", inverse, corners[:, :, 2])
-        self.weights = np.concatenate([inverse.transpose(0, 2, 1).reshape(-1, 9), plane], axis=1)
-        self.neighbors = t.neighbors
+        self._joined = bed.triangles(loaded)
+        b = loaded.config.world.bed
+        self.bed = np.array(
+            [b.depth, b.slope_north, b.slope_east, bed.steepest(loaded), float(self._joined is not None)]
+        )
+        self.bumps = np.array([(b.height, b.north, b.east, b.alpha, b.beta) for b in b.bump]).reshape(-1, 5)
 
     def _label(self, name: str) -> int:
         number = FIRST_LABEL + len(self.labels)
@@ -137,23 +128,29 @@ class World3:
             )
         return np.array(rows).reshape(-1, k.OBJECT)
 
-    def _meshes(self, loaded: Loaded) -> None:
+    def _triangles(self, loaded: Loaded) -> None:
+        """The bed's triangles, if it has such, and those of the meshes, as one scene of embree's."""
         self.scene: Any = None
+        self.triangles = np.zeros((0, 5))
         found = mesh.triangles_of_each(loaded)
+        declared = loaded.config.world.obstacles.mesh
+        of = [(self.palette[m.material], self._label(f"mesh {m.file}")) for m in declared]
+        if self._joined is not None:
+            found, of = [self._joined.points[self._joined.simplices], *found], [(self.ground, k.BED), *of]
         if not found:
             return
         from embreex.mesh_construction import TriangleMesh
         from embreex.rtcore_scene import EmbreeScene
 
-        triangles = np.concatenate(found)
-        self.middle = triangles.reshape(-1, 3).mean(axis=0)  # embree counts in single precision
-        self.wide = float(np.linalg.norm(triangles.reshape(-1, 3) - self.middle, axis=1).max())
+        corners = np.concatenate(found)
+        self.middle = np.concatenate(found[-1:]).reshape(-1, 3).mean(axis=0)  # embree counts in single precision
+        self.wide = float(np.linalg.norm(corners.reshape(-1, 3) - self.middle, axis=1).max())
         self.scene = EmbreeScene()
-        TriangleMesh(self.scene, np.ascontiguousarray(triangles - self.middle, np.float32))
-        made = [self.palette[m.material] for m in loaded.config.world.obstacles.mesh]
-        labels = [self._label(f"mesh {m.file}") for m in loaded.config.world.obstacles.mesh]
-        counts = [len(f) for f in found]
-        self.mesh_of = np.stack([np.repeat(made, counts), np.repeat(labels, counts)], axis=1).astype(float)
+        TriangleMesh(self.scene, np.ascontiguousarray(corners - self.middle, np.float32))
+        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-30)[:, None]
+        made = np.repeat(np.array(of, float), [len(f) for f in found], axis=0)
+        self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
 
     def with_bodies(self, bodies: Bodies | None, own: int = -1) -> None:
         """The bodies of this tick, without that of the row ``own``."""
@@ -177,55 +174,35 @@ class World3:
 
     def depth(self, north: float, east: float) -> float:
         """Of the bed; NaN where there is none."""
-        if len(self.weights):
-            at = self._locate(north, east)
-            return float("nan") if at < 0 else float(self.weights[at, 9:12] @ (1.0, north, east))
+        if self._joined is not None:
+            return float(self._joined(np.array(north), np.array(east)))
         b = self.bed
         bumps = sum(h * math.exp(-((a * (north - n)) ** 2) - (c * (east - e)) ** 2) for h, n, e, a, c in self.bumps)
         return float(b[0] + b[1] * north + b[2] * east + bumps)
-
-    def _locate(self, north: float, east: float) -> int:
-        at = int(k.locate(north, east, self._hint, self.weights, self.neighbors))
-        self._hint = max(at, 0)
-        return at
 
     def cast(
         self, p: Array, R: Array, u: Array, e: Array, reach: float, level: float = 0.0, surface: bool = True
     ) -> tuple[Array, Any]:
         """(out, what) of :func:`~wavesim_emulators.sonar.kernels.cast` for a fan at ``p`` with axes ``R`` in W."""
         out, what = np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64)
-        start = self._locate(float(p[0]), float(p[1])) if len(self.weights) else -1
+        far, which = self._on_triangles(p, R, u, e, reach)
         k.cast(
-            p, R, u, e, reach, level, self.bed, self.bumps, self.weights, self.neighbors, start, self.near(p, reach),
-            self._on_meshes(p, R, u, e, reach), self.ground, self.regions, self.grid, self.raster,
-            len(self.palette.names) - 1 if surface else -1, out, what,
+            p, R, u, e, reach, level, self.bed, self.bumps, far, which, self.triangles, self.near(p, reach), self.ground,
+            self.regions, self.grid, self.raster, len(self.palette.names) - 1 if surface else -1, out, what,
         )  # fmt: skip
         return out, what
 
-    def _on_meshes(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> Array:
-        """(columns, rays, 6) for the kernel; empty if no mesh is within reach."""
-        none = np.zeros((0, 0, 6))
+    def _on_triangles(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> tuple[Any, Any]:
+        """(range, number of the triangle or -1), both (columns, rays); empty if no triangle is within reach."""
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
-            return none
-        d = directions(u, e) @ R.T
-        to = self.middle - p
-        along = d @ to
-        some = (to @ to - along * along <= self.wide**2) & (along > -self.wide)
-        if not some.any():
-            return none
-        out = np.zeros((len(u), len(e), 6))
-        out[..., 0] = k.FAR
-        rays = np.ascontiguousarray(d[some], np.float32)
-        origins = np.broadcast_to((p - self.middle).astype(np.float32), rays.shape).copy()
-        found = self.scene.run(origins, rays, output=True)
-        hit = found["primID"] >= 0
-        rows = np.zeros((len(rays), 6))
-        rows[:, 0] = np.where(hit, found["tfar"], k.FAR)
-        normal = found["Ng"].astype(float)
-        rows[:, 1:4] = normal / np.maximum(np.linalg.norm(normal, axis=1), 1e-30)[:, None]
-        rows[:, 4:6] = self.mesh_of[np.maximum(found["primID"], 0)]
-        out[some] = rows
-        return out
+            return np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32)
+        rays = np.empty((len(u), len(e), 3), np.float32)
+        k.aim(R, u, e, rays)
+        start = np.empty((len(u) * len(e), 3), np.float32)
+        start[:] = p - self.middle
+        found = self.scene.run(start, rays.reshape(-1, 3), output=True)
+        shape = len(u), len(e)
+        return found["tfar"].reshape(shape), found["primID"].reshape(shape)
 
 
 def directions(u: Array, e: Array) -> Array:
