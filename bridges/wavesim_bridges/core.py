@@ -75,11 +75,12 @@ class Vehicle:
 
     A server that fell silent is waited for: it may be started anew. One that said that the session is over may only have missed
     us, and takes us again at once; if none answers any more it has shut down, and that is the end of the bridge too. While the
-    bridge itself is away the vehicle leaves, as with any pilot that dies.
+    bridge itself is away the vehicle leaves, as with any pilot that dies. ``joined`` is called as soon as the server has told what
+    the vehicle has, which is before its first step.
     """
 
-    def __init__(self, seat: Seat) -> None:
-        self.seat = seat
+    def __init__(self, seat: Seat, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
+        self.seat, self._joined = seat, joined
         self.broker: AsyncBroker | None = None
         self.drops: Counter[str] = Counter()  #: what came from the stack and could not be used, by reason
 
@@ -93,6 +94,7 @@ class Vehicle:
             try:
                 await broker.connect(min(max(until - clock(), AGAIN_S), JOIN_TIMEOUT_S))
                 self.broker, known, why = broker, True, None
+                self._joined(broker)
                 seat.say(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
                 async for step in broker.steps():
                     yield broker, step

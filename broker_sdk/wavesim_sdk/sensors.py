@@ -55,7 +55,7 @@ _BUILT_IN = (
         "ctd",
         "Conductivity, temperature, depth sensor.",
         (
-            value("pressure", "dbar", "Absolute pressure P0 + P1 z + P2 z^2."),
+            value("pressure", "dbar", "Absolute pressure."),
             value("temperature", "C", "Temperature (IPTS-68)."),
             value("conductivity", "S/m", "Conductivity."),
             value("salinity", "", "Practical salinity PSS-78 of the three."),
@@ -109,6 +109,8 @@ _BUILT_IN = (
         (
             value("force_bias", "m/s2", "Bias that walks, frame S.", 3),
             value("rates_bias", "rad/s", "Bias that walks, frame S.", 3),
+            value("slow", "m/s2, rad/s", "Unstable part of the biases: force, rates, frame S.", 6),
+            value("rest", "m/s, rad", "Velocity and angle that have not made a step yet, frame S.", 6),
             value("v_WS_S", "m/s", "Velocity of the sensor, frame S.", 3),
             value("q_WB", "", "Attitude of the body.", 4),
             value("w_WB_B", "rad/s", "Angular velocity of the body, frame B.", 3),

@@ -103,6 +103,16 @@ def test_moving_towards_a_wall_shortens_its_range(config: Any) -> None:
     assert still - moving == pytest.approx(40.0 * 5.0 / 1500.0, abs=2 * d.bin)
 
 
+def test_a_post_is_no_streak(config: Any) -> None:
+    """Rays at its edges meet it at grazing angles; their energy stays where it stands."""
+    post = '<bed depth="400 m"/><obstacles><pier position="20 3 10 m" radius="0.5 m" height="30 m"/></obstacles>'
+    d = design("m750d-low", 30.0, 600, {"beams": 64})
+    power = engine.Forward(d, world(config, post), 0.0, 1).ping(pose((0, 0, 5.0)), 0).power
+    near = math.hypot(20.0, 3.0) - 0.5
+    inside = (d.ranges > near - 0.1) & (d.ranges < (near + 0.5) / math.cos(math.radians(13.0)) + 0.1)
+    assert power[:, inside].max() > 1e6 * power[:, ~inside].max()
+
+
 def test_labels_say_what_was_seen(config: Any) -> None:
     inner = FLAT + '<obstacles><block position="20 0 15 m" size="2 40 10 m" material="steel"/></obstacles>'
     w = world(config, inner)

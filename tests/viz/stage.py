@@ -13,7 +13,7 @@ import numpy as np
 from aiohttp import web
 
 from wavesim_viz.alarms import Vitals
-from wavesim_viz.asked import Fault
+from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import Frame, bodies
 from wavesim_viz.web import Access, make_app
 
@@ -27,6 +27,7 @@ class Stage:
         self.tick = 0
         self.verbs: list[tuple[str, float | None]] = []
         self.faults: list[Fault] = []
+        self.orders: list[Order] = []
         self.kits: dict[int, dict[str, Any]] = {}
         self.broken: set[str] = set()  #: names of methods that raise
         self.described: dict[str, Any] = {
@@ -79,6 +80,11 @@ class Stage:
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         self._work("fault")
         self.faults.append(wanted)
+        return True, "done"
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        self._work("order")
+        self.orders.append(wanted)
         return True, "done"
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:

@@ -16,7 +16,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import Loaded, library
 from wavesim_sdk.config.sensors import Dvl, Echosounder, Multibeam, RangeBeam, Ranger, Scanner, Sensor
-from wavesim_viz.asked import Fault
+from wavesim_viz.asked import Fault, Order
 from wavesim_viz.beams import beams
 from wavesim_viz.frame import Frame, bodies
 from wavesim_viz.kit import actuator, kit, told_of
@@ -334,6 +334,26 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
         if len(source.faults) == 2:
             break
         page.page.wait_for_timeout(20)
+    # a push and other weather, in SI; what is left empty is not said
+    page.page.click("#tab-orders")
+    page.page.get_by_label("Push X").fill("50")
+    page.page.get_by_label("Push N", exact=True).fill("-2.5")
+    page.page.click("#push")
+    for label, number in (("Weather wind", "12"), ("Weather from", "90")):
+        page.page.get_by_label(label, exact=True).fill(number)
+    page.page.click("#weather")
+    page.shot("orders")
+    for _ in range(100):
+        if len(source.orders) == 2:
+            break
+        page.page.wait_for_timeout(20)
+    push, weather = source.orders
+    assert push == Order("push", 0, {"force": [50, 0, 0], "torque": [0, 0, -2.5]})
+    assert (
+        weather.verb == "weather"
+        and weather.row is None
+        and weather.values == {"wind_speed": 12, "wind_direction": pytest.approx(math.pi / 2)}
+    )
     assert source.faults == [Fault(0, "rudder", "stuck", "", ""), Fault(0, "gps", "bias", "2 deg", "latitude")]
     page.clean()
 

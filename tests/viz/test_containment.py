@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
-from wavesim_viz.asked import Control, Fault, Nonsense, Watch, asked
+from wavesim_viz.asked import Acknowledge, Control, Fault, Nonsense, Order, Watch, asked
 from wavesim_viz.containment import Mishaps, Often
 from wavesim_viz.web import ACCESS, HUB, Access, make_app
 
@@ -207,6 +207,11 @@ NONSENSE = [
     '{"do":"fault","row":0,"part":"a","kind":"lost","amount":1,"field":""}',
     '{"do":"fault","row":true,"part":"a","kind":"lost","amount":"","field":""}',
     '{"do":"fault","row":0,"part":"' + "x" * 65 + '","kind":"lost","amount":"","field":""}',
+    '{"do":"order","verb":"shutdown","row":null,"values":{}}', '{"do":"order","verb":"push","row":-1,"values":{}}',
+    '{"do":"order","verb":"push","row":0,"values":{"force":[1,NaN,0]}}', '{"do":"order","verb":"push","row":0,"values":{"force":"x"}}',
+    '{"do":"order","verb":"push","row":0,"values":{"force":[null]}}', '{"do":"order","verb":"push","row":0,"values":{"force":[[1]]}}',
+    '{"do":"order","verb":"push","row":0,"values":{"force":[1,1,1,1,1,1,1,1,1]}}', '{"do":"acknowledge","alarm":-1}',
+    '{"do":"order","verb":"pose","row":0,"values":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}}',
     '{"do":"fault","row":0,"part":"a\\u0007","kind":"lost","amount":"","field":""}',
 ]  # fmt: skip
 
@@ -224,6 +229,11 @@ def test_what_a_page_may_say() -> None:
     assert asked('{"do":"control","verb":"start","value":null}') == Control("start", None)
     fault = '{"do":"fault","row":3,"part":"gps","kind":"bias","amount":"2 m","field":"latitude"}'
     assert asked(fault) == Fault(3, "gps", "bias", "2 m", "latitude")
+    assert asked('{"do":"acknowledge","alarm":null}') == Acknowledge(None) and asked(
+        '{"do":"acknowledge","alarm":7}'
+    ) == Acknowledge(7)
+    order = '{"do":"order","verb":"weather","row":null,"values":{"wind_speed":12}}'
+    assert asked(order) == Order("weather", None, {"wind_speed": 12})
     assert asked('{"do":"control","verb":"speed","value":0.5,"new":1}') == Control("speed", 0.5)
 
 

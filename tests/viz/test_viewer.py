@@ -280,11 +280,11 @@ def whole_log(page: Page, log: Log, at: float) -> None:
     page.shot("sound")
     page.page.click("#tab-charts")
     for body, field in (("0", "depth, m"), ("1", "speed, m/s")):
-        page.page.select_option("select[aria-label='Body']", body)
+        page.page.select_option("select[aria-label='Body of the line']", body)
         page.wait(
-            f"wavesim.app.logCharts.fields.some(f => f.key === 'motion.depth') && document.querySelector(\"select[aria-label='Body']\").value === '{body}'"
+            f"wavesim.app.logCharts.fields.some(f => f.key === 'motion.depth') && document.querySelector(\"select[aria-label='Body of the line']\").value === '{body}'"
         )
-        page.page.select_option("select[aria-label='Field']", label=field)
+        page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")
     page.wait(
         "document.querySelectorAll('#log-charts .plot').length === 2 && wavesim.app.logCharts.charts.every(c => c.plot?.plot.data[0].length > 10)"

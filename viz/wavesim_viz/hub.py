@@ -19,7 +19,7 @@ from aiohttp import web
 
 from wavesim_sdk import __version__
 from wavesim_viz.alarms import Alarms, Rules
-from wavesim_viz.asked import Control, Fault
+from wavesim_viz.asked import Control, Fault, Order
 from wavesim_viz.containment import Mishaps, Often, say
 from wavesim_viz.doors import address_of
 from wavesim_viz.frame import Frame
@@ -115,7 +115,7 @@ class Hub:
         if n := self.refused.again(kind):
             say(f"wavesim viz: ended the socket of a page: {text}" + ("" if n == 1 else f" ({n} times by now)"))
 
-    async def control(self, wanted: Control | Fault) -> tuple[bool, str]:
+    async def control(self, wanted: Control | Fault | Order) -> tuple[bool, str]:
         """One command at a time; the commander may block, so beside the loop."""
         source = self.source
         if source is None:
@@ -124,6 +124,8 @@ class Hub:
         try:
             if isinstance(wanted, Fault):
                 return await run(self._commands, source.fault, wanted)
+            if isinstance(wanted, Order):
+                return await run(self._commands, source.order, wanted)
             return await run(self._commands, source.control, wanted.verb, wanted.value)
         except Exception as error:  # it ends this command, not the page's socket
             return False, f"the viewer failed at this: {self.mishaps.add('control', error)}"

@@ -22,7 +22,7 @@ from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_sdk.wire.messages import Role
 from wavesim_viz import scene
 from wavesim_viz.alarms import Vitals
-from wavesim_viz.asked import Fault
+from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import Frame, Holds, bodies, plain, reception_rows, sent_rows, signals, word
 from wavesim_viz.kit import Told, kit, model_of
 
@@ -67,6 +67,9 @@ class Source(Protocol):
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         """Make a part fail; may block."""
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        """Push a body, put it elsewhere, change the weather; may block."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         """Start, stop and so on; may block."""
@@ -330,13 +333,24 @@ class Live:
         }
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
-        if not 0 <= wanted.row < len(self._identity) or not self._identity["present"][wanted.row]:
+        if (who := self._named(wanted.row)) is None:
             return False, "that body is not there"
-        who = word(self._identity[wanted.row]["name"])
         return self._command(
             "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
             field=wanted.field or None,
         )  # fmt: skip
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        if wanted.row is None:
+            return self._command(wanted.verb, **wanted.values)
+        if (who := self._named(wanted.row)) is None:
+            return False, "that body is not there"
+        return self._command(wanted.verb, **{**wanted.values, "body": who})
+
+    def _named(self, row: int) -> str | None:
+        """The name of the body in a row, if one is there."""
+        there = 0 <= row < len(self._identity) and self._identity["present"][row]
+        return word(self._identity[row]["name"]) if there else None
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         if verb not in TIMER_VERBS or verb == "shutdown":

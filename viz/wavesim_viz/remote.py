@@ -15,7 +15,7 @@ from wavesim_sdk.observer import Frame as Seen
 from wavesim_sdk.observer import Observer
 from wavesim_viz import scene
 from wavesim_viz.alarms import Vitals
-from wavesim_viz.asked import Fault
+from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import SIGNAL, Frame, Holds, bodies
 from wavesim_viz.listening import Listening
 from wavesim_viz.live import MOST_TOLD, motion
@@ -201,6 +201,9 @@ class Remote:
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         return self.control("fault", None)
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        return self.control(wanted.verb, None)
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         return False, "an observer session cannot control; run `wavesim viz --control` on the server's machine"

@@ -26,7 +26,7 @@ from wavesim_sdk.tables import (
 )
 from wavesim_viz import scene
 from wavesim_viz.alarms import Vitals
-from wavesim_viz.asked import Fault
+from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import SIGNAL, Frame, bodies, plain, reception_rows, sent_rows
 from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
 from wavesim_viz.kit import Told, kit, model_of, told_of
@@ -358,6 +358,9 @@ class Replay:
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         return False, "what is over cannot be made to fail"
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        return False, "what is over cannot be changed"
 
     def tracks(self) -> dict[str, Any]:
         """The whole way of each body, thinned: row -> times and positions; and what its navigator believed."""

@@ -129,7 +129,7 @@ def _diagonal(*variances: float) -> Array:
 
 def _imu(s: Mounted, v: Value, stamp: int) -> Message | None:
     """As it is measured: no attitude."""
-    p = cast("Imu", s.declared)
+    p = cast("Imu", s.declared).graded
     if not _whole(*v.force, *v.rates):
         return None
     rates, force = (s.variance(n) * p.rate for n in (p.gyro_noise, p.accelerometer_noise))

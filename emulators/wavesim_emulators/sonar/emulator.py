@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Sonar as Declared
 from wavesim_sdk.ocean.bodies import Bodies, Shapes
 from wavesim_sdk.ocean.sound import francois_garrison
-from wavesim_sdk.sonars import frames
+from wavesim_sdk.sonars import frames, presets
 
 MAKES: dict[str, Any] = {"forward": Forward, "sidescan": SideScan, "scanning": Scanning, "bathymetry": Bathymetry}
 
@@ -61,6 +61,16 @@ class Sonar(Emulator):
 
     def open(self, server: str) -> None:
         self._rings = frames.Rings.attach(server, writable=True)
+        self._warm()
+
+    def _warm(self) -> None:
+        """Compile the kernels, or load what was compiled: in a run the first ping would come seconds late."""
+        here = Pose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
+        for preset in ("p900-45", "starfish-450"):
+            small = replace(presets.find(preset), beams=2, sector=0.1)
+            for bits, bins, labels in ((8, 8, True), (16, 64, False)):
+                made = Design(small, 2.0, bins, bits=bits, labels=labels)
+                MAKES[small.kind](made, self.world, 0.0, 1).ping(here, 0)
 
     def begin(self, view: Snapshot, weather: Any) -> None:
         self.bodies = Bodies(self._shapes, view.rows, view.identity, view.state)

@@ -294,7 +294,23 @@ def spread(
                         high = t
                     elif low < t < r:
                         low = t
-            wide = r * min(abs(tilt_u) / grazing, 1.0) * 2.0
+            # at the edge of a thing the plane leads astray: as far as to a neighbour on the same thing, no farther
+            reach, edge = 0.0, False
+            for other in (k - 1, k + 1):
+                if 0 <= other < len(e):
+                    if what[j, other, 1] == what[j, k, 1]:
+                        reach = max(reach, abs(out[j, other, 0] - r))
+                    else:
+                        edge = True
+            if edge:
+                low, high = max(low, r - reach), min(high, r + reach)
+            wide = 2.0 * r * min(abs(tilt_u) / grazing, 1.0)
+            if len(u) > 1:
+                reach = 0.0
+                for other in (j - 1, j + 1):
+                    if 0 <= other < len(u) and what[other, k, 1] == what[j, k, 1]:
+                        reach = max(reach, abs(out[other, k, 0] - r))
+                wide = min(wide, reach)
             if wide > 0.5 * bin_:
                 grown = 0.5 * (np.sqrt((high - low) ** 2 + wide * wide) - (high - low))
                 low, high = low - grown, high + grown

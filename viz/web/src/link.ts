@@ -139,6 +139,7 @@ export class Link {
   }
   watch(row: number | null): void { this.send({ do: "watch", row }); }
   fault(row: number, part: string, kind: string, amount: string, field: string): void { this.send({ do: "fault", row, part, kind, amount, field }); }
+  order(verb: string, row: number | null, values: Record<string, number | number[]>): void { this.send({ do: "order", verb, row, values }); }
   acknowledge(alarm: number | null): void { this.send({ do: "acknowledge", alarm }); }
   control(verb: string, value?: number): void { this.send({ do: "control", verb, value: value ?? null }); }
 }

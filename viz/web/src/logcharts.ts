@@ -18,8 +18,8 @@ export class LogCharts {
   readonly element: HTMLElement;
   private charts: Chart[] = [];
   private readonly place = h("div", { class: "list", id: "log-charts" });
-  private readonly body = h("select", { "aria-label": "Body", onchange: () => void this.offer() });
-  private readonly field = h("select", { "aria-label": "Field" });
+  private readonly body = h("select", { "aria-label": "Body of the line", onchange: () => void this.offer() });
+  private readonly field = h("select", { "aria-label": "Field of the line" });
   private readonly onto = h("select", { "aria-label": "Into which chart" });
   private readonly other = h("input", { type: "checkbox", "aria-label": "Beside it the other log's" });
   private readonly otherBox = h("label", { class: "row hidden" }, this.other, "other log too");

@@ -11,6 +11,7 @@ import { LogCharts } from "./logcharts";
 import { Mission } from "./mission";
 import { Details } from "./details";
 import { OnboardWindow } from "./onboard";
+import { Orders } from "./orders";
 import { Events, Fleet } from "./panels";
 import { ReplayBar } from "./replaybar";
 import { SpaceTime } from "./spacetime";
@@ -68,7 +69,7 @@ class App {
       fail: (row) => (this.store.hello?.control && this.store.hello.kind === "live" ? (part, kind, amount, field) => this.link.fault(row, part, kind, amount, field) : null) });
     this.events = new Events(this.store, choose);
     this.alarms = new AlarmList(this.store, choose, (id) => this.link.acknowledge(id));
-    const notices = new NoticeList(this.store), sound = new SpaceTime(this.store, choose);
+    const notices = new NoticeList(this.store), sound = new SpaceTime(this.store, choose), orders = new Orders(this.store, (verb, row, values) => this.link.order(verb, row, values));
     const seek = (time: number): void => this.control("seek", time), wake = (): void => this.wake();
     this.replay = new ReplayBar(this.store, seek);
     this.logCharts = new LogCharts(this.store, seek, wake);
@@ -77,6 +78,7 @@ class App {
       { key: "sound", title: "Sound", element: sound.element, update: () => sound.update() },
       { key: "charts", title: "Charts", element: this.logCharts.element, update: () => this.logCharts.update() },
       { key: "alarms", title: "Alarms", element: this.alarms.element, update: () => this.alarms.update(), count: () => this.alarms.unseen().length },
+      { key: "orders", title: "Commands", element: orders.element, update: () => orders.update() },
       { key: "notices", title: "Notices", element: notices.element, update: () => notices.update() },
     ], () => this.wake());
     this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"));
