@@ -6,9 +6,10 @@ import contextlib
 import fcntl
 import os
 import stat
+import sys
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 import posix_ipc
 
@@ -22,6 +23,7 @@ from wavesim_sdk.replies import sweep
 from wavesim_sdk.sensors import known, table_of
 from wavesim_sdk.sonars import frames
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES, Table
+from wavesim_server.messages import NO_RESOURCE
 
 
 class AlreadyRunning(WaveSimError):
@@ -89,6 +91,13 @@ def tables_of(loaded: Loaded) -> dict[str, list[tuple[Table, int]]]:
     vehicles = [(t, rows.get(t.name, shared.vehicles)) for t in VEHICLE_TABLES]
     vehicles += [(table_of(s), count) for s, count in sensors.items()]
     return {"simulation": simulation_tables(shared.vehicles, shared.signals), "vehicles": vehicles}
+
+
+def refused(part: str, error: Exception) -> NoReturn:
+    """End a process that the system does not give what it needs (descriptors, memory, queues): one line."""
+    sys.stderr.write(f"wavesim: the system refuses the {part} what it needs: {error}\n")
+    sys.stderr.flush()
+    os._exit(NO_RESOURCE)  # an event loop that was half made says tracebacks when it is swept up
 
 
 def ring_names(server: str) -> tuple[str, str]:
