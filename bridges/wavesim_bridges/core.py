@@ -13,10 +13,12 @@ from typing import Any
 import click
 
 from wavesim_bridges.motion import Motion, motion_of
-from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import BrokerError, SessionLost, WaveSimError
+from wavesim_sdk.broker import JOIN_TIMEOUT_S, AsyncBroker, Step
+from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
 AGAIN_S = 1.0  #: between two attempts to find a server that was lost
+#: of wall time, so long a server is waited for: at the start, after it fell silent, after it said that the session is over
+START_S, LOST_S, OVER_S = JOIN_TIMEOUT_S, 60.0, 5.0
 SILENT_S = 1.0  #: of wall time, after which a stack counts as gone and the vehicle is told to stand
 
 
@@ -29,6 +31,7 @@ class Seat:
     period: float  #: of lockstep, s of simulation time
     model: str = ""  #: for a vehicle that the configuration does not name
     say: Callable[[str], None] = print
+    wait: float | None = None  #: for a server that is not there, s; None: ``START_S``, ``LOST_S``, ``OVER_S``
 
 
 def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Command]:
@@ -41,13 +44,21 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
         click.option(
             "--period", default=period, show_default=True, help="Lockstep period in s, a multiple of the server's step."
         ),
+        click.option(
+            "--wait",
+            type=click.FloatRange(min=0.0),
+            metavar="SECONDS",
+            help="So long a server that is not there is waited for, `inf` for ever; without this option 10 s at the start, "
+            "60 s when it fell silent, 5 s when it shut down.",
+        ),
     )
 
     def make(function: Callable[..., None]) -> click.Command:
-        def run(vehicle: str, host: str, port: int, model: str, period: float, **own: Any) -> None:
-            function(
-                Seat(vehicle, (host, port), period, model, lambda text: click.echo(f"{name}: {text}", err=True)), **own
-            )
+        def run(vehicle: str, host: str, port: int, model: str, period: float, wait: float | None, **own: Any) -> None:
+            def say(text: str) -> None:
+                click.echo(f"{name}: {text}", err=True)
+
+            function(Seat(vehicle, (host, port), period, model, say, wait), **own)
 
         run.__doc__ = function.__doc__
         run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # those of its own
@@ -61,7 +72,9 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
 class Vehicle:
     """The vehicle of a bridge: its pilot, in lockstep, for as long as there is a run.
 
-    A server that goes away is waited for; while the bridge itself is away the vehicle leaves, as with any pilot that dies.
+    A server that fell silent is waited for: it may be started anew. One that said that the session is over may only have missed
+    us, and takes us again at once; if none answers any more it has shut down, and that is the end of the bridge too. While the
+    bridge itself is away the vehicle leaves, as with any pilot that dies.
     """
 
     def __init__(self, seat: Seat) -> None:
@@ -70,27 +83,37 @@ class Vehicle:
         self.drops: Counter[str] = Counter()  #: what came from the stack and could not be used, by reason
 
     async def steps(self) -> AsyncIterator[tuple[AsyncBroker, Step]]:
-        """Every step until the run has ended; each waits for ``broker.answer``."""
-        seat, token, known = self.seat, 0, False
+        """Every step until the run has ended; each waits for ``broker.answer``. BrokerError when there is no server any more."""
+        seat, known, clock = self.seat, False, asyncio.get_running_loop().time
+        why: BrokerError | None = None  # there is no server
+        until = clock() + (START_S if seat.wait is None else seat.wait)
         while True:
-            broker = AsyncBroker(
-                seat.vehicle, seat.server, model=seat.model, lockstep=seat.period, effort=True, previous=token
-            )
+            broker = AsyncBroker(seat.vehicle, seat.server, model=seat.model, lockstep=seat.period, effort=True)
             try:
-                async with broker:
-                    self.broker, token, known = broker, broker.token, True
-                    seat.say(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
-                    async for step in broker.steps():
-                        yield broker, step
+                await broker.connect(min(max(until - clock(), AGAIN_S), JOIN_TIMEOUT_S))
+                self.broker, known, why = broker, True, None
+                seat.say(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
+                async for step in broker.steps():
+                    yield broker, step
+                return
+            except (Refused, SessionLost) as lost:
+                if broker.ended:
                     return
-            except SessionLost as lost:
-                if not known:
-                    raise  # it never was there: the user's mistake
-                seat.say(f"{lost}; trying again")
-                token = 0
-                await asyncio.sleep(AGAIN_S)
+                if known and why is None:
+                    why, seconds = lost, self._patience(lost)
+                    until = clock() + seconds
+                    seat.say(f"{lost}; waiting for a server, {seconds:g} s at most")
+                elif clock() >= until or (isinstance(lost, Refused) and not known):
+                    raise why or lost from None
             finally:
                 self.broker = None
+                await broker.close()
+            await asyncio.sleep(AGAIN_S)
+
+    def _patience(self, lost: BrokerError) -> float:
+        """So long a server that was there is waited for."""
+        over = OVER_S if isinstance(lost, SessionEnded) else LOST_S
+        return over if self.seat.wait is None else self.seat.wait
 
     def drop(self, reason: str) -> None:
         """Something from the stack was of no use: counted, and told the first time."""

@@ -92,7 +92,7 @@ class Port:
         self.misses = 0  #: answers that did not come in time
         self._told_us = 0
         self._answer_us = 0
-        self._locked = False
+        self._new = self._locked = False
         self._gaps: deque[int] = deque(maxlen=GAPS)
         self._free_at = 0.0
         self._came = asyncio.Event()
@@ -114,7 +114,7 @@ class Port:
 
     def _begin(self, link: Link) -> None:
         self.client, self.controls, self._locked = link, None, False
-        self._told_us = 0
+        self._new = True  # its clock is set by its first frame: not before what was told already
         self._gaps.clear()
         self.sensors.begin()
         host, port = link.transport.get_extra_info("peername")[:2] if link.transport is not None else ("", 0)
@@ -152,7 +152,8 @@ class Port:
             return None
         if self.client.transport.get_write_buffer_size() < FULL:
             now_us = round(motion.time * 1e6)
-            self._told_us = self._told_us + FRAME_US if self._told_us else max(now_us, FRAME_US)
+            after = self._told_us + FRAME_US
+            self._told_us, self._new = max(now_us, after) if self._new else after, False
             self.client.transport.write(self.sensors.frame(motion, self._told_us, ranges))
         await self._wait()
         silent = self._told_us - self._answer_us > SILENT_S * 1e6

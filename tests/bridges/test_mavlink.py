@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import subprocess
+import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,12 @@ import numpy as np
 import pymap3d
 import pytest
 
-from tests.conftest import CLI, Server, wavesim
+from tests.bridges.conftest import Fly
+from tests.bridges.groundstation import GroundStation, OnMission
+from tests.bridges.program import Program
+from tests.conftest import Server, wavesim
 from wavesim_bridges.geography import Origin
-from wavesim_bridges.mavlink import Station
+from wavesim_bridges.mavlink import Port, Station
 from wavesim_bridges.mavlink_codec import LAYOUTS, NUMBERS, Message, Writer, read, x25
 from wavesim_bridges.motion import Motion
 from wavesim_bridges.pilot import pilot_for
@@ -34,6 +37,7 @@ CRC_EXTRA = {
     0: 50, 1: 124, 2: 137, 4: 237, 11: 89, 20: 214, 21: 159, 22: 220, 23: 168, 24: 24, 30: 39, 31: 246, 32: 185, 33: 104,
     43: 132, 44: 221, 45: 232, 47: 153, 69: 243, 75: 158, 76: 152, 77: 143, 84: 143, 86: 5, 111: 34, 148: 178, 242: 104,
     245: 130, 300: 217, 40: 230, 41: 28, 42: 28, 46: 11, 51: 196, 73: 38, 93: 47, 107: 108, 113: 124, 115: 4, 132: 85, 253: 83, 331: 91,
+    74: 20, 244: 95, 435: 134, 436: 193,
 }  # fmt: skip
 
 
@@ -346,6 +350,46 @@ def test_a_vehicle_that_the_pilot_does_not_know() -> None:
         pilot_for([])
 
 
+# -- asked by a ground station, over UDP
+
+
+def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
+    """The sequence of QGroundControl, and what its user does then; a second station at MAVSDK's port hears the same."""
+    origin = Origin(LATITUDE, LONGITUDE)
+    items = [
+        (round(1e7 * a), round(1e7 * o), -d)
+        for (a, o), d in ((origin.degrees(9, -9), 2.0), (origin.degrees(0, 5), 4.0))
+    ]
+    number = random.SystemRandom().randrange(100, 200)
+    drops: list[str] = []
+
+    async def go() -> GroundStation:
+        station = Station(1 + number, origin, drops.append)
+        station.moved(Talk().vehicle.motion or pytest.fail())
+        port = Port(station, number)
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: port, local_addr=("127.0.0.1", 0))
+        sender = asyncio.create_task(port.send())
+        try:
+            ground = GroundStation(14550 + number, items)
+            ground.start()
+            await asyncio.to_thread(ground.done, 60.0)
+        finally:
+            sender.cancel()
+            port.close()
+        return ground
+
+    ground = asyncio.run(go())
+    assert not drops and ground.system == 1 + number
+    assert ground.modes == {"Manual": 1 << 16, "Hold": 0x03040000, "Mission": 0x04040000, "Offboard": 6 << 16}
+    assert ground.parameters == {"MAV_SYS_ID": 1 + number} and ground.plans == {0: 2, 1: 0, 2: 0}
+    assert ground.results[512, 148.0] == ground.results[512, 435.0] == 0
+    assert {ground.results[512, n] for n in (397.0, 395.0, 259.0, 280.0, 9999.0)} == {2}, "told that there is none"
+    assert {ground.results[n, 1.0] for n in (521, 522, 527, 2504, 31010)} == {3}, "told that it is not known"
+    assert ground.sees["HOME_POSITION"][:2] == (round(1e7 * LATITUDE), round(1e7 * LONGITUDE))
+    groundspeed, heading = ground.sees["VFR_HUD"][1], ground.sees["VFR_HUD"][4]
+    assert groundspeed == pytest.approx(math.hypot(0.1, 0.2)) and heading == 0 and ground.sees["VFR_HUD"][2] == -3.0
+
+
 # -- sent by MAVSDK
 
 WORLD = f"""<time step="10 ms"/><world latitude="{LATITUDE} deg" longitude="{LONGITUDE} deg"><bed depth="60 m"/></world><fleet>
@@ -354,38 +398,9 @@ WORLD = f"""<time step="10 ms"/><world latitude="{LATITUDE} deg" longitude="{LON
 <vehicle name="otter" model="otter" position="0 40 0 m" client="optional"/></fleet>"""
 
 
-class Bridge:
-    """The command, in a process of its own."""
-
-    def __init__(self, server: Server, vehicle: str, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*CLI, "bridge", "mavlink", "--vehicle", vehicle, "--port", str(server.port), *options],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        assert f"'{vehicle}' joined" in line, line + self.process.stderr.read()
-
-    def end(self) -> str:
-        self.process.terminate()
-        return self.process.communicate(timeout=20)[1]
-
-
-@pytest.fixture
-def bridges() -> Iterator[list[Bridge]]:
-    found: list[Bridge] = []
-    yield found
-    for b in found:
-        if b.process.poll() is None:
-            b.end()
-        if b.process.stderr is not None:
-            b.process.stderr.close()
-
-
 @pytest.mark.system
 @pytest.mark.xdist_group("mavlink")
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("vehicle", "goal", "instance"),
     [
@@ -395,7 +410,7 @@ def bridges() -> Iterator[list[Bridge]]:
     ],
 )
 def test_mavsdk_finds_arms_and_sends_it(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge], vehicle: str,
+    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly, vehicle: str,
     goal: tuple[float, float, float], instance: int,
 ) -> None:  # fmt: skip
     mavsdk = pytest.importorskip("mavsdk.asyncio")
@@ -405,16 +420,17 @@ def test_mavsdk_finds_arms_and_sends_it(
 
     path = config(WORLD).path
     server = serve(path, "--speed", "5")
+    bridges: list[Program] = []
     truth = SharedState(server.name)
 
     def place() -> Any:
         return np.array(truth.snapshot().state["p_WB_W"][truth.row(vehicle)])
 
-    async def fly() -> None:
+    async def go() -> None:
         settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
         async with mavsdk.Mavsdk(settings) as sdk:
             await sdk.add_any_connection(f"udpin://127.0.0.1:{14540 + instance}")
-            bridges.append(Bridge(server, vehicle, "--config", str(path), "--instance", str(instance)))
+            bridges.append(fly("mavlink", server, vehicle, "--config", str(path), "--instance", str(instance)))
             server.send("start")
             began = time.monotonic()
             system = await sdk.first_autopilot(timeout_s=10.0)
@@ -446,7 +462,7 @@ def test_mavsdk_finds_arms_and_sends_it(
             await asyncio.sleep(0.3)
             assert not await telemetry.armed()
 
-    asyncio.run(fly())
+    asyncio.run(go())
     assert "Traceback" not in bridges[0].end()
 
 
@@ -454,7 +470,7 @@ def test_mavsdk_finds_arms_and_sends_it(
 @pytest.mark.xdist_group("mavlink")
 @pytest.mark.timeout(120)
 def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge]
+    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
 ) -> None:
     """Upload, download; sticks; start, progress, hold, going on, the end. Judged on the truth."""
     mavsdk = pytest.importorskip("mavsdk.asyncio")
@@ -465,6 +481,7 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
 
     path = config(WORLD).path
     server = serve(path, "--speed", "5")
+    bridges: list[Program] = []
     truth = SharedState(server.name)
     origin = Origin(LATITUDE, LONGITUDE)
     goals = [(2.0, 0.0, 1.5), (2.0, 2.0, 2.0)]
@@ -486,11 +503,11 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
             found.append(MissionItem(k, 6, 16, 0, 1, 0.0, 0.4, 0.0, math.nan, x, y, -d, 0))
         return found
 
-    async def fly() -> None:
+    async def go() -> None:
         settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
         async with mavsdk.Mavsdk(settings) as sdk:
             await sdk.add_any_connection("udpin://127.0.0.1:14544")
-            bridges.append(Bridge(server, "rov", "--config", str(path), "--instance", "4"))
+            bridges.append(fly("mavlink", server, "rov", "--config", str(path), "--instance", "4", "--wait", "0"))
             server.send("start")
             system = await sdk.first_autopilot(timeout_s=20.0)
             assert system is not None
@@ -523,8 +540,79 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
                 assert time.monotonic() < limit
                 await asyncio.sleep(0.1)
 
-    asyncio.run(fly())
-    assert "Traceback" not in bridges[0].end()
+    asyncio.run(go())
+    server.send("shutdown")
+    assert bridges[0].process.wait(30) == 5
+    said = bridges[0].end()
+    assert "the server ended the session: the server shuts down" in said and "Traceback" not in said
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("mavlink")
+def test_two_missions_in_one_world_and_a_bridge_that_is_killed(
+    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
+) -> None:
+    """A ROV and a boat, a station each; rubbish and strangers all the time. The ROV's bridge is killed with -9 in mid-mission: a
+    new one finds the vehicle where it is, disarmed, and is sent again; the boat's mission knows nothing of it."""
+    world = WORLD.replace("<fleet>", '<network takeover="yes" keepalive_timeout="60 s"/><fleet>')
+    path = config(world).path
+    server = serve(path, "--speed", "5")
+    truth, origin = SharedState(server.name), Origin(LATITUDE, LONGITUDE)
+    goals = {"rov": [(3.0, 0.0, 1.5), (3.0, 2.0, 2.0)], "otter": [(4.0, 40.0, 0.0), (5.0, 43.0, 0.0)]}
+    number = random.SystemRandom().randrange(200, 250)
+    ports = {"rov": 14550 + number, "otter": 14551 + number}
+
+    def place(vehicle: str) -> Any:
+        return np.array(truth.snapshot().state["p_WB_W"][truth.row(vehicle)])
+
+    def sent(vehicle: str) -> OnMission:
+        ways = [(*origin.degrees(n, e), -d) for n, e, d in goals[vehicle]]
+        station = OnMission(ports[vehicle], [(round(1e7 * a), round(1e7 * o), z) for a, o, z in ways])
+        station.start()
+        return station
+
+    def bridge(vehicle: str) -> Program:
+        return fly("mavlink", server, vehicle, "--config", str(path), "--instance", str(ports[vehicle] - 14550))
+
+    def until(condition: Callable[[], bool], *stations: OnMission) -> None:
+        limit = time.monotonic() + 150.0
+        while not condition():
+            assert all(s.is_alive() and s.error is None for s in stations), [s.error for s in stations]
+            assert time.monotonic() < limit, {v: place(v) for v in goals}
+            for s in (s for s in stations if s.vehicle[1]):
+                for data in (b"", b"\xfd", HEARTBEAT[:9], b"\xfe" + HEARTBEAT, bytes(300), HEARTBEAT):
+                    stranger.sendto(data, s.vehicle)
+            time.sleep(0.01)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        bridges = {v: bridge(v) for v in goals}
+        server.send("start")
+        first, boat = sent("rov"), sent("otter")
+        until(lambda: place("rov")[0] > 1.0, first, boat)
+        bridges["rov"].kill()
+        first.die()
+        again = bridge("rov")
+        assert place("rov")[0] > 0.9, "not back at its start: it went on meanwhile, at its last commands"
+        second = sent("rov")
+        until(lambda: second.complete and boat.complete, second, boat)
+        server.send("pause")
+        time_told = len(second.track), len(boat.track)
+        until(lambda: len(second.track) > time_told[0] + 2 and len(boat.track) > time_told[1] + 2, second, boat)
+        for s in (second, boat):
+            s.die()
+            assert s.error is None, s.error
+    for vehicle, station in (("rov", second), ("otter", boat)):
+        told = np.array([(*origin.metres(a, o), -z) for a, o, z in station.track])
+        for goal in goals[vehicle]:
+            assert np.linalg.norm((told - goal)[:, :2], axis=1).min() < 1.0
+        assert told[-1] == pytest.approx(place(vehicle), abs=0.05), "what is told is what is"
+        assert math.dist(place(vehicle)[:2], goals[vehicle][-1][:2]) < 1.0
+        assert abs(place(vehicle)[2] - goals[vehicle][-1][2]) < 0.3
+    for said in (again.end(), bridges["otter"].end()):
+        assert (
+            all(f"was dropped: {reason}" in said for reason in ("size", "magic", "MAVLink 1"))
+            and "Traceback" not in said
+        ), said
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_dunes_lauv(config: Callable[..., Loaded], data_dir: Path) -> None:
     from wavesim_sdk.config.vehicle import Derivative, Derivatives
     from wavesim_server.importers import read
 
-    text = read(data_dir / "dune/vsim-models.ini", "lauv", {}, None)
+    text = read(data_dir / "dune/vsim-models.ini", "lauv", {}, None).xml
     body = text[text.index("<model ") : text.index("</models>")]
     model = config(f"<models>{body}</models>").models["lauv"]
     m, lever, rotary = 24.0 - 18.0, 24.0 * 0.009, 15.0 - (2.1 - 0.04)

@@ -77,10 +77,15 @@ def test_drawing(tmp_path: Path) -> None:
 def test_importing(data_dir: Path, tmp_path: Path) -> None:
     """Each kind of file: what is missing is asked for, and the result can be explained."""
     cases: list[tuple[str, list[str], list[str], str]] = [
-        ("dune/vsim-models.ini", ["--section", "asv"], ["--set", "added-mass=5 50 50 0.1 0.1 1"], "asv"),
+        (
+            "dune/vsim-models.ini",
+            ["--section", "asv"],
+            ["--set", "added-mass=5 50 50 0.1 0.1 1", "--set", "active=u v r"],
+            "asv",
+        ),
         (
             "odin/Odin.yaml",
-            [],
+            ["--partial"],
             ["--set", "size=10.5 3.5 1.4", "--set", "cross-flow-density=1000", "--angles", "deg"],
             "odin",
         ),
@@ -88,7 +93,7 @@ def test_importing(data_dir: Path, tmp_path: Path) -> None:
         ("vehicles/rexrov2_model_params_exact.yaml", [], ["--set", "thrusters=0 0 0 1 0 0 900"], "rexrov2"),
         (
             "vehicles/BlueROV.yaml",
-            [],
+            ["--partial"],
             [
                 f"--set={k}"
                 for k in ("mass=11.5", "inertia=0.16 0.16 0.16", "size=0.46 0.34 0.25", "thrusters=0 0 0 1 0 0 90")
@@ -127,7 +132,8 @@ def test_importing_an_aerofoil(data_dir: Path, tmp_path: Path) -> None:
     assert refused.returncode == 2 and "no aerofoil table" in refused.stderr
     (tmp_path / "NACA0015.csv").symlink_to(data_dir / "sookshma/NACA0015.csv")
     out = tmp_path / "boat.xml"
-    done = wavesim("vehicles", "import", folder, "--angles", "deg", "--set", "added-mass=1 1 1 1 1 1", "--out", out)
+    asked = ("--angles", "deg", "--set", "added-mass=1 1 1 1 1 1", "--partial")
+    done = wavesim("vehicles", "import", folder, *asked, "--out", out)
     assert done.returncode == 0, done.stderr
     model = models_of(out)["sookshma"]
     assert model.fin[0].law == "aerofoil" and model.fin[0].aerofoil is not None
