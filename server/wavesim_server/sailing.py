@@ -20,14 +20,13 @@ from wavesim_sdk.config import Model
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import shape_of
 from wavesim_server.simulation import Simulation
-from wavesim_server.study import empty_sea, position
+from wavesim_server.study import empty_sea, position, resting_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = ("ahead", "port", "starboard", "zig-zag")
 DRIVEN = (*AHEAD, "astern")
 ROUGH = ("waves", "seaway")  #: adrift, and full ahead, with the waves of the sea that the model states abeam
 MANOEUVRES = (*DRIVEN, "push", *ROUGH)
-DEPTH = 200.0  #: of submerged bodies, m
 BESIDE = 8000.0  #: between bodies, m: farther than any of them comes
 SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a sea; others have this steepness
 STEP, EVERY = 0.02, 1.0  #: s
@@ -126,17 +125,6 @@ def afloat(model: Model) -> bool:
     return model.type != "underwater"
 
 
-def rest_depth(model: Model) -> float:
-    """Depth of the origin of a model at rest: of a hull its equilibrium, of a primitive that of a level one."""
-    if not afloat(model):
-        return DEPTH
-    if model.restoring is not None:
-        return model.restoring.z
-    shape = shape_of(model)
-    volume = model.buoyancy.volume if model.buoyancy else shape.volume
-    return shape.half[2] * (2.0 * min(model.mass.value / (1025.0 * volume), 1.0) - 1.0)
-
-
 def sail(models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES) -> list[Run]:
     """Sail models through manoeuvres: all in calm water at once, and once for each sea that models state (`valid_sea`)."""
     pairs = [(m, name) for m in models for name in manoeuvres if _can(m, name)]
@@ -165,7 +153,9 @@ def _sail(pairs: list[tuple[Model, str]], seconds: float, world: str) -> list[Ru
     sim = empty_sea(len(pairs), STEP, world, [model for model, _ in pairs])
     rows, helms = [], []
     for k, (model, manoeuvre) in enumerate(pairs):
-        depth = rest_depth(model) if manoeuvre not in ROUGH or afloat(model) else 3.0 * max(shape_of(model).size)
+        depth = resting_depth(model, sim.config.world.density)
+        if manoeuvre in ROUGH and not afloat(model):
+            depth = 3.0 * max(shape_of(model).size)
         rows.append(sim.enter(f"b{k}", model.name, (0.0, BESIDE * k, depth)))
         commands = astern(model) if manoeuvre == "astern" else driven(model) if manoeuvre in (*AHEAD, "seaway") else {}
         side = {"port": -1.0, "starboard": 1.0, "zig-zag": 1.0}.get(manoeuvre, 0.0)

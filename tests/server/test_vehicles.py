@@ -156,7 +156,9 @@ def test_replaying_recorded_commands(data_dir: Path, tmp_path: Path) -> None:
     data = json.loads(done.stdout)
     assert data["seconds"] == pytest.approx(58.37, abs=0.02)
     assert data["comparison"]["length_m"] == pytest.approx(160, abs=5)
-    assert len((tmp_path / "track.csv").read_text().splitlines()) > 500
+    track = np.loadtxt(tmp_path / "track.csv", delimiter=",", skiprows=1)
+    assert len(track) > 500 and np.abs(track[:, 4:6]).max() < 0.15, "upright"
+    assert data["comparison"]["rms_m"] < 40.0
     wrong = wavesim(
         "replay-actuators",
         data_dir / "odin/sea-trial-actuators-1.txt",
