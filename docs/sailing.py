@@ -19,7 +19,7 @@ from wavesim_sdk.config import library
 from wavesim_server.dynamics.kind import shape_of
 from wavesim_server.sailing import Run, afloat, sail
 
-DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue", "seaway": "tab:gray"}
+DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
 
 
 def table(runs: list[Run]) -> str:
@@ -50,10 +50,10 @@ def table(runs: list[Run]) -> str:
 
 
 def picture(runs: list[Run], path: Path) -> None:
-    """Tracks of the first three minutes, in lengths of the vehicle."""
-    models = [m for m in library().values() if any(r.model == m.name and r.manoeuvre == "ahead" for r in runs)]
-    columns = 5
-    figure, axes = plt.subplots(math.ceil(len(models) / columns), columns, figsize=(15, 12), layout="constrained")
+    """Tracks of the first minute and a half of what has a helm, in lengths of the vehicle."""
+    models = [m for m in library().values() if any(r.model == m.name and r.manoeuvre == "zig-zag" for r in runs)]
+    columns = 4
+    figure, axes = plt.subplots(math.ceil(len(models) / columns), columns, figsize=(14, 9), layout="constrained")
     for axis in axes.flat:
         axis.set_visible(False)
     for axis, model in zip(axes.flat, models, strict=False):
@@ -61,7 +61,7 @@ def picture(runs: list[Run], path: Path) -> None:
         length = shape_of(model).size[0]
         for run in runs:
             if run.model == model.name and run.manoeuvre in DRAWN:
-                p = (run.track[:180, :2] - run.track[0, :2]) / length
+                p = (run.track[:90, :2] - run.track[0, :2]) / length
                 axis.plot(p[:, 1], p[:, 0], color=DRAWN[run.manoeuvre], label=run.manoeuvre, linewidth=1.0)
         where = "surface" if afloat(model) else "under water"
         axis.set_title(f"{model.name} ({length:g} m, {where})", fontsize=9)

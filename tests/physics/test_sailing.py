@@ -54,7 +54,7 @@ def test_a_push_does_not_leave_jolner_spinning() -> None:
     """2 N m of yaw for 2 s, at equal thrust in calm water; then a straight course again."""
     sim = empty_sea(2, 0.02)
     boats = [sim.enter("slow", "jolner"), sim.enter("fast", "jolner", (0.0, 500.0, 0.0))]
-    for row, speed in zip(boats, (17.5, 50.0), strict=True):
+    for row, speed in zip(boats, (15.811, 50.0), strict=True):  # 25 N and 250 N
         sim.command(row, [speed, speed])
     sim.advance(3000)
     for row in boats:
