@@ -81,7 +81,7 @@ class Port(asyncio.DatagramProtocol):
     """The socket that an autopilot sends its servo frames to."""
 
     def __init__(self, vehicle: Vehicle) -> None:
-        self.vehicle, self.frames = vehicle, Latest()
+        self.vehicle, self.frames = vehicle, Latest[Servos]()
         self.client: tuple[str, int] | None = None  #: the autopilot that flies; None: none does
         self.restarts = 0
         self._number, self._answered = -1, b""
@@ -110,7 +110,7 @@ class Port(asyncio.DatagramProtocol):
             return
         self.restarts += servo.number < self._number
         self._number, self._answered = servo.number, b""
-        self.frames.put(data)
+        self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
         """The autopilot's port is closed: it is found out by its silence."""
@@ -169,13 +169,11 @@ class Bridge:
 
     async def _next(self) -> Servos | None:
         """The autopilot's next frame; None while there is none, or none any more."""
-        data = await self.port.frames.take(SILENT_S if self.port.client is not None else 0.0)
-        if data is None:
-            if self.port.client is not None:
-                self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
-                self.port.client = None
-            return None
-        return servos(data)
+        servo = await self.port.frames.take(SILENT_S if self.port.client is not None else 0.0)
+        if servo is None and self.port.client is not None:
+            self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
+            self.port.client = None
+        return servo
 
 
 @bridge("ardupilot", period=0.0025)

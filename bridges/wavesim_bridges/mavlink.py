@@ -211,7 +211,7 @@ class Station:
         return []
 
     def _local(self, m: Message, now: float) -> list[bytes]:
-        return self._target(m, now, tuple(m.fields[k] for k in "xyz"))
+        return self._target(m, now, tuple(m.fields[k] for k in "xyz"), m.fields["coordinate_frame"])
 
     def _global(self, m: Message, now: float) -> list[bytes]:
         f = m.fields
@@ -222,12 +222,11 @@ class Station:
         if abs(latitude) > 90.0 or abs(longitude) > 180.0:
             self._drop("latitude or longitude")
             return []
-        f["coordinate_frame"] = 1
-        return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]))
+        return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 
-    def _target(self, m: Message, now: float, position: tuple[float, ...]) -> list[bytes]:
+    def _target(self, m: Message, now: float, position: tuple[float, ...], frame: int) -> list[bytes]:
+        """A position in the local frame; what ``frame`` says holds for velocities."""
         f, mask = m.fields, m.fields["type_mask"]
-        frame = f["coordinate_frame"]
 
         def used(values: tuple[float, ...], bits: tuple[int, ...]) -> list[float | None]:
             return [None if mask & bit else v for v, bit in zip(values, bits, strict=True)]
@@ -283,29 +282,31 @@ class Station:
 
     def _content(self, name: str) -> dict[str, Any] | None:
         """Of a message; None: there is none such, or not yet."""
+        if call := getattr(self, f"_is_{name.lower()}", None):
+            return cast("dict[str, Any]", call())
         call = getattr(self, f"_of_{name.lower()}", None)
-        if name == "HEARTBEAT" or call is None:
-            return self._heartbeat() if name == "HEARTBEAT" else None
-        return None if self.motion is None else cast("dict[str, Any]", call(self.motion))
+        return None if call is None or self.motion is None else cast("dict[str, Any]", call(self.motion))
 
-    def _heartbeat(self) -> dict[str, Any]:
+    # whatever the motion is: a station that connects before the world is started has to know what it speaks to
+
+    def _is_heartbeat(self) -> dict[str, Any]:
         base = 1 | (64 if self.mode == MANUAL else 12 if self.mode == MISSION else 8) | (128 if self.armed else 0)
         return {
             "type": 11 if self.boat else 12, "base_mode": base, "custom_mode": self.mode, "mavlink_version": 3,
             "system_status": 4 if self.armed else 3,
         }  # fmt: skip
 
-    def _of_sys_status(self, m: Motion) -> dict[str, Any]:
+    def _is_sys_status(self) -> dict[str, Any]:
         names = ("present", "enabled", "health")
         return {
             **{f"onboard_control_sensors_{n}": _SENSORS for n in names}, "voltage_battery": 0xFFFF, "current_battery": -1,
             "battery_remaining": -1,
         }  # fmt: skip
 
-    def _of_extended_sys_state(self, m: Motion) -> dict[str, Any]:
+    def _is_extended_sys_state(self) -> dict[str, Any]:
         return {"landed_state": 2 if self.armed else 1}
 
-    def _of_current_mode(self, m: Motion) -> dict[str, Any]:
+    def _is_current_mode(self) -> dict[str, Any]:
         return {"standard_mode": NAMES[self.mode][1], "custom_mode": self.mode, "intended_custom_mode": self.mode}
 
     def _of_vfr_hud(self, m: Motion) -> dict[str, Any]:
@@ -316,7 +317,7 @@ class Station:
     def _of_system_time(self, m: Motion) -> dict[str, Any]:
         return {"time_boot_ms": _ms(m)}
 
-    def _of_home_position(self, m: Motion) -> dict[str, Any]:
+    def _is_home_position(self) -> dict[str, Any]:
         return {
             "latitude": round(self.origin.latitude * 1e7),
             "longitude": round(self.origin.longitude * 1e7),
@@ -356,11 +357,11 @@ class Station:
             **dict(zip(("vx", "vy", "vz"), v, strict=True)),
         }  # fmt: skip
 
-    def _of_autopilot_version(self, m: Motion) -> dict[str, Any]:
+    def _is_autopilot_version(self) -> dict[str, Any]:
         takes = 4 | 8 | 128 | 256 | 8192  # missions, COMMAND_INT, local and global setpoints, MAVLink 2
         return {"capabilities": takes, "flight_sw_version": 0x00010000, "uid": self._writer.system}
 
-    def _of_protocol_version(self, m: Motion) -> dict[str, Any]:
+    def _is_protocol_version(self) -> dict[str, Any]:
         return {"version": 200, "min_version": 200, "max_version": 200}
 
     def _place(self, m: Motion) -> dict[str, int]:
@@ -416,15 +417,16 @@ class Bridge:
     """The built-in pilot does what stations wish; disarmed, or when they are silent, its thrusters stand."""
 
     def __init__(self, seat: Seat, origin: Origin, instance: int) -> None:
-        self.vehicle = Vehicle(seat)
+        self.vehicle = Vehicle(seat, self._joined)
         self.station = Station(1 + instance, origin, self.vehicle.drop)
         self.port = Port(self.station, instance)
         self._pilot: Rov | Boat | None = None
+        self._there = asyncio.Event()
 
     async def run(self) -> None:
         """Until the run has ended."""
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", 0))
-        sender = asyncio.create_task(self.port.send())
+        sender = asyncio.create_task(self._send())
         try:
             async for broker, step in self.vehicle.steps():
                 self._step(broker, step)
@@ -434,9 +436,18 @@ class Bridge:
                 await sender
             self.port.close()
 
+    def _joined(self, broker: AsyncBroker) -> None:
+        """Stations take the first heartbeat's word for what it is."""
+        self._pilot = self._pilot or pilot_for(broker.actuators)
+        self.station.boat = isinstance(self._pilot, Boat)
+        self._there.set()
+
+    async def _send(self) -> None:
+        await self._there.wait()
+        await self.port.send()
+
     def _step(self, broker: AsyncBroker, step: Step) -> None:
-        pilot = self._pilot = self._pilot or pilot_for(broker.actuators)
-        self.station.boat = isinstance(pilot, Boat)
+        pilot = self._pilot or pilot_for(broker.actuators)
         motion = truth(step, "the built-in pilot")
         self.station.moved(motion)
         wish = self.station.wish(time.monotonic())

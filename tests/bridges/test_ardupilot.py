@@ -84,12 +84,12 @@ def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Cal
     first = Autopilot(rov(VECTORED, 5.0, heading=1.0), 1000.0)
     others = [
         Autopilot(rov(VECTORED_6DOF, 4.0, heading=-0.5), 11.0, 1, magic=29569),
-        Autopilot(skid(6.0, 23.0), 20.0, 2),
+        Autopilot(skid(4.0, 22.0), 14.0, 2),
     ]
     for a in (first, *others):
         a.start()
     server.send("start")
-    limit = time.monotonic() + 60.0
+    limit = time.monotonic() + 200.0
     while len(first.states) < 2000:
         assert first.is_alive() and first.error is None and time.monotonic() < limit
         time.sleep(0.01)
@@ -97,7 +97,7 @@ def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Cal
     again = Autopilot(rov(VECTORED, 5.0, heading=1.0), 9.0)
     again.start()
     for a in (again, *others):
-        a.done(120)
+        a.done(200)
     server.send("pause")
     truth = SharedState(server.name)
 
@@ -107,9 +107,9 @@ def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Cal
     heavy, boat = others
     assert np.abs(np.array([s.position[2] for s in settled(heavy)]) - 4.0).max() < 0.3
     assert abs(settled(heavy)[-1].yaw + 0.5) < 0.1
-    assert math.dist(settled(boat)[-1].position[:2], (6.0, 23.0)) < 2.0
+    assert math.dist(settled(boat)[-1].position[:2], (4.0, 22.0)) < 1.0
     for pilot in (first, heavy, boat):  # one of them was told what lies between
-        assert max(pilot.steps) == pytest.approx(0.0025) == pytest.approx(min(pilot.steps))
+        assert np.isclose(pilot.steps, 0.0025).mean() > 0.99, "but for a second in which a busy machine stood still"
     # what the clients were told is what was
     assert truth.snapshot().state["p_WB_W"][truth.row("boat")][:2] == pytest.approx(
         boat.states[-1].position[:2], abs=1.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from wavesim_sdk.config.imaging import Ground, Material, Target
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
 
 #: mean wind by Beaufort number: middle of the class, m/s
@@ -123,6 +124,8 @@ class Block:
     position: Vector = key("Its centre (north, east, down).", "length", count=3)
     size: Vector = key("Length (along its heading), width, height.", "length", count=3, low=1e-3)
     heading: float = key("Direction of its length.", "angle", 0.0)
+    material: str = text("What it is made of, for imaging sonars.", "concrete")
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,8 @@ class Pier:
     position: Vector = key("Its centre (north, east, down).", "length", count=3)
     radius: float = key("Radius.", "length", low=1e-3)
     height: float = key("Height.", "length", low=1e-3)
+    material: str = text("What it is made of, for imaging sonars.", "concrete")
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,8 @@ class Tunnel:
     height: float = key("Clear height.", "length", low=1e-2)
     thickness: float = key("Of the walls.", "length", 0.5, low=1e-3)
     heading: float = key("Direction of its length.", "angle", 0.0)
+    material: str = text("What it is made of, for imaging sonars.", "concrete")
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,8 @@ class Mesh:
     position: Vector = key("Where the file's origin lies (north, east, down).", "length", count=3)
     attitude: Vector = key("Roll, pitch, yaw.", "angle", (0.0, 0.0, 0.0), count=3)
     scale: float = key("Metres per unit of the file.", default=1.0, low=1e-6, high=1e6)
+    material: str = text("What it is made of, for imaging sonars.", "steel")
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -308,3 +317,6 @@ class World:
     volume: Volume | None = child(Volume, "Gridded water, instead of the profiles.")
     samples: Samples | None = child(Samples, "Water measured at points, instead of the profiles.")
     scalar: tuple[Scalar, ...] = children(Scalar, "Another quantity of the water; up to four.")
+    ground: Ground = child(Ground, "What the bed is made of, for imaging sonars.")
+    material: tuple[Material, ...] = children(Material, "A material of your own, for imaging sonars.")
+    target: tuple[Target, ...] = children(Target, "A small target for imaging sonars.")

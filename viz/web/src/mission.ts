@@ -1,6 +1,6 @@
 // Missions drawn on the chart: waypoints, beacons and fences by clicks; saved as a configuration of their own.
 
-import type { Chart } from "./chart";
+import type { Chart, Draft } from "./chart";
 import { fill, h, toast } from "./dom";
 import { post } from "./http";
 import type { Store } from "./store";
@@ -15,25 +15,42 @@ export class Mission {
   private depth = 5;
   private speed = 1;
   private keep = "inside";
-  private drawing: [number, number][] = [];
+  private drawing: [number, number][] = []; // corners of the fence that is being drawn: the last of the draft
+  private draft: Draft | null = null;
+  private saved = true;
   private readonly where = h("span", { class: "soft num" });
   private readonly info = h("div", { class: "soft" });
+  private readonly warning = h("div", { class: "bad", id: "mission-warning" });
   private file = "mission.xml";
   private replace = false;
 
   constructor(private readonly store: Store, private readonly chart: Chart, stage: HTMLElement, private readonly toChart: () => void) {
     stage.append(this.box);
+    window.addEventListener("beforeunload", (e) => { if (!this.saved) e.preventDefault(); });
     chart.onMove = (n, e) => { this.where.textContent = this.open ? `${n.toFixed(1)} N  ${e.toFixed(1)} E` : ""; };
   }
 
   toggle(): void {
     this.open = !this.open;
     this.box.classList.toggle("hidden", !this.open);
-    if (!this.open) { this.chart.draft = null; this.chart.onClick = null; return; }
+    if (!this.open) { this.chart.draft = null; this.chart.onClick = null; return; } // the draft is kept for the next time
     this.toChart();
-    this.chart.draft = { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []) };
-    this.vehicle = this.vehicles()[0] ?? "";
+    this.draft ??= this.fresh();
+    this.chart.draft = this.draft;
+    if (!this.vehicles().includes(this.vehicle)) this.vehicle = this.vehicles()[0] ?? "";
     this.chart.onClick = (n, e) => this.clicked(n, e);
+    this.build();
+  }
+
+  private fresh(): Draft {
+    this.drawing = [];
+    this.saved = true;
+    return { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []) };
+  }
+
+  private startOver(): void {
+    if (!this.saved && !window.confirm("Drop what was drawn and not saved?")) return;
+    this.draft = this.chart.draft = this.fresh();
     this.build();
   }
 
@@ -60,8 +77,9 @@ export class Mission {
       this.tool === "beacon" ? h("div", { class: "row" }, field("depth m", this.depth, (v) => { this.depth = v; })) : null,
       this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
       this.info,
-      h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { onclick: () => { this.toggle(); this.toggle(); } }, "start over")),
+      h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { id: "start-over", onclick: () => this.startOver() }, "start over")),
       h("div", { class: "row" }, name, h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save")),
+      this.warning,
     );
     this.update();
   }
@@ -74,6 +92,7 @@ export class Mission {
   }
 
   private clicked(n: number, e: number): void {
+    this.saved = false;
     const d = this.chart.draft!, p: [number, number] = [Math.round(n * 10) / 10, Math.round(e * 10) / 10];
     if (this.tool === "waypoint" && this.vehicle) d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.depth, this.speed]]);
     if (this.tool === "beacon") {
@@ -100,6 +119,7 @@ export class Mission {
   private closeFence(): void { this.drawing = []; this.build(); }
 
   private back(): void {
+    this.saved = false;
     const d = this.chart.draft!;
     if (this.tool === "waypoint") d.waypoints.get(this.vehicle)?.pop();
     if (this.tool === "beacon") d.beacons.pop();
@@ -115,7 +135,12 @@ export class Mission {
     const d = this.chart.draft!;
     const waypoints = Object.fromEntries([...d.waypoints].filter(([, w]) => w.length));
     const fences = d.fences.filter((f) => f.corners.length > 2);
-    const found = await post<{ file: string }>("/api/mission", { file: this.file, replace: this.replace, waypoints, beacons: d.beacons, fences });
-    if (found) toast(`saved ${found.file}; run it with: wavesim trial ${found.file.split("/").pop()}`);
+    const found = await post<{ file: string; warnings: string[] }>("/api/mission", { file: this.file, replace: this.replace, waypoints, beacons: d.beacons, fences });
+    if (!found) return;
+    this.saved = true;
+    const name = found.file.split("/").pop();
+    this.warning.replaceChildren(...found.warnings.map((w) => h("div", {}, `⚠ ${w}`)));
+    if (found.warnings.length) toast(`saved ${found.file}, but ${found.warnings[0]}`, true);
+    else toast(`saved ${found.file}; run it with: wavesim trial ${name}`);
   }
 }
