@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import socket
@@ -16,12 +17,16 @@ import pytest
 from tests.bridges.autopilot import VECTORED, VECTORED_6DOF, Autopilot, State, rov, skid
 from tests.bridges.conftest import Fly
 from tests.conftest import Server, wavesim
-from wavesim_bridges.ardupilot import FRAMES, Unusable, frame, servos
+from wavesim_bridges.ardupilot import FRAMES, Bridge, Unusable, frame, servos
+from wavesim_bridges.core import Seat
 from wavesim_bridges.motion import Motion
+from wavesim_bridges.outputs import Output
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import STATE
+from wavesim_sdk.testing import FakeServer
 
 
 def test_a_servo_frame() -> None:
@@ -56,6 +61,18 @@ def test_a_state_is_text_that_both_readers_take() -> None:
     assert told["imu"]["accel_body"] == [0, 0, -9.80665] and told["rng_1"] == 3.25 and told["rng_2"] == -1
     assert found.time == pytest.approx(12.3456789, abs=1e-9) and found.position == (1.0, -2.5, 3e-7)
     assert found.gyro == (0.01, -0.02, 0.03) and found.velocity == (0.1, 0.2, -0.3) and found.yaw == 0.0
+
+
+def test_an_output_of_nothing_is_refused_at_joining() -> None:
+    """Before the world is started."""
+
+    async def run() -> None:
+        with FakeServer() as server:
+            seat = Seat("boat", server.address, 0.004)
+            with pytest.raises(BrokerError, match="no actuator 'propellor'; did you mean 'propeller'"):
+                await asyncio.wait_for(Bridge(seat, {1: Output("propellor")}, ()).run(0), 20.0)
+
+    asyncio.run(run())
 
 
 # -- flown -----------------------------------------------------------------------------------------------
