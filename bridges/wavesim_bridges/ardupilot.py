@@ -81,7 +81,7 @@ class Port(asyncio.DatagramProtocol):
     """The socket that an autopilot sends its servo frames to."""
 
     def __init__(self, vehicle: Vehicle) -> None:
-        self.vehicle, self.frames = vehicle, Latest()
+        self.vehicle, self.frames = vehicle, Latest[Servos]()
         self.client: tuple[str, int] | None = None  #: the autopilot that flies; None: none does
         self.restarts = 0
         self._number, self._answered = -1, b""
@@ -110,7 +110,7 @@ class Port(asyncio.DatagramProtocol):
             return
         self.restarts += servo.number < self._number
         self._number, self._answered = servo.number, b""
-        self.frames.put(data)
+        self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
         """The autopilot's port is closed: it is found out by its silence."""
@@ -135,11 +135,11 @@ class Bridge:
     """
 
     def __init__(self, seat: Seat, outputs: dict[int, Output], ranges: Sequence[str]) -> None:
-        self.vehicle = Vehicle(seat)
+        self.vehicle = Vehicle(seat, self._joined)
         self.port = Port(self.vehicle)
         self._outputs, self._ranges = outputs, ranges
         self._parts = math.ceil(RATE * seat.period - 1e-6)
-        self._mixer: Mixer | None = None
+        self._mixer: Mixer  # of the vehicle, once it has joined
 
     async def run(self, port: int) -> None:
         """Until the run has ended."""
@@ -154,8 +154,10 @@ class Bridge:
         finally:
             self.port.close()
 
+    def _joined(self, broker: AsyncBroker) -> None:
+        self._mixer = Mixer(self._outputs, broker.actuators)
+
     async def _step(self, broker: AsyncBroker, step: Step) -> None:
-        mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
         motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
         servo: Servos | None = None
         for k in range(self._parts):
@@ -165,17 +167,15 @@ class Bridge:
             servo = await self._next()
             if servo is None:
                 break
-        broker.answer(mixer.neutral if servo is None else mixer.commands(servo.outputs()))
+        broker.answer(self._mixer.neutral if servo is None else self._mixer.commands(servo.outputs()))
 
     async def _next(self) -> Servos | None:
         """The autopilot's next frame; None while there is none, or none any more."""
-        data = await self.port.frames.take(SILENT_S if self.port.client is not None else 0.0)
-        if data is None:
-            if self.port.client is not None:
-                self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
-                self.port.client = None
-            return None
-        return servos(data)
+        servo = await self.port.frames.take(SILENT_S if self.port.client is not None else 0.0)
+        if servo is None and self.port.client is not None:
+            self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
+            self.port.client = None
+        return servo
 
 
 @bridge("ardupilot", period=0.0025)

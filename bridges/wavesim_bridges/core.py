@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import click
 
@@ -20,6 +20,7 @@ AGAIN_S = 1.0  #: between two attempts to find a server that was lost
 #: of wall time, so long a server is waited for: at the start, after it fell silent, after it said that the session is over
 START_S, LOST_S, OVER_S = JOIN_TIMEOUT_S, 60.0, 5.0
 SILENT_S = 1.0  #: of wall time, after which a stack counts as gone and the vehicle is told to stand
+Frame = TypeVar("Frame")
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,12 @@ class Vehicle:
 
     A server that fell silent is waited for: it may be started anew. One that said that the session is over may only have missed
     us, and takes us again at once; if none answers any more it has shut down, and that is the end of the bridge too. While the
-    bridge itself is away the vehicle leaves, as with any pilot that dies.
+    bridge itself is away the vehicle leaves, as with any pilot that dies. ``joined`` is called as soon as the server has told what
+    the vehicle has, which is before its first step.
     """
 
-    def __init__(self, seat: Seat) -> None:
-        self.seat = seat
+    def __init__(self, seat: Seat, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
+        self.seat, self._joined = seat, joined
         self.broker: AsyncBroker | None = None
         self.drops: Counter[str] = Counter()  #: what came from the stack and could not be used, by reason
 
@@ -92,6 +94,7 @@ class Vehicle:
             try:
                 await broker.connect(min(max(until - clock(), AGAIN_S), JOIN_TIMEOUT_S))
                 self.broker, known, why = broker, True, None
+                self._joined(broker)
                 seat.say(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
                 async for step in broker.steps():
                     yield broker, step
@@ -159,19 +162,19 @@ def distances(step: Step, sensors: Sequence[str]) -> list[float]:
     return found
 
 
-class Latest:
+class Latest(Generic[Frame]):
     """Hands frames from a socket to a loop that waits for them: what is not taken in time is overtaken."""
 
     def __init__(self) -> None:
-        self._frame: bytes | None = None
+        self._frame: Frame | None = None
         self._came = asyncio.Event()
 
-    def put(self, frame: bytes) -> None:
+    def put(self, frame: Frame) -> None:
         """A new one."""
         self._frame = frame
         self._came.set()
 
-    async def take(self, seconds: float) -> bytes | None:
+    async def take(self, seconds: float) -> Frame | None:
         """The next one; None when none comes in time."""
         if self._frame is None:
             self._came.clear()

@@ -190,9 +190,9 @@ class Bridge:
         working = [flying] if self.port.sound is None else [flying, asyncio.create_task(self._sound(self.port.sound))]
         presence = asyncio.create_task(self._be_seen(listen))
         try:
-            await asyncio.wait(working, return_when=asyncio.FIRST_EXCEPTION)
-            for task in working:
-                if task.done():
+            while not flying.done():  # a transducer that seeks its server again holds up no end
+                done, _ = await asyncio.wait({w for w in working if not w.done()}, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
                     task.result()
         finally:
             for task in (presence, *working):

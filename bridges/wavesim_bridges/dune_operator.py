@@ -137,6 +137,10 @@ class Operator:
 
     def step(self, broker: AsyncBroker, step: Step) -> None:
         """What was said is asked of the server, before the step is answered; what it says comes with a later one."""
+        if step.time < self._now:  # the server was started anew
+            self._fault_at -= self._now - step.time
+            self._told_at = -math.inf
+            self._asked.clear()
         self._now = step.time
         for done in step.answers:
             what, then = self._asked.pop(done.request, ("", None))

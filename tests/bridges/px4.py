@@ -30,11 +30,11 @@ def crc(data: bytes) -> int:
     return value
 
 
-def packed(kind: tuple[int, struct.Struct, int], *values: float) -> bytes:
-    """A frame of PX4."""
+def packed(kind: tuple[int, struct.Struct, int], *values: float | bytes, sender: tuple[int, int] = (1, 1)) -> bytes:
+    """A frame, of PX4 unless it is another's."""
     number, layout, extra = kind
     payload = layout.pack(*values).rstrip(b"\0") or b"\0"
-    body = bytes([len(payload), 0, 0, 0, 1, 1]) + number.to_bytes(3, "little") + payload
+    body = bytes([len(payload), 0, 0, 0, *sender]) + number.to_bytes(3, "little") + payload
     return b"\xfd" + body + crc(body + bytes([extra])).to_bytes(2, "little")
 
 
@@ -61,15 +61,15 @@ Pilot = Callable[[Seen], list[float]]
 class Px4(StandIn):
     """Flies until ``seconds`` of its clock have gone by, or until it is told to ``die``.
 
-    ``answers``: the seconds that it takes for the answer to a frame, by the frame's number; None: there is none.
+    ``plain``: it only answers, and keeps no track. ``answers``: the seconds that it takes for the answer to a frame, by the frame's number; None: there is none.
     """
 
     def __init__(
-        self, pilot: Pilot, seconds: float, port: int, *, every: int = 1, check: bool = False,
+        self, pilot: Pilot, seconds: float, port: int, *, every: int = 1, check: bool = False, plain: bool = False,
         answers: Callable[[int], float | None] = lambda _: 0.0,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.pilot, self.seconds, self.port, self.every, self.check, self.answers = pilot, seconds, port, every, check, answers  # fmt: skip
+        self.pilot, self.seconds, self.port, self.every, self.check, self.plain, self.answers = pilot, seconds, port, every, check, plain, answers  # fmt: skip
         self.seen = Seen()
         self.times: list[int] = []
         self.track: list[Seen] = []
@@ -137,7 +137,8 @@ class Px4(StandIn):
         return False
 
     def _answer(self, sock: socket.socket, number: int) -> None:
-        self.track.append(Seen(self.seen.time_us, gps=self.seen.gps, odometry=self.seen.odometry))
+        if not self.plain:
+            self.track.append(Seen(self.seen.time_us, gps=self.seen.gps, odometry=self.seen.odometry))
         late = self.answers(number)
         if number % self.every or late is None or not (self.seen.odometry or self.seen.gps):
             return

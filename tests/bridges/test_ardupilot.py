@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import socket
@@ -16,12 +17,16 @@ import pytest
 from tests.bridges.autopilot import VECTORED, VECTORED_6DOF, Autopilot, State, rov, skid
 from tests.bridges.conftest import Fly
 from tests.conftest import Server, wavesim
-from wavesim_bridges.ardupilot import FRAMES, Unusable, frame, servos
+from wavesim_bridges.ardupilot import FRAMES, Bridge, Unusable, frame, servos
+from wavesim_bridges.core import Seat
 from wavesim_bridges.motion import Motion
+from wavesim_bridges.outputs import Output
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import STATE
+from wavesim_sdk.testing import FakeServer
 
 
 def test_a_servo_frame() -> None:
@@ -58,6 +63,18 @@ def test_a_state_is_text_that_both_readers_take() -> None:
     assert found.gyro == (0.01, -0.02, 0.03) and found.velocity == (0.1, 0.2, -0.3) and found.yaw == 0.0
 
 
+def test_an_output_of_nothing_is_refused_at_joining() -> None:
+    """Before the world is started."""
+
+    async def run() -> None:
+        with FakeServer() as server:
+            seat = Seat("boat", server.address, 0.004)
+            with pytest.raises(BrokerError, match="no actuator 'propellor'; did you mean 'propeller'"):
+                await asyncio.wait_for(Bridge(seat, {1: Output("propellor")}, ()).run(0), 20.0)
+
+    asyncio.run(run())
+
+
 # -- flown -----------------------------------------------------------------------------------------------
 
 WORLD = """<time step="2.5 ms"/><world><bed depth="60 m"/></world><fleet>
@@ -84,12 +101,12 @@ def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Cal
     first = Autopilot(rov(VECTORED, 5.0, heading=1.0), 1000.0)
     others = [
         Autopilot(rov(VECTORED_6DOF, 4.0, heading=-0.5), 11.0, 1, magic=29569),
-        Autopilot(skid(6.0, 23.0), 20.0, 2),
+        Autopilot(skid(4.0, 22.0), 14.0, 2),
     ]
     for a in (first, *others):
         a.start()
     server.send("start")
-    limit = time.monotonic() + 60.0
+    limit = time.monotonic() + 200.0
     while len(first.states) < 2000:
         assert first.is_alive() and first.error is None and time.monotonic() < limit
         time.sleep(0.01)
@@ -97,7 +114,7 @@ def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Cal
     again = Autopilot(rov(VECTORED, 5.0, heading=1.0), 9.0)
     again.start()
     for a in (again, *others):
-        a.done(120)
+        a.done(200)
     server.send("pause")
     truth = SharedState(server.name)
 
@@ -107,9 +124,9 @@ def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Cal
     heavy, boat = others
     assert np.abs(np.array([s.position[2] for s in settled(heavy)]) - 4.0).max() < 0.3
     assert abs(settled(heavy)[-1].yaw + 0.5) < 0.1
-    assert math.dist(settled(boat)[-1].position[:2], (6.0, 23.0)) < 2.0
+    assert math.dist(settled(boat)[-1].position[:2], (4.0, 22.0)) < 1.0
     for pilot in (first, heavy, boat):  # one of them was told what lies between
-        assert max(pilot.steps) == pytest.approx(0.0025) == pytest.approx(min(pilot.steps))
+        assert np.isclose(pilot.steps, 0.0025).mean() > 0.99, "but for a second in which a busy machine stood still"
     # what the clients were told is what was
     assert truth.snapshot().state["p_WB_W"][truth.row("boat")][:2] == pytest.approx(
         boat.states[-1].position[:2], abs=1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import socket
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.bridges.conftest import Fly
-from tests.bridges.px4 import CONTROLS, HEARTBEAT, TOLD, Px4, Seen, boat, packed, uuv
+from tests.bridges.px4 import COMMAND, CONTROLS, HEARTBEAT, TOLD, Px4, Seen, boat, crc, packed, uuv
 from tests.conftest import Server, wavesim
 from wavesim_bridges.core import Seat, Vehicle
 from wavesim_bridges.geography import Origin
@@ -86,35 +87,70 @@ def test_what_the_sensors_say() -> None:
     assert s.fix == 0 and s.gps[2] == -3.0, "no fix under water"
 
 
+AT = Motion(2.0, np.zeros(3), np.zeros(3), np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
+
+
+class Wire(asyncio.Transport):
+    """A connection; what is written to it is read by ``peer``."""
+
+    def __init__(self, peer: Px4) -> None:
+        super().__init__({"peername": ("127.0.0.1", 9)})
+        self.peer = peer
+
+    def write(self, data: Any) -> None:
+        while data:
+            self.peer.take(data[: 12 + data[1]])
+            data = data[12 + data[1] :]
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        """It is not told to anybody."""
+
+
+def connected(port: Port, peer: Px4) -> Link:
+    link = Link(port)
+    link.transport = Wire(peer)
+    link.data_received(packed(HEARTBEAT, 0, 0, 12, 0, 0, 3))
+    return link
+
+
 def test_a_clock_never_goes_back_for_whoever_looks_at_it() -> None:
     """A PX4 that comes at once after another: its first time is after the last time of the one before."""
-    at = Motion(2.0, np.zeros(3), np.zeros(3), np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
     peer = Px4(boat([(0.0, 0.0)]), 1.0, 0)
-
-    class Wire(asyncio.Transport):
-        def write(self, data: Any) -> None:
-            while data:
-                peer.take(data[: 12 + data[1]])
-                data = data[12 + data[1] :]
-
-        def get_write_buffer_size(self) -> int:
-            return 0
-
-        def close(self) -> None:
-            pass
 
     async def two() -> None:
         port = Port(Vehicle(Seat("boat", ("127.0.0.1", 9), 0.004)), Sensors(ORIGIN, False, 1))
         for _ in range(2):
-            link = Link(port)
-            link.transport = Wire({"peername": ("127.0.0.1", 9)})
-            link.data_received(packed(HEARTBEAT, 0, 0, 12, 0, 0, 3))
+            link = connected(port, peer)
             for _ in range(3):
-                await port.step(at, [])
+                await port.step(AT, [])
             port.lost(link)
 
     asyncio.run(two())
     assert peer.times == [2_000_000 + 4000 * k for k in range(6)]
+
+
+def test_random_frames_end_nothing() -> None:
+    """Whole frames of random content, and bytes that are none: outputs stay numbers from -1 to 1, or none; PX4's clock goes on."""
+    peer, luck, said = Px4(boat([(0.0, 0.0)]), 1.0, 0), random.Random(3), list[str]()
+
+    async def fly() -> None:
+        port = Port(Vehicle(Seat("boat", ("127.0.0.1", 9), 0.004, say=said.append)), Sensors(ORIGIN, True, 1))
+        link = connected(port, peer)
+        for k in range(600):
+            number, layout, extra = luck.choice((CONTROLS, COMMAND, HEARTBEAT))
+            body = bytes([layout.size, 0, 0, 0, 1, 1]) + number.to_bytes(3, "little") + luck.randbytes(layout.size)
+            whole = b"\xfd" + body + crc(body + bytes([extra])).to_bytes(2, "little")
+            link.data_received(luck.choice((whole, whole, whole, luck.randbytes(40), whole[:-1])))
+            if k % 30 == 0:
+                outputs = await port.step(AT, []) or [None]
+                assert all(u is None or -1.0 <= u <= 1.0 for u in outputs)
+
+    asyncio.run(fly())
+    assert set(np.diff(peer.times)) == {4000}
+    assert {"checksum", "magic", "not finite"} <= {s.rpartition(": ")[2] for s in said}
 
 
 # -- flown -----------------------------------------------------------------------------------------------

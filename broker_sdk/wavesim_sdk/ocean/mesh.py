@@ -47,16 +47,21 @@ def read(path: Path) -> Array:
     return np.asarray(triangles)
 
 
-def triangles(loaded: Loaded) -> Array:
-    """All triangles (n, 3, 3) of a world's meshes, in W."""
-    found = [np.zeros((0, 3, 3))]
+def triangles_of_each(loaded: Loaded) -> list[Array]:
+    """Triangles (n, 3, 3) of each of a world's meshes, in W."""
+    found = []
     for m in loaded.config.world.obstacles.mesh:
         path = loaded.data_file(m.file)
         R = frames.rotation(frames.quaternion(*m.attitude))
         found.append(
             m.scale * _read(path, path.stat().st_mtime_ns if path.exists() else 0) @ R.T + np.array(m.position)
         )
-    total = np.concatenate(found)
+    return found
+
+
+def triangles(loaded: Loaded) -> Array:
+    """All of them together (n, 3, 3)."""
+    total = np.concatenate([np.zeros((0, 3, 3)), *triangles_of_each(loaded)])
     if len(total) > MAX_TRIANGLES:
         raise ConfigError(
             f"the meshes have {len(total)} triangles; a world has at most {MAX_TRIANGLES}. Simplify them",
