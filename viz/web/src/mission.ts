@@ -1,7 +1,7 @@
 // Missions drawn on the chart: waypoints, beacons and fences by clicks; saved as a configuration of their own.
 
 import type { Chart, Draft } from "./chart";
-import { fill, h, toast } from "./dom";
+import { fill, h, number, toast } from "./dom";
 import { post } from "./http";
 import type { Store } from "./store";
 
@@ -29,7 +29,7 @@ export class Mission {
   constructor(private readonly store: Store, private readonly chart: Chart, stage: HTMLElement, private readonly toChart: () => void) {
     stage.append(this.box);
     window.addEventListener("beforeunload", (e) => { if (!this.saved) e.preventDefault(); });
-    chart.onMove = (n, e) => { this.where.textContent = this.open ? `${n.toFixed(1)} N  ${e.toFixed(1)} E` : ""; };
+    chart.onMove = (n, e) => { this.where.textContent = this.open ? `${number(n, 1)} N  ${number(e, 1)} E` : ""; };
   }
 
   toggle(): void {
