@@ -80,7 +80,7 @@ def test_an_output_of_nothing_is_refused_at_joining() -> None:
 WORLD = """<time step="2.5 ms"/><world><bed depth="60 m"/></world><fleet>
 <vehicle name="rov" model="bluerov2" position="0 0 2 m" client="optional"/>
 <vehicle name="heavy" model="vita1" position="10 0 2 m" attitude="0 0 90 deg" client="optional"/>
-<vehicle name="boat" model="jolner" position="0 20 0 m" client="optional"/></fleet>"""
+<vehicle name="boat" model="otter" position="0 20 0 m" client="optional"/></fleet>"""
 
 
 def settled(pilot: Autopilot, share: float = 0.2) -> list[State]:

@@ -158,7 +158,7 @@ def test_random_frames_end_nothing() -> None:
 WORLD = """<time step="4 ms"/><world latitude="41.185 deg" longitude="-8.705 deg"><bed depth="60 m"/></world><fleet>
 <vehicle name="rov" model="vita1" position="0 0 2 m" client="optional"/>
 <vehicle name="second" model="vita1" position="10 0 2 m" attitude="0 0 90 deg" client="optional"/>
-<vehicle name="boat" model="jolner" position="0 20 0 m" client="optional"/></fleet>"""
+<vehicle name="boat" model="otter" position="0 20 0 m" client="optional"/></fleet>"""
 
 
 def instance(count: int = 1) -> int:
