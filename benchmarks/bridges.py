@@ -102,7 +102,7 @@ def sixteen(seconds: float = 20.0) -> None:
     """Twelve ROVs that hold a depth each and four boats that go to a point each, one world, an autopilot of its own for each."""
     rovs, boats = range(12), range(12, 16)
     depths, goals = {k: 3.0 + 0.5 * k for k in rovs}, {k: (8.0, 10.0 * k + 6.0) for k in boats}
-    boat = '<vehicle name="v{}" model="jolner" position="0 {} 0 m" client="required"/>'
+    boat = '<vehicle name="v{}" model="otter" position="0 {} 0 m" client="required"/>'
     fleet = "".join(ONE.replace("{} 0 5 m", "0 {} 2 m").format(k, 10 * k) for k in rovs)
     server = Server(VEHICLES.format(fleet + "".join(boat.format(k, 10 * k) for k in boats)), "0")
     bridges = []

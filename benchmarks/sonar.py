@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from embreex.mesh_construction import TriangleMesh
@@ -22,7 +23,7 @@ from wavesim_sdk.sonars import presets
 TURNS = 9
 
 
-def world(folder: Path) -> tuple[scene.World3, object]:
+def world(folder: Path) -> tuple[scene.World3, Any]:
     """Rolling ground as 40 000 soundings, walls and posts."""
     n, e = np.meshgrid(np.arange(-200.0, 200.0, 2.0), np.arange(-200.0, 200.0, 2.0))
     depth = 20.0 + 1.5 * np.sin(n / 13.0) + np.cos(e / 9.0)
@@ -48,12 +49,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         w, joined = world(Path(folder))
     pose = engine.Pose(np.array([0.0, 0.0, 14.0]), np.eye(3), np.array([1.5, 0.0, 0.0]), np.array([0.0, 0.0, 0.02]))
-    corners = joined.points[joined.simplices]  # type: ignore[attr-defined]
+    corners = joined.points[joined.simplices]
     bare = EmbreeScene()
     TriangleMesh(bare, np.ascontiguousarray(corners - pose.p, np.float32))
 
-    def make(name: str, bins: int, **changes: object) -> Design:
-        p = replace(presets.find(name), **changes)  # type: ignore[arg-type]
+    def make(name: str, bins: int, **changes: Any) -> Design:
+        p = replace(presets.find(name), **changes)
         return Design(p, p.range, bins, absorption=0.1)
 
     forward = engine.Forward(make("m750d-low", 500, range=50.0), w, 5.0, 1)

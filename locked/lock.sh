@@ -32,7 +32,12 @@ lock oracles $in --only-binary :all: --no-binary arlpy --no-emit-package arlpy #
 grep '^arlpy==' requirements-oracles.txt > $in
 lock arlpy $in --no-deps
 
-for folder in viz/web tests/judges; do
-	(cd $folder && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --loglevel=error)
+for folder in viz/web tests/judges; do # apart from node_modules: npm would lock only what this platform has installed of optional packages
+	apart=$(mktemp -d)
+	cp $folder/package.json $apart/
+	[ ! -f $folder/.npmrc ] || cp $folder/.npmrc $apart/
+	(cd $apart && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --loglevel=error)
+	mv $apart/package-lock.json $folder/
+	rm -r $apart
 	echo "$folder/package-lock.json"
 done

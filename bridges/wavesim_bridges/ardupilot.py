@@ -135,11 +135,11 @@ class Bridge:
     """
 
     def __init__(self, seat: Seat, outputs: dict[int, Output], ranges: Sequence[str]) -> None:
-        self.vehicle = Vehicle(seat)
+        self.vehicle = Vehicle(seat, self._joined)
         self.port = Port(self.vehicle)
         self._outputs, self._ranges = outputs, ranges
         self._parts = math.ceil(RATE * seat.period - 1e-6)
-        self._mixer: Mixer | None = None
+        self._mixer: Mixer  # of the vehicle, once it has joined
 
     async def run(self, port: int) -> None:
         """Until the run has ended."""
@@ -154,8 +154,10 @@ class Bridge:
         finally:
             self.port.close()
 
+    def _joined(self, broker: AsyncBroker) -> None:
+        self._mixer = Mixer(self._outputs, broker.actuators)
+
     async def _step(self, broker: AsyncBroker, step: Step) -> None:
-        mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
         motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
         servo: Servos | None = None
         for k in range(self._parts):
@@ -165,7 +167,7 @@ class Bridge:
             servo = await self._next()
             if servo is None:
                 break
-        broker.answer(mixer.neutral if servo is None else mixer.commands(servo.outputs()))
+        broker.answer(self._mixer.neutral if servo is None else self._mixer.commands(servo.outputs()))
 
     async def _next(self) -> Servos | None:
         """The autopilot's next frame; None while there is none, or none any more."""

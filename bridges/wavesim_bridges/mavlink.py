@@ -420,7 +420,7 @@ class Bridge:
         self.vehicle = Vehicle(seat, self._joined)
         self.station = Station(1 + instance, origin, self.vehicle.drop)
         self.port = Port(self.station, instance)
-        self._pilot: Rov | Boat | None = None
+        self._pilot: Rov | Boat  # of the vehicle, once it has joined
         self._there = asyncio.Event()
 
     async def run(self) -> None:
@@ -438,7 +438,7 @@ class Bridge:
 
     def _joined(self, broker: AsyncBroker) -> None:
         """Stations take the first heartbeat's word for what it is."""
-        self._pilot = self._pilot or pilot_for(broker.actuators)
+        self._pilot = pilot_for(broker.actuators)
         self.station.boat = isinstance(self._pilot, Boat)
         self._there.set()
 
@@ -447,7 +447,7 @@ class Bridge:
         await self.port.send()
 
     def _step(self, broker: AsyncBroker, step: Step) -> None:
-        pilot = self._pilot or pilot_for(broker.actuators)
+        pilot = self._pilot
         motion = truth(step, "the built-in pilot")
         self.station.moved(motion)
         wish = self.station.wish(time.monotonic())

@@ -188,13 +188,13 @@ class Bridge:
     """Flies a vehicle by PX4. Without one it stands at neutral outputs, and holds nobody up."""
 
     def __init__(self, seat: Seat, outputs: dict[int, Output], sensors: Sensors, ranges: Sequence[str]) -> None:
-        self.vehicle = Vehicle(seat)
+        self.vehicle = Vehicle(seat, self._joined)
         self.port = Port(self.vehicle, sensors)
         self._outputs, self._ranges = outputs, ranges
         self._parts = round(seat.period * 1e6 / FRAME_US)
         if self._parts < 1 or abs(self._parts * FRAME_US - seat.period * 1e6) > 1e-3:
             raise WaveSimError(f"PX4 is told something every 4 ms; --period {seat.period:g} is no multiple of 0.004")
-        self._mixer: Mixer | None = None
+        self._mixer: Mixer  # of the vehicle, once it has joined
 
     async def run(self, port: int) -> None:
         """Until the run has ended."""
@@ -210,13 +210,15 @@ class Bridge:
             server.close()
             self.port.close()
 
+    def _joined(self, broker: AsyncBroker) -> None:
+        self._mixer = Mixer(self._outputs, broker.actuators)
+
     async def _step(self, broker: AsyncBroker, step: Step) -> None:
-        mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
         motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
         outputs = None
         for k in range(self._parts):
             outputs = await self.port.step(motion.after(1e-6 * FRAME_US * k) if k else motion, ranges)
-        broker.answer(mixer.neutral if outputs is None else mixer.commands(outputs))
+        broker.answer(self._mixer.neutral if outputs is None else self._mixer.commands(outputs))
 
 
 @bridge("px4", period=0.004)

@@ -67,22 +67,21 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
     """Areas, rings and semaphores of a server; removed at the end, whatever happens."""
     group = loaded.config.shared.group
     try:
-        wipe(name)
-        for area, tables in tables_of(loaded).items():
-            Area.create(segment_name(name, area), tables, group)
-        commands, events = ring_names(name)
-        Ring.create(commands, COMMANDS_BYTES)
-        Ring.create(events, EVENTS_BYTES)
-        frames.make(loaded, name)
-        make_semaphores(name, loaded.sensor_rows, group)
-    except (OSError, posix_ipc.Error) as error:
+        try:
+            wipe(name)
+            for area, tables in tables_of(loaded).items():
+                Area.create(segment_name(name, area), tables, group)
+            commands, events = ring_names(name)
+            Ring.create(commands, COMMANDS_BYTES)
+            Ring.create(events, EVENTS_BYTES)
+            frames.make(loaded, name)
+            make_semaphores(name, loaded.sensor_rows, group)
+        except (OSError, posix_ipc.Error) as error:
+            raise WaveSimError(f"cannot make what the server's processes share ({MEMORY}): {error}") from None
+        yield
+    finally:  # also when Ctrl-C comes while they are made
         with contextlib.suppress(OSError, posix_ipc.Error):
             wipe(name)
-        raise WaveSimError(f"cannot make what the server's processes share ({MEMORY}): {error}") from None
-    try:
-        yield
-    finally:
-        wipe(name)
 
 
 def bind(loaded: Loaded, port: int) -> socket.socket:

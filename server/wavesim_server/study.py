@@ -62,15 +62,17 @@ def position(model: Model, name: str) -> int:
         raise ConfigError(f"'{model.name}': {error}") from None
 
 
-def empty_sea(vehicles: int, step: float, world: str = "") -> Simulation:
-    """A simulation of deep still water; ``world`` is what stands inside <world>, instead of the deep bed."""
+def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
+    """A simulation of deep still water; ``world`` is what stands inside <world>, instead of the deep bed. ``models``
+    are known in it by their names."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sea.xml"
         inner = world or '<bed depth="11000 m"/>'
         path.write_text(
             f'<wavesim><time step="{step:.9g} s"/><shared vehicles="{vehicles}"/><world>{inner}</world></wavesim>'
         )
-        return Simulation(load(path))
+        loaded = load(path)
+    return Simulation(dataclasses.replace(loaded, models=loaded.models | {m.name: m for m in models}))
 
 
 def track_row(sim: Simulation, state: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import socket
@@ -16,12 +17,16 @@ import pytest
 from tests.bridges.autopilot import VECTORED, VECTORED_6DOF, Autopilot, State, rov, skid
 from tests.bridges.conftest import Fly
 from tests.conftest import Server, wavesim
-from wavesim_bridges.ardupilot import FRAMES, Unusable, frame, servos
+from wavesim_bridges.ardupilot import FRAMES, Bridge, Unusable, frame, servos
+from wavesim_bridges.core import Seat
 from wavesim_bridges.motion import Motion
+from wavesim_bridges.outputs import Output
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import STATE
+from wavesim_sdk.testing import FakeServer
 
 
 def test_a_servo_frame() -> None:
@@ -58,12 +63,24 @@ def test_a_state_is_text_that_both_readers_take() -> None:
     assert found.gyro == (0.01, -0.02, 0.03) and found.velocity == (0.1, 0.2, -0.3) and found.yaw == 0.0
 
 
+def test_an_output_of_nothing_is_refused_at_joining() -> None:
+    """Before the world is started."""
+
+    async def run() -> None:
+        with FakeServer() as server:
+            seat = Seat("boat", server.address, 0.004)
+            with pytest.raises(BrokerError, match="no actuator 'propellor'; did you mean 'propeller'"):
+                await asyncio.wait_for(Bridge(seat, {1: Output("propellor")}, ()).run(0), 20.0)
+
+    asyncio.run(run())
+
+
 # -- flown -----------------------------------------------------------------------------------------------
 
 WORLD = """<time step="2.5 ms"/><world><bed depth="60 m"/></world><fleet>
 <vehicle name="rov" model="bluerov2" position="0 0 2 m" client="optional"/>
 <vehicle name="heavy" model="vita1" position="10 0 2 m" attitude="0 0 90 deg" client="optional"/>
-<vehicle name="boat" model="jolner" position="0 20 0 m" client="optional"/></fleet>"""
+<vehicle name="boat" model="otter" position="0 20 0 m" client="optional"/></fleet>"""
 
 
 def settled(pilot: Autopilot, share: float = 0.2) -> list[State]:

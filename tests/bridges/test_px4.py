@@ -158,7 +158,7 @@ def test_random_frames_end_nothing() -> None:
 WORLD = """<time step="4 ms"/><world latitude="41.185 deg" longitude="-8.705 deg"><bed depth="60 m"/></world><fleet>
 <vehicle name="rov" model="vita1" position="0 0 2 m" client="optional"/>
 <vehicle name="second" model="vita1" position="10 0 2 m" attitude="0 0 90 deg" client="optional"/>
-<vehicle name="boat" model="jolner" position="0 20 0 m" client="optional"/></fleet>"""
+<vehicle name="boat" model="otter" position="0 20 0 m" client="optional"/></fleet>"""
 
 
 def instance(count: int = 1) -> int:
@@ -222,7 +222,8 @@ def test_two_rovs_and_a_boat_in_one_world(
     passed = np.array([ORIGIN.metres(*s.gps[:2]) for s in surface.track[::50] if s.gps])
     for goal in goals:
         assert np.hypot(*(passed - goal).T).min() < 2.0, "reached"
-    assert np.hypot(*(passed[-1] - goals[-1])) < 2.0 and not surface.seen.odometry
+    assert np.hypot(*(passed[-1] - goals[-1])) < 4.0, "it has no brake"
+    assert not surface.seen.odometry
     for p in (first, again, *others):
         assert set(np.diff(p.times)) == {4000}, "its clock goes on by 4 ms exactly"
     assert again.times[0] > first.times[-1], "one clock of the world, whoever looks at it"

@@ -235,3 +235,66 @@ def test_everything_is_removed_with_the_server(config: Any, name: str) -> None:
     assert segment_name(name, "sonars") in wipe(name)
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.SharedMemory(segment_name(name, "sonars"))
+
+
+def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Path) -> None:
+    """Recorded from the rings of a server; positions, times, attitude and every sample as they were."""
+    import pyxtf
+
+    from wavesim_sdk.sonars import record as recorder
+    from wavesim_sdk.sonars import xtf
+
+    engine = FakeEngine(name, "sonar")
+    frames.Rings.create(name, 8, frames.RECORD.itemsize + 512)
+    try:
+        rings, rng = frames.Rings.attach(name, writable=True), np.random.default_rng(1)
+        lines = [rng.integers(0, 256, (2, 50), np.uint8) for _ in range(3)]
+        for k, line in enumerate(lines):
+            fields = {
+                "kind": 1,
+                "beams": 2,
+                "bins": 50,
+                "range": 40.0,
+                "frequency": 450e3,
+                "sound_speed": 1500.0,
+                "altitude": 7.5,
+            }
+            pose = {
+                "p_WS_W": (111319.49 * 0.001, 0.0, 5.0),
+                "euler": (0.01, -0.02, 1.0),
+                "ping_ns": 1_250_000_000 + k * 10**8,
+            }
+            rings.write(3, record(**fields, **pose), line.tobytes())
+        written, lost = recorder.record(name, "alpha", "first", tmp_path / "a.xtf", 3)
+        assert (written, lost) == (3, 0)
+        told = wavesim("record", "alpha", "first", tmp_path / "a.gsf", "-s", name)
+        assert (told.returncode, told.stderr.count("\n")) == (1, 1)
+        rings.write(0, record(kind=0), bytes(32))
+        told = wavesim("record", "alpha", "second", tmp_path / "b.xtf", "-s", name)
+        assert "XTF holds side-scan; this sonar is 'forward'" in told.stderr
+    finally:
+        engine.close()
+        frames.unlink(name)
+    header, packets = pyxtf.xtf_read(str(tmp_path / "a.xtf"))
+    pings = packets[pyxtf.XTFHeaderType.sonar]
+    newest_first = pyxtf.concatenate_channel(pings, header, channel=1)
+    assert (newest_first[::-1] == [line[1] for line in lines]).all()
+    assert (pyxtf.concatenate_channel(pings, header, channel=0)[::-1] == [line[0, ::-1] for line in lines]).all()
+    first = pings[0]
+    assert first.SensorYcoordinate == pytest.approx(0.001, abs=1e-9)
+    assert (first.SensorDepth, first.SensorPrimaryAltitude, first.SoundVelocity) == (5.0, 7.5, 750.0)
+    assert (first.Second, first.HSeconds, first.PingNumber) == (1, 25, 1)
+    assert first.SensorHeading == pytest.approx(np.degrees(1.0))
+    chan = first.ping_chan_headers[0]
+    assert (chan.SlantRange, chan.NumSamples, chan.Frequency, chan.SecondsPerPing) == (
+        40.0,
+        50,
+        450,
+        pytest.approx(0.1),
+    )
+    assert header.ChanInfo[1].ChannelName.startswith(b"starboard")
+    assert xtf.START.year == first.Year
+    whole = (tmp_path / "a.xtf").read_bytes()
+    (tmp_path / "cut.xtf").write_bytes(whole[:-70])
+    read = pyxtf.xtf_read(str(tmp_path / "cut.xtf"))[1][pyxtf.XTFHeaderType.sonar]
+    assert (read[1].data[1] == lines[1][1]).all(), "a cut tail costs its own ping at most"

@@ -29,7 +29,8 @@ def here(command: str, *arguments: str | Path) -> CompletedProcess[str]:
 def test_lauv() -> None:
     found = derived(library()["lauv"])
     # 2.4 u + 2.4 u^2 = 12 N
-    assert found["full_speed_m_s"] == pytest.approx((-2.4 + (2.4**2 + 4 * 2.4 * 12) ** 0.5) / 4.8, abs=2e-3)
+    # over ground; lighter than the water it rises on its way
+    assert found["full_speed_m_s"] == pytest.approx((-2.4 + (2.4**2 + 4 * 2.4 * 12) ** 0.5) / 4.8, rel=5e-3)
     assert found["displacement_kg"] == pytest.approx(1025 * 0.01762, abs=1e-3)
     assert 2.0 < found["turning_diameter_m"] < 15.0
 
@@ -156,7 +157,9 @@ def test_replaying_recorded_commands(data_dir: Path, tmp_path: Path) -> None:
     data = json.loads(done.stdout)
     assert data["seconds"] == pytest.approx(58.37, abs=0.02)
     assert data["comparison"]["length_m"] == pytest.approx(160, abs=5)
-    assert len((tmp_path / "track.csv").read_text().splitlines()) > 500
+    track = np.loadtxt(tmp_path / "track.csv", delimiter=",", skiprows=1)
+    assert len(track) > 500 and np.abs(track[:, 4:6]).max() < 0.15, "upright"
+    assert data["comparison"]["rms_m"] < 40.0
     wrong = wavesim(
         "replay-actuators",
         data_dir / "odin/sea-trial-actuators-1.txt",

@@ -184,6 +184,23 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
 
     click(30, 10)
     click(30, -30)
+    # a waypoint is dragged, one is put in between, changed in the table, and taken out
+    at, to = (page.see(f"wavesim.chart.px({p})") for p in ("30, -30", "30, -40"))
+    page.page.mouse.move(box["x"] + at[0], box["y"] + at[1])
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + to[0], box["y"] + to[1], steps=4)
+    page.page.mouse.up()
+    ways = "wavesim.chart.draft.waypoints.get('sub').map(p => p.slice())"
+    assert page.see(ways)[1][:2] == pytest.approx([30, -40], abs=0.6) and len(page.see(ways)) == 2
+    page.page.get_by_title("Put one in after it").first.click()
+    assert page.see(ways)[1][:2] == pytest.approx([30, -15], abs=0.7)
+    page.page.get_by_label("depth of waypoint 2").fill("7")
+    page.page.keyboard.press("Tab")
+    assert page.see(ways)[1][2] == 7
+    page.page.get_by_label("Take out waypoint 2").click()
+    page.page.get_by_label("east of waypoint 2").fill("-30")
+    page.page.keyboard.press("Tab")
+    assert np.array(page.see(ways)) == pytest.approx(np.array([(30, 10, 5, 1), (30, -30, 5, 1)]), abs=0.6)
     page.page.get_by_role("button", name="beacons").click()
     click(-20, 20)
     page.page.get_by_role("button", name="fences", exact=True).click()

@@ -75,6 +75,7 @@ class Hub:
         self._jumps = 0
         self.past: Past = source if isinstance(source, Replay) else History()
         self._beliefs: list[list[float]] = []
+        self._weather: dict[str, Any] | None = None
         self._due = {"panel": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._trouble = ""
         self._told: dict[str, str] = {}
@@ -94,7 +95,7 @@ class Hub:
     def add(self, viewer: Viewer) -> None:
         self.viewers.add(viewer)
         self._due = dict.fromkeys(self._due, 0.0)  # the new one need not wait
-        self._trouble, self._told = "", {}
+        self._trouble, self._told, self._weather = "", {}, None
 
     def tell_past(self, viewer: Viewer) -> None:
         """What happened before a viewer came."""
@@ -197,7 +198,10 @@ class Hub:
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
-                self._tell_all({"type": "weather", **source.weather()})
+                weather = source.weather()
+                if weather != self._weather:
+                    self._weather = weather
+                    self._tell_all({"type": "weather", **weather})
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
             watched = {v.watched for v in self.viewers if v.watched is not None}

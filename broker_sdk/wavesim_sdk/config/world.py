@@ -91,7 +91,7 @@ class Wind:
 
 @dataclass(frozen=True)
 class Waves:
-    """Waves of deep water as a sum of components with random phases.
+    """Waves as a sum of components with random phases, w^2 = g k tanh(k h); under them the water moves by Airy's theory.
 
     ittc: S(w) = A/w^5 exp(-B/w^4), A = 0.3125 Hs^2 wp^4, B = 1.25 wp^4 (Bretschneider, ISSC). jonswap: the same times
     gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. Frequencies are spaced by equal energy."""
@@ -108,6 +108,13 @@ class Waves:
         "s of cos^2s((b - b0)/2) around the direction; 0 = long-crested.", default=0.0, low=0.0, high=200.0
     )
     components: int = key("Number of components.", default=60, low=1, high=1000, integer=True)
+    depth: float = key(
+        "h: depth of the water that they travel in, the same everywhere; 0 m = that of the bed: under the origin, or the "
+        "mean of its soundings.",
+        "length",
+        0.0,
+        low=0.0,
+    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import mmap
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.area import alive, make_memory, process_start, require_order, segment_name
+from wavesim_sdk.area import alive, make_memory, map_memory, process_start, segment_name
 from wavesim_sdk.config.sensors import Sonar
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.sonars.presets import KINDS, Preset, find
@@ -208,25 +207,15 @@ class Rings:
     @classmethod
     def attach(cls, server: str, writable: bool = False) -> Rings:
         """Map them; NotRunning or AttachError says why that cannot be done."""
-        require_order()
         name = segment_name(server, "sonars")
         try:
-            shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
+            memory = map_memory(name, HEADER, "holds no rings", writable)
         except posix_ipc.ExistentialError:
             raise NotRunning(f"no server '{server}' with imaging sonars runs") from None
-        except (posix_ipc.PermissionsError, PermissionError):
-            raise AttachError(f"no permission for the shared memory {name}") from None
-        try:
-            size = os.fstat(shared.fd).st_size
-            if size < HEADER:
-                raise AttachError(f"{name} holds no rings (only {size} bytes)")
-            memory = mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
-        finally:
-            shared.close_fd()
         if memory[0:8] != MAGIC or memory[16:32] != _hash():
             raise AttachError(f"{name} is of another release; install the same on both sides")
         made = cls(memory)
-        if HEADER + made.rings * made._each > size or not alive(int(made.header[5]), int(made.header[6])):
+        if HEADER + made.rings * made._each > len(memory) or not alive(int(made.header[5]), int(made.header[6])):
             raise NotRunning(f"the server that owned {name} is gone")
         return made
 

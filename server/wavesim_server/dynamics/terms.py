@@ -46,14 +46,17 @@ from wavesim_server.dynamics.rows import (
     FRICTION,
     G_Z,
     GRAVITY,
+    HEAVE,
     KIND_PORT,
     KIND_TABLE,
     KIND_TERM,
     LANES,
     LAW,
     LEVEL,
+    LIFTED,
     MA_V,
-    MEM,
+    MEM_A,
+    MEM_C,
     MU,
     MUNK,
     NUR,
@@ -61,6 +64,7 @@ from wavesim_server.dynamics.rows import (
     PZ,
     RIGID_ROWS,
     ROT,
+    SLOPE,
     SLOT_ANGLE,
     SLOT_BALLAST,
     SLOT_BUCKET,
@@ -333,6 +337,18 @@ def basis(w: Any, fins: int) -> None:
 
 
 @_inline
+def seakeeping(p: Any, w: Any) -> None:
+    """Hulls on the surface: in heave the water that they carry is lifted, not swept along. Its inertia acts against the
+    vertical acceleration w' - u q + v p, drag and memory against the vertical speed, as in linear seakeeping theory
+    (Fossen 2021, sec. 6.3 and 5.4); along the body's z axis they would make it porpoise at speed."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    put(w, HEAVE, at(w, ROT + 6) * u + at(w, ROT + 7) * v + at(w, ROT + 8) * z)
+    turn = u * at(w, NUR + 4) - v * at(w, NUR + 3)
+    for i in range(6):
+        add(w, F + i, of(p, LIFTED + i) * turn)
+
+
+@_inline
 def named(p: Any, w: Any, kind: Any, count: int) -> None:
     """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
@@ -360,13 +376,15 @@ def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
 @_inline
 def cross_flow(p: Any, w: Any) -> None:
     """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
-    h = of(p, CROSS + 4)
-    y, n = _strip_integrals(at(w, NUR + 1), at(w, NUR + 5), h)
-    z, m = _strip_integrals(at(w, NUR + 2), -at(w, NUR + 4), h)
-    add(w, F + 1, -of(p, CROSS) * y)
-    add(w, F + 5, -of(p, CROSS + 1) * n)
+    h, x = of(p, CROSS + 4), of(p, CROSS + 5)
+    v, r, q = at(w, NUR + 1), at(w, NUR + 5), -at(w, NUR + 4)
+    y, n = _strip_integrals(v + x * r, r, h)
+    z, m = _strip_integrals(at(w, HEAVE) + x * q, q, h)
+    still = abs(v) < of(p, CROSS + 6)
+    add(w, F + 1, where(still, 0.0, -of(p, CROSS) * y))
+    add(w, F + 5, where(still, 0.0, -of(p, CROSS + 1) * (n + x * y)))
     add(w, F + 2, -of(p, CROSS + 2) * z)
-    add(w, F + 4, of(p, CROSS + 3) * m)
+    add(w, F + 4, of(p, CROSS + 3) * (m + x * z))
 
 
 @_inline
@@ -409,8 +427,9 @@ def wing(p: Any, w: Any) -> None:
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
     plane = root(u * u + z * z)
     still = plane <= 0.0
-    # atan2(w, u) by the half angle: exact over the whole circle but at u < 0, w = 0
+    # atan2(w, u) by the half angle: exact over the whole circle but straight astern, where it is pi
     attack = where(still, 0.0, 2.0 * atan(z / greater(plane + u, 1e-300)))
+    attack = where(u < 0.0, where(abs(z) > 0.0, attack, math.pi), attack)
     size = of(p, WING) * (u * u + v * v + z * z)
     cl = of(p, WING + 1) * attack
     cd = of(p, WING + 2) + cl * cl * of(p, WING + 3)
@@ -434,9 +453,13 @@ def without_munk(p: Any, w: Any) -> None:
 
 @_inline
 def restoring(b: Any, p: Any, w: Any) -> None:
-    """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body."""
+    """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body and its slope."""
     z = at(w, X + PZ) - at(b, LEVEL) - of(p, G_Z)
-    s, y, c = -at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
+    sx, sy = -at(b, SLOPE), -at(b, SLOPE + 1)
+    unit = 1.0 / root(1.0 + sx * sx + sy * sy)
+    s = -(unit * (at(w, ROT + 6) + sx * at(w, ROT) + sy * at(w, ROT + 3)))
+    y = unit * (at(w, ROT + 7) + sx * at(w, ROT + 1) + sy * at(w, ROT + 4))
+    c = unit * (at(w, ROT + 8) + sx * at(w, ROT + 2) + sy * at(w, ROT + 5))
     theta = atan(s / root(greater(1.0 - s * s, 1e-300)))
     phi = 2.0 * atan(y / greater(root(y * y + c * c) + c, 1e-300))
     for i in range(6):
@@ -446,12 +469,15 @@ def restoring(b: Any, p: Any, w: Any) -> None:
 
 @_inline
 def memory(p: Any, w: Any, kind: Any, count: int, stage: int) -> None:
-    """Radiation force -mu by systems of third order, mu = c . x, x the companion form driven by nu_r."""
+    """Radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):
-        source, target = kind[KIND_PORT + 2 * m], kind[KIND_PORT + 2 * m + 1]
-        k, o = K + STATE_ROWS * stage + RIGID_ROWS + 3 * m, MEM + 6 * m
-        x0, x1, x2 = at(w, X + MU + 3 * m), at(w, X + MU + 3 * m + 1), at(w, X + MU + 3 * m + 2)
-        put(w, k, x1)
-        put(w, k + 1, x2)
-        put(w, k + 2, at(w, NUR + source) - (of(p, o) * x0 + of(p, o + 1) * x1 + of(p, o + 2) * x2))
-        add(w, F + target, -(of(p, o + 3) * x0 + of(p, o + 4) * x1 + of(p, o + 5) * x2))
+        o = KIND_PORT + 4 * m
+        last, first = kind[o + 2] - 1, kind[o + 3]
+        k, x = K + STATE_ROWS * stage + RIGID_ROWS + first, X + MU + first
+        drive, force = at(w, kind[o]) - of(p, MEM_A + first) * at(w, x), of(p, MEM_C + first) * at(w, x)
+        for i in range(1, last + 1):
+            put(w, k + i - 1, at(w, x + i))
+            drive = drive - of(p, MEM_A + first + i) * at(w, x + i)
+            force = force + of(p, MEM_C + first + i) * at(w, x + i)
+        put(w, k + last, drive)
+        add(w, F + kind[o + 1], -force)

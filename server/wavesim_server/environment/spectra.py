@@ -9,7 +9,7 @@ import numpy as np
 
 from wavesim_sdk import randomness
 from wavesim_sdk.config.world import Waves, Wind
-from wavesim_server.environment.weather import S_A, S_EAST, S_NORTH, S_PHASE, S_TO, S_W, SEA
+from wavesim_server.environment import weather
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -30,7 +30,19 @@ def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
     return np.asarray(s)
 
 
-def components(waves: Waves, gravity: float, seed: int) -> Array:
+def wave_number(w: Array, gravity: float, depth: float) -> Array:
+    """k of w^2 = g k tanh(k h), by Newton from the deep water's or the shallow water's, whichever is greater."""
+    kh = np.maximum(w * w * depth / gravity, w * math.sqrt(depth / gravity)) if depth < math.inf else w * w / gravity
+    if depth == math.inf:
+        return np.asarray(kh)
+    goal = w * w * depth / gravity
+    for _ in range(12):
+        t = np.tanh(kh)
+        kh = kh - (kh * t - goal) / (t + kh * (1.0 - t * t))
+    return np.asarray(kh / depth)
+
+
+def components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Array:
     """The sea as (n, SEA) components of equal energy; their variances add up to Hs^2/16 exactly.
 
     The spectrum from 0.3 to 8 peak frequencies is cut into pieces of equal energy; each component has the mean
@@ -38,7 +50,7 @@ def components(waves: Waves, gravity: float, seed: int) -> Array:
     """
     height, peak = sea_state(waves)
     if height == 0.0:
-        return np.zeros((0, SEA))
+        return np.zeros((0, weather.SEA))
     n = waves.components
     w = np.linspace(0.3 * peak, 8.0 * peak, 40_001)
     energy = np.concatenate(
@@ -48,17 +60,20 @@ def components(waves: Waves, gravity: float, seed: int) -> Array:
     edges = np.interp(np.linspace(0.0, energy[-1], n + 1), energy, w)
     mean = np.diff(np.interp(edges, w, moment)) / (energy[-1] / n)
     keys = np.array([randomness.key(seed, "waves", str(i)) for i in range(n)], np.uint64)
-    sea = np.zeros((n, SEA))
-    sea[:, S_A] = math.sqrt(2.0 * height**2 / 16.0 / n)
-    sea[:, S_W] = mean
-    sea[:, S_PHASE] = 2.0 * math.pi * randomness.uniform(keys, 0)
+    sea = np.zeros((n, weather.SEA))
+    sea[:, weather.S_A] = math.sqrt(2.0 * height**2 / 16.0 / n)
+    sea[:, weather.S_W] = mean
+    sea[:, weather.S_PHASE] = 2.0 * math.pi * randomness.uniform(keys, 0)
     to = np.full(n, waves.direction)
     if waves.spreading > 0.0:
         angle = np.linspace(-math.pi, math.pi, 3601)
         weight = np.cumsum(np.cos(0.5 * angle) ** (2.0 * waves.spreading))
         to += np.interp(randomness.uniform(keys, 1), weight / weight[-1], angle)
-    k = sea[:, S_W] ** 2 / gravity
-    sea[:, S_NORTH], sea[:, S_EAST], sea[:, S_TO] = k * np.cos(to), k * np.sin(to), to
+    k = wave_number(mean, gravity, depth)
+    sea[:, weather.S_NORTH], sea[:, weather.S_EAST], sea[:, weather.S_TO] = k * np.cos(to), k * np.sin(to), to
+    sea[:, weather.S_COS], sea[:, weather.S_SIN], sea[:, weather.S_K] = np.cos(to), np.sin(to), k
+    sea[:, weather.S_BED] = np.exp(-2.0 * k * depth)
+    sea[:, weather.S_DEEP] = 1.0 / -np.expm1(-2.0 * k * depth)
     return sea
 
 

@@ -3,7 +3,7 @@
 
 import { colour, css, scaleBar } from "./dom";
 import { CONDITIONS } from "./alarms";
-import { SIGNAL, WILD } from "./link";
+import { SIGNAL } from "./link";
 import { Pointer } from "./pointer";
 import { QUIET } from "./sounds";
 import type { Store } from "./store";
@@ -25,14 +25,21 @@ export class Chart {
   draft: Draft | null = null;
   onClick: ((north: number, east: number) => void) | null = null;
   onMove: ((north: number, east: number) => void) | null = null;
+  /** What stands within a distance of a place and can be moved: gives who moves it. */
+  grab: ((north: number, east: number, near: number) => ((north: number, east: number) => void) | null) | null = null;
   readonly pointer: Pointer;
 
   constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean }) {
     this.pointer = new Pointer(store, () => undefined);
     this.canvas.tabIndex = 0;
     this.canvas.className = "chart";
-    let held: [number, number] | null = null, moved = 0;
-    this.canvas.addEventListener("pointerdown", (e) => { held = [e.clientX, e.clientY]; moved = 0; this.canvas.setPointerCapture(e.pointerId); });
+    let held: [number, number] | null = null, moved = 0, mover: ((n: number, e: number) => void) | null = null;
+    this.canvas.addEventListener("pointerdown", (e) => {
+      held = [e.clientX, e.clientY];
+      moved = 0;
+      mover = this.pointer.measuring ? null : this.grab?.(...this.at(e), 9 / this.scale) ?? null;
+      this.canvas.setPointerCapture(e.pointerId);
+    });
     this.canvas.addEventListener("pointermove", (e) => {
       const place = this.at(e);
       this.pointer.move(place);
@@ -41,9 +48,10 @@ export class Chart {
       const dx = e.clientX - held[0], dy = e.clientY - held[1];
       moved += Math.hypot(dx, dy);
       held = [e.clientX, e.clientY];
+      if (mover) { if (moved >= 4) mover(...place); return; }
       this.middle = [this.middle[0] + dy / this.scale, this.middle[1] - dx / this.scale];
     });
-    this.canvas.addEventListener("pointerup", (e) => { held = null; if (moved < 4) this.clicked(e); });
+    this.canvas.addEventListener("pointerup", (e) => { held = null; if (moved < 4 && !mover) this.clicked(e); mover = null; });
     this.canvas.addEventListener("wheel", (e) => {
       e.preventDefault();
       const [n, east] = this.at(e), f = Math.exp(-e.deltaY * 0.0012);
@@ -80,7 +88,7 @@ export class Chart {
   home(): void {
     const s = this.store.scene, n: number[] = [], e: number[] = [];
     for (const b of s?.bodies ?? []) for (const p of [b.position, ...b.waypoints]) { n.push(p[0]!); e.push(p[1]!); }
-    for (let k = 0; k < this.store.rows.length; k++) if (this.store.condition[k] !== WILD) { n.push(this.store.ned[3 * k]!); e.push(this.store.ned[3 * k + 1]!); }
+    for (let k = 0; k < this.store.rows.length; k++) { n.push(this.store.ned[3 * k]!); e.push(this.store.ned[3 * k + 1]!); }
     if (!n.length) { n.push(-100, 100); e.push(-100, 100); }
     const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)];
     this.middle = [(n0 + n1) / 2, (e0 + e1) / 2];

@@ -20,7 +20,7 @@ export function geodetic(origin: [number, number], n: number, e: number, d: numb
 
 /** As on a chart: degrees and minutes with their side. */
 export function degrees(value: number, sides: "NS" | "EW"): string {
-  const side = value < 0 ? sides[1]! : sides[0]!, whole = Math.abs(value), d = Math.floor(whole + 1e-9), m = Math.max((whole - d) * 60, 0);
+  const side = value < -1e-9 ? sides[1]! : sides[0]!, whole = Math.abs(value), d = Math.floor(whole + 1e-9), m = Math.max((whole - d) * 60, 0);
   return `${d}°${m.toFixed(4).padStart(7, "0")}'${side}`;
 }
 

@@ -1,6 +1,6 @@
 // The chart's pointer: where it is, how deep it is there, how far from where the measure was laid; and the legend of depths.
 
-import { css, h, mark, put } from "./dom";
+import { css, h, mark, number, put } from "./dom";
 import { degrees, depthAt, geodetic, way } from "./geo";
 import type { Store } from "./store";
 import { depths, ramp } from "./terrain";
@@ -31,7 +31,7 @@ export class Pointer {
   move(place: Place): void {
     const s = this.store.scene, depth = depthAt(s?.bed, ...place), [n, e] = place;
     this.at = place;
-    const told = [`${n.toFixed(1)} N  ${e.toFixed(1)} E`];
+    const told = [`${number(n, 1)} N  ${number(e, 1)} E`];
     if (s?.origin) { const [lat, lon] = geodetic(s.origin, n, e, 0); told.push(`${degrees(lat, "NS")}  ${degrees(lon, "EW")}`); }
     if (depth !== null) told.push(`bed ${depth.toFixed(1)} m`);
     if (this.points.length) {

@@ -27,6 +27,7 @@ export class ReplayBar {
 
   /** The log is this long. */
   set(start: number, end: number): void {
+    if (this.slider.min === String(start) && this.slider.max === String(end)) return;
     this.slider.min = String(start);
     this.slider.max = String(end);
     put(this.end, clock(end));
