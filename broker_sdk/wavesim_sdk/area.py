@@ -38,7 +38,7 @@ import json
 import mmap
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +82,20 @@ def alive(pid: int, start: int) -> bool:
     return pid > 0 and process_start(pid) == start
 
 
-def others_running(server: str) -> str:
-    """`` (running here: 'demo')``: which servers somebody who named a wrong one may have meant; empty where there are none."""
-    found = []
+def running() -> Iterator[tuple[str, int]]:
+    """(name, process of the engine) of every server on this machine, by name."""
     for path in sorted(MEMORY.glob("wavesim.*.simulation")):
         with contextlib.suppress(OSError, ValueError, UnicodeError):
             with path.open("rb") as segment:
                 head = segment.read(HEADER_BYTES)
             pid, start = (int.from_bytes(head[at : at + 8], "little") for at in (40, 48))
-            name = path.name.removeprefix("wavesim.").removesuffix(".simulation")
-            if head.startswith(MAGIC) and alive(pid, start) and name != server:
-                found.append(f"'{name}'")
+            if head.startswith(MAGIC) and alive(pid, start):
+                yield path.name.removeprefix("wavesim.").removesuffix(".simulation"), pid
+
+
+def others_running(server: str) -> str:
+    """`` (running here: 'demo')``: which servers somebody who named a wrong one may have meant; empty where there are none."""
+    found = [f"'{name}'" for name, _ in running() if name != server]
     return f" (running here: {', '.join(found[:MOST_NAMED])}; -s NAME)" if found else ""
 
 

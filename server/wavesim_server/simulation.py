@@ -25,6 +25,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator, arranged, fault_amount, position_of
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
 from wavesim_sdk.config.plausible import at
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import (
@@ -44,7 +45,7 @@ from wavesim_server.acoustics.channel import Channel, Fittings
 from wavesim_server.dynamics import contact, effort, trim
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
-from wavesim_server.dynamics.fleet import Fleet, Form, shape_of
+from wavesim_server.dynamics.fleet import Fleet, Form
 from wavesim_server.environment import exposure, kernels
 from wavesim_server.environment.climate import Climate
 from wavesim_server.values import FAR, STRONG, motion, numbers

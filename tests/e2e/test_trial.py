@@ -219,7 +219,7 @@ def exchanges(log: Log) -> Any:
 
 def _quiet_models(root: Path) -> str:
     """The AUV models of the library without timing noise."""
-    text = (root / "server/wavesim_server/models/auv.xml").read_text()
+    text = (root / "broker_sdk/wavesim_sdk/models/auv.xml").read_text()
     inner = text[text.index("<models>") : text.index("</models>") + len("</models>")]
     inner = inner.replace('timing_noise="50 us"', "")
     return inner.replace('name="lauv"', 'name="lauv-quiet"').replace('name="remus100"', 'name="remus-quiet"')

@@ -113,7 +113,7 @@ def tracks(run: Run) -> Figure | None:
                 lw=0.7,
                 ls=(0, (4, 3)),
                 zorder=5,
-                label=f"{name}: acoustic navigation",
+                label=f"{name}: its own estimate",
             )
             chart.plot(
                 e["dead_reckoning_W"][:, 1],
@@ -220,7 +220,7 @@ def navigation(run: Run) -> Figure | None:
         estimate = run.log.get(f"/estimate/{name}", ESTIMATE)
         t, nav, dead = run.log.navigation_errors(name)
         error.semilogy(_thin(t), np.maximum(_thin(dead), 1e-2), color=colour, ls=":", label=f"{name}: dead reckoning")
-        error.semilogy(t, np.maximum(nav, 1e-2), color=colour, lw=0.9, label=f"{name}: acoustic")
+        error.semilogy(t, np.maximum(nav, 1e-2), color=colour, lw=0.9, label=f"{name}: its own estimate")
         spread.plot(np.sort(nav), np.linspace(0, 100, len(nav)), color=colour)
         inn = estimate.records["innovation"]
         has = np.isfinite(inn)

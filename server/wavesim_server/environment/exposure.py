@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config import Loaded, Model, matrix
+from wavesim_sdk.config.primitives import Shape
 from wavesim_sdk.config.vehicle import Rao
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
-from wavesim_server.dynamics.kind import AXES, MOTIONS, Shape, mass_matrices
+from wavesim_server.dynamics.kind import AXES, MOTIONS, mass_matrices
 from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, TRIANGLE
 from wavesim_server.environment import weather as w
 
