@@ -47,6 +47,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
 from wavesim_server.dynamics.fleet import Fleet, Form
 from wavesim_server.environment import exposure, kernels
+from wavesim_server.environment import weather as w
 from wavesim_server.environment.climate import Climate
 from wavesim_server.values import FAR, STRONG, motion, numbers
 
@@ -516,6 +517,14 @@ class Simulation:
     def current(self) -> Array:
         """The uniform part of the flow now, drift included."""
         return self.climate.uniform(self.time_ns * 1e-9)
+
+    def weather(self) -> tuple[Any, ...]:
+        """The record of the table `weather` now."""
+        now, wind = self.climate.weather.state, self.climate.weather.wind
+        return (
+            tuple(self.current()), now[w.W_WIND], wind[w.I_FROM], -now[w.W_LEVEL], wind[w.I_HEIGHT], wind[w.I_PEAK],
+            wind[w.I_TO],
+        )  # fmt: skip
 
     @property
     def faults(self) -> list[str]:
