@@ -423,29 +423,32 @@ class Simulation:
         self._reorder()
         last, half, contacts = self.tick + ticks, False, self.contacts
         while self.tick < last or half:
-            f = self.fleet
             self.tick, code, half = tick.ticks(
-                self._bodies(),
-                tick.Machine(
-                    f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
-                ),
-                f.integrator,
-                self._touch,
-                self.climate.weather,
-                self._sea,
-                self._work,
-                self.channel.table,
-                self._scene,
-                self.step_ns,
-                self.tick,
-                last,
-                half,
-            )
+                *self._movers(), self._scene, self.step_ns, self.tick, last, half
+            )  # fmt: skip
             if code == layout.GROW:
                 self.channel.grow()
             self.channel.collect()
         if self.contacts != contacts:
             self._hold_unbounded()
+
+    def _movers(self) -> tuple[Bodies, Any, int, Any, Any, Any, Any, Any]:
+        """What moves the bodies, for the kernels of a tick."""
+        f = self.fleet
+        machine = tick.Machine(
+            f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
+        )
+        return (
+            self._bodies(), machine, f.integrator, self._touch, self.climate.weather, self._sea, self._work, self.channel.table,
+        )  # fmt: skip
+
+    def compile_motion(self) -> None:
+        """The kernels of a tick's motion, each by itself."""
+        tick.move.py_func(*self._movers(), self.step_ns, self.tick)
+
+    def compile_sound(self) -> None:
+        """The kernel of a tick's sound, by itself."""
+        medium.advance(self.channel.table, self._scene, self.tick, 0.0, self.step_ns * 1e-9, self.capacity)
 
     def _hold_unbounded(self) -> None:
         """A contact can throw a body beyond all numbers. The tick looks for such bodies before contacts only, the next one would
