@@ -53,6 +53,11 @@ def shape_of(model: Model) -> Shape:
     return Shape(2, (d / 2, d / 2, d / 2), d / 2, math.pi / 6 * d**3, (d, d, d))
 
 
+def margin_of(shape: Shape) -> float:
+    """Radius by which a shape's core is rounded for contact."""
+    return shape.half[0] if shape.code == 2 else 0.5 * min(shape.half)
+
+
 def skew(v: Any) -> Array:
     """S(a) with S(a) b = a x b."""
     return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], dtype=float)
@@ -197,7 +202,7 @@ def _body(p: Array, model: Model, world: World) -> None:
     p[r.GRAVITY], p[r.BY_GRAVITY] = world.gravity, 1.0 / world.gravity if world.gravity > 0.0 else 0.0
     p[r.SHAPE], p[r.REACH] = shape.code, shape.reach
     p[r.HALF : r.HALF + 3] = shape.half
-    p[r.MARGIN] = shape.half[0] if shape.code == 2 else 0.5 * min(shape.half)
+    p[r.MARGIN] = margin_of(shape)
     if model.restoring is None:
         volume = model.buoyancy.volume if model.buoyancy else shape.volume
         p[r.FULL_B] = world.density * world.gravity * volume
