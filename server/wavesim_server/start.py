@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, Model
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.fleet import Fleet
-from wavesim_server.dynamics.kind import margin_of, shape_of
+from wavesim_server.dynamics.kind import margin_of
 from wavesim_server.environment.kernels import Bed, Net, bed_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -23,17 +24,11 @@ DEEPEST = 0.01  #: overlap that contact undoes unseen, m
 class Room:
     """The bed and the obstacles of a configuration, for bodies that are about to start."""
 
-    def __init__(self, loaded: Loaded, bed: Bed, net: Net, fixed: Array) -> None:
-        self.bed, self.net, self.fixed = bed, net, fixed
+    def __init__(self, names: Sequence[str], bed: Bed, net: Net, fixed: Array) -> None:
+        """``names`` of the obstacles, for each row of ``fixed``."""
+        self.bed, self.net, self.fixed, self._names = bed, net, fixed, names
         self._cursor = np.zeros(1, np.int64)
         self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))
-        o = loaded.config.world.obstacles
-        names = [
-            *(f"block {k + 1}" for k in range(len(o.block))),
-            *(f"pier {k + 1}" for k in range(len(o.pier))),
-            *(f"a wall of tunnel {k // 4 + 1}" for k in range(4 * len(o.tunnel))),
-        ]
-        self._names = names + ["a mesh"] * (len(fixed) - len(names))
         # a ball around each
         cores = fixed[:, shapes.CORE : shapes.CORE + 3]
         self._reach = np.where(fixed[:, 0] == shapes.TRIANGLE, cores[:, 0], np.linalg.norm(cores, axis=1))
@@ -47,7 +42,8 @@ class Room:
         for k in np.flatnonzero(away < self._reach + reach).tolist():
             if self._overlap(g, self.fixed[k]) > DEEPEST:
                 place = ", ".join(f"{x:g}" for x in middles[k])
-                raise ValueError(f"it starts inside {self._names[k]} (at {place} m): {_place(g)}")
+                what = self._names[k].replace("tunnel", "a wall of tunnel")
+                raise ValueError(f"it starts inside {what} (at {place} m): {_place(g)}")
 
     def beside(self, model: Model, position: Vector, attitude: Vector, fleet: Fleet) -> int | None:
         """The row of a body of the fleet inside which this one would start, if there is one."""
