@@ -5,6 +5,7 @@ ORACLES := .venv-oracles
 MHKIT := .venv-mhkit
 MUTANTS := .venv-mutants
 AUDIT := .venv-audit
+DOCS := .venv-docs
 JUDGES := tests/judges
 WEB := viz/web
 PAGE := viz/wavesim_viz/static/main.js
@@ -24,7 +25,7 @@ SOURCES := broker_sdk server emulators viz bridges examples tests benchmarks loc
 # more than the usual two cores: tests wait for other processes a third of their time
 WORKERS ?= 3
 
-.PHONY: help trial web wheels test test-uncompiled test-mhkit test-wheels setup lint types imports docs docs-check examples bench mutants pictures lock audit clean
+.PHONY: help trial web wheels test test-uncompiled test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
@@ -33,6 +34,7 @@ help:
 	@echo "make wheels    build the wheels of all distributions into dist"
 	@echo "make lint types imports docs-check test-uncompiled test-mhkit test-wheels    the other checks of CI"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
+	@echo "make site      the documents as a site with search, for a browser without a network"
 	@echo "make mutants   change the code in small ways: do the tests notice? (MODULES=\"area ring\" for some)"
 	@echo "make bench     measure; results go to docs/performance.md by hand"
 	@echo "make lock      write locked/ and the locks of npm anew, after a change of requirements or constraints.txt"
@@ -109,6 +111,11 @@ $(VENV)/.mhkit: locked/mhkit.txt | $(VENV)/.tools
 	@$(PYTHON) -m venv $(MHKIT) && $(MHKIT)/bin/python $(INSTALL) $(LOCKED) -r locked/mhkit.txt || $(ABSENT)
 	@touch $@
 
+$(VENV)/.docs: locked/docs.txt | $(VENV)/.python
+	@echo "installing mkdocs-material into $(DOCS) (once)"
+	@$(PYTHON) -m venv $(DOCS) && $(DOCS)/bin/python $(INSTALL) $(LOCKED) -r locked/docs.txt || $(ABSENT)
+	@touch $@
+
 $(VENV)/.audit: locked/audit.txt | $(VENV)/.python
 	@$(PYTHON) -m venv $(AUDIT) && $(AUDIT)/bin/python $(INSTALL) $(LOCKED) -r locked/audit.txt || $(ABSENT)
 	@touch $@
@@ -138,6 +145,10 @@ docs: $(VENV)/.tools
 docs-check: $(VENV)/.tools
 	@$(BIN)/python docs/generate.py --check
 
+site: $(VENV)/.docs  # strict: a link that leads nowhere fails
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
+	@echo "the documents are a site now: site/index.html"
+
 examples: $(VENV)/.tools
 	@$(BIN)/python -m pytest -q tests/examples $(ARGS)
 
@@ -157,4 +168,4 @@ pictures: $(VENV)/.tools $(PAGE)
 	@$(BIN)/python docs/pictures.py
 
 clean:
-	rm -rf dist $(VENV) $(ORACLES) $(MUTANTS) $(MHKIT) $(AUDIT) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf dist site $(DOCS) $(VENV) $(ORACLES) $(MUTANTS) $(MHKIT) $(AUDIT) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,14 +1,14 @@
 """The engine for programs and notebooks: bodies by name, instruments in this process, tracks that are kept.
 
-from wavesim_server import Lab
-lab = Lab('<wavesim><fleet><sensors><ctd/><ahrs/></sensors></fleet></wavesim>')
-for k in range(20):
-    lab.enter(f"auv{k}", "lauv", (0.0, 20.0 * k, 15.0))
-lab.commands({name: {"propeller": 8.0} for name in lab.names})
-lab.ping(lab.row("auv0"), 25e3)
-lab.run(60.0, every=0.5)
-print(lab.states(), lab.sensors("auv3").ctd.temperature, lab.heard())
-lab.plot()
+    from wavesim_server import Lab
+    lab = Lab('<wavesim><fleet><sensors><ctd/><ahrs/></sensors></fleet></wavesim>')
+    for k in range(20):
+        lab.enter(f"auv{k}", "lauv", (0.0, 20.0 * k, 15.0))
+    lab.commands({name: {"propeller": 8.0} for name in lab.names})
+    lab.ping(lab.row("auv0"), 25e3)
+    lab.run(60.0, every=0.5)
+    print(lab.states(), lab.sensors("auv3").ctd.temperature, lab.heard())
+    lab.plot()
 
 The values are those that emulators would give a broker in lockstep: the same models, with the same random numbers.  Imaging
 sonars, whose frames lie in shared memory, are left out.

@@ -1,11 +1,11 @@
 """The engine as a library: bodies, water and sound advance together, with no network and no files.
 
-from wavesim_server import Simulation
-sim = Simulation.from_config("config.xml")
-row = sim.enter("lauv")
-sim.command(row, {"propeller": 10.0})
-sim.advance(250)
-print(sim.state()["p_WB_W"][row])
+    from wavesim_server import Simulation
+    sim = Simulation.from_config("config.xml")
+    row = sim.enter("lauv")
+    sim.command(row, {"propeller": 10.0})
+    sim.advance(250)
+    print(sim.state()["p_WB_W"][row])
 
 Everything that a caller says is checked before anything is changed: what cannot be is a ValueError or a ConfigError, and
 the simulation is as it was.
