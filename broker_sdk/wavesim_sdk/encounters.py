@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
@@ -39,7 +39,8 @@ def passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float
 
     Two are compared while both are there, at the times of the first; a track that met none has no entry.
     """
-    names, found = list(tracks), {}
+    names = list(tracks)
+    found: dict[str, tuple[str, float, float]] = {}
     for i, a in enumerate(names):
         ta, pa = tracks[a]
         for b in names[i + 1 :]:
