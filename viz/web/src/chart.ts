@@ -22,6 +22,8 @@ export class Chart {
   private scale = 1; // pixels per metre
   private shade: HTMLCanvasElement | null = null;
   private lines: number[][] = [];
+  private readonly ground = document.createElement("canvas"); // bed, its contours and the grid, as long as the view stays
+  private groundOf: unknown[] = [];
   private dark = true;
   draft: Draft | null = null;
   onClick: ((north: number, east: number) => void) | null = null;
@@ -126,16 +128,28 @@ export class Chart {
     }
     const c = this.canvas.getContext("2d")!;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.fillStyle = css("--bg");
-    c.fillRect(0, 0, w, hh);
-    this.bed(c);
-    this.grid(c, w, hh);
+    c.drawImage(this.drawnGround(ratio, w, hh), 0, 0, w, hh);
     this.missions(c);
     if (this.show.trails) this.ways(c);
     if (this.show.spheres) this.signals(c);
     this.bodies(c);
     this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark);
     this.rose(c, w);
+  }
+
+  private drawnGround(ratio: number, w: number, hh: number): HTMLCanvasElement {
+    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, css("--bg")];
+    if (of.some((v, k) => v !== this.groundOf[k])) {
+      this.groundOf = of;
+      [this.ground.width, this.ground.height] = [this.canvas.width, this.canvas.height];
+      const c = this.ground.getContext("2d")!;
+      c.setTransform(ratio, 0, 0, ratio, 0, 0);
+      c.fillStyle = css("--bg");
+      c.fillRect(0, 0, w, hh);
+      this.bed(c);
+      this.grid(c, w, hh);
+    }
+    return this.ground;
   }
 
   private bed(c: CanvasRenderingContext2D): void {

@@ -1,0 +1,118 @@
+"""Frames a second of the viewer's page, drawn in software at 1366 x 768: the chart, 3D with 50 vehicles, and what it costs while
+nothing changes.
+
+python -m benchmarks.page [seconds]
+
+On a busy machine the frames a second say little; the frames for each second that the browser's processes computed say what an
+idle core would give.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from docs.pictures import FLAGS
+from playwright.sync_api import sync_playwright
+
+from benchmarks.processes import cpu_s
+from wavesim_sdk.config import load
+from wavesim_sdk.tables import STATE
+from wavesim_server.logbook.writer import LogWriter
+
+CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+VEHICLES, SECONDS = 50, 60
+CONFIG = """<wavesim name="page"><world><bed depth="40 m"><bump height="-12 m" north="60 m" east="40 m" alpha="0.02 1/m" beta="0.02 1/m"/></bed>
+</world><fleet>{}</fleet></wavesim>"""
+
+
+def log(folder: Path) -> Path:
+    """Vehicles on circles, a minute of them."""
+    body = '<vehicle name="v{}" model="lauv" position="{} {} 10 m"/>'
+    (folder / "c.xml").write_text(
+        CONFIG.format("".join(body.format(k, 20 * (k % 8), 20 * (k // 8)) for k in range(VEHICLES)))
+    )
+    writer = LogWriter(folder / "run.mcap", load(folder / "c.xml"), 1)
+    state, rows = np.zeros(VEHICLES, STATE.dtype), np.arange(VEHICLES)
+    for k in rows:
+        writer.body(0, int(k), f"v{k}", "lauv", "underwater", True)
+    for tick in range(10 * SECONDS):
+        angle = 0.02 * tick + rows
+        state["p_WB_W"][:] = np.stack(
+            [20.0 * (rows % 8) + 8 * np.cos(angle), 20.0 * (rows // 8) + 8 * np.sin(angle), 10.0 + rows % 7], 1
+        )
+        state["q_WB"][:, 0], state["q_WB"][:, 3] = np.cos(0.5 * angle + np.pi / 4), np.sin(0.5 * angle + np.pi / 4)
+        state["v_WB_B"][:, 0] = 1.6
+        writer.table(tick * 100_000_000, "state", rows.tolist(), state.tobytes())
+    writer.close()
+    return folder / "run.mcap"
+
+
+def below(pid: int) -> list[int]:
+    """All processes that a process started, and those that they did."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                found += [int(entry.name), *below(int(entry.name))]
+        except OSError:
+            continue
+    return found
+
+
+def measure(page: Any, processes: list[int], count: str, seconds: float) -> str:
+    """Frames by the wall's clock and by that of the browser's processes."""
+    page.wait_for_timeout(3000)
+    first, cpu, at = page.evaluate(count), sum(map(cpu_s, processes)), time.monotonic()
+    page.wait_for_timeout(1000 * seconds)
+    frames, wall = page.evaluate(count) - first, time.monotonic() - at
+    busy = sum(map(cpu_s, processes)) - cpu
+    return f"{frames / wall:5.1f} frames/s; {100 * busy / wall:5.1f} % of a core; {frames / max(busy, 1e-3):6.1f} frames for each second computed"
+
+
+def look(page: Any, seconds: float, others: list[int]) -> None:
+    """The three measurements."""
+    page.wait_for_function(f"() => window.wavesim && wavesim.store.rows.length === {VEHICLES}")
+    page.evaluate(
+        "(() => { window.drawn = 0; const old = wavesim.chart.render; wavesim.chart.render = function (...a) { drawn++; return old.apply(this, a) } })()"
+    )
+    processes = [pid for pid in below(os.getpid()) if pid not in others]
+    page.evaluate("wavesim.link.control('start')")
+    page.keyboard.press("4")
+    print(f"chart             {measure(page, processes, 'drawn', seconds)}", flush=True)
+    page.keyboard.press("1")
+    print(f"3D, {VEHICLES} vehicles   {measure(page, processes, 'wavesim.view.frames', seconds)}", flush=True)
+    page.evaluate("wavesim.link.control('pause')")
+    page.wait_for_timeout(3000)
+    print(f"nothing changes   {measure(page, processes, 'wavesim.view.frames', seconds)}", flush=True)
+
+
+def main() -> None:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*CLI, "viz", str(log(Path(folder))), "--port", "0"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewer, sync_playwright() as p:
+            assert viewer.stderr is not None
+            url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
+            browser = p.chromium.launch(
+                executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=FLAGS
+            )
+            try:
+                page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
+                page.goto(url)
+                look(page, seconds, [viewer.pid])
+            finally:
+                browser.close()
+                viewer.send_signal(signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()
