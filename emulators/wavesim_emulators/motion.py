@@ -9,6 +9,7 @@ import numpy as np
 from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_emulators.ranging import Scenery
 from wavesim_sdk import frames
+from wavesim_sdk.algebra import inner, pseudo_inverse, times, turned
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Dvl as DvlParameters
@@ -93,7 +94,7 @@ class Navigation(Emulator):
 
     def measure(self, now: Batch, out: Record) -> None:
         state = now.state
-        velocity = np.einsum("nij,nj->ni", now.R_WB, state["v_WB_B"])
+        velocity = times(now.R_WB, state["v_WB_B"])
         out["a_WB_W"] = (velocity - out["v_before_W"]) / np.where(now.fresh, 1.0, now.since)[:, None]
         out["v_before_W"] = velocity
         out["p_WB_W"], out["euler"] = state["p_WB_W"], frames.euler(state["q_WB"])
@@ -122,15 +123,15 @@ class Dvl(Scenery):
         solve = {}
         for mask in range(1 << len(along)):
             used = [k for k in range(len(along)) if mask >> k & 1]
-            if len(used) >= 3 and np.linalg.matrix_rank(along[used], tol=1e-3) == 3:
+            if len(used) >= 3 and (found := pseudo_inverse(along[used], 1e-3))[1] == 3:
                 solve[mask] = np.zeros((3, len(along)))
-                solve[mask][:, used] = np.linalg.pinv(along[used])
+                solve[mask][:, used] = found[0]
         return Janus(along, places, solve)
 
     def measure(self, now: Batch, out: Record) -> None:
         p, m, janus = now.parameters, now.mounted, now.prepared
         beams = len(janus.along)
-        directions = np.einsum("nij,kj->nki", m.R_WS, janus.along)
+        directions = times(m.R_WS[:, None], janus.along)
         starts = self.starts(now, janus.places)
         ranges, hit = self.look(now, starts, directions, p.maximum, surface=False)
         lock = np.isfinite(ranges) & (ranges >= p.minimum)
@@ -138,20 +139,20 @@ class Dvl(Scenery):
             lock &= np.stack([now.noise.chance(k) for k in range(beams)], axis=1) >= p.beam_drop_out
         lock &= (now.fault != SensorFault.UNLOCKED)[:, None]
         noise = now.noise.several(2 * beams)
-        over = np.einsum("nji,nj->ni", m.R_WS, m.v_WS_W) @ janus.along.T
+        over = times(janus.along, turned(m.v_WS_W, m.R_WS))
         if (hit >= 0).any():
             points = starts + np.where(hit >= 0, ranges, 0.0)[:, :, None] * directions
-            over -= np.einsum("nki,nki->nk", directions, self.bodies.velocity(hit, points))
+            over -= inner(directions, self.bodies.velocity(hit, points))
         found = over + p.bottom_sigma * noise[:, :beams]
         bottom = np.full((len(now), 3), np.nan)
         masks = lock @ (1 << np.arange(beams))
         for mask, inverse in janus.solve.items():
             here = masks == mask
             if here.any():
-                bottom[here] = found[here] @ inverse.T
+                bottom[here] = times(inverse, found[here])
         through = now.mounting.into_S(now.mounting.speed(now.state["v_FB_B"], now.state["w_WB_B"]))
-        water = through @ janus.along.T + p.water_sigma * noise[:, beams:]
-        out["bottom"], out["water"] = bottom, water @ janus.solve[(1 << beams) - 1].T
+        water = times(janus.along, through) + p.water_sigma * noise[:, beams:]
+        out["bottom"], out["water"] = bottom, times(janus.solve[(1 << beams) - 1], water)
         if beams < DVL_BEAMS:
             out["beams"], out["ranges"] = np.nan, np.nan
         out["beams"][:, :beams] = np.where(lock, found, np.nan)

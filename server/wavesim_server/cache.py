@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from wavesim_sdk import actuators, tables
+from wavesim_sdk import elementary as compiled_from
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 _KEPT = 4  #: folders that are kept
@@ -41,6 +42,8 @@ def choose() -> None:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
     # what the kernels have compiled in from elsewhere
+    for module in (compiled_from.__file__, Path(compiled_from.__file__).with_name("compiled.py")):
+        state.update(Path(module).read_bytes())
     state.update(repr((tables.SENT, tables.RECEPTION, *tables.Outcome, *tables.SignalKind)).encode())
     state.update(repr((actuators.FIRST_SLOT, actuators.MAX_ACTUATORS)).encode())
     state.update(str(package).encode())  # Numba asks for the place of a file as well

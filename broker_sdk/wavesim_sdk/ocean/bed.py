@@ -16,6 +16,7 @@ import numpy as np
 
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.config.world import Bed
+from wavesim_sdk.elementary import exp, hypot
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.volume import MAX_BYTES
 
@@ -30,7 +31,7 @@ def analytic(bed: Bed, north: Array, east: Array) -> Array:
     x, y = np.asarray(north, float), np.asarray(east, float)
     depth = bed.depth + bed.slope_north * x + bed.slope_east * y
     for b in bed.bump:
-        depth = depth + b.height * np.exp(-((b.alpha * (x - b.north)) ** 2) - (b.beta * (y - b.east)) ** 2)
+        depth = depth + b.height * exp(-((b.alpha * (x - b.north)) ** 2) - (b.beta * (y - b.east)) ** 2)
     return np.asarray(depth)
 
 
@@ -174,10 +175,10 @@ def steepest(loaded: Loaded) -> float:
     if t is not None:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
         normal = np.cross(b - a, c - a)
-        return min(float((np.hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max()), 10.0)
+        return min(float((hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max()), 10.0)
     bed = loaded.config.world.bed
     bump = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
-    return math.hypot(bed.slope_north, bed.slope_east) + sum(
+    return float(hypot(bed.slope_north, bed.slope_east)) + sum(
         abs(b.height) * max(b.alpha, b.beta) * bump for b in bed.bump
     )
 

@@ -11,6 +11,7 @@ from wavesim_server.acoustics import layout as a
 from wavesim_server.acoustics import paths, rays
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.draws import normal, uniform
+from wavesim_server.elementary import acos, atan2, cos, exp, log, log10, power
 from wavesim_server.pointers import inner as _njit
 
 _plain = nb.njit(cache=True, error_model="numpy")
@@ -58,7 +59,7 @@ def turn(w: float, x: float, y: float, z: float, bx: float, by: float, bz: float
 @_njit
 def gain(m: Medium, k: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
     """Loss in dB of a beam along an axis of W towards a direction of W."""
-    degrees = math.degrees(math.acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
+    degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
     i = min(int(degrees), 179)
     return float(m.beams[k, i] + (degrees - i) * (m.beams[k, i + 1] - m.beams[k, i]))
 
@@ -67,7 +68,7 @@ def gain(m: Medium, k: int, ax: float, ay: float, az: float, nx: float, ny: floa
 def loss(r: float, spreading: float, alpha: float) -> float:
     """Transmission loss in dB over r metres; nothing is lost within the first metre."""
     r = max(r, 1.0)
-    return spreading * math.log10(r) + alpha * r
+    return spreading * log10(r) + alpha * r
 
 
 @_plain
@@ -75,15 +76,15 @@ def reach(excess: float, spreading: float, alpha: float) -> float:
     """Distance at which ``excess`` dB are lost (Newton in log r, from above)."""
     if excess <= 0.0:
         return 0.0
-    k = spreading / math.log(10.0)
-    x = min(excess / k, math.log(excess / alpha) if alpha > 0.0 else math.inf, math.log(1e9))
+    k = spreading / log(10.0)
+    x = min(excess / k, log(excess / alpha) if alpha > 0.0 else math.inf, log(1e9))
     for _ in range(60):
-        r = alpha * math.exp(x)
+        r = alpha * exp(x)
         step = (k * x + r - excess) / (k + r)
         x -= step
         if abs(step) < 1e-14 * max(x, 1.0):
             break
-    return math.exp(max(x, 0.0))
+    return exp(max(x, 0.0))
 
 
 @_njit
@@ -202,7 +203,7 @@ def _bend(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: flo
     else:
         deep = m.profile_z[-1]
         here, level = 0.0, min(max(g[a.S_Z], 0.0), deep)
-        slow = math.cos(angle) / rays.speed(m.profile_z, m.profile_c, level)
+        slow = cos(angle) / rays.speed(m.profile_z, m.profile_c, level)
         down = path % 2 == 1
         track = m.points[128:, :2]
         for r in range(path // 2 + 1):
@@ -292,8 +293,8 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
     noise = g[a.E_NOISE]
     if n[a.N_SELF] > 0.0:
         own = n[a.N_SELF] + n[a.N_SELF_SLOPE] * math.sqrt(vx * vx + vy * vy + vz * vz)
-        own += 10.0 * math.log10(max(g[a.E_BAND], 1.0))
-        noise = 10.0 * math.log10(10.0 ** (0.1 * noise) + 10.0 ** (0.1 * own))
+        own += 10.0 * log10(max(g[a.E_BAND], 1.0))
+        noise = 10.0 * log10(power(10.0, 0.1 * noise) + power(10.0, 0.1 * own))
     frequency = g[a.E_FREQ] + shift
 
     outcome = a.HEARD
@@ -410,8 +411,8 @@ def _bearing(
     if data[1] == 2.0:
         side = math.sqrt(max(1.0 - nx * nx - ny * ny - nz * nz, 0.0))
         nx, ny, nz = nx + side * data[5], ny + side * data[6], nz + side * data[7]
-    m.under_f[slot, a.R_AZIMUTH] = math.atan2(ny, nx)
-    m.under_f[slot, a.R_ELEVATION] = math.atan2(nz, math.sqrt(nx * nx + ny * ny))
+    m.under_f[slot, a.R_AZIMUTH] = atan2(ny, nx)
+    m.under_f[slot, a.R_ELEVATION] = atan2(nz, math.sqrt(nx * nx + ny * ny))
 
 
 @_njit
@@ -434,7 +435,7 @@ def finish(m: Medium, slot: int, j: int) -> int:
     if i[a.R_OUTCOME] == a.HEARD:
         if n[a.N_DROP] > 0.0 and uniform(key, count, 0) < n[a.N_DROP]:
             i[a.R_OUTCOME] = a.DROPPED
-        elif n[a.N_BIT_ERROR] > 0.0 and uniform(key, count, 1) > (1.0 - n[a.N_BIT_ERROR]) ** o[a.O_BITS]:
+        elif n[a.N_BIT_ERROR] > 0.0 and uniform(key, count, 1) > power(1.0 - n[a.N_BIT_ERROR], o[a.O_BITS]):
             i[a.R_OUTCOME] = a.CORRUPT
     reported = clock(m, j, o[a.O_TIME])
     if i[a.R_OUTCOME] == a.HEARD:

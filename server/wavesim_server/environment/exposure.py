@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import interpolate, norm
 from wavesim_sdk.config import Loaded, Model
 from wavesim_sdk.config.vehicle import Rao
+from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
@@ -58,8 +60,8 @@ class Operators:
         table = np.zeros((self.headings, len(frequencies), 6, 2))
         for dof, responses in enumerate(self.response):
             for k, values in enumerate(responses.T):
-                table[k, :, dof, 0] = np.interp(frequencies, self.frequencies, values.real)
-                table[k, :, dof, 1] = np.interp(frequencies, self.frequencies, values.imag)
+                table[k, :, dof, 0] = interpolate(frequencies, self.frequencies, values.real)
+                table[k, :, dof, 1] = interpolate(frequencies, self.frequencies, values.imag)
         return table
 
 
@@ -97,7 +99,8 @@ def read_operators(model: Model, rao: Rao) -> Operators:
 def _response(amplitude: Any, phase: Any, speed: int) -> Any:
     """Complex operator of one degree of freedom at one speed: (frequencies, headings)."""
     a, p = (np.asarray(x)[..., speed] if np.ndim(x) == 3 else np.asarray(x) for x in (amplitude, phase))
-    return a * np.exp(1j * p)
+    sine, cosine = sin_cos(p)
+    return a * cosine + 1j * (a * sine)
 
 
 def obstacles(loaded: Loaded) -> Array:
@@ -107,7 +110,7 @@ def obstacles(loaded: Loaded) -> Array:
     for x, y, z, length, width, height, heading in boxes_of(o):
         g = np.zeros(GEOMETRY)
         g[0], g[CORE : CORE + 3] = BOX, (length, width, height)
-        c, s = math.cos(heading), math.sin(heading)
+        s, c = sin_cos(heading)
         g[POSE : POSE + 3], g[POSE + 3 :] = (x, y, z), (c, -s, 0, s, c, 0, 0, 0, 1)
         boxes.append(g)
     piers = []
@@ -122,6 +125,6 @@ def obstacles(loaded: Loaded) -> Array:
     middle = corners.mean(axis=1)
     relative = corners - middle[:, None, :]
     faces[:, 0], faces[:, POSE : POSE + 3], faces[:, POSE + 3 :] = TRIANGLE, middle, relative.reshape(-1, 9)
-    faces[:, CORE] = np.linalg.norm(relative, axis=2).max(axis=1, initial=0.0)
+    faces[:, CORE] = norm(relative).max(axis=1, initial=0.0)
     blocks = len(o.block)
     return np.concatenate([np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY), faces])
