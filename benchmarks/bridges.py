@@ -1,12 +1,14 @@
-"""The ArduPilot bridge: from a servo frame to the state after it, beside a bare UDP echo in the same run; ten and sixteen in one world.
+"""The ArduPilot bridge: from a servo frame to the state after it, beside a bare UDP echo in the same run; ten and sixteen in one
+world. The PX4 bridge in lockstep with a stand-in that answers at once: how fast, and whose time it is.
 
-python -m benchmarks.bridges
+python -m benchmarks.bridges [ardupilot] [px4]
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import select
 import socket
 import struct
@@ -16,8 +18,10 @@ import time
 
 import numpy as np
 from tests.bridges import autopilot
+from tests.bridges.px4 import Px4
 
 from benchmarks.network import CLI, Server
+from benchmarks.processes import children, cpu_s
 from wavesim_sdk.attach import SharedState
 
 FRAMES = 4000
@@ -98,7 +102,7 @@ def sixteen(seconds: float = 20.0) -> None:
     """Twelve ROVs that hold a depth each and four boats that go to a point each, one world, an autopilot of its own for each."""
     rovs, boats = range(12), range(12, 16)
     depths, goals = {k: 3.0 + 0.5 * k for k in rovs}, {k: (8.0, 10.0 * k + 6.0) for k in boats}
-    boat = '<vehicle name="v{}" model="jolner" position="0 {} 0 m" client="required"/>'
+    boat = '<vehicle name="v{}" model="otter" position="0 {} 0 m" client="required"/>'
     fleet = "".join(ONE.replace("{} 0 5 m", "0 {} 2 m").format(k, 10 * k) for k in rovs)
     server = Server(VEHICLES.format(fleet + "".join(boat.format(k, 10 * k) for k in boats)), "0")
     bridges = []
@@ -139,7 +143,53 @@ def sixteen(seconds: float = 20.0) -> None:
         server.end()
 
 
+def px4(count: int, period: float, seconds: float = 20.0) -> None:
+    """So many ROVs of one bridge, a PX4 each (threads of one process) that answers every frame of 4 ms."""
+    fleet = "".join(
+        f'<vehicle name="v{k}" model="vita1" position="{5 * k} 0 5 m" client="required"/>' for k in range(count)
+    )
+    server = Server(f'<time step="4 ms"/><world><bed depth="60 m"/></world><fleet>{fleet}</fleet>', "0")
+    command = [*CLI, "bridge", "px4", "--vehicle", "v0", "--port", str(server.port), "--frame", "bluerov2_heavy"]
+    command += ["--latitude", "41", "--longitude", "-8", "--instance", "300", "--period", str(period)]
+    bridge = subprocess.Popen(command + [f"--also=v{k}" for k in range(1, count)], stderr=subprocess.DEVNULL)
+    try:
+        flying = [Px4(lambda seen: [0.1] * 8, seconds, 4860 + k, plain=True) for k in range(count)]
+        for p in flying:
+            p.start()
+        while server.send("status")["clients_total"] != count:
+            time.sleep(0.05)
+        who = {**children(server.process.pid), "bridge": bridge.pid, "stand-ins and this": os.getpid()}
+        server.send("start")
+        while min(len(p.times) for p in flying) < 100:
+            time.sleep(0.01)
+        before, begun, first = {n: cpu_s(pid) for n, pid in who.items()}, time.perf_counter(), len(flying[0].times)
+        marks = [(begun, first)]
+        while all(p.is_alive() for p in flying):
+            time.sleep(0.02)
+            marks.append((time.perf_counter(), len(flying[0].times)))
+        wall, frames = time.perf_counter() - begun, len(flying[0].times) - first
+        used = ", ".join(f"{n} {1e6 * (cpu_s(pid) - before[n]) / frames:.0f}" for n, pid in who.items())
+        paces = [0.004 * (m - n) / (t - s) for (s, n), (t, m) in zip(marks, marks[25:], strict=False)]
+        print(
+            f"{count} PX4 stand-ins, a step of {1e3 * period:g} ms: {frames} frames of 4 ms at {0.004 * frames / wall:.1f} times real time, "
+            f"{max(paces, default=0.0):.1f} in its fastest half second; processor time of a frame in us: {used}"
+        )
+    finally:
+        bridge.terminate()
+        bridge.wait()
+        server.end()
+
+
 def main() -> None:
+    wanted = sys.argv[1:] or ["ardupilot", "px4"]
+    if "ardupilot" in wanted:
+        ardupilot()
+    if "px4" in wanted:
+        for count, period in ((1, 0.004), (1, 0.02), (2, 0.004), (2, 0.02)):
+            px4(count, period)
+
+
+def ardupilot() -> None:
     echo = subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True)
     assert echo.stdout is not None
     try:

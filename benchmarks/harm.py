@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -17,12 +18,13 @@ from typing import Any
 from benchmarks.network import Server
 from benchmarks.processes import children, memory_mb
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.errors import CommanderError, WaveSimError
 from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.messages import Actuate, Join, Welcome
 from wavesim_sdk.wire.udp import open_socket
 
+MARKS = 60  #: looks at the memory in a soak
 BED = '<world><bed depth="200 m"/></world>'
 
 
@@ -100,27 +102,39 @@ def soaklog(seconds: float, speed: float) -> None:
         inner = f'<time step="20 ms"/><shared vehicles="256"/>{BED}<log faded="no" sync="5 s"/><fleet>{auvs}</fleet>'
         server = Server(inner, str(speed), "--log", str(log))
         try:
-            front = children(server.process.pid)["front"]
+            parts = children(server.process.pid)
             churn = Churn(server.port, 2000 / 60, 1.0)
             server.send("start")
-            begun, marks, slowest, kept = time.monotonic(), [], 0.0, 0
-            for k in range(12):
-                churn.run(begun + (k + 1) * seconds / 12, 20_000_000)
+            begun, slowest, unanswered, kept = time.monotonic(), 0.0, 0, 0
+            marks: dict[str, list[float]] = {"front": [], "engine": []}
+            for k in range(MARKS):
+                churn.run(begun + (k + 1) * seconds / MARKS, 20_000_000)
                 asked = time.monotonic()
-                server.send("status")
+                try:
+                    server.send("status")
+                except CommanderError:
+                    unanswered += 1
                 slowest = max(slowest, time.monotonic() - asked)
-                marks.append(memory_mb(front))
+                for part, memory in marks.items():
+                    memory.append(memory_mb(parts[part]))
                 files = sorted(log.parent.glob("run*.mcap"), key=lambda p: p.stat().st_mtime_ns)
                 kept += sum(f.stat().st_size for f in files[:-1])
                 for old in files[:-1]:  # a long soak would fill the disk
                     old.unlink()
+                print(
+                    f"{time.monotonic() - begun:.0f} s, MB: {', '.join(f'{p} {m[-1]:.1f}' for p, m in marks.items())}; "
+                    f"log {(kept + files[-1].stat().st_size) / 1e6:.0f}; {churn.joined} joins; load {os.getloadavg()[0]:.0f}",
+                    file=sys.stderr, flush=True,
+                )  # fmt: skip
             status = server.send("status")
-            first = max(marks[:2])
+            of_front, of_engine = (
+                f"the {part} {' '.join(f'{x:.1f}' for x in m[:: MARKS // 12])} MB, at most {100 * (max(m) / max(m[: MARKS // 6]) - 1):+.1f} % of the most in its first sixth"
+                for part, m in marks.items()
+            )
             print(
                 f"soaklog: {seconds:.0f} s at {speed:g} times real time with a log: {float(str(status['time_ns'])) / 3.6e12:.2f} simulated hours, "
-                f"{churn.joined} joins ({60 * churn.joined / seconds:.0f} a minute), {churn.refused} refused; memory of the front MB "
-                f"{' '.join(f'{m:.1f}' for m in marks)}: at most {100 * (max(marks) / first - 1):+.1f} % of its first sixth; "
-                f"log {(kept + log.stat().st_size if log.exists() else kept) / 1e6:.0f} MB; status answered within {slowest:.2f} s; "
+                f"{churn.joined} joins ({60 * churn.joined / seconds:.0f} a minute), {churn.refused} refused; memory of {of_front}; of {of_engine}; "
+                f"log {(kept + files[-1].stat().st_size) / 1e6:.0f} MB; status answered within {slowest:.2f} s, {unanswered} of {MARKS} times not; "
                 f"records lost {status['events_dropped']}, slipped {float(str(status['slipped_ns'])) * 1e-9:.1f} s, log {status['log']}"
             )
         finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from wavesim_sdk import mailbox, tables
 from wavesim_sdk.config import export
+from wavesim_sdk.sonars.frames import FRAME
 from wavesim_sdk.wire import document, vectors
 
 ROOT = Path(__file__).parent.parent
@@ -20,6 +21,16 @@ def between(text: str, name: str, content: str) -> str:
     if not pattern.search(text):
         raise SystemExit(f"no place '{name}'")
     return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
+
+
+def offsets(table: tables.Table) -> str:
+    """Where each column of a record stands."""
+    rows = ["| offset | column | type | unit | meaning |", "|---|---|---|---|---|"]
+    for f in table.fields:
+        at = table.dtype.fields[f.name][1]  # type: ignore[index]
+        count = f" x {f.shape[0]}" if f.shape else ""
+        rows.append(f"| {at} | `{f.name}` | {f.type}{count} | {f.unit} | {f.doc} |")
+    return "\n".join([*rows, "", f"The payload begins at {table.dtype.itemsize}."])
 
 
 def pages() -> dict[Path, str]:
@@ -37,6 +48,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs/PROTOCOL.md": protocol,
         document.FILE: document.protocol_json(),
         ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.markdown()),
+        ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
         ROOT / "docs/CONFIG.md": export.markdown(),
         ROOT / "docs/wavesim.xsd": export.xsd().decode(),
         ROOT / "examples/mailbox-c/wavesim_mailbox.h": mailbox.c_header(),

@@ -11,11 +11,10 @@ from typing import NamedTuple, cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge
-from wavesim_bridges.motion import Array, Motion, motion_of
-from wavesim_bridges.outputs import Mixer, Output, parsed
+from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge, distances, taken, together, truth
+from wavesim_bridges.motion import Array, Motion
+from wavesim_bridges.outputs import Mixer, Output, chosen
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import BrokerError, WaveSimError
 
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
@@ -82,7 +81,7 @@ class Port(asyncio.DatagramProtocol):
     """The socket that an autopilot sends its servo frames to."""
 
     def __init__(self, vehicle: Vehicle) -> None:
-        self.vehicle, self.frames = vehicle, Latest()
+        self.vehicle, self.frames = vehicle, Latest[Servos]()
         self.client: tuple[str, int] | None = None  #: the autopilot that flies; None: none does
         self.restarts = 0
         self._number, self._answered = -1, b""
@@ -111,7 +110,7 @@ class Port(asyncio.DatagramProtocol):
             return
         self.restarts += servo.number < self._number
         self._number, self._answered = servo.number, b""
-        self.frames.put(data)
+        self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
         """The autopilot's port is closed: it is found out by its silence."""
@@ -136,11 +135,11 @@ class Bridge:
     """
 
     def __init__(self, seat: Seat, outputs: dict[int, Output], ranges: Sequence[str]) -> None:
-        self.vehicle = Vehicle(seat)
+        self.vehicle = Vehicle(seat, self._joined)
         self.port = Port(self.vehicle)
         self._outputs, self._ranges = outputs, ranges
         self._parts = math.ceil(RATE * seat.period - 1e-6)
-        self._mixer: Mixer | None = None
+        self._mixer: Mixer  # of the vehicle, once it has joined
 
     async def run(self, port: int) -> None:
         """Until the run has ended."""
@@ -148,46 +147,35 @@ class Bridge:
         try:
             await loop.create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", port))
         except OSError as error:
-            raise BrokerError(f"cannot listen at UDP port {port}: {error.strerror}; is it another bridge's?") from None
+            raise taken("UDP", port, error) from None
         try:
             async for broker, step in self.vehicle.steps():
                 await self._step(broker, step)
         finally:
             self.port.close()
 
+    def _joined(self, broker: AsyncBroker) -> None:
+        self._mixer = Mixer(self._outputs, broker.actuators)
+
     async def _step(self, broker: AsyncBroker, step: Step) -> None:
-        mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
-        motion = motion_of(step.state)
-        if motion is None:
-            raise BrokerError("the server hides the truth from this vehicle, and an autopilot's physics needs it")
+        motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
         servo: Servos | None = None
         for k in range(self._parts):
             if self.port.client is not None:
                 then = motion.after(k * self.vehicle.seat.period / self._parts) if k else motion
-                self.port.answer(frame(then, self._measured(step)))
+                self.port.answer(frame(then, ranges))
             servo = await self._next()
             if servo is None:
                 break
-        broker.answer(mixer.neutral if servo is None else mixer.commands(servo.outputs()))
+        broker.answer(self._mixer.neutral if servo is None else self._mixer.commands(servo.outputs()))
 
     async def _next(self) -> Servos | None:
         """The autopilot's next frame; None while there is none, or none any more."""
-        data = await self.port.frames.take(SILENT_S if self.port.client is not None else 0.0)
-        if data is None:
-            if self.port.client is not None:
-                self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
-                self.port.client = None
-            return None
-        return servos(data)
-
-    def _measured(self, step: Step) -> list[float]:
-        """Distances in m, -1 where there is no echo."""
-        found = []
-        for name in self._ranges:
-            value = step.sensors.get(name)
-            distance = math.nan if value is None else float(value.numbers[0])
-            found.append(distance if math.isfinite(distance) else -1.0)
-        return found
+        servo = await self.port.frames.take(SILENT_S if self.port.client is not None else 0.0)
+        if servo is None and self.port.client is not None:
+            self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
+            self.port.client = None
+        return servo
 
 
 @bridge("ardupilot", period=0.0025)
@@ -200,17 +188,8 @@ def command(
     seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]
 ) -> None:  # fmt: skip
     """ArduSub or Rover (`--model JSON`): this is its physics."""
-    outputs = {**FRAMES.get(frame_ or "", {}), **dict(map(parsed, output))}
-    if not outputs:
-        raise WaveSimError("which output moves what? Give --frame, or --output for each")
-
-    async def fly() -> None:
-        async with asyncio.TaskGroup() as group:  # many in one process cost a fraction of as many processes
-            for k, vehicle in enumerate((seat.vehicle, *also), instance):
-                one = Bridge(replace(seat, vehicle=vehicle), outputs, ranges)
-                group.create_task(one.run(PORT + PORTS_APART * k))
-
-    try:
-        asyncio.run(fly())
-    except* WaveSimError as errors:
-        raise errors.exceptions[0] from None
+    outputs = chosen(FRAMES, frame_, output)
+    together(
+        Bridge(replace(seat, vehicle=vehicle), outputs, ranges).run(PORT + PORTS_APART * k)
+        for k, vehicle in enumerate((seat.vehicle, *also), instance)
+    )

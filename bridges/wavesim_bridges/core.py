@@ -6,17 +6,21 @@ import asyncio
 import contextlib
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import click
 
-from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import SessionLost
+from wavesim_bridges.motion import Motion, motion_of
+from wavesim_sdk.broker import JOIN_TIMEOUT_S, AsyncBroker, Step
+from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
 AGAIN_S = 1.0  #: between two attempts to find a server that was lost
+#: of wall time, so long a server is waited for: at the start, after it fell silent, after it said that the session is over
+START_S, LOST_S, OVER_S = JOIN_TIMEOUT_S, 60.0, 5.0
 SILENT_S = 1.0  #: of wall time, after which a stack counts as gone and the vehicle is told to stand
+Frame = TypeVar("Frame")
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Seat:
     period: float  #: of lockstep, s of simulation time
     model: str = ""  #: for a vehicle that the configuration does not name
     say: Callable[[str], None] = print
+    wait: float | None = None  #: for a server that is not there, s; None: ``START_S``, ``LOST_S``, ``OVER_S``
 
 
 def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Command]:
@@ -40,13 +45,21 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
         click.option(
             "--period", default=period, show_default=True, help="Lockstep period in s, a multiple of the server's step."
         ),
+        click.option(
+            "--wait",
+            type=click.FloatRange(min=0.0),
+            metavar="SECONDS",
+            help="So long a server that is not there is waited for, `inf` for ever; without this option 10 s at the start, "
+            "60 s when it fell silent, 5 s when it shut down.",
+        ),
     )
 
     def make(function: Callable[..., None]) -> click.Command:
-        def run(vehicle: str, host: str, port: int, model: str, period: float, **own: Any) -> None:
-            function(
-                Seat(vehicle, (host, port), period, model, lambda text: click.echo(f"{name}: {text}", err=True)), **own
-            )
+        def run(vehicle: str, host: str, port: int, model: str, period: float, wait: float | None, **own: Any) -> None:
+            def say(text: str) -> None:
+                click.echo(f"{name}: {text}", err=True)
+
+            function(Seat(vehicle, (host, port), period, model, say, wait), **own)
 
         run.__doc__ = function.__doc__
         run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # those of its own
@@ -60,42 +73,83 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
 class Vehicle:
     """The vehicle of a bridge: its pilot, in lockstep, for as long as there is a run.
 
-    A server that goes away is waited for; while the bridge itself is away the vehicle leaves, as with any pilot that dies.
+    A server that fell silent is waited for: it may be started anew. One that said that the session is over may only have missed
+    us, and takes us again at once; if none answers any more it has shut down, and that is the end of the bridge too. While the
+    bridge itself is away the vehicle leaves, as with any pilot that dies. ``joined`` is called as soon as the server has told what
+    the vehicle has, which is before its first step.
     """
 
-    def __init__(self, seat: Seat) -> None:
-        self.seat = seat
+    def __init__(self, seat: Seat, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
+        self.seat, self._joined = seat, joined
         self.broker: AsyncBroker | None = None
         self.drops: Counter[str] = Counter()  #: what came from the stack and could not be used, by reason
 
     async def steps(self) -> AsyncIterator[tuple[AsyncBroker, Step]]:
-        """Every step until the run has ended; each waits for ``broker.answer``."""
-        seat, token, known = self.seat, 0, False
+        """Every step until the run has ended; each waits for ``broker.answer``. BrokerError when there is no server any more."""
+        seat, known, clock = self.seat, False, asyncio.get_running_loop().time
+        why: BrokerError | None = None  # there is no server
+        until = clock() + (START_S if seat.wait is None else seat.wait)
         while True:
-            broker = AsyncBroker(
-                seat.vehicle, seat.server, model=seat.model, lockstep=seat.period, effort=True, previous=token
-            )
+            broker = AsyncBroker(seat.vehicle, seat.server, model=seat.model, lockstep=seat.period, effort=True)
             try:
-                async with broker:
-                    self.broker, token, known = broker, broker.token, True
-                    seat.say(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
-                    async for step in broker.steps():
-                        yield broker, step
+                await broker.connect(min(max(until - clock(), AGAIN_S), JOIN_TIMEOUT_S))
+                self.broker, known, why = broker, True, None
+                self._joined(broker)
+                seat.say(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
+                async for step in broker.steps():
+                    yield broker, step
+                return
+            except (Refused, SessionLost) as lost:
+                if broker.ended:
                     return
-            except SessionLost as lost:
-                if not known:
-                    raise  # it never was there: the user's mistake
-                seat.say(f"{lost}; trying again")
-                token = 0
-                await asyncio.sleep(AGAIN_S)
+                if known and why is None:
+                    why, seconds = lost, self._patience(lost)
+                    until = clock() + seconds
+                    seat.say(f"{lost}; waiting for a server, {seconds:g} s at most")
+                elif clock() >= until or (isinstance(lost, Refused) and not known):
+                    raise why or lost from None
             finally:
                 self.broker = None
+                await broker.close()
+            await asyncio.sleep(AGAIN_S)
+
+    def _patience(self, lost: BrokerError) -> float:
+        """So long a server that was there is waited for."""
+        over = OVER_S if isinstance(lost, SessionEnded) else LOST_S
+        return over if self.seat.wait is None else self.seat.wait
 
     def drop(self, reason: str) -> None:
         """Something from the stack was of no use: counted, and told the first time."""
         self.drops[reason] += 1
         if self.drops[reason] == 1:
             self.seat.say(f"a datagram of the stack was dropped: {reason}")
+
+
+def together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Several bridges in one process, which costs a fraction of as many processes. The first that fails ends all."""
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            for one in bridges:
+                group.create_task(one)
+
+    try:
+        asyncio.run(run())
+    except* WaveSimError as errors:
+        raise errors.exceptions[0] from None
+
+
+def taken(kind: str, port: int, error: OSError) -> BrokerError:
+    """A port (``kind``: UDP or TCP) cannot be had."""
+    return BrokerError(f"cannot listen at {kind} port {port}: {error.strerror or error}; is it another bridge's?")
+
+
+def truth(step: Step, who: str) -> Motion:
+    """How the vehicle moves; BrokerError where the server does not say, which ``who`` cannot do without."""
+    motion = motion_of(step.state)
+    if motion is None:
+        raise BrokerError(f"the server hides the truth from this vehicle, and {who} needs it")
+    return motion
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
@@ -108,19 +162,19 @@ def distances(step: Step, sensors: Sequence[str]) -> list[float]:
     return found
 
 
-class Latest:
+class Latest(Generic[Frame]):
     """Hands frames from a socket to a loop that waits for them: what is not taken in time is overtaken."""
 
     def __init__(self) -> None:
-        self._frame: bytes | None = None
+        self._frame: Frame | None = None
         self._came = asyncio.Event()
 
-    def put(self, frame: bytes) -> None:
+    def put(self, frame: Frame) -> None:
         """A new one."""
         self._frame = frame
         self._came.set()
 
-    async def take(self, seconds: float) -> bytes | None:
+    async def take(self, seconds: float) -> Frame | None:
         """The next one; None when none comes in time."""
         if self._frame is None:
             self._came.clear()

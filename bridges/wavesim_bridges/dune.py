@@ -116,8 +116,8 @@ class Port(asyncio.DatagramProtocol):
             raise Unusable("unknown message")
 
     def _note(self, system: int, address: Address) -> None:
-        """A program of an operator is there."""
-        if system in self._peers or len(self._peers) < MOST_PEERS:
+        """A program of an operator is there; what DUNE passes on of one is no sign of one at its own port."""
+        if address not in (self.dune, self.client) and (system in self._peers or len(self._peers) < MOST_PEERS):
             self._peers[system] = address, time.monotonic()
 
     @property
@@ -125,7 +125,7 @@ class Port(asyncio.DatagramProtocol):
         """Where programs of operators are."""
         limit = time.monotonic() - PEER_S
         self._peers = {system: (address, heard) for system, (address, heard) in self._peers.items() if heard > limit}
-        return {address for address, _ in self._peers.values()}
+        return {address for address, _ in self._peers.values()} - {self.dune, self.client}
 
     def error_received(self, error: Exception) -> None:
         """Nobody is at a port: DUNE is found out by its silence."""
@@ -190,9 +190,9 @@ class Bridge:
         working = [flying] if self.port.sound is None else [flying, asyncio.create_task(self._sound(self.port.sound))]
         presence = asyncio.create_task(self._be_seen(listen))
         try:
-            await asyncio.wait(working, return_when=asyncio.FIRST_EXCEPTION)
-            for task in working:
-                if task.done():
+            while not flying.done():  # a transducer that seeks its server again holds up no end
+                done, _ = await asyncio.wait({w for w in working if not w.done()}, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
                     task.result()
         finally:
             for task in (presence, *working):
@@ -254,7 +254,10 @@ def _address(text: str) -> Address:
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) < 65536:
         raise WaveSimError(f"'{text}' is no address; write PORT or HOST:PORT")
-    return host or "127.0.0.1", int(port)
+    try:
+        return socket.gethostbyname(host or "127.0.0.1"), int(port)
+    except OSError as error:
+        raise WaveSimError(f"'{text}' is no address: {error.strerror}") from None
 
 
 def _numbers(text: str, count: int) -> list[float]:

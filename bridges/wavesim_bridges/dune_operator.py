@@ -23,7 +23,7 @@ COMPARTMENTS: Sequence[str] = Leak().names
 FAULT_LASTS_S = 60.0  #: as in DUNE
 REPORT_S = 1.0  #: of simulation time: leak sensors tell their state so often
 FARTHEST_M = 1e5  #: a fix beyond is none
-SERVOS, LBL = "Servos", "LBL"  #: entities whose parameters are known
+OF_SERVOS, OF_LBL = "Servos", "LBL"  #: entities whose parameters are known
 Answer = Callable[[Message], None]
 Tell = Callable[[Message, str], None]  #: message, label of the entity that says it
 
@@ -125,9 +125,9 @@ class Operator:
                     raise Unusable("no such parameter")
 
     def _parameters(self, entity: str) -> tuple[imc.EntityParameter, ...]:
-        if entity == SERVOS:
+        if entity == OF_SERVOS:
             found = {"Generate Faults": _said(self._generate), "Fault Time": f"{self._fault_time:g}"}
-        elif entity == LBL and self._sound is not None:
+        elif entity == OF_LBL and self._sound is not None:
             found = {"Active": _said(self._sound.active), "Ping Delay": f"{self._sound.ping_delay:g}"}
         else:
             raise Unusable("no such parameter")
@@ -137,6 +137,10 @@ class Operator:
 
     def step(self, broker: AsyncBroker, step: Step) -> None:
         """What was said is asked of the server, before the step is answered; what it says comes with a later one."""
+        if step.time < self._now:  # the server was started anew
+            self._fault_at -= self._now - step.time
+            self._told_at = -math.inf
+            self._asked.clear()
         self._now = step.time
         for done in step.answers:
             what, then = self._asked.pop(done.request, ("", None))

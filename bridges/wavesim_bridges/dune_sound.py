@@ -59,7 +59,7 @@ class Sound:
         self._modems, self._transponders = modems, transponders
         self._names = {address: name for name, address in modems.items()}
         self._beacons: tuple[imc.LblBeacon, ...] = ()
-        self._turn, self._ping_at = 0, 0.0
+        self._turn, self._ping_at, self._now = 0, 0.0, 0.0
         self._order: _Order | None = None
         self._broker: AsyncBroker | None = None
 
@@ -157,6 +157,9 @@ class Sound:
     def step(self, broker: AsyncBroker, step: Step) -> None:
         """The simulation has come to a new state."""
         now = step.time
+        if now < self._now:  # the server was started anew
+            self._ping_at = now
+        self._now = now
         for heard in step.receptions:
             self._heard(heard)
         order = self._order

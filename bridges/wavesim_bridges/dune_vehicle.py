@@ -10,10 +10,8 @@ from wavesim_bridges import imc
 from wavesim_bridges.geography import Origin
 from wavesim_bridges.imc_codec import Message, Unusable
 from wavesim_bridges.motion import Motion
-from wavesim_bridges.outputs import Output
-from wavesim_sdk.errors import BrokerError
+from wavesim_bridges.outputs import Output, moved_by
 from wavesim_sdk.frames import euler, rotation, wrap
-from wavesim_sdk.names import nearest
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
 
@@ -69,16 +67,11 @@ class Moves:
     def __init__(
         self, thrusters: Mapping[int, Output], servos: Mapping[int, Output], actuators: Sequence[ActuatorDescription]
     ) -> None:
-        places = {a.name: a for a in actuators}
         self._moves: dict[tuple[bool, int], tuple[ActuatorDescription, float]] = {}
         self.neutral: list[float | None] = [None] * len(actuators)
         for thruster, outputs in ((True, thrusters), (False, servos)):
             for number, output in outputs.items():
-                a = places.get(output.actuator)
-                if a is None:
-                    raise BrokerError(
-                        f"the vehicle has no actuator '{output.actuator}'{nearest(output.actuator, places)}"
-                    )
+                a = moved_by(output, actuators)
                 self._moves[thruster, number] = (a, output.sign)
                 self.neutral[a.number] = 0.0
 

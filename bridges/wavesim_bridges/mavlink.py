@@ -12,28 +12,33 @@ from typing import Any, cast
 import click
 import numpy as np
 
-from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge
+from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, truth
 from wavesim_bridges.geography import Origin, origin_of, with_origin
 from wavesim_bridges.mavlink_codec import LAYOUTS, Message, Writer, read
 from wavesim_bridges.mavlink_mission import ACTIVE, NOT_STARTED, PAUSED, Mission
-from wavesim_bridges.motion import Motion, motion_of
+from wavesim_bridges.motion import Motion
 from wavesim_bridges.pilot import Boat, Rov, Wish, pilot_for
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
 TICK_S = 0.02  #: of wall time, between two looks at what is to be sent
 #: modes, numbered as PX4 does: the main one in the third byte, the sub-mode in the fourth
 MANUAL, HOLD, MISSION, OFFBOARD = 1 << 16, 4 << 16 | 3 << 24, 4 << 16 | 4 << 24, 6 << 16
-MODES = {(1, 0): MANUAL, (4, 0): HOLD, (4, 3): HOLD, (4, 4): MISSION, (6, 0): OFFBOARD}
-ACCEPTED, DENIED, UNSUPPORTED = 0, 2, 3
+MODES: dict[tuple[float, float], int] = {(1, 0): MANUAL, (4, 0): HOLD, (4, 3): HOLD, (4, 4): MISSION, (6, 0): OFFBOARD}
+NAMES = {
+    MANUAL: ("Manual", 0),
+    HOLD: ("Hold", 0),
+    MISSION: ("Mission", 6),
+    OFFBOARD: ("Offboard", 0),
+}  #: and standard modes
+ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
 DEEP_M = 0.5  #: below this no satellite is seen
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: m/s and rad/s of a stick at its stop
 #: messages sent without being asked, and how often (Hz)
 RATES = {
     "HEARTBEAT": 1.0, "SYS_STATUS": 1.0, "EXTENDED_SYS_STATE": 1.0, "HOME_POSITION": 0.5, "SYSTEM_TIME": 1.0,
-    "MISSION_CURRENT": 1.0, "GPS_RAW_INT": 5.0, "ATTITUDE": 25.0, "ATTITUDE_QUATERNION": 10.0, "LOCAL_POSITION_NED": 25.0, "GLOBAL_POSITION_INT": 25.0,
+    "MISSION_CURRENT": 1.0, "CURRENT_MODE": 0.5, "GPS_RAW_INT": 5.0, "VFR_HUD": 5.0, "ATTITUDE": 25.0, "ATTITUDE_QUATERNION": 10.0, "LOCAL_POSITION_NED": 25.0, "GLOBAL_POSITION_INT": 25.0,
 }  # fmt: skip
 _SENSORS = 1 | 2 | 4 | 0x20 | 0x10000000  # gyro, accelerometer, compass, GPS, ready to be armed
 _POSITION, _VELOCITY, _YAW, _YAW_RATE = (1, 2, 4), (8, 16, 32), 1024, 2048  # bits of a mask: set means "not this"
@@ -111,7 +116,7 @@ class Station:
         if mode == MISSION and self.mission.complete:
             self.mission.go_to(0)
         self.mode = mode
-        self._next["HEARTBEAT"] = self._next["MISSION_CURRENT"] = 0.0
+        self._next["HEARTBEAT"] = self._next["CURRENT_MODE"] = self._next["MISSION_CURRENT"] = 0.0
         return True
 
     def _command(self, m: Message, now: float) -> list[bytes]:
@@ -121,8 +126,10 @@ class Station:
         match f["command"]:
             case 400 if first in (0.0, 1.0):
                 self._arm(first == 1.0)
-            case 176 if self._enter(MODES.get((second, f["param3"]))):
+            case 176 if self._enter(_mode(second, f["param3"])):
                 pass
+            case 262:
+                result = ACCEPTED if first == NAMES[MISSION][1] and self._enter(MISSION) else FAILED
             case 300 if self._enter(MISSION):
                 pass
             case 224 if self.mission.items and math.isfinite(first) and self.mission.go_to(int(first)):
@@ -135,8 +142,12 @@ class Station:
                     math.inf if second < 0 else max(second * 1e-6, TICK_S) if second else 1.0 / RATES[name]
                 )
                 self._next[name] = now
-            case 512 if frames := self._frames(self._name(first)):
+            case 510:
+                more = self._interval(first)
+            case 512 if frames := self._frames(self._name(first), second):
                 more = frames
+            case 410:
+                more = self._frames("HOME_POSITION")
             case 519:
                 more = self._frames("PROTOCOL_VERSION")
             case 520:
@@ -153,6 +164,13 @@ class Station:
     def _name(number: float) -> str:
         return LAYOUTS[int(number)].name if math.isfinite(number) and int(number) in LAYOUTS else ""
 
+    def _interval(self, number: float) -> list[bytes]:
+        """How often a message is sent; 0: there is none such, -1: only when it is asked for."""
+        name = self._name(number)
+        period = self._periods.get(name, 0.0)
+        told = round(1e6 * period) if math.isfinite(period) else -1
+        return [self._writer.frame("MESSAGE_INTERVAL", message_id=int(number) if name else 0, interval_us=told)]
+
     def _arm(self, armed: bool) -> None:
         self.armed = armed
         self._next["HEARTBEAT"] = 0.0
@@ -160,7 +178,7 @@ class Station:
     def _set_mode(self, m: Message, now: float) -> list[bytes]:
         mode = m.fields["custom_mode"]
         if m.fields["base_mode"] & 1:
-            self._enter(MODES.get((mode >> 16 & 0xFF, mode >> 24)))
+            self._enter(_mode(mode >> 16 & 0xFF, mode >> 24))
         return []
 
     def _ping(self, m: Message, now: float) -> list[bytes]:
@@ -193,7 +211,7 @@ class Station:
         return []
 
     def _local(self, m: Message, now: float) -> list[bytes]:
-        return self._target(m, now, tuple(m.fields[k] for k in "xyz"))
+        return self._target(m, now, tuple(m.fields[k] for k in "xyz"), m.fields["coordinate_frame"])
 
     def _global(self, m: Message, now: float) -> list[bytes]:
         f = m.fields
@@ -204,12 +222,11 @@ class Station:
         if abs(latitude) > 90.0 or abs(longitude) > 180.0:
             self._drop("latitude or longitude")
             return []
-        f["coordinate_frame"] = 1
-        return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]))
+        return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 
-    def _target(self, m: Message, now: float, position: tuple[float, ...]) -> list[bytes]:
+    def _target(self, m: Message, now: float, position: tuple[float, ...], frame: int) -> list[bytes]:
+        """A position in the local frame; what ``frame`` says holds for velocities."""
         f, mask = m.fields, m.fields["type_mask"]
-        frame = f["coordinate_frame"]
 
         def used(values: tuple[float, ...], bits: tuple[int, ...]) -> list[float | None]:
             return [None if mask & bit else v for v, bit in zip(values, bits, strict=True)]
@@ -242,7 +259,21 @@ class Station:
                 found += self._frames(name)
         return found
 
-    def _frames(self, name: str) -> list[bytes]:
+    def _frames(self, name: str, which: float = 0.0) -> list[bytes]:
+        """A message, whatever is in it. ``which`` of the modes, from 1; 0: all."""
+        if name == "AVAILABLE_MODES":
+            return [
+                self._writer.frame(
+                    name,
+                    number_modes=len(NAMES),
+                    mode_index=k,
+                    standard_mode=standard,
+                    custom_mode=mode,
+                    mode_name=text,
+                )
+                for k, (mode, (text, standard)) in enumerate(NAMES.items(), 1)
+                if which in (0.0, k)
+            ]
         if name == "MISSION_CURRENT":
             going = self.armed and self.mode == MISSION
             return self.mission.told_current(ACTIVE if going else PAUSED if self.mission.current else NOT_STARTED)
@@ -251,32 +282,42 @@ class Station:
 
     def _content(self, name: str) -> dict[str, Any] | None:
         """Of a message; None: there is none such, or not yet."""
+        if call := getattr(self, f"_is_{name.lower()}", None):
+            return cast("dict[str, Any]", call())
         call = getattr(self, f"_of_{name.lower()}", None)
-        if name == "HEARTBEAT" or call is None:
-            return self._heartbeat() if name == "HEARTBEAT" else None
-        return None if self.motion is None else cast("dict[str, Any]", call(self.motion))
+        return None if call is None or self.motion is None else cast("dict[str, Any]", call(self.motion))
 
-    def _heartbeat(self) -> dict[str, Any]:
+    # whatever the motion is: a station that connects before the world is started has to know what it speaks to
+
+    def _is_heartbeat(self) -> dict[str, Any]:
         base = 1 | (64 if self.mode == MANUAL else 12 if self.mode == MISSION else 8) | (128 if self.armed else 0)
         return {
             "type": 11 if self.boat else 12, "base_mode": base, "custom_mode": self.mode, "mavlink_version": 3,
             "system_status": 4 if self.armed else 3,
         }  # fmt: skip
 
-    def _of_sys_status(self, m: Motion) -> dict[str, Any]:
+    def _is_sys_status(self) -> dict[str, Any]:
         names = ("present", "enabled", "health")
         return {
             **{f"onboard_control_sensors_{n}": _SENSORS for n in names}, "voltage_battery": 0xFFFF, "current_battery": -1,
             "battery_remaining": -1,
         }  # fmt: skip
 
-    def _of_extended_sys_state(self, m: Motion) -> dict[str, Any]:
+    def _is_extended_sys_state(self) -> dict[str, Any]:
         return {"landed_state": 2 if self.armed else 1}
+
+    def _is_current_mode(self) -> dict[str, Any]:
+        return {"standard_mode": NAMES[self.mode][1], "custom_mode": self.mode, "intended_custom_mode": self.mode}
+
+    def _of_vfr_hud(self, m: Motion) -> dict[str, Any]:
+        heading = round(math.degrees(float(euler(m.attitude)[2]))) % 360
+        speed, depth, down = math.hypot(m.velocity[0], m.velocity[1]), float(m.position[2]), float(m.velocity[2])
+        return {"groundspeed": speed, "heading": heading, "alt": -depth, "climb": -down}
 
     def _of_system_time(self, m: Motion) -> dict[str, Any]:
         return {"time_boot_ms": _ms(m)}
 
-    def _of_home_position(self, m: Motion) -> dict[str, Any]:
+    def _is_home_position(self) -> dict[str, Any]:
         return {
             "latitude": round(self.origin.latitude * 1e7),
             "longitude": round(self.origin.longitude * 1e7),
@@ -316,16 +357,21 @@ class Station:
             **dict(zip(("vx", "vy", "vz"), v, strict=True)),
         }  # fmt: skip
 
-    def _of_autopilot_version(self, m: Motion) -> dict[str, Any]:
+    def _is_autopilot_version(self) -> dict[str, Any]:
         takes = 4 | 8 | 128 | 256 | 8192  # missions, COMMAND_INT, local and global setpoints, MAVLink 2
         return {"capabilities": takes, "flight_sw_version": 0x00010000, "uid": self._writer.system}
 
-    def _of_protocol_version(self, m: Motion) -> dict[str, Any]:
+    def _is_protocol_version(self) -> dict[str, Any]:
         return {"version": 200, "min_version": 200, "max_version": 200}
 
     def _place(self, m: Motion) -> dict[str, int]:
         latitude, longitude = self.origin.degrees(float(m.position[0]), float(m.position[1]))
         return {"lat": round(latitude * 1e7), "lon": round(longitude * 1e7), "alt": round(-1e3 * float(m.position[2]))}
+
+
+def _mode(main: float, sub: float) -> int | None:
+    """The mode that is meant: by its parts, as PX4 has them, or by its whole number, as QGroundControl says it."""
+    return MODES.get((main, sub)) or (int(main) if main in NAMES else None)
 
 
 def _ms(m: Motion) -> int:
@@ -371,15 +417,16 @@ class Bridge:
     """The built-in pilot does what stations wish; disarmed, or when they are silent, its thrusters stand."""
 
     def __init__(self, seat: Seat, origin: Origin, instance: int) -> None:
-        self.vehicle = Vehicle(seat)
+        self.vehicle = Vehicle(seat, self._joined)
         self.station = Station(1 + instance, origin, self.vehicle.drop)
         self.port = Port(self.station, instance)
-        self._pilot: Rov | Boat | None = None
+        self._pilot: Rov | Boat  # of the vehicle, once it has joined
+        self._there = asyncio.Event()
 
     async def run(self) -> None:
         """Until the run has ended."""
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", 0))
-        sender = asyncio.create_task(self.port.send())
+        sender = asyncio.create_task(self._send())
         try:
             async for broker, step in self.vehicle.steps():
                 self._step(broker, step)
@@ -389,12 +436,19 @@ class Bridge:
                 await sender
             self.port.close()
 
+    def _joined(self, broker: AsyncBroker) -> None:
+        """Stations take the first heartbeat's word for what it is."""
+        self._pilot = pilot_for(broker.actuators)
+        self.station.boat = isinstance(self._pilot, Boat)
+        self._there.set()
+
+    async def _send(self) -> None:
+        await self._there.wait()
+        await self.port.send()
+
     def _step(self, broker: AsyncBroker, step: Step) -> None:
-        pilot = self._pilot = self._pilot or pilot_for(broker.actuators)
-        self.station.boat = isinstance(pilot, Boat)
-        motion = motion_of(step.state)
-        if motion is None:
-            raise BrokerError("the server hides the truth from this vehicle, and the built-in pilot needs it")
+        pilot = self._pilot
+        motion = truth(step, "the built-in pilot")
         self.station.moved(motion)
         wish = self.station.wish(time.monotonic())
         if wish is None:

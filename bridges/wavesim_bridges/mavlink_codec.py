@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,7 @@ _DECLARED = (
     (69, "MANUAL_CONTROL", "u8 target, i16 x, i16 y, i16 z, i16 r, u16 buttons"),
     (73, "MISSION_ITEM_INT", f"{_TARGET}, u16 seq, u8 frame, u16 command, u8 current, u8 autocontinue, f param1, f param2, "
      "f param3, f param4, i32 x, i32 y, f z | u8 mission_type"),
+    (74, "VFR_HUD", "f airspeed, f groundspeed, i16 heading, u16 throttle, f alt, f climb"),
     (75, "COMMAND_INT", f"{_TARGET}, u8 frame, u16 command, u8 current, u8 autocontinue, f param1, f param2, f param3, "
      "f param4, i32 x, i32 y, f z"),
     (76, "COMMAND_LONG", f"{_TARGET}, u16 command, u8 confirmation, f param1, f param2, f param3, f param4, f param5, f param6, "
@@ -69,6 +71,7 @@ _DECLARED = (
      "u16 product_id, u64 uid"),
     (242, "HOME_POSITION", "i32 latitude, i32 longitude, i32 altitude, f x, f y, f z, f[4] q, f approach_x, f approach_y, "
      "f approach_z"),
+    (244, "MESSAGE_INTERVAL", "u16 message_id, i32 interval_us"),
     (245, "EXTENDED_SYS_STATE", "u8 vtol_state, u8 landed_state"),
     (253, "STATUSTEXT", "u8 severity, char[50] text"),
     (300, "PROTOCOL_VERSION", "u16 version, u16 min_version, u16 max_version, u8[8] spec_version_hash, "
@@ -76,6 +79,9 @@ _DECLARED = (
     (331, "ODOMETRY", "u64 time_usec, u8 frame_id, u8 child_frame_id, f x, f y, f z, f[4] q, f vx, f vy, f vz, f rollspeed, "
      "f pitchspeed, f yawspeed, f[21] pose_covariance, f[21] velocity_covariance | u8 reset_counter, u8 estimator_type, "
      "i8 quality"),
+    (435, "AVAILABLE_MODES", "u8 number_modes, u8 mode_index, u8 standard_mode, u32 custom_mode, u32 properties, "
+     "char[35] mode_name"),
+    (436, "CURRENT_MODE", "u8 standard_mode, u32 custom_mode, u32 intended_custom_mode"),
 )  # fmt: skip
 
 
@@ -83,19 +89,16 @@ class Unusable(Exception):
     """Bytes that are no frame of MAVLink 2; the text is the reason."""
 
 
-def _x25_of(byte: int) -> int:
-    t = (byte ^ (byte << 4)) & 0xFF
-    return (t << 8) ^ (t << 3) ^ (t >> 4)
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
-_X25 = [_x25_of(byte) for byte in range(256)]
+def _mirrored(crc: int) -> int:
+    return _MIRRORED[crc & 0xFF] << 8 | _MIRRORED[crc >> 8]
 
 
 def x25(data: bytes, crc: int = 0xFFFF) -> int:
-    """CRC-16/MCRF4XX, as MAVLink counts it."""
-    for byte in data:
-        crc = (crc >> 8) ^ _X25[(crc ^ byte) & 0xFF]
-    return crc
+    """CRC-16/MCRF4XX, as MAVLink counts it: the library's CRC of the same polynomial, with all bits the other way round."""
+    return _mirrored(binascii.crc_hqx(data.translate(_MIRRORED), _mirrored(crc)))
 
 
 @dataclass(frozen=True)

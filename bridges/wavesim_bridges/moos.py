@@ -14,11 +14,10 @@ from wavesim_bridges.core import AGAIN_S, SILENT_S, Seat, Vehicle, bridge
 from wavesim_bridges.geography import Origin, origin_of, with_origin
 from wavesim_bridges.moos_wire import NOTIFY, REGISTER, TIMING, WELCOME, Message, Reader, Unusable, Writer
 from wavesim_bridges.motion import Motion, motion_of
-from wavesim_bridges.outputs import Output, assigned
+from wavesim_bridges.outputs import Output, assigned, moved_by
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.frames import euler, wrap
-from wavesim_sdk.names import nearest
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors
 
@@ -70,10 +69,7 @@ class Moves:
     """
 
     def __init__(self, given: Mapping[str, Sequence[Output]], actuators: Sequence[ActuatorDescription]) -> None:
-        names = {a.name: a for a in actuators}
-        for output in [o for outputs in given.values() for o in outputs]:
-            if output.actuator not in names:
-                raise BrokerError(f"the vehicle has no actuator '{output.actuator}'{nearest(output.actuator, names)}")
+        names = [a.name for a in actuators]
         fitting = (f for f in FRAMES if all(o.actuator in names for outputs in f.values() for o in outputs))
         frame = given or next(fitting, {})
         if not frame:
@@ -81,7 +77,7 @@ class Moves:
                 "no preset fits this vehicle: say with --output what moves it, such as "
                 f"{THRUST}={next(iter(names), 'ACTUATOR')}"
             )
-        self._moves = {v: [(names[o.actuator], o.sign) for o in outputs] for v, outputs in frame.items()}
+        self._moves = {v: [(moved_by(o, actuators), o.sign) for o in outputs] for v, outputs in frame.items()}
         self._twin = {LEFT, RIGHT} <= frame.keys() and not {THRUST, RUDDER} & frame.keys()
         self._count = len(actuators)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.names import nearest
 from wavesim_sdk.wire.items import ActuatorDescription
 
@@ -32,22 +32,35 @@ def parsed(text: str) -> tuple[int, Output]:
     return int(number), output
 
 
+def chosen(frames: Mapping[str, Mapping[int, Output]], frame: str | None, others: Iterable[str]) -> dict[int, Output]:
+    """The outputs of a preset, and those given one by one besides or in place of them."""
+    outputs = {**frames.get(frame or "", {}), **dict(map(parsed, others))}
+    if not outputs:
+        raise WaveSimError("which output moves what? Give --frame, or --output for each")
+    return outputs
+
+
+def moved_by(output: Output, actuators: Sequence[ActuatorDescription]) -> ActuatorDescription:
+    """The actuator of an output."""
+    for a in actuators:
+        if a.name == output.actuator:
+            return a
+    known = [a.name for a in actuators]
+    raise BrokerError(f"the vehicle has no actuator '{output.actuator}'{nearest(output.actuator, known)}")
+
+
 class Mixer:
     """Outputs -1..1 by number to commands in the actuators' units: thrust goes with the square of the output up to the limit
     on its side, as of a motor whose revolutions follow it; all else is linear up to the actuator's greater limit."""
 
     def __init__(self, outputs: Mapping[int, Output], actuators: Sequence[ActuatorDescription]) -> None:
-        places = {a.name: k for k, a in enumerate(actuators)}
         self._count = len(actuators)
         self._moves: list[tuple[int, int, float, float, float, bool]] = []
         for number, output in sorted(outputs.items()):
-            place = places.get(output.actuator)
-            if place is None:
-                raise BrokerError(f"the vehicle has no actuator '{output.actuator}'{nearest(output.actuator, places)}")
-            a = actuators[place]
+            a = moved_by(output, actuators)
             thrust, greater = a.unit == "N", max(abs(a.minimum), abs(a.maximum))
             ahead, astern = (a.maximum, -a.minimum) if thrust else (greater, greater)
-            self._moves.append((number, place, output.sign, ahead, astern, thrust))
+            self._moves.append((number, a.number, output.sign, ahead, astern, thrust))
         self.neutral: list[float | None] = [None] * self._count
         for _, place, *_ in self._moves:
             self.neutral[place] = 0.0

@@ -41,6 +41,14 @@ ROVS = (
 BOAT = {"port", "starboard"}
 
 
+def allocation(places: Array, directions: Array) -> Array:
+    """Force and torque (6) of unit thrusts (n) at places in directions (both n x 3, FRD) as a matrix 6 x n. A lever below 0.1 m
+    counts as none: the hull keeps itself level."""
+    matrix = np.vstack([directions.T, np.cross(places, directions).T])
+    matrix[np.abs(matrix).max(axis=1) < 0.1] = 0.0
+    return matrix
+
+
 def _unset() -> Array:
     return np.full(3, nan)
 
@@ -79,15 +87,13 @@ class Rov:
 
     CRUISE, VERTICAL, GAIN = 0.8, 0.5, 0.6
     FORCE, INTEGRAL, MOST = 60.0, 15.0, 60.0  #: N per m/s, N per m, N
-    TORQUE, DAMPING = 1.5, 0.9  #: Nm per rad, Nm per rad/s
+    TORQUE, DAMPING, LEAD = 1.5, 0.9, 1.0  #: Nm per rad, Nm per rad/s, rad
 
     def __init__(self, thrusters: dict[str, tuple[Place, Place]], actuators: Sequence[ActuatorDescription]) -> None:
         own = {a.name: (k, a) for k, a in enumerate(actuators)}
         self._count, self._places = len(actuators), [own[name][0] for name in thrusters]
         self._limits = np.array([min(abs(a.minimum), abs(a.maximum)) for _, a in (own[n] for n in thrusters)])
-        places, directions = (np.array([t[k] for t in thrusters.values()]) for k in (0, 1))
-        matrix = np.vstack([directions.T, np.cross(places, directions).T])
-        matrix[np.abs(matrix).max(axis=1) < 0.1] = 0.0  # no lever worth the name: the hull keeps itself level
+        matrix = allocation(*(np.array([t[k] for t in thrusters.values()]) for k in (0, 1)))
         if len(thrusters) == 6:
             matrix[4] = 0.0
         self._inverse = np.linalg.pinv(matrix)
@@ -96,7 +102,7 @@ class Rov:
     def rest(self) -> None:
         """Nothing is wished."""
         self._sum = np.zeros(3)
-        self._heading = nan
+        self._heading = self._turning = nan
 
     def commands(self, wish: Wish, motion: Motion, seconds: float) -> list[float | None]:
         """By the actuators' order."""
@@ -105,14 +111,15 @@ class Rov:
         R = rotation(motion.attitude)
         force = R.T @ (self.FORCE * missing + self._sum)
         roll, pitch, heading = euler(motion.attitude)
-        if isfinite(wish.rate):
-            turn, self._heading = wish.rate, nan
+        if isfinite(wish.rate):  # after a heading that turns, which is never far ahead
+            lead = wrap(self._turning - heading) if isfinite(self._turning) else 0.0
+            off = min(max(lead + wish.rate * seconds, -self.LEAD), self.LEAD)
+            turn, self._turning, self._heading = wish.rate, wrap(heading + off), nan
         else:
             if isfinite(wish.heading) or not isfinite(self._heading):
                 self._heading = wish.heading if isfinite(wish.heading) else float(heading)
-            turn = 0.0
-        off = wrap(self._heading - heading) if isfinite(self._heading) else 0.0
-        off = min(max(off, -1.0), 1.0)
+            turn, self._turning = 0.0, nan
+            off = min(max(wrap(self._heading - heading), -1.0), 1.0)
         torque = self.TORQUE * np.array([-roll, -pitch, off]) + self.DAMPING * (
             np.array([0.0, 0.0, turn]) - motion.rates
         )

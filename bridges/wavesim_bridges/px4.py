@@ -13,14 +13,14 @@ from typing import cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, distances
+from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, distances, taken, together, truth
 from wavesim_bridges.geography import origin_of, with_origin
 from wavesim_bridges.mavlink_codec import Message, Stream
-from wavesim_bridges.motion import Motion, motion_of
-from wavesim_bridges.outputs import Mixer, Output, parsed
+from wavesim_bridges.motion import Motion
+from wavesim_bridges.outputs import Mixer, Output, chosen
 from wavesim_bridges.px4_sensors import FRAME_US, Sensors
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.errors import WaveSimError
 
 PORT = 4560
 ANSWER_S = 0.1  #: of wall time, that an answer is waited for
@@ -92,7 +92,7 @@ class Port:
         self.misses = 0  #: answers that did not come in time
         self._told_us = 0
         self._answer_us = 0
-        self._locked = False
+        self._new = self._locked = False
         self._gaps: deque[int] = deque(maxlen=GAPS)
         self._free_at = 0.0
         self._came = asyncio.Event()
@@ -114,7 +114,7 @@ class Port:
 
     def _begin(self, link: Link) -> None:
         self.client, self.controls, self._locked = link, None, False
-        self._told_us = 0
+        self._new = True  # its clock is set by its first frame: not before what was told already
         self._gaps.clear()
         self.sensors.begin()
         host, port = link.transport.get_extra_info("peername")[:2] if link.transport is not None else ("", 0)
@@ -152,7 +152,8 @@ class Port:
             return None
         if self.client.transport.get_write_buffer_size() < FULL:
             now_us = round(motion.time * 1e6)
-            self._told_us = self._told_us + FRAME_US if self._told_us else max(now_us, FRAME_US)
+            after = self._told_us + FRAME_US
+            self._told_us, self._new = max(now_us, after) if self._new else after, False
             self.client.transport.write(self.sensors.frame(motion, self._told_us, ranges))
         await self._wait()
         silent = self._told_us - self._answer_us > SILENT_S * 1e6
@@ -187,13 +188,13 @@ class Bridge:
     """Flies a vehicle by PX4. Without one it stands at neutral outputs, and holds nobody up."""
 
     def __init__(self, seat: Seat, outputs: dict[int, Output], sensors: Sensors, ranges: Sequence[str]) -> None:
-        self.vehicle = Vehicle(seat)
+        self.vehicle = Vehicle(seat, self._joined)
         self.port = Port(self.vehicle, sensors)
         self._outputs, self._ranges = outputs, ranges
         self._parts = round(seat.period * 1e6 / FRAME_US)
         if self._parts < 1 or abs(self._parts * FRAME_US - seat.period * 1e6) > 1e-3:
             raise WaveSimError(f"PX4 is told something every 4 ms; --period {seat.period:g} is no multiple of 0.004")
-        self._mixer: Mixer | None = None
+        self._mixer: Mixer  # of the vehicle, once it has joined
 
     async def run(self, port: int) -> None:
         """Until the run has ended."""
@@ -201,8 +202,7 @@ class Bridge:
         try:
             server = await loop.create_server(lambda: Link(self.port), "127.0.0.1", port)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise BrokerError(f"cannot listen at TCP port {port}: {reason}; is it another bridge's?") from None
+            raise taken("TCP", port, error) from None
         try:
             async for broker, step in self.vehicle.steps():
                 await self._step(broker, step)
@@ -210,15 +210,15 @@ class Bridge:
             server.close()
             self.port.close()
 
+    def _joined(self, broker: AsyncBroker) -> None:
+        self._mixer = Mixer(self._outputs, broker.actuators)
+
     async def _step(self, broker: AsyncBroker, step: Step) -> None:
-        mixer = self._mixer = self._mixer or Mixer(self._outputs, broker.actuators)
-        motion = motion_of(step.state)
-        if motion is None:
-            raise BrokerError("the server hides the truth from this vehicle, and an autopilot's physics needs it")
-        outputs, ranges = None, distances(step, self._ranges)
+        motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
+        outputs = None
         for k in range(self._parts):
             outputs = await self.port.step(motion.after(1e-6 * FRAME_US * k) if k else motion, ranges)
-        broker.answer(mixer.neutral if outputs is None else mixer.commands(outputs))
+        broker.answer(self._mixer.neutral if outputs is None else self._mixer.commands(outputs))
 
 
 @bridge("px4", period=0.004)
@@ -236,19 +236,10 @@ def command(
     ranges: tuple[str, ...], latitude: float | None, longitude: float | None, config: str | None,
 ) -> None:  # fmt: skip
     """PX4 (`px4_sitl none_...`): this is its physics and its sensors."""
-    outputs = {**FRAMES.get(frame_ or "", {}), **dict(map(parsed, output))}
-    if not outputs:
-        raise WaveSimError("which output moves what? Give --frame, or --output for each")
+    outputs = chosen(FRAMES, frame_, output)
     origin = origin_of(latitude, longitude, config)
     told = frame_ in ROVS if odometry is None else odometry
-
-    async def fly() -> None:
-        async with asyncio.TaskGroup() as group:
-            for k, vehicle in enumerate((seat.vehicle, *also), instance):
-                one = Bridge(replace(seat, vehicle=vehicle), outputs, Sensors(origin, told, k), ranges)
-                group.create_task(one.run(PORT + k))
-
-    try:
-        asyncio.run(fly())
-    except* WaveSimError as errors:
-        raise errors.exceptions[0] from None
+    together(
+        Bridge(replace(seat, vehicle=vehicle), outputs, Sensors(origin, told, k), ranges).run(PORT + k)
+        for k, vehicle in enumerate((seat.vehicle, *also), instance)
+    )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import times
+from wavesim_sdk.algebra import norm, pseudo_inverse, times
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.frames import rotation
 from wavesim_sdk.wire.items import Reception
@@ -61,8 +61,8 @@ def position_from_ranges(beacons: Array, ranges: Array, depth: float, near: Sequ
     p = np.array(near[:2], float)
     for _ in range(50):
         delta = np.column_stack([p[0] - beacons[:, 0], p[1] - beacons[:, 1], depth - beacons[:, 2]])
-        far = np.linalg.norm(delta, axis=1)
-        step, *_ = np.linalg.lstsq(delta[:, :2] / far[:, None], ranges - far, rcond=None)
+        far = norm(delta)
+        step = times(pseudo_inverse(delta[:, :2] / far[:, None])[0], ranges - far)
         p += step
         if np.abs(step).max() < 1e-9:
             return np.array([p[0], p[1], depth])

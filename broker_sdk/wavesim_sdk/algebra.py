@@ -77,7 +77,7 @@ def principal(matrix: Any) -> tuple[Array, Array]:
     a, v = np.array(matrix, float), np.eye(len(matrix))
     for _ in range(60):
         apart = [(abs(a[p, q]), p, q) for p in range(len(a)) for q in range(p + 1, len(a))]
-        most, p, q = max(apart)
+        most, p, q = max(apart, default=(0.0, 0, 0))
         if most <= 1e-18 * abs(a).max():
             break
         theta = (a[q, q] - a[p, p]) / (2.0 * a[p, q])

@@ -172,6 +172,23 @@ def make_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
         shared.close_fd()
 
 
+def map_memory(name: str, least: int, other: str, writable: bool = False) -> mmap.mmap:
+    """The shared memory that somebody else made; posix_ipc.ExistentialError where there is none, AttachError where it may not be
+    read or has fewer than ``least`` bytes: what it then is, ``other`` says."""
+    require_order()
+    try:
+        shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
+    except (posix_ipc.PermissionsError, PermissionError):
+        raise AttachError(f"no permission for the shared memory {name}") from None
+    try:
+        size = os.fstat(shared.fd).st_size
+        if size < least:
+            raise AttachError(f"{name} {other} (only {size} bytes)")
+        return mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
+    finally:
+        shared.close_fd()
+
+
 def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:
     """Where each table lies and what its columns are, as the header says it, and the size of the whole."""
     layout: list[dict[str, Any]] = []
@@ -252,23 +269,13 @@ class Area:
     @classmethod
     def attach(cls, name: str, writable: bool = False) -> Area:
         """Attach to a server's segment, or say why that cannot be done."""
-        require_order()
         try:
-            shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
+            memory = map_memory(name, HEADER_BYTES, "is no WaVeSim area", writable)
         except posix_ipc.ExistentialError:
             server = name.split(".")[1] if name.count(".") == 2 else name
             raise NotRunning(
                 f"no server owns the shared memory {name}; is it running, under this name?{others_running(server)}"
             ) from None
-        except (posix_ipc.PermissionsError, PermissionError):
-            raise AttachError(f"no permission for the shared memory {name}") from None
-        try:
-            size = os.fstat(shared.fd).st_size
-            if size < HEADER_BYTES:
-                raise AttachError(f"{name} is no WaVeSim area (only {size} bytes)")
-            memory = mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
-        finally:
-            shared.close_fd()
         version = int.from_bytes(memory[8:16], "little")
         found = memory[16:32].decode(errors="replace")
         if memory[0:8] == bytes(8):

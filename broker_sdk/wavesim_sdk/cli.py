@@ -174,6 +174,20 @@ def mailbox(
         box.run(broker)
 
 
+@click.command()
+@click.argument("body")
+@click.argument("sonar")
+@click.argument("file", type=click.Path(path_type=Path))
+@server_option
+@click.option("--frames", default=0, help="Stop after so many; 0 = when the run ends.")
+def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
+    """Write the frames of a SONAR of a BODY into a FILE for survey software: .xtf for a side-scan."""
+    from wavesim_sdk.sonars import record as recorder
+
+    written, lost = recorder.record(server, body, sonar, file, frames)
+    click.echo(f"{file}: {written} frames, {lost} came too fast", err=True)
+
+
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--sensor", help="COMMAND starts an emulator of this sensor, not a broker.")
@@ -226,7 +240,7 @@ def commands() -> list[click.Command]:
     from wavesim_sdk.cli_commands import commands as server_commands
     from wavesim_sdk.cli_devices import device
 
-    return [*server_commands(), status, check, keys, conformance, mailbox, device]
+    return [*server_commands(), status, check, keys, conformance, mailbox, device, record]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ WaveSimError
  |- CommanderError       the commander queue is absent, full, or refused the command
  |- BrokerError          the session with the server failed
  |   |- Refused          the server said no, with its reason
- |   `- SessionLost      the server stopped answering, or ended the session
+ |   `- SessionLost      the server stopped answering
+ |       `- SessionEnded the server ended the session, and said why
  `- LogError             a log file cannot be read
 """
 
@@ -59,6 +60,10 @@ class Refused(BrokerError):
 
 class SessionLost(BrokerError):
     """The server ended the session or stopped answering."""
+
+
+class SessionEnded(SessionLost):
+    """The server ended the session, and said why."""
 
 
 class LogError(WaveSimError):

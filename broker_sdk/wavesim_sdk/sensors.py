@@ -55,7 +55,7 @@ _BUILT_IN = (
         "ctd",
         "Conductivity, temperature, depth sensor.",
         (
-            value("pressure", "dbar", "Absolute pressure P0 + P1 z + P2 z^2."),
+            value("pressure", "dbar", "Absolute pressure."),
             value("temperature", "C", "Temperature (IPTS-68)."),
             value("conductivity", "S/m", "Conductivity."),
             value("salinity", "", "Practical salinity PSS-78 of the three."),
@@ -91,12 +91,26 @@ _BUILT_IN = (
         (value("range", "m", "Distance along each beam, from port to starboard; NaN = none.", BEAMS),),
     ),
     sensor_table(
+        "sonar",
+        "Imaging sonar; its frames stand in a ring of their own.",
+        (
+            value("frame", "", "Number of the newest frame, from 1."),
+            value("range", "m", "Greatest range."),
+            value("beams", "", "Beams of the frame."),
+            value("bins", "", "Samples of a beam, or numbers of a sounding."),
+            value("saturated", "", "Share of samples cut at the top."),
+            value("altitude", "m", "Over the bed, of a side-scan; range straight down, of a multibeam echosounder; NaN = unknown."),
+        ),
+    ),
+    sensor_table(
         "imu",
         "Inertial measurement unit; means over the time since its last value.",
         (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),
         (
             value("force_bias", "m/s2", "Bias that walks, frame S.", 3),
             value("rates_bias", "rad/s", "Bias that walks, frame S.", 3),
+            value("slow", "m/s2, rad/s", "Unstable part of the biases: force, rates, frame S.", 6),
+            value("rest", "m/s, rad", "Velocity and angle that have not made a step yet, frame S.", 6),
             value("v_WS_S", "m/s", "Velocity of the sensor, frame S.", 3),
             value("q_WB", "", "Attitude of the body.", 4),
             value("w_WB_B", "rad/s", "Angular velocity of the body, frame B.", 3),
@@ -118,7 +132,7 @@ _BUILT_IN = (
         (
             value("latitude", "rad", "WGS84."),
             value("longitude", "rad", "WGS84."),
-            value("height", "m", "Above the ellipsoid, which lies at the mean water level here."),
+            value("height", "m", "Above the ellipsoid, which the mean water level touches at the origin (10 km from there: 8 m)."),
             value("sog", "m/s", "Speed over ground."),
             value("cog", "rad", "Course over ground, 0..2 pi."),
             value("hdop", "", "Horizontal dilution of precision."),

@@ -116,7 +116,7 @@ class Batch:
 
     def __init__(
         self, parameters: Any, prepared: Any, mounting: Mounting, period: int, view: Snapshot, rows: Rows, noise: Noise,
-        fresh: Flags, since: Floats, fault: Any, amount: Any, weather: Any,
+        fresh: Flags, since: Floats, fault: Any, amount: Any, weather: Any, places: Rows,
     ) -> None:  # fmt: skip
         self.parameters, self.prepared, self.mounting = parameters, prepared, mounting
         self.period = period  #: ticks from one value to the next
@@ -124,6 +124,7 @@ class Batch:
         self.tick, self.time_ns = view.tick, view.time_ns
         self.since = since  #: s since the last value, of types that keep a state; 0 = none before
         self.fault, self.amount, self.weather = fault, amount, weather
+        self.places = places  #: rows of the type's table
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -177,6 +178,9 @@ class Emulator:
     def prepare(self, parameters: Any) -> Any:
         """What follows from the parameters alone; done once for instruments of equal parameters."""
         return None
+
+    def open(self, server: str) -> None:
+        """Called once in a process that serves a running server: for what an emulator writes beside its table."""
 
     def begin(self, view: Snapshot, weather: Any) -> None:
         """Called once at each tick, before :meth:`measure`."""

@@ -9,7 +9,7 @@ import click
 
 from wavesim_emulators.manager import Manager
 from wavesim_emulators.process import Process
-from wavesim_sdk.cli import server_option
+from wavesim_sdk.cli import json_option, server_option
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.names import nearest
@@ -46,5 +46,25 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     click.echo(f"emulator {wanted[0]}: {process.run()} values written", err=True)
 
 
+@click.command()
+@click.argument("names", nargs=-1)
+@json_option
+def sonars(names: tuple[str, ...], as_json: bool) -> None:
+    """List the imaging sonars that can be mounted, or explain NAMES: what each does, its numbers, and where they come from."""
+    import dataclasses
+    import json
+
+    from wavesim_sdk.sonars import presets
+
+    chosen = [presets.find(n) for n in names] or list(presets.PRESETS.values())
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(p) for p in chosen], indent=2))
+    elif names:
+        click.echo("\n\n".join(presets.explain(p) for p in chosen))
+    else:
+        click.echo(presets.listing())
+        click.echo("\n`wavesim sonars NAME` explains one. Numbers from memory or assumed are marked there.")
+
+
 def commands() -> list[click.Command]:
-    return [emulate]
+    return [emulate, sonars]

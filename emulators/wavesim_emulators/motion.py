@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Floats
+from wavesim_emulators.base import Batch, Emulator, Floats, Noise
 from wavesim_emulators.ranging import Scenery
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import inner, pseudo_inverse, times, turned
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Dvl as DvlParameters
+from wavesim_sdk.config.sensors import Imu as ImuParameters
+from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_sdk.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_sdk.sensors import DVL_BEAMS
 from wavesim_sdk.tables import SensorFault
@@ -45,15 +47,26 @@ def _down(q_WB: Floats) -> Floats:
     return np.asarray(frames.rotation(q_WB)[:, 2, :])
 
 
+EARTH_RATE = 7.292115e-5  #: rad/s (WGS84)
+GAUSS_MARKOV_PEAK = (
+    0.617  #: greatest Allan deviation of a Gauss-Markov process over its deviation, at 1.89 correlation times
+)
+
+
 class Imu(Emulator):
-    """Mean specific force and angular rate since the last value, at the sensor's place (lever arm included), with white
-    noise, random walk of the biases and turn-on biases."""
+    """Mean specific force and angular rate since the last value, at the sensor's place (lever arm included), with the errors
+    of IEEE 952: white noise, biases, scale factors and misalignment, and steps whose rest the next value gets."""
 
     sensor = "imu"
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self.gravity = loaded.config.world.gravity
+        world = loaded.config.world
+        self.gravity = world.gravity
+        self.turn_W = EARTH_RATE * np.array([cos(world.latitude), 0.0, -sin(world.latitude)])
+
+    def prepare(self, parameters: ImuParameters) -> ImuParameters:
+        return parameters.graded
 
     def measure(self, now: Batch, out: Record) -> None:
         """In frame S, where what turns with the body stays as it is: f = dv/dt + w x v - g, its mean over the interval.
@@ -61,7 +74,7 @@ class Imu(Emulator):
         The last two by Simpson's rule: right to 0.2 mg on an arm of a body that spins with 6 rad/s, at 50 Hz (and to 0.5 mg
         more for each m/s at which that body drifts across its spin).
         """
-        p, state, mounting = now.parameters, now.state, now.mounting
+        p, state, mounting = now.prepared, now.state, now.mounting
         fresh = now.fresh
         dt = np.where(fresh, 1.0, now.since)[:, None]
         w0, w1 = mounting.into_S(out["w_WB_B"]), mounting.into_S(state["w_WB_B"])
@@ -74,7 +87,11 @@ class Imu(Emulator):
         down = (_down(q0) + 4.0 * _down(half) + _down(q1)) / 6.0
         force = (v1 - v0) / dt + turning - self.gravity * mounting.into_S(down)
         out["v_WS_S"], out["q_WB"], out["w_WB_B"] = v1, q1, state["w_WB_B"]
+        if p.earth:
+            earth = mounting.into_S(turned(self.turn_W, frames.rotation(half)))
+            w, force = w + earth, force + 2.0 * np.cross(earth, v)
 
+        force, w = self._crooked(now, force, w)
         root = np.sqrt(dt)
         white, walk, first = now.noise.several(6), now.noise.of("walk"), now.noise.of("turn-on")
         out["force_bias"] += p.accelerometer_walk * root * walk.several(3)
@@ -82,9 +99,41 @@ class Imu(Emulator):
         if fresh.any():
             out["force_bias"][fresh] = p.accelerometer_turn_on * first.several(3)[fresh]
             out["rates_bias"][fresh] = p.gyro_turn_on * first.several(3, 3)[fresh]
-        out["force"] = force + out["force_bias"] + p.accelerometer_noise / root * white[:, :3]
-        out["rates"] = w + out["rates_bias"] + p.gyro_noise / root * white[:, 3:]
+        force = force + out["force_bias"] + p.accelerometer_noise / root * white[:, :3]
+        w = w + out["rates_bias"] + p.gyro_noise / root * white[:, 3:]
+        found = np.concatenate([force, w], axis=1)
+        unstable = np.repeat([p.accelerometer_instability, p.gyro_instability], 3) / GAUSS_MARKOV_PEAK
+        if unstable.any():
+            keep = np.where(fresh, 0.0, exp(-now.since / p.instability_time))[:, None]
+            new = now.noise.of("instability").several(6)
+            out["slow"] = keep * out["slow"] + np.sqrt(1.0 - keep * keep) * unstable * new
+            found += out["slow"]
+        step = np.repeat([p.accelerometer_step, p.gyro_step], 3)
+        counts = step > 0.0
+        if counts.any():
+            whole = found * dt + out["rest"]
+            told = np.where(counts, step * np.round(whole / np.where(counts, step, 1.0)), whole)
+            out["rest"] = np.where(fresh[:, None], 0.0, whole - told)
+            found = np.where(counts, told / dt, found)
+        out["force"], out["rates"] = found[:, :3], found[:, 3:]
         out["valid"] = ~fresh
+
+    @staticmethod
+    def _crooked(now: Batch, force: Floats, rates: Floats) -> tuple[Floats, Floats]:
+        """Both as axes see them that are not straight, and not of one scale: the same for an instrument's whole life."""
+        p = now.prepared
+        if not (p.misalignment or p.accelerometer_scale or p.gyro_scale):
+            return force, rates
+        drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").several(18).reshape(-1, 2, 3, 3)
+        diagonal = np.eye(3, dtype=bool)
+        errors = [
+            np.where(diagonal, scale, p.misalignment) * drawn[:, k]
+            for k, scale in enumerate((p.accelerometer_scale, p.gyro_scale))
+        ]
+        return (
+            force + times(errors[0], force),
+            rates + times(errors[1], rates),
+        )
 
 
 class Navigation(Emulator):
@@ -145,7 +194,7 @@ class Dvl(Scenery):
             over -= inner(directions, self.bodies.velocity(hit, points))
         found = over + p.bottom_sigma * noise[:, :beams]
         bottom = np.full((len(now), 3), np.nan)
-        masks = lock @ (1 << np.arange(beams))
+        masks = (lock << np.arange(beams)).sum(axis=1)
         for mask, inverse in janus.solve.items():
             here = masks == mask
             if here.any():

@@ -15,7 +15,8 @@ A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84: semi-major axis in m, squar
 
 
 class Gps(Emulator):
-    """WGS84 position of the antenna; W is the plane that touches the ellipsoid at the origin. Valid while the antenna is
+    """WGS84 position of the antenna: W is the plane that touches the ellipsoid at the origin, so a boat that has gone 10 km
+    from there is 8 m high. Valid while the antenna is
     above the water as it stands. Position errors are slow (Gauss-Markov), velocity errors white."""
 
     sensor = "gps"
@@ -25,12 +26,14 @@ class Gps(Emulator):
         w = loaded.config.world
         self.latitude, self.longitude = sin_cos(w.latitude), sin_cos(w.longitude)
 
-    def geodetic(self, north: Floats, east: Floats) -> tuple[Floats, Floats]:
-        """(latitude, longitude) in rad on the WGS84 ellipsoid of points of the plane W (Bowring 1976, by tangents)."""
+    def geodetic(self, p_W: Floats) -> tuple[Floats, Floats, Floats]:
+        """(latitude, longitude) in rad on the WGS84 ellipsoid and height above it, m, of points (n, 3) of W (Bowring 1976,
+        by tangents)."""
+        north, east, down = p_W.T
         (s, c), (sl, cl) = self.latitude, self.longitude
         radius = A / math.sqrt(1.0 - E2 * s * s)
-        out = radius * c - s * north  # away from the axis, in the origin's meridian
-        x, y, z = cl * out - sl * east, sl * out + cl * east, (1.0 - E2) * radius * s + c * north
+        out = (radius - down) * c - s * north  # away from the axis, in the origin's meridian
+        x, y, z = cl * out - sl * east, sl * out + cl * east, ((1.0 - E2) * radius - down) * s + c * north
         p = np.sqrt(x * x + y * y)
         tangent = z / (p * math.sqrt(1.0 - E2))  # of the reduced latitude
         for _ in range(3):
@@ -39,20 +42,22 @@ class Gps(Emulator):
             up = z + E2 / math.sqrt(1.0 - E2) * A * sine * sine * sine
             away = p - E2 * A * cosine * cosine * cosine
             tangent = math.sqrt(1.0 - E2) * up / away
-        return atan2(up, away), atan2(y, x)
+        cosine = 1.0 / np.sqrt(1.0 + (up / away) * (up / away))
+        sine = up / away * cosine
+        height = p * cosine + z * sine - A * np.sqrt(1.0 - E2 * sine * sine)
+        return atan2(up, away), atan2(y, x), height
 
     def measure(self, now: Batch, out: Record) -> None:
         p, m = now.parameters, now.mounted
         sigma = np.array([p.hacc, p.hacc, p.vacc]) * (np.sqrt(0.5), np.sqrt(0.5), 1.0)
         keep = exp(-now.since / p.correlation) if p.correlation > 0.0 else np.zeros(len(now))
         keep = np.where(now.fresh, 0.0, keep)[:, None]
-        error = keep * out["error_W"] + np.sqrt(1.0 - keep**2) * sigma * now.noise.of("slow error").several(3)
+        error = keep * out["error_W"] + np.sqrt(1.0 - keep * keep) * sigma * now.noise.of("slow error").several(3)
         out["error_W"] = error
         place = m.p_WS_W + error
-        latitude, longitude = self.geodetic(place[:, 0], place[:, 1])
+        latitude, longitude, height = self.geodetic(place)
         velocity = m.v_WS_W + p.speed_sigma * now.noise.several(3)
-        out["latitude"], out["longitude"] = latitude, longitude
-        out["height"] = -place[:, 2]
+        out["latitude"], out["longitude"], out["height"] = latitude, longitude, height
         out["sog"] = hypot(velocity[:, 0], velocity[:, 1])
         out["cog"] = np.mod(atan2(velocity[:, 1], velocity[:, 0]), 2.0 * np.pi)
         out["hdop"], out["hacc"], out["satellites"] = p.hdop, p.hacc, p.satellites

@@ -30,6 +30,7 @@ class Process:
             )
         self.step_ns = int(world["step_ns"])
         self.column = SensorColumn(self.simulation, emulator.sensor)
+        emulator.open(server)
         self.station = Station(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
         self._tables = ("instruments", "weather", *emulator.needs)
 

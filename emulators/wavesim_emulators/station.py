@@ -167,7 +167,7 @@ class Station:
         noise = Noise(group.streams, view.tick, group.noise)
         batch = Batch(
             p, group.prepared, group.mounting, group.period, view, group.bodies, noise, fresh, since, faults["fault"],
-            faults["fault_amount"], weather,
+            faults["fault_amount"], weather, places,
         )  # fmt: skip
         now["valid"], now["tick"], now["time_ns"] = 1, view.tick, view.time_ns
         if self.remembers:

@@ -26,7 +26,7 @@ class InWater(Emulator):
 
 
 class Ctd(InWater):
-    """Pressure, temperature, conductivity by the paper's formulas (or a volume), salinity by PSS-78.
+    """Pressure, temperature, conductivity by the configured formulas (or a volume), salinity by PSS-78.
 
     Noise: 0.01 dbar, 2 mK, 0.3 mS/m (a moored CTD's accuracy).
     """
@@ -44,7 +44,7 @@ class Ctd(InWater):
 
 
 class Pressure(InWater):
-    """Absolute pressure, and the depth that follows from the configured polynomial. Noise 0.01 dbar."""
+    """Absolute pressure, and the depth that follows by the configured formula. Noise 0.01 dbar."""
 
     sensor = "pressure"
 

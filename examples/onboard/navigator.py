@@ -38,8 +38,8 @@ class Navigator:
     def __init__(self, north: float, east: float, sound_speed: float, clock: float = 0.0, drift: float = 0.0) -> None:
         """``clock`` (s) and ``drift`` (s per square root of s) say how far the own clock may be off."""
         self.x = np.array([north, east, 0.0, 0.0, 0.0])
-        self.P = np.diag([1.0, 1.0, 0.2**2, 0.2**2, (clock * sound_speed) ** 2])
-        self.Q = np.diag([0.03**2, 0.03**2, 0.0006**2, 0.0006**2, (drift * sound_speed) ** 2])
+        self.P = np.diag(np.square([1.0, 1.0, 0.2, 0.2, clock * sound_speed]))
+        self.Q = np.diag(np.square([0.03, 0.03, 0.0006, 0.0006, drift * sound_speed]))
         self.c = sound_speed
         self.dead_reckoning = np.array([north, east])
         self.innovation = math.nan

@@ -184,13 +184,17 @@ def trial(
     quiet: bool,
 ) -> None:
     """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
-    from wavesim_server.trial import Damaged, Trial
+    from wavesim_server.trial import Damaged, Trial, Unbounded
 
     loaded = load(config)
     files.check(loaded)
     cache.warm(_say)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))
+    if trial.frozen:
+        raise Unbounded(
+            f"motion grew beyond all numbers: {', '.join(trial.frozen)}; what the table says of it means nothing"
+        )
     if trial.damage:
         raise Damaged(f"the trial is damaged: {'; '.join(trial.damage)}")
 

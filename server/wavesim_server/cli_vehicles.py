@@ -113,12 +113,15 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
 @click.option("--section", help="Which model of a DUNE .ini file.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="What the file does not say.")
 @click.option("--angles", type=click.Choice(["deg", "rad"]), help="Unit of angles that the file gives without one.")
+@click.option("--partial", is_flag=True, help="Leave out what of the file finds no place in a model.")
 @click.option("--out", type=click.Path(path_type=Path), help="Models file to write; default: print it.")
-def import_(file: Path, section: str | None, settings: tuple[str, ...], angles: str | None, out: Path | None) -> None:
+def import_(
+    file: Path, section: str | None, settings: tuple[str, ...], angles: str | None, partial: bool, out: Path | None
+) -> None:
     """Turn a parameter file of another simulator into a models file.
 
     FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, a hilsim YAML, or a UUV Simulator or
-    MarineGym YAML. What the file does not say is asked for; nothing is guessed.
+    MarineGym YAML. What the file does not say is asked for; nothing is guessed, and nothing is left out in silence.
     """
     from wavesim_server.importers import read
 
@@ -128,7 +131,9 @@ def import_(file: Path, section: str | None, settings: tuple[str, ...], angles: 
         if not equals:
             raise click.UsageError(f"--set {item}: write KEY=VALUE")
         pairs[key.strip()] = value
-    text = read(file, section, pairs, angles)
+    text, notes = read(file, section, pairs, angles, partial)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     if out is None:
         click.echo(text, nl=False)
         return

@@ -6,9 +6,10 @@ import contextlib
 import fcntl
 import os
 import stat
+import sys
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 import posix_ipc
 
@@ -20,7 +21,9 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import server_name
 from wavesim_sdk.replies import sweep
 from wavesim_sdk.sensors import known, table_of
+from wavesim_sdk.sonars import frames
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES, Table
+from wavesim_server.messages import NO_RESOURCE
 
 
 class AlreadyRunning(WaveSimError):
@@ -90,6 +93,13 @@ def tables_of(loaded: Loaded) -> dict[str, list[tuple[Table, int]]]:
     return {"simulation": simulation_tables(shared.vehicles, shared.signals), "vehicles": vehicles}
 
 
+def refused(part: str, error: Exception) -> NoReturn:
+    """End a process that the system does not give what it needs (descriptors, memory, queues): one line."""
+    sys.stderr.write(f"wavesim: the system refuses the {part} what it needs: {error}\n")
+    sys.stderr.flush()
+    os._exit(NO_RESOURCE)  # an event loop that was half made says tracebacks when it is swept up
+
+
 def ring_names(server: str) -> tuple[str, str]:
     """(commands to the engine, events from it)."""
     return segment_name(server, "commands"), segment_name(server, "events")
@@ -103,6 +113,7 @@ def wipe(server: str) -> list[str]:
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
+    found += frames.unlink(server)
     found += remove_semaphores(server, known())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))

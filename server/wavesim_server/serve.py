@@ -16,11 +16,12 @@ from types import FrameType
 
 import posix_ipc
 
-from wavesim_sdk.area import DONE, Area, segment_name
+from wavesim_sdk.area import DONE, MEMORY, Area, segment_name
 from wavesim_sdk.attach import make_semaphores
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
+from wavesim_sdk.sonars import frames
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, FAILED, NO_RESOURCE
 from wavesim_server.resources import NameLock, ring_names, tables_of, wipe
@@ -64,22 +65,23 @@ class Options:
 @contextlib.contextmanager
 def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
     """Areas, rings and semaphores of a server; removed at the end, whatever happens."""
-    config = loaded.config
-    wipe(name)
+    group = loaded.config.shared.group
     try:
-        group = config.shared.group
         try:
+            wipe(name)
             for area, tables in tables_of(loaded).items():
                 Area.create(segment_name(name, area), tables, group)
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
+            frames.make(loaded, name)
             make_semaphores(name, loaded.sensor_rows, group)
         except (OSError, posix_ipc.Error) as error:
-            raise WaveSimError(f"cannot make what the server's processes share: {error}") from None
+            raise WaveSimError(f"cannot make what the server's processes share ({MEMORY}): {error}") from None
         yield
-    finally:
-        wipe(name)
+    finally:  # also when Ctrl-C comes while they are made
+        with contextlib.suppress(OSError, posix_ipc.Error):
+            wipe(name)
 
 
 def bind(loaded: Loaded, port: int) -> socket.socket:

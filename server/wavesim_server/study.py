@@ -25,6 +25,8 @@ from wavesim_sdk.config.plausible import check_model, matrix
 from wavesim_sdk.config.vehicle import Matrix6
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
+from wavesim_server.dynamics import hydrostatics
+from wavesim_server.dynamics.kind import shape_of
 from wavesim_server.simulation import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -60,15 +62,17 @@ def position(model: Model, name: str) -> int:
         raise ConfigError(f"'{model.name}': {error}") from None
 
 
-def empty_sea(vehicles: int, step: float, world: str = "") -> Simulation:
-    """A simulation of deep still water; ``world`` is what stands inside <world>, instead of the deep bed."""
+def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
+    """A simulation of deep still water; ``world`` is what stands inside <world>, instead of the deep bed. ``models``
+    are known in it by their names."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sea.xml"
         inner = world or '<bed depth="11000 m"/>'
         path.write_text(
             f'<wavesim><time step="{step:.9g} s"/><shared vehicles="{vehicles}"/><world>{inner}</world></wavesim>'
         )
-        return Simulation(load(path))
+        loaded = load(path)
+    return Simulation(dataclasses.replace(loaded, models=loaded.models | {m.name: m for m in models}))
 
 
 def track_row(sim: Simulation, state: Any) -> Array:
@@ -78,11 +82,31 @@ def track_row(sim: Simulation, state: Any) -> Array:
     )
 
 
+def resting_depth(model: Model, density: float) -> float:
+    """Depth of the origin, in m, at which a body rests in still water, upright: in 1000 m an underwater vehicle; that of the
+    equilibrium a hull with linear restoring; afloat one that is lighter than the water; at the surface one that is not."""
+    if model.restoring is not None:
+        return model.restoring.z
+    if model.type == "underwater":
+        return 1000.0
+    shape = shape_of(model)
+    volume = model.buoyancy.volume if model.buoyancy else shape.volume
+    share = model.mass.value / (density * volume)
+    if share >= 1.0:
+        return 0.0
+    above, below = -shape.reach, shape.reach  # of the origin, out of the water and all in it
+    for _ in range(60):
+        middle = 0.5 * (above + below)
+        wet = hydrostatics.submerged(shape.code, *shape.half, shape.reach, 0.0, 0.0, 1.0, -middle)[0]
+        above, below = (above, middle) if wet > share else (middle, below)
+    return 0.5 * (above + below)
+
+
 def batch(
     models: Sequence[Model],
     commands: Mapping[str, float],
     seconds: float,
-    depth: float = 1000.0,
+    depth: float | None = None,
     step: float = 0.01,
     every: float = 1.0,
     velocity: Sequence[float] | None = None,
@@ -91,12 +115,14 @@ def batch(
     """Run variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
 
     Each variant is computed in a block of its own. Returns tracks, shape (models, times, len(TRACK)), the
-    first time 0. They do not touch each other: each starts 1 km from the next.
+    first time 0; NaN from where a motion grew beyond all numbers. They do not touch each other: each starts 1 km from
+    the next, at ``depth`` (m) or, without, where it belongs: an underwater vehicle in 1000 m, others afloat.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):
         check_model(model)
-        row = sim.enter(f"v{k}", position=(1000.0 * k, 0.0, depth), variant=model)
+        down = resting_depth(model, sim.config.world.density) if depth is None else depth
+        row = sim.enter(f"v{k}", position=(1000.0 * k, 0.0, down), variant=model)
         sim.set_pose(row, velocity=velocity)
         sim.command(row, {position(model, name): value for name, value in commands.items()})
     ticks = max(1, round(every / step))
@@ -104,6 +130,8 @@ def batch(
     while sim.time_ns < seconds * 1e9 - 1:
         sim.advance(ticks)
         rows.append([track_row(sim, s) for s in sim.state()])
+        for name in sim.faults:
+            rows[-1][int(name[1:])][1:] = np.nan
     tracks = np.array(rows).transpose(1, 0, 2)
     tracks[:, :, 1] -= 1000.0 * np.arange(len(models))[:, None]
     return tracks

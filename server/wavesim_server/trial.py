@@ -35,6 +35,12 @@ class Damaged(WaveSimError):
     exit_code = 12
 
 
+class Unbounded(WaveSimError):
+    """The trial came to its end, but a body of it was frozen: its motion grew beyond all numbers, so it shows nothing."""
+
+    exit_code = 13
+
+
 class Stalled(WaveSimError):
     """A participant did not come up, or ended early."""
 
@@ -75,6 +81,7 @@ class Trial:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.lost: dict[str, int] = {}  # participants that ended before the run did -> their exit codes
         self.damage: list[str] = []  #: what the run should have had and has not
+        self.frozen: list[str] = []  #: bodies whose state was no longer finite, and since when
 
     def run(self, plots: bool = True) -> str:
         """Run it; returns the table as text. What was lost stands in it and in :attr:`damage`."""
@@ -241,6 +248,7 @@ class Trial:
         if not table["complete"]:
             self.damage.append(f"the log {self.log} is not whole: it ends at {table['duration_s']:.1f} s")
         table["ended_early"], table["damage"] = self.lost, self.damage
+        self.frozen = [f"{v['name']} at {v['frozen_at_s']:.3f} s" for v in table["vehicles"] if "frozen_at_s" in v]
         table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
         text = report.text(table)
         (self.folder / "table.txt").write_text(text + "\n")

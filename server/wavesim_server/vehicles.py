@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model
+from wavesim_server import sailing
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import shape_of
 from wavesim_server.simulation import Simulation
@@ -24,9 +24,9 @@ def derived(model: Model) -> dict[str, Any]:
 
     `natural_periods_s` are those of small heave, roll and pitch (of the matrices of models with linear restoring; seen
     in a lightly damped free decay of floating primitives; roll and pitch by the righting moment of submerged bodies).
-    `full_speed_m_s` is reached on a straight course with all thrusters that push forward at their limits;
-    `turning_diameter_m` with the fins, nozzles or one side's thrusters hard over. Bodies that are not neutral are
-    trimmed for both, and surface vehicles are held level.
+    `full_speed_m_s` is that over ground after ten minutes with all thrusters that push forward at their limits and the
+    helm amidships; `turning_diameter_m` with the fins, nozzles or one side's thrusters hard over: the model as it is,
+    nothing trimmed or held (:mod:`wavesim_server.sailing`).
     """
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}
@@ -38,19 +38,9 @@ def derived(model: Model) -> dict[str, Any]:
         found |= _floating(model)
     else:
         found["natural_periods_s"] = _periods(model)
-    forward = [k for k in range(len(model.thruster)) if _along(model, k) > 0.3]
-    if forward:
-        found |= _driven(model, forward)
+    if sailing.forward(model):
+        found |= _driven(model)
     return found
-
-
-def _along(model: Model, k: int) -> float:
-    """Share of a thruster's force that acts forward."""
-    if model.allocation is not None:
-        column = np.array(model.allocation.rows).reshape(6, -1)[:3, k]
-    else:
-        column = np.array(model.thruster[k].direction)
-    return float(column[0] / max(np.linalg.norm(column), 1e-12))
 
 
 def _sea(model: Model, depth: float) -> tuple[Simulation, int]:
@@ -113,61 +103,20 @@ def _floating(model: Model) -> dict[str, Any]:
     return found | {"natural_periods_s": periods}
 
 
-def _driven(model: Model, forward: list[int]) -> dict[str, Any]:
-    afloat = model.type == "surface"
-    commands = {model.thruster[k].name: model.thruster[k].maximum for k in forward}
-    straight = dataclasses.replace(model, active="u" if afloat else "u w q")
+def _driven(model: Model) -> dict[str, Any]:
+    """Full speed and turning circle: the model as it is, sailed."""
+    runs = {run.manoeuvre: run for run in sailing.sail([model], manoeuvres=("ahead", "starboard"))}
     found: dict[str, Any] = {}
-    sim, row = _ready(straight, afloat)
-    sim.command(row, commands)
-    found["full_speed_m_s"] = round(float(np.linalg.norm(_track(sim, _settling(model))[-1, 7:10])), 3)
-    if not _turn(model, forward, commands):
-        return found
-    sim, row = _ready(dataclasses.replace(model, active="u v r") if afloat else model, afloat)
-    sim.command(row, commands)
-    track = _track(sim, 2.0 * _settling(model), 0.2)
-    half = track[len(track) // 2 :]
-    if abs(half[-1, 6] - half[0, 6]) > 1e-3 and np.abs(half[:, 12]).mean() > 1e-3:
-        rate = float(np.abs(half[:, 12]).mean())
-        found["turning_diameter_m"] = round(2.0 * float(np.hypot(half[:, 7], half[:, 8]).mean()) / rate, 1)
-        found["turning_rate_deg_s"] = round(math.degrees(rate), 1)
+    ahead, turn = runs.get("ahead"), runs.get("starboard")
+    if ahead is not None:
+        found["full_speed_m_s"] = round(ahead.end_speed, 3) if ahead.finite else None
+    if turn is not None and turn.finite and turn.turning[1] > 1e-3:
+        found["turning_diameter_m"] = round(turn.turning[0], 1)
+        found["turning_rate_deg_s"] = round(math.degrees(turn.turning[1]), 1)
+    if model.type == "surface":
+        upright = all(run.finite and run.tilts.max() < sailing.UPRIGHT for run in runs.values())
+        found["upright"] = "yes" if upright else "no: it overturns at full speed or in the turn"
     return found
-
-
-def _settling(model: Model) -> float:
-    """Time in s for a vehicle of this size to settle on its speed."""
-    return float(min(60.0 * max(shape_of(model).size[0], 1.0) ** 0.5 + 60.0, 700.0))
-
-
-def _ready(model: Model, afloat: bool) -> tuple[Simulation, int]:
-    z = model.restoring.z if model.restoring is not None else 0.0
-    sim, row = _sea(model, z if afloat else 1000.0)
-    if not afloat:  # neutral, so that it keeps its depth
-        sim.fleet.change(row, {r.FULL_B: sim.fleet.coefficients(row)[r.WEIGHT]})
-    return sim, row
-
-
-def _turn(model: Model, forward: list[int], commands: dict[str, float]) -> bool:
-    """Put everything that turns hard over to starboard; False if there is nothing."""
-    turns = False
-    for f in model.fin:
-        if abs(f.normal[1]) > 0.5:
-            # the side to which positive force at its place turns the bow
-            aft = f.position[0] < 0.0 or f.law != "linear"
-            commands[f.name] = -math.copysign(f.limit, f.normal[1]) if aft else f.limit
-            turns = True
-    for k in forward:
-        swivel = model.thruster[k].swivel
-        if swivel is not None:
-            commands[f"{model.thruster[k].name}-angle"] = -min(abs(swivel.minimum), math.radians(35.0))
-            turns = True
-    if not turns:
-        for k in forward:
-            # twin screws; vectored thrusters turn on the spot
-            if _along(model, k) > 0.99 and model.thruster[k].position[1] > 0.0:
-                commands[model.thruster[k].name] = 0.0
-                turns = True
-    return turns
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -185,5 +134,7 @@ def describe(model: Model) -> dict[str, Any]:
         "sensors": [i.plain for i in (model.sensors.instruments if model.sensors is not None else ())],
         "source": model.source,
         "validated": model.validated,
+        "valid_speed_m_s": model.valid_speed or None,
+        "valid_sea_m": model.valid_sea or None,
         "derived": derived(model),
     }

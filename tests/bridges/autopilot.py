@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 import socket
 import struct
-import threading
 from collections.abc import Callable
+
+from tests.bridges.standin import StandIn
 
 #: ArduSub: forward, lateral, yaw, throttle, roll, pitch of each motor
 VECTORED = (
@@ -80,34 +81,21 @@ def skid(north: float, east: float) -> Pilot:
     return fly
 
 
-class Autopilot(threading.Thread):
+class Autopilot(StandIn):
     """Flies until its clock, which is ours, has gone ``seconds`` on, or until it is told to ``die``."""
 
     def __init__(self, pilot: Pilot, seconds: float, instance: int = 0, magic: int = 18458) -> None:
-        super().__init__(daemon=True)
+        super().__init__()
         self.pilot, self.seconds, self.magic = pilot, seconds, magic
         self.address = ("127.0.0.1", 9002 + 10 * instance)
         self.states: list[State] = []
         self.steps: list[float] = []
-        self.error: Exception | None = None
-        self._over = threading.Event()
 
-    def die(self) -> None:
-        """As by kill -9: not a word more."""
-        self._over.set()
-        self.join(10)
-
-    def run(self) -> None:
-        try:
-            self._run()
-        except Exception as error:
-            self.error = error
-
-    def _run(self) -> None:
+    def fly(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.settimeout(0.5)
             count, outputs = 0, [0.0] * 6
-            while not self._over.is_set() and (
+            while not self.over.is_set() and (
                 not self.states or self.states[-1].time < self.states[0].time + self.seconds
             ):
                 channels = 16 if self.magic == 18458 else 32

@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 import socket
 import struct
-import subprocess
 import threading
 import time
 from collections.abc import Callable
 
-from tests.conftest import CLI, Server
+from tests.bridges.program import Program
+from tests.conftest import Server
 
 HEADER = 20
 
@@ -89,8 +89,31 @@ Asked = tuple[float, list[float]]  #: thruster, fins
 Pilot = Callable[[State], Asked]
 
 
-def autopilot(depth: float, heading: float, thrust: float = 0.8, dt: float = 0.04) -> Pilot:
-    """Holds depth by pitch, and heading. Fins 0 and 3: positive turns to port; 1 and 2: positive puts the nose down."""
+Course = Callable[[State], float]  #: the heading that is wanted
+
+
+def steady(heading: float) -> Course:
+    """The same all the time."""
+    return lambda s: heading
+
+
+def through(*points: tuple[float, float], near: float = 2.0) -> Course:
+    """To one point (north, east) after the other, and on."""
+    left, course = list(points), 0.0
+
+    def heading(s: State) -> float:
+        nonlocal course
+        if left and math.hypot(left[0][0] - s.x, left[0][1] - s.y) < near:
+            left.pop(0)
+        if left:
+            course = math.atan2(left[0][1] - s.y, left[0][0] - s.x)
+        return course
+
+    return heading
+
+
+def autopilot(depth: float, course: Course, thrust: float = 0.8, dt: float = 0.04) -> Pilot:
+    """Holds depth by pitch, and a course. Fins 0 and 3: positive turns to port; 1 and 2: positive puts the nose down."""
     integral = 0.0
 
     def fly(s: State) -> Asked:
@@ -100,7 +123,7 @@ def autopilot(depth: float, heading: float, thrust: float = 0.8, dt: float = 0.0
         if abs(error) < 0.7:
             integral += error * dt
         nose_up = 1.2 * (max(-0.4, min(0.4, pitch)) - s.theta) - 1.0 * s.q
-        turn = (heading - s.psi + math.pi) % (2 * math.pi) - math.pi
+        turn = (course(s) - s.psi + math.pi) % (2 * math.pi) - math.pi
         starboard = 1.0 * turn - 1.2 * s.r
         plane, rudder = (max(-0.26, min(0.26, -v)) for v in (nose_up, starboard))
         return thrust, [rudder, plane, plane, rudder]
@@ -168,33 +191,16 @@ class Dune(threading.Thread):
             self.error = error
 
 
-class Bridge:
-    """The command, in a process of its own."""
+class Bridge(Program):
+    """The command, once it has joined."""
 
     def __init__(self, server: Server, vehicle: str, dune: int, *options: str) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
         where = ["--port", str(server.port), "--listen", str(self.port), "--dune", str(dune)]
-        self.process = subprocess.Popen(
-            [*CLI, "bridge", "dune", "--vehicle", vehicle, *where, *options], stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        assert f"'{vehicle}' joined" in line, line + self.process.stderr.read()
-
-    def wait(self, text: str) -> None:
-        """Until it says this."""
-        assert self.process.stderr is not None
-        while text not in (line := self.process.stderr.readline()):
-            assert line, f"it never said '{text}'"
-
-    def end(self) -> str:
-        """Whatever it still said; nothing the second time."""
-        if self.process.stderr is None or self.process.stderr.closed:
-            return ""
-        self.process.terminate()
-        return self.process.communicate(timeout=20)[1]
+        super().__init__("bridge", "dune", "--vehicle", vehicle, *where, *options)
+        self.wait(f"'{vehicle}' joined")
 
     def __enter__(self) -> Bridge:
         return self

@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from tests.bridges.standin import StandIn
 
 #: number: (layout on the wire, CRC_EXTRA)
 TOLD = {
@@ -29,11 +30,11 @@ def crc(data: bytes) -> int:
     return value
 
 
-def packed(kind: tuple[int, struct.Struct, int], *values: float) -> bytes:
-    """A frame of PX4."""
+def packed(kind: tuple[int, struct.Struct, int], *values: float | bytes, sender: tuple[int, int] = (1, 1)) -> bytes:
+    """A frame, of PX4 unless it is another's."""
     number, layout, extra = kind
     payload = layout.pack(*values).rstrip(b"\0") or b"\0"
-    body = bytes([len(payload), 0, 0, 0, 1, 1]) + number.to_bytes(3, "little") + payload
+    body = bytes([len(payload), 0, 0, 0, *sender]) + number.to_bytes(3, "little") + payload
     return b"\xfd" + body + crc(body + bytes([extra])).to_bytes(2, "little")
 
 
@@ -57,37 +58,27 @@ class Seen:
 Pilot = Callable[[Seen], list[float]]
 
 
-class Px4(threading.Thread):
+class Px4(StandIn):
     """Flies until ``seconds`` of its clock have gone by, or until it is told to ``die``.
 
-    ``answers``: the seconds that it takes for the answer to a frame, by the frame's number; None: there is none.
+    ``plain``: it only answers, and keeps no track. ``answers``: the seconds that it takes for the answer to a frame, by the frame's number; None: there is none.
     """
 
     def __init__(
-        self, pilot: Pilot, seconds: float, port: int, *, every: int = 1, check: bool = False,
+        self, pilot: Pilot, seconds: float, port: int, *, every: int = 1, check: bool = False, plain: bool = False,
         answers: Callable[[int], float | None] = lambda _: 0.0,
     ) -> None:  # fmt: skip
-        super().__init__(daemon=True)
-        self.pilot, self.seconds, self.port, self.every, self.check, self.answers = pilot, seconds, port, every, check, answers  # fmt: skip
+        super().__init__()
+        self.pilot, self.seconds, self.port, self.every, self.check, self.plain, self.answers = pilot, seconds, port, every, check, plain, answers  # fmt: skip
         self.seen = Seen()
         self.times: list[int] = []
         self.track: list[Seen] = []
-        self.error: Exception | None = None
-        self._over = threading.Event()
 
-    def die(self) -> None:
-        """As by kill -9: not a word more, the connection is closed."""
-        self._over.set()
-        self.join(10)
-
-    def run(self) -> None:
-        try:
-            with self._connected() as sock:
-                sock.sendall(packed(HEARTBEAT, 0, 0, 12, 0, 0, 3))
-                sock.sendall(packed(COMMAND, 115.0, 8000.0, 0, 0, 0, 0, 0, 511, 1, 1, 0))
-                self._fly(sock)
-        except Exception as error:
-            self.error = error
+    def fly(self) -> None:
+        with self._connected() as sock:
+            sock.sendall(packed(HEARTBEAT, 0, 0, 12, 0, 0, 3))
+            sock.sendall(packed(COMMAND, 115.0, 8000.0, 0, 0, 0, 0, 0, 511, 1, 1, 0))
+            self._fly(sock)
 
     def _connected(self) -> socket.socket:
         limit = time.monotonic() + 30.0
@@ -101,19 +92,19 @@ class Px4(threading.Thread):
 
     def _fly(self, sock: socket.socket) -> None:
         left, number = b"", 0
-        while not self._over.is_set() and (len(self.times) < 2 or self.times[-1] < self.times[0] + 1e6 * self.seconds):
+        while not self.over.is_set() and (len(self.times) < 2 or self.times[-1] < self.times[0] + 1e6 * self.seconds):
             data = sock.recv(4096)
             if not data:
                 raise EOFError("the bridge has hung up")
             left += data
             while len(left) >= 12 and len(left) >= 12 + left[1]:
                 size = 12 + left[1]
-                if self._take(left[:size]):
+                if self.take(left[:size]):
                     number += 1
                     self._answer(sock, number)
                 left = left[size:]
 
-    def _take(self, frame: bytes) -> bool:
+    def take(self, frame: bytes) -> bool:
         """True for a new time."""
         assert frame[0] == 0xFD, "the stream is whole"
         number = int.from_bytes(frame[7:10], "little")
@@ -146,7 +137,8 @@ class Px4(threading.Thread):
         return False
 
     def _answer(self, sock: socket.socket, number: int) -> None:
-        self.track.append(Seen(self.seen.time_us, gps=self.seen.gps, odometry=self.seen.odometry))
+        if not self.plain:
+            self.track.append(Seen(self.seen.time_us, gps=self.seen.gps, odometry=self.seen.odometry))
         late = self.answers(number)
         if number % self.every or late is None or not (self.seen.odometry or self.seen.gps):
             return

@@ -1,6 +1,7 @@
 """A stand-in for nodes of ROS 2: messages declared from their definitions, written and read by Cyclone's own codec (the bridge's
 are rosbags'); controllers as users write them."""
 
+import contextlib
 import math
 import socket
 import time
@@ -113,6 +114,12 @@ class PoseStamped(IdlStruct, typename=_type("geometry_msgs/PoseWithCovarianceSta
 class Twist(IdlStruct, typename=_type("geometry_msgs/Twist")):
     linear: Vector3
     angular: Vector3
+
+
+@dataclass
+class Wrench(IdlStruct, typename=_type("geometry_msgs/Wrench")):
+    force: Vector3
+    torque: Vector3
 
 
 @dataclass
@@ -313,17 +320,21 @@ def dds(kind: type) -> str:
 
 
 def domains() -> Iterator[int]:
-    """A DDS domain that nobody else on this machine uses, as long as they do the same."""
+    """A DDS domain that nobody else on this machine uses, as long as they do the same; and where no participant is that somebody
+    left behind."""
     for domain in range(1, 100):
-        lock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            lock.bind(("127.0.0.1", 7400 + 250 * domain + 249))
-        except OSError:
-            lock.close()
-            continue
-        with lock:
+        first = 7400 + 250 * domain
+        with contextlib.ExitStack() as stack:
+            try:
+                lock = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                lock.bind(("127.0.0.1", first + 249))
+                for participant in range(8):
+                    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                        probe.bind(("", first + 10 + 2 * participant))
+            except OSError:
+                continue
             yield domain
-        return
+            return
     raise AssertionError("all domains are in use")
 
 

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import socket
 import struct
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.bridges.autopilot import VECTORED, VECTORED_6DOF, Autopilot, State, rov, skid
-from tests.conftest import CLI, Server, wavesim
-from wavesim_bridges.ardupilot import FRAMES, Unusable, frame, servos
+from tests.bridges.conftest import Fly
+from tests.conftest import Server, wavesim
+from wavesim_bridges.ardupilot import FRAMES, Bridge, Unusable, frame, servos
+from wavesim_bridges.core import Seat
 from wavesim_bridges.motion import Motion
+from wavesim_bridges.outputs import Output
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import STATE
+from wavesim_sdk.testing import FakeServer
 
 
 def test_a_servo_frame() -> None:
@@ -58,41 +63,24 @@ def test_a_state_is_text_that_both_readers_take() -> None:
     assert found.gyro == (0.01, -0.02, 0.03) and found.velocity == (0.1, 0.2, -0.3) and found.yaw == 0.0
 
 
+def test_an_output_of_nothing_is_refused_at_joining() -> None:
+    """Before the world is started."""
+
+    async def run() -> None:
+        with FakeServer() as server:
+            seat = Seat("boat", server.address, 0.004)
+            with pytest.raises(BrokerError, match="no actuator 'propellor'; did you mean 'propeller'"):
+                await asyncio.wait_for(Bridge(seat, {1: Output("propellor")}, ()).run(0), 20.0)
+
+    asyncio.run(run())
+
+
 # -- flown -----------------------------------------------------------------------------------------------
 
 WORLD = """<time step="2.5 ms"/><world><bed depth="60 m"/></world><fleet>
 <vehicle name="rov" model="bluerov2" position="0 0 2 m" client="optional"/>
 <vehicle name="heavy" model="vita1" position="10 0 2 m" attitude="0 0 90 deg" client="optional"/>
-<vehicle name="boat" model="jolner" position="0 20 0 m" client="optional"/></fleet>"""
-
-
-class Bridge:
-    """The command, in a process of its own."""
-
-    def __init__(self, server: Server, vehicle: str, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*CLI, "bridge", "ardupilot", "--vehicle", vehicle, "--port", str(server.port), *options],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        assert f"'{vehicle}' joined" in line, line + self.process.stderr.read()
-
-    def end(self) -> str:
-        self.process.terminate()
-        return self.process.communicate(timeout=20)[1]
-
-
-@pytest.fixture
-def bridges() -> Iterator[list[Bridge]]:
-    found: list[Bridge] = []
-    yield found
-    for b in found:
-        if b.process.poll() is None:
-            b.end()
-        if b.process.stderr is not None:
-            b.process.stderr.close()
+<vehicle name="boat" model="otter" position="0 20 0 m" client="optional"/></fleet>"""
 
 
 def settled(pilot: Autopilot, share: float = 0.2) -> list[State]:
@@ -103,26 +91,22 @@ def settled(pilot: Autopilot, share: float = 0.2) -> list[State]:
 
 @pytest.mark.system
 @pytest.mark.xdist_group("ardupilot")
-def test_three_autopilots_in_one_world(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge]
-) -> None:
+def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly) -> None:
     """Two frames of ArduSub and a boat, in lockstep; one is killed in mid-flight and comes back, one is asked every second step
     only. All say 1200 frames a second, as ArduPilot does before it is told otherwise."""
     server = serve(config(WORLD).path, "--speed", "0")
-    bridges += [
-        Bridge(server, "rov", "--frame", "vectored"),
-        Bridge(server, "heavy", "--frame", "vectored_6dof", "--instance", "1", "--period", "0.005"),
-        Bridge(server, "boat", "--frame", "skid", "--instance", "2"),
-    ]
+    bridge = fly("ardupilot", server, "rov", "--frame", "vectored")
+    fly("ardupilot", server, "heavy", "--frame", "vectored_6dof", "--instance", "1", "--period", "0.005")
+    fly("ardupilot", server, "boat", "--frame", "skid", "--instance", "2")
     first = Autopilot(rov(VECTORED, 5.0, heading=1.0), 1000.0)
     others = [
         Autopilot(rov(VECTORED_6DOF, 4.0, heading=-0.5), 11.0, 1, magic=29569),
-        Autopilot(skid(6.0, 23.0), 20.0, 2),
+        Autopilot(skid(4.0, 22.0), 14.0, 2),
     ]
     for a in (first, *others):
         a.start()
     server.send("start")
-    limit = time.monotonic() + 60.0
+    limit = time.monotonic() + 200.0
     while len(first.states) < 2000:
         assert first.is_alive() and first.error is None and time.monotonic() < limit
         time.sleep(0.01)
@@ -130,8 +114,7 @@ def test_three_autopilots_in_one_world(
     again = Autopilot(rov(VECTORED, 5.0, heading=1.0), 9.0)
     again.start()
     for a in (again, *others):
-        a.join(120)
-        assert not a.is_alive()
+        a.done(200)
     server.send("pause")
     truth = SharedState(server.name)
 
@@ -141,25 +124,23 @@ def test_three_autopilots_in_one_world(
     heavy, boat = others
     assert np.abs(np.array([s.position[2] for s in settled(heavy)]) - 4.0).max() < 0.3
     assert abs(settled(heavy)[-1].yaw + 0.5) < 0.1
-    assert math.dist(settled(boat)[-1].position[:2], (6.0, 23.0)) < 2.0
+    assert math.dist(settled(boat)[-1].position[:2], (4.0, 22.0)) < 1.0
     for pilot in (first, heavy, boat):  # one of them was told what lies between
-        assert max(pilot.steps) == pytest.approx(0.0025) == pytest.approx(min(pilot.steps))
+        assert np.isclose(pilot.steps, 0.0025).mean() > 0.99, "but for a second in which a busy machine stood still"
     # what the clients were told is what was
     assert truth.snapshot().state["p_WB_W"][truth.row("boat")][:2] == pytest.approx(
         boat.states[-1].position[:2], abs=1.0
     )
-    said = bridges[0].end()
+    said = bridge.end()
     assert "the autopilot is silent" in said or said.count("an autopilot at") == 2, said
 
 
 @pytest.mark.system
 @pytest.mark.xdist_group("ardupilot")
-def test_what_an_accelerometer_feels(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge]
-) -> None:
+def test_what_an_accelerometer_feels(config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly) -> None:
     """Its integral is the velocity: specific force and attitude belong together, also in a turn."""
     server = serve(config(WORLD).path, "--speed", "0")
-    bridges.append(Bridge(server, "heavy", "--frame", "vectored_6dof"))
+    fly("ardupilot", server, "heavy", "--frame", "vectored_6dof")
     pilot = Autopilot(rov(VECTORED_6DOF, 3.0, heading=2.5, forward=0.6), 5.0)
     pilot.start()
     server.send("start")
@@ -183,10 +164,10 @@ def test_what_an_accelerometer_feels(
 @pytest.mark.system
 @pytest.mark.xdist_group("ardupilot")
 def test_bad_input_is_counted_and_ends_nothing(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge]
+    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
 ) -> None:
     server = serve(config(WORLD).path, "--speed", "0")
-    bridges.append(Bridge(server, "rov", "--frame", "vectored"))
+    bridge = fly("ardupilot", server, "rov", "--frame", "vectored")
     pilot = Autopilot(rov(VECTORED, 3.0), 10.0)
     pilot.start()
     server.send("start")
@@ -198,7 +179,7 @@ def test_bad_input_is_counted_and_ends_nothing(
             time.sleep(0.01)
     assert pilot.error is None
     assert np.abs(np.array([s.position[2] for s in settled(pilot)]) - 3.0).max() < 0.3
-    said = bridges[0].end()
+    said = bridge.end()
     assert all(f"was dropped: {reason}" in said for reason in ("size", "magic", "another sender")), said
     assert "Traceback" not in said
 

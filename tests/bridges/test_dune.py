@@ -17,7 +17,7 @@ import numpy as np
 import pymap3d
 import pytest
 
-from tests.bridges.dune import Bridge, Dune, autopilot, checksum, opened, packet, until
+from tests.bridges.dune import Bridge, Dune, autopilot, checksum, opened, packet, steady, through, until
 from tests.conftest import CLI, Server
 from wavesim_bridges import imc, imc_codec
 from wavesim_bridges.dune import command
@@ -297,10 +297,11 @@ def turned(a: float, b: float) -> float:
 def test_two_lauvs_in_one_world(
     config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge], dunes: list[Dune]
 ) -> None:
-    """Both hold depth and heading in a current, six times as fast as real time, their fins by the signs of IMC; one is killed and
-    comes back; rubbish and strangers meanwhile. Neptus sees one of them."""
+    """One holds depth and heading in a current, the other depth on its way through points, six times as fast as real time, their
+    fins by the signs of IMC; one is killed and comes back; rubbish and strangers meanwhile. Neptus sees one of them."""
     server = serve(config(WORLD).path, "--speed", "6")
-    first, second = Dune(0), Dune(0, autopilot(6.0, -2.0), source=0x0015, servo=281)
+    points = (6.0, 50.0), (20.0, 62.0)
+    first, second = Dune(0), Dune(0, autopilot(6.0, through(*points)), source=0x0015, servo=281)
     dunes += [first, second]
     neptus = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     neptus.bind(("127.0.0.1", 0))
@@ -311,7 +312,7 @@ def test_two_lauvs_in_one_world(
         Bridge(server, "second", second.port, "--system", "0x15", *origin),
     ]
     first.bridge, second.bridge = (("127.0.0.1", b.port) for b in bridges)
-    first.pilot = autopilot(9.0, -1.0)
+    first.pilot = autopilot(9.0, steady(-1.0))
     with neptus:
         heard = dict(opened(neptus.recv(4096))[::2] for _ in range(2))
     assert heard[150] == b"" and heard[151].startswith(b"\x05\0first\x02\xff\xff")
@@ -330,7 +331,7 @@ def test_two_lauvs_in_one_world(
     assert propeller() > 5.0
     first.die()
     until(lambda: abs(propeller()) < 0.1)
-    again = Dune(bridges[0].port, autopilot(5.0, 1.0))  # elsewhere than --dune says: answered where it is
+    again = Dune(bridges[0].port, autopilot(5.0, steady(1.0)))  # elsewhere than --dune says: answered where it is
     dunes.append(again)
     again.ask(0.0, [])
     again.start()
@@ -353,12 +354,14 @@ def test_two_lauvs_in_one_world(
         return bool(np.allclose((s.x, s.y, s.z), place, atol=0.1))
 
     until(lambda: up_to_date(again, "first") and up_to_date(second, "second"))  # what it was told is what was
-    for dune, depth, heading in ((again, 5.0, 1.0), (second, 6.0, -2.0)):
+    for dune, depth in ((again, 5.0), (second, 6.0)):
         assert dune.error is None
         last = dune.states[-150:]
         assert max(abs(s.z - depth) for s in last) < 0.3, [s.z for s in last[::15]]
-        assert max(turned(s.psi, heading) for s in last) < math.radians(5.0)
         assert last[-1].u > 1.2 and last[-1].stream == pytest.approx([0.1, -0.05, 0.0], abs=1e-5)
+    assert max(turned(s.psi, 1.0) for s in again.states[-150:]) < math.radians(5.0)
+    for point in points:
+        assert min(math.dist(point, (s.x, s.y)) for s in second.states) < 2.0
     shot = truth.snapshot()
     for dune, name in ((again, "first"), (second, "second")):
         true, s = shot.state[truth.row(name)], dune.states[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import socket
 import struct
@@ -15,11 +16,19 @@ import pytest
 
 from tests.bridges.dune import ENTITIES, Bridge, Dune, beacons, opened, packet, parameters, text, texts, until
 from tests.conftest import CLI, Server
-from wavesim_bridges.dune import command
+from wavesim_bridges import dune, imc
+from wavesim_bridges.core import Seat, Vehicle
+from wavesim_bridges.dune import Port, command
+from wavesim_bridges.dune_operator import Operator
+from wavesim_bridges.dune_sound import Sound
+from wavesim_bridges.dune_vehicle import Reference
+from wavesim_bridges.geography import Origin
 from wavesim_sdk.attach import SharedState
+from wavesim_sdk.broker import Step
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
+from wavesim_sdk.wire.state import State
 
 pytestmark = pytest.mark.xdist_group("dune")
 
@@ -139,6 +148,7 @@ def _operator(first: Dune, neptus: socket.socket, server: Server) -> None:
 
     truth = SharedState(server.name)
     row = truth.row("first")
+    first.say(150, source=0x4002)  # as DUNE passes an operator's on: it is no operator, and must not hear where it is
     said(150)
     assert struct.unpack_from("<dd", heard(350)) == pytest.approx(np.radians([41.18, -8.7]))
     until(lambda: leaks() == {1})
@@ -179,6 +189,66 @@ def _operator(first: Dune, neptus: socket.socket, server: Server) -> None:
             break
         assert time.monotonic() < deadline, actual
         time.sleep(0.05)
+    assert not {150, 350, 500} & first.told.keys(), "DUNE hears nothing of what operators hear"
+
+
+class Transducer:
+    """What was asked of it, by request."""
+
+    sensors = ()
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def ping(self, frequency: float) -> int:
+        self.asked.append(frequency)
+        return len(self.asked)
+
+
+def at(seconds: float) -> Step:
+    return Step(State(0, round(seconds * 1e9)))
+
+
+def test_a_server_that_starts_anew_is_no_reason_to_be_silent() -> None:
+    """Its time begins at 0 again: beacons are asked as before, and a fault comes when it was due."""
+    sound, transducer = (
+        Sound(Seat("auv", ("127.0.0.1", 9), 0.04), "auv", {}, {"b": (2e4, 2.5e4)}, lambda _: None),
+        Transducer(),
+    )
+    sound.configure([imc.LblBeacon("b", 0.0, 0.0, 0.0, 0, 0, 0)])
+    for seconds in (500.0, 0.04):
+        sound.step(transducer, at(seconds))  # type: ignore[arg-type]  # all that is asked of a broker here
+        sound._order = None  # its session was lost
+    assert transducer.asked == [2e4, 2e4]
+    operator = Operator(lambda _: None, Reference(Origin(0.0, 0.0)), ["fin"], {}, None, lambda *_: None, 1)
+    frozen: list[str] = []
+    transducer.fault = lambda part, *_: frozen.append(part) or 1  # type: ignore[attr-defined]
+    operator.step(transducer, at(500.0))  # type: ignore[arg-type]
+    values = tuple(imc.EntityParameter(*p) for p in (("Fault Time", "5"), ("Generate Faults", "true")))
+    operator.hear(imc.SetEntityParameters("Servos", values), lambda _: None)
+    for seconds in (504.0, 0.0, 0.9):
+        operator.step(transducer, at(seconds))  # type: ignore[arg-type]
+    assert frozen == []
+    operator.step(transducer, at(1.0))  # type: ignore[arg-type]
+    assert frozen == ["fin"]
+
+
+async def test_a_transducer_that_is_lost_holds_up_no_end() -> None:
+    class Lost:
+        async def run(self) -> None:
+            await asyncio.sleep(3600.0)
+
+    port = Port(Vehicle(Seat("auv", ("127.0.0.1", 9), 0.04)), ("127.0.0.1", 9), 1, {})
+    port.sound = Lost()  # type: ignore[assignment]
+    bridge = dune.Bridge(port, "auv", ({}, {}), Reference(Origin(0.0, 0.0)), False, [])
+
+    async def fly() -> None:
+        bridge._there.set()
+        await asyncio.sleep(0.05)
+
+    bridge._fly = fly  # type: ignore[method-assign]
+    async with asyncio.timeout(30.0):
+        await bridge.run(0)
 
 
 @pytest.mark.parametrize(

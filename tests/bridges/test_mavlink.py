@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +13,13 @@ import numpy as np
 import pymap3d
 import pytest
 
-from tests.conftest import CLI, Server, wavesim
+from tests.bridges.groundstation import GroundStation
+from tests.conftest import wavesim
 from wavesim_bridges.geography import Origin
-from wavesim_bridges.mavlink import Station
+from wavesim_bridges.mavlink import Port, Station
 from wavesim_bridges.mavlink_codec import LAYOUTS, NUMBERS, Message, Writer, read, x25
 from wavesim_bridges.motion import Motion
 from wavesim_bridges.pilot import pilot_for
-from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import BrokerError
 
 HEARTBEAT = bytes.fromhex("fd090000000101000000000000000c000103039a63")
@@ -34,6 +30,7 @@ CRC_EXTRA = {
     0: 50, 1: 124, 2: 137, 4: 237, 11: 89, 20: 214, 21: 159, 22: 220, 23: 168, 24: 24, 30: 39, 31: 246, 32: 185, 33: 104,
     43: 132, 44: 221, 45: 232, 47: 153, 69: 243, 75: 158, 76: 152, 77: 143, 84: 143, 86: 5, 111: 34, 148: 178, 242: 104,
     245: 130, 300: 217, 40: 230, 41: 28, 42: 28, 46: 11, 51: 196, 73: 38, 93: 47, 107: 108, 113: 124, 115: 4, 132: 85, 253: 83, 331: 91,
+    74: 20, 244: 95, 435: 134, 436: 193,
 }  # fmt: skip
 
 
@@ -170,10 +167,8 @@ def test_messages_are_sent_as_often_as_is_wished() -> None:
     found = Counter(name for t in times for name in talk.sent(10.0 + t))
     assert 95 <= found["GLOBAL_POSITION_INT"] <= 101 and found["ATTITUDE"] <= 1 and found["HEARTBEAT"] == 10
     talk.vehicle.motion = None
-    assert set(Counter(name for t in times for name in talk.sent(30.0 + t))) == {
-        "HEARTBEAT",
-        "MISSION_CURRENT",
-    }, "before the first state"
+    standing = {"HEARTBEAT", "SYS_STATUS", "EXTENDED_SYS_STATE", "CURRENT_MODE", "HOME_POSITION", "MISSION_CURRENT"}
+    assert set(Counter(name for t in times for name in talk.sent(30.0 + t))) == standing, "before the first state"
 
 
 def test_a_wish_counts_for_a_second_when_armed_and_in_its_mode() -> None:
@@ -346,185 +341,46 @@ def test_a_vehicle_that_the_pilot_does_not_know() -> None:
         pilot_for([])
 
 
-# -- sent by MAVSDK
-
-WORLD = f"""<time step="10 ms"/><world latitude="{LATITUDE} deg" longitude="{LONGITUDE} deg"><bed depth="60 m"/></world><fleet>
-<vehicle name="rov" model="bluerov2" position="0 0 1 m" client="optional"/>
-<vehicle name="heavy" model="vita1" position="0 -5 1 m" client="optional"/>
-<vehicle name="otter" model="otter" position="0 40 0 m" client="optional"/></fleet>"""
+# -- asked by a ground station, over UDP
 
 
-class Bridge:
-    """The command, in a process of its own."""
-
-    def __init__(self, server: Server, vehicle: str, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*CLI, "bridge", "mavlink", "--vehicle", vehicle, "--port", str(server.port), *options],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        assert f"'{vehicle}' joined" in line, line + self.process.stderr.read()
-
-    def end(self) -> str:
-        self.process.terminate()
-        return self.process.communicate(timeout=20)[1]
-
-
-@pytest.fixture
-def bridges() -> Iterator[list[Bridge]]:
-    found: list[Bridge] = []
-    yield found
-    for b in found:
-        if b.process.poll() is None:
-            b.end()
-        if b.process.stderr is not None:
-            b.process.stderr.close()
-
-
-@pytest.mark.system
-@pytest.mark.xdist_group("mavlink")
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    ("vehicle", "goal", "instance"),
-    [
-        ("rov", (5.0, 2.0, 3.0), 0),
-        ("heavy", (5.0, 2.0, 3.0), 1),
-        ("otter", (8.0, 46.0, 0.0), 3),
-    ],
-)
-def test_mavsdk_finds_arms_and_sends_it(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge], vehicle: str,
-    goal: tuple[float, float, float], instance: int,
-) -> None:  # fmt: skip
-    mavsdk = pytest.importorskip("mavsdk.asyncio")
-    from mavsdk.asyncio.plugins.action import ActionAsync
-    from mavsdk.asyncio.plugins.offboard import OffboardAsync, PositionNedYaw
-    from mavsdk.asyncio.plugins.telemetry import TelemetryAsync
-
-    path = config(WORLD).path
-    server = serve(path, "--speed", "5")
-    truth = SharedState(server.name)
-
-    def place() -> Any:
-        return np.array(truth.snapshot().state["p_WB_W"][truth.row(vehicle)])
-
-    async def fly() -> None:
-        settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
-        async with mavsdk.Mavsdk(settings) as sdk:
-            await sdk.add_any_connection(f"udpin://127.0.0.1:{14540 + instance}")
-            bridges.append(Bridge(server, vehicle, "--config", str(path), "--instance", str(instance)))
-            server.send("start")
-            began = time.monotonic()
-            system = await sdk.first_autopilot(timeout_s=10.0)
-            assert system is not None and time.monotonic() - began < 2.0
-            assert await system.get_system_id() == 1 + instance
-            action, telemetry, send = ActionAsync(system), TelemetryAsync(system), OffboardAsync(system)
-            await action.arm()
-            target = PositionNedYaw(*goal, 0.0)
-            await send.set_position_ned(target)
-            await send.start()
-            limit = time.monotonic() + 20.0
-            while math.dist(place(), goal) > 0.3 and time.monotonic() < limit:
-                await asyncio.sleep(0.2)
-            await asyncio.sleep(1.0)
-            assert math.dist(place(), goal) < 0.5, place()
-            assert await telemetry.armed()
-            server.send("pause")
-            await asyncio.sleep(0.3)
-            told = await telemetry.position()
-            local = (await telemetry.position_velocity_ned()).position
-            was = place()
-            latitude, longitude, _ = pymap3d.ned2geodetic(was[0], was[1], 0.0, LATITUDE, LONGITUDE, 0.0)
-            assert (told.latitude_deg, told.longitude_deg) == pytest.approx((latitude, longitude), abs=1e-6)
-            assert told.absolute_altitude_m == pytest.approx(-was[2], abs=0.02)
-            assert (local.north_m, local.east_m, local.down_m) == pytest.approx(was, abs=0.02)
-            server.send("start")
-            await send.stop()
-            await action.disarm()
-            await asyncio.sleep(0.3)
-            assert not await telemetry.armed()
-
-    asyncio.run(fly())
-    assert "Traceback" not in bridges[0].end()
-
-
-@pytest.mark.system
-@pytest.mark.xdist_group("mavlink")
-@pytest.mark.timeout(120)
-def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge]
-) -> None:
-    """Upload, download; sticks; start, progress, hold, going on, the end. Judged on the truth."""
-    mavsdk = pytest.importorskip("mavsdk.asyncio")
-    from mavsdk.asyncio.plugins.action import ActionAsync
-    from mavsdk.asyncio.plugins.manual_control import ManualControlAsync
-    from mavsdk.asyncio.plugins.mission_raw import MissionRawAsync
-    from mavsdk.plugins.mission_raw import MissionItem
-
-    path = config(WORLD).path
-    server = serve(path, "--speed", "5")
-    truth = SharedState(server.name)
+def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
+    """The sequence of QGroundControl, before the world is started, and what its user does then."""
     origin = Origin(LATITUDE, LONGITUDE)
-    goals = [(2.0, 0.0, 1.5), (2.0, 2.0, 2.0)]
+    items = [
+        (round(1e7 * a), round(1e7 * o), -d)
+        for (a, o), d in ((origin.degrees(9, -9), 2.0), (origin.degrees(0, 5), 4.0))
+    ]
+    number = random.SystemRandom().randrange(100, 200)
+    drops: list[str] = []
 
-    def place() -> Any:
-        return np.array(truth.snapshot().state["p_WB_W"][truth.row("rov")])
+    async def go() -> GroundStation:
+        station = Station(1 + number, origin, drops.append)
+        port = Port(station, number)
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: port, local_addr=("127.0.0.1", 0))
+        sender = asyncio.create_task(port.send())
+        try:
+            ground = GroundStation(14550 + number, items)
+            ground.start()
+            while len(ground.plans) < 3 and ground.is_alive():
+                await asyncio.sleep(0.01)
+            station.moved(Talk().vehicle.motion or pytest.fail())  # the world begins when it has connected
+            await asyncio.to_thread(ground.done, 60.0)
+        finally:
+            sender.cancel()
+            port.close()
+        return ground
 
-    async def until(condition: Callable[[], bool]) -> None:
-        limit = time.monotonic() + 60.0
-        while not condition():
-            assert time.monotonic() < limit, place()
-            await asyncio.sleep(0.05)
-
-    def items() -> list[Any]:
-        found = [MissionItem(0, 2, 178, 1, 1, 1.0, 0.6, -1.0, 0.0, 0, 0, 0.0, 0)]
-        for k, (n, e, d) in enumerate(goals, 1):
-            latitude, longitude = origin.degrees(n, e)
-            x, y = round(1e7 * latitude), round(1e7 * longitude)
-            found.append(MissionItem(k, 6, 16, 0, 1, 0.0, 0.4, 0.0, math.nan, x, y, -d, 0))
-        return found
-
-    async def fly() -> None:
-        settings = mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
-        async with mavsdk.Mavsdk(settings) as sdk:
-            await sdk.add_any_connection("udpin://127.0.0.1:14544")
-            bridges.append(Bridge(server, "rov", "--config", str(path), "--instance", "4"))
-            server.send("start")
-            system = await sdk.first_autopilot(timeout_s=20.0)
-            assert system is not None
-            action, mission, sticks = ActionAsync(system), MissionRawAsync(system), ManualControlAsync(system)
-            await mission.upload_mission(items())
-            down = await mission.download_mission()
-            assert [(i.command, i.x, i.y, i.z) for i in down] == [(i.command, i.x, i.y, i.z) for i in items()]
-            await action.arm()
-            was, limit = place(), time.monotonic() + 60.0
-            while place()[0] < was[0] + 0.5 or place()[2] < was[2] + 0.2:
-                assert time.monotonic() < limit, f"by hand, ahead and down: {was} {place()} {server.status()}"
-                await sticks.set_manual_control_input(0.6, 0.0, 0.3, 0.0)
-                await asyncio.sleep(0.05)
-            await mission.start_mission()
-            nearest = [math.inf, math.inf]
-
-            def passed() -> bool:
-                nearest[:] = [min(was, math.dist(place(), g)) for was, g in zip(nearest, goals, strict=True)]
-                return nearest[1] < 0.4
-
-            await until(lambda: passed() or nearest[0] < 0.4)
-            await mission.pause_mission()
-            await asyncio.sleep(1.0)
-            assert math.dist(place(), goals[0]) < 1.5, "it holds there"
-            await mission.start_mission()
-            await until(passed)
-            assert nearest[0] < 0.5
-            limit = time.monotonic() + 20.0
-            while not await mission.is_mission_finished():
-                assert time.monotonic() < limit
-                await asyncio.sleep(0.1)
-
-    asyncio.run(fly())
-    assert "Traceback" not in bridges[0].end()
+    ground = asyncio.run(go())
+    assert not drops and ground.system == 1 + number
+    assert ground.modes == {"Manual": 1 << 16, "Hold": 0x03040000, "Mission": 0x04040000, "Offboard": 6 << 16}
+    assert ground.parameters == {"MAV_SYS_ID": 1 + number} and ground.plans == {0: 2, 1: 0, 2: 0}
+    assert ground.results[512, 148.0] == ground.results[512, 435.0] == 0
+    assert {ground.results[512, n] for n in (397.0, 395.0, 259.0, 280.0, 9999.0)} == {2}, "told that there is none"
+    assert {ground.results[n, 1.0] for n in (521, 522, 527, 2504, 31010)} == {3}, "told that it is not known"
+    assert ground.sees["HOME_POSITION"][:2] == (round(1e7 * LATITUDE), round(1e7 * LONGITUDE))
+    groundspeed, heading = ground.sees["VFR_HUD"][1], ground.sees["VFR_HUD"][4]
+    assert groundspeed == pytest.approx(math.hypot(0.1, 0.2)) and heading == 0 and ground.sees["VFR_HUD"][2] == -3.0
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +15,8 @@ from click.testing import CliRunner
 
 from tests.bridges import moosdb
 from tests.bridges.moosdb import App, Database, helm
-from tests.conftest import CLI, Server
+from tests.bridges.program import Program
+from tests.conftest import Server
 from wavesim_bridges import moos_sound, moos_wire
 from wavesim_bridges.geography import Origin
 from wavesim_bridges.moos import Moves, Readings, altitude_of, command, navigation
@@ -257,20 +257,12 @@ WORLD = """<time step="25 ms"/><world latitude="41.18 deg" longitude="-8.7 deg">
 <vehicle name="boat" model="otter" position="0 30 0 m" client="optional"/></fleet>"""
 
 
-class Bridge:
-    """The command, in a process of its own."""
+class Bridge(Program):
+    """The command."""
 
     def __init__(self, server: Server, vehicle: str, database: int) -> None:
         where = ["--port", str(server.port), "--db", f"127.0.0.1:{database}", "--silence", "3"]
-        where += ["--latitude", "41.18", "--longitude", "-8.7"]
-        self.process = subprocess.Popen(
-            [*CLI, "bridge", "moos", "--vehicle", vehicle, *where], stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stderr is not None
-
-    def end(self) -> str:
-        self.process.terminate()
-        return self.process.communicate(timeout=20)[1]
+        super().__init__("bridge", "moos", "--vehicle", vehicle, *where, "--latitude", "41.18", "--longitude", "-8.7")
 
 
 @pytest.fixture
@@ -299,7 +291,7 @@ def test_a_helm_flies_an_auv_and_a_boat(
     server = serve(config(WORLD).path, "--speed", str(SPEED))
     sea, harbour = Database(warp=SPEED), Database(warp=SPEED, community="boat")
     lauv, boat = Bridge(server, "lauv", sea.port), Bridge(server, "boat", harbour.port)
-    ends += [sea.die, harbour.die, lauv.process.kill, boat.process.kill]
+    ends += [sea.die, harbour.die, lauv.kill, boat.kill]
     points = [(10.0, 12.0), (24.0, 8.0), (60.0, 12.0)]
     until(lambda: sea.clients() and harbour.clients())
     server.send("start")
@@ -342,11 +334,10 @@ def test_a_helm_flies_an_auv_and_a_boat(
     until(lambda: len(pilot.left) == 1)  # type: ignore[attr-defined]
     # The bridge dies in mid-mission.
     before = len(second.track)
-    lauv.process.kill()
-    lauv.process.wait(10)
+    lauv.kill()
     until(lambda: not [c for c in again.clients() if c.startswith("wavesim")])
     later = Bridge(server, "lauv", sea.port)
-    ends.append(later.process.kill)
+    ends.append(later.kill)
     until(lambda: not pilot.left and not ferry.left)  # type: ignore[attr-defined]
     server.send("pause")
     for app in (ferryman, first, second):
@@ -364,7 +355,7 @@ def test_a_helm_flies_an_auv_and_a_boat(
         return nav == pytest.approx(place, abs=0.15)
 
     until(told_right)  # what it is told is what is
-    said = lauv.process.communicate(timeout=20)[1]
+    said = lauv.said
     for text in (
         "in the community 'lauv', time warp 4", "nothing is desired any more", f"dropped: {T} is no number\n",
         "dropped: no number in a text\n", "dropped: ACOUSTIC_SEND is no text\n", "dropped: length of a packet\n",

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import random
+import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +19,7 @@ from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
 
 from tests.bridges import ros2
-from wavesim_bridges.ros2 import command, commands
+from wavesim_bridges.ros2 import body, command, commands, doctor
 from wavesim_bridges.ros2.bridge import Clock
 from wavesim_bridges.ros2.layout import Layout, presets
 from wavesim_bridges.ros2.node import Node, legal
@@ -192,6 +197,10 @@ def test_any_bytes_are_refused_by_name(types: Types) -> None:
 # -- layouts ---------------------------------------------------------------------------------------------
 
 
+def load_model(model: str) -> Any:
+    return library()[model]
+
+
 def described(model: str) -> list[ActuatorDescription]:
     return [
         ActuatorDescription(k, a.name, int(a.kind), a.unit, a.minimum, a.maximum)
@@ -206,7 +215,7 @@ def test_presets() -> None:
         "/my_auv/propeller/cmd",
         "/my_auv/rudder_top/cmd",
     ]
-    assert ours.all_commands == "/my_auv/actuators/cmd" and ours.odometry == "/my_auv/odom"
+    assert ours.command("all") == "/my_auv/actuators/cmd" and ours.odometry == "/my_auv/odom"
     assert ours.frames("dvl-down") == Frames(
         "odom", "my_auv/base_link", "my_auv/dvl_down_link", "my_auv/dvl_down_frd", "my_auv/dvl_down_beam"
     )
@@ -275,6 +284,9 @@ def test_mistakes(config: Callable[..., Any], domain: int, options: tuple[str, .
         command.main(["--vehicle", "auv", "--config", path, "--domain", str(domain), *options], standalone_mode=False)
 
 
+#: somebody in a domain until its input ends
+GUEST = "import sys; from tests.bridges import ros2; node = ros2.Node(int(sys.argv[1])); sys.stdin.read()"
+
 # -- time ------------------------------------------------------------------------------------------------
 
 
@@ -319,6 +331,63 @@ async def test_the_clock_never_falls(types: Types, domain: int) -> None:
     node.close()
 
 
+async def test_an_answer_waits_for_whoever_called(types: Types, domain: int) -> None:
+    """Discovery may find the reader of a caller after its call: the answer is not lost."""
+    node = Node(types, "wavesim", domain, lambda text: None, lambda reason: None)
+    caller = ros2.Node(domain, beside=True)
+
+    async def answer(_: Any) -> Any:
+        return types.new("std_srvs/srv/Trigger_Response")(True, "done")
+
+    node.service("/start", "std_srvs/srv/Trigger", answer)
+    asked = caller.writer("/startRequest", ros2.TriggerRequest, inside="rq")
+    ros2.until(lambda: asked.get_matched_subscriptions())
+    asked.write(ros2.TriggerRequest(7, 1))
+    await asyncio.sleep(0.2)  # it is answered, as far as it goes
+    told = list[Any]()
+    caller.read("/startReply", ros2.TriggerResponse, told.append, inside="rr")
+    limit = time.monotonic() + 30.0
+    while not told and time.monotonic() < limit:
+        await asyncio.sleep(0.01)
+    assert [(t.caller, t.call, t.message) for t in told] == [(7, 1, "done")]
+    caller.close()
+    node.close()
+
+
+async def test_a_node_that_nobody_meets_is_told_why(types: Types, domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody in its domain, but in another; somebody who uses none of its topics; somebody who does: nothing to tell."""
+    monkeypatch.setattr(doctor, "QUIET_S", 0.0)
+    said: list[str] = []
+    node = Node(types, "wavesim", domain, said.append, lambda reason: None)
+
+    async def looked() -> str:
+        said.clear()
+        await doctor.look(node.participant, domain, lambda: node.met, said.append)
+        return "".join(said)
+
+    for elsewhere in itertools.islice(ros2.domains(), 1):
+        stranger = ros2.Node(elsewhere)
+        words = await looked()
+        assert f"nobody else is in DDS domain {domain} " in words and f"ROS_DOMAIN_ID={domain}" in words
+        assert re.search(rf"somebody in [\d, ]*\b{elsewhere}\b", words), words
+        stranger.close()
+    guest = subprocess.Popen(
+        [sys.executable, "-c", GUEST, str(domain)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    )
+    limit = time.monotonic() + 30.0
+    while "1 other participant is" not in (words := await looked()):
+        assert time.monotonic() < limit, words
+        await asyncio.sleep(0.05)
+    guest.communicate(timeout=20)
+    node.writer("/x", "std_msgs/msg/Float64")
+    ear = ros2.Node(domain, beside=True)
+    ear.latest("/x", ros2.Float64)
+    ros2.until(lambda: node.met)
+    assert await looked() == ""
+    ear.close()
+    node.close()
+
+
 def test_the_example_of_the_page(root: Any) -> None:
     """docs/bridges/ros2.md names a world that there is."""
     page = (root / "docs" / "bridges" / "ros2.md").read_text()
@@ -336,6 +405,38 @@ class Ears:
 
     def reader(self, topic: str, type_: str, take: Callable[[Any], None]) -> None:
         self.take[topic] = take
+
+
+def test_a_wrench_is_shared_by_the_thrusters() -> None:
+    """Forward, left, up: what the thrusters make by their places and directions is what was asked, up to their limits."""
+    new = Types("jazzy").new
+
+    def wrench(*numbers: float) -> Any:
+        vectors = (new("geometry_msgs/msg/Vector3")(*numbers[k : k + 3]) for k in (0, 3))
+        return new("geometry_msgs/msg/Wrench")(*vectors)
+
+    for name, asked in (("bluerov2", (30.0, -12.0, 8.0, 0.0, 0.0, 2.0)), ("vita1", (10.0, 5.0, -9.0, 1.0, -1.5, 2.0))):
+        thrusters = load_model(name).thruster
+        shared = body.Shared.of(thrusters, described(name))
+        assert shared is not None
+        for factor in (1.0, 1e3):
+            given = shared.thrusts(wrench(*(factor * x for x in asked)))
+            made = np.zeros(6)
+            for k, t in enumerate(thrusters):
+                force = given[k] * np.array(t.direction) / np.linalg.norm(t.direction)
+                made += [*force, *np.cross(t.position, force)]
+            made *= (1, -1, -1, 1, -1, -1)
+            if factor > 1.0:
+                assert max(abs(u) / described(name)[k].maximum for k, u in given.items()) == pytest.approx(
+                    1.0, abs=0.35
+                )
+                made *= np.linalg.norm(asked) / np.linalg.norm(made)
+            keep = [k for k in range(6) if name == "vita1" or k not in (3, 4)]  # six thrusters do not pitch
+            assert made[keep] == pytest.approx(np.array(asked)[keep], abs=0.05 * np.abs(asked).max())
+        with pytest.raises(Unusable, match="no number"):
+            shared.thrusts(wrench(0.0, math.nan, 0.0, 0.0, 0.0, 0.0))
+    for name in ("lauv", "wam-v", "otter"):  # one thruster, engines that swivel, shafts
+        assert body.Shared.of(load_model(name).thruster, described(name)) is None
 
 
 async def test_commands_count_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

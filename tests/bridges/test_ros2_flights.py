@@ -19,6 +19,7 @@ from benchmarks.processes import children
 from scipy.spatial.transform import Rotation
 
 from tests.bridges import ros2
+from tests.bridges.program import Program
 from tests.bridges.ros2 import Auv, Boat, Node, Rov, until
 from tests.conftest import CLI, Server
 from wavesim_sdk.attach import SharedState
@@ -49,38 +50,24 @@ def node(domain: int) -> Iterator[Node]:
     made.close()
 
 
-class Process:
-    """The command, in a process of its own."""
+class Bridge(Program):
+    """The command."""
 
     def __init__(self, server: Server, path: Path, domain: int, vehicle: str, *options: str) -> None:
         where = ["--port", str(server.port), "--config", str(path), "--domain", str(domain), "--period", "0.04"]
-        self.process = subprocess.Popen(
-            [*CLI, "bridge", "ros2", "--vehicle", vehicle, *where, *options], stderr=subprocess.PIPE, text=True
-        )
+        super().__init__("bridge", "ros2", "--vehicle", vehicle, *where, *options)
 
-    def joined(self) -> Process:
-        assert self.process.stderr is not None
-        said: list[str] = []
-        while not said or "joined, asked every 40 ms" not in said[-1]:
-            said.append(self.process.stderr.readline())
-            assert said[-1], said  # it ended
+    def joined(self) -> Bridge:
+        self.wait("joined, asked every 40 ms")
         return self
-
-    def end(self) -> str:
-        """End it as a user does; what it said."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        return self.process.communicate(timeout=60)[1]
 
 
 @pytest.fixture
-def bridges() -> Iterator[list[Process]]:
-    found: list[Process] = []
+def bridges() -> Iterator[list[Bridge]]:
+    found: list[Bridge] = []
     yield found
     for b in found:
-        if b.process.poll() is None:
-            b.process.kill()
-            b.process.communicate(timeout=20)
+        b.kill()
 
 
 class FastDds:
@@ -130,7 +117,7 @@ def fastdds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_three_vehicles_of_three_layouts(
-    config: Callable[..., Loaded], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Process], fastdds: Path
+    config: Callable[..., Loaded], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Bridge], fastdds: Path
 ) -> None:  # fmt: skip
     """A ROV by an array of thrusts in lockstep, an AUV by UUV Simulator's topics, a WAM-V by VRX's: each to its depth or its points,
     with rubbish on the topics, a bridge that is killed and back, and a controller that falls silent."""
@@ -139,9 +126,9 @@ def test_three_vehicles_of_three_layouts(
     emulators = subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], stderr=subprocess.DEVNULL)
     try:
         bridges += [
-            Process(server, path, domain, "rov", "--wait"),
-            Process(server, path, domain, "auv", "--layout", "uuv", "--no-clock", "--wait"),
-            Process(server, path, domain, "wamv", "--layout", "vrx", "--no-clock"),
+            Bridge(server, path, domain, "rov", "--lockstep"),
+            Bridge(server, path, domain, "auv", "--layout", "uuv", "--no-clock", "--lockstep"),
+            Bridge(server, path, domain, "wamv", "--layout", "vrx", "--no-clock"),
         ]
         peer = FastDds(
             fastdds, domain, *("r", "rt/rov/odom", ros2.dds(ros2.Odometry)), *("b", "rt/clock", ros2.dds(ros2.Clock)),
@@ -154,14 +141,14 @@ def test_three_vehicles_of_three_layouts(
             node,
             bridges,
             peer,
-            lambda: Process(server, path, domain, "auv", "--layout", "uuv", "--no-clock", "--wait"),
+            lambda: Bridge(server, path, domain, "auv", "--layout", "uuv", "--no-clock", "--lockstep"),
         )
     finally:
         emulators.terminate()
         emulators.wait(20)
 
 
-def _fly(server: Server, node: Node, bridges: list[Process], peer: FastDds, another: Callable[[], Process]) -> None:
+def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, another: Callable[[], Bridge]) -> None:
     for b in bridges:
         b.joined()
     clock = node.latest("/clock", ros2.Clock)
@@ -175,12 +162,24 @@ def _fly(server: Server, node: Node, bridges: list[Process], peer: FastDds, anot
     node.read("/tf_static", ros2.TFMessage, static.append, latched=True)
 
     rov, odometry = Rov([(2.0, 1.0, -3.0), (2.0, -1.0, -3.5), (1.0, 0.0, -4.0)], 1.0), list[ros2.Odometry]()
-    thrusts, silent = node.writer("/rov/actuators/cmd", ros2.Float64MultiArray), [False]
+    thrusts = node.writer("/rov/actuators/cmd", ros2.Float64MultiArray)
+    velocities, wrenches = node.writer("/rov/cmd_vel", ros2.Twist), node.writer("/rov/cmd_wrench", ros2.Wrench)
+
+    def by_array(o: ros2.Odometry) -> None:
+        thrusts.write(ros2.Float64MultiArray(ros2.MultiArrayLayout(), rov.thrusts(o)))
+
+    def by_velocity(o: ros2.Odometry) -> None:
+        velocities.write(ros2.Twist(ros2.Vector3(0.3, 0.1, 0.0), ros2.Vector3(0.0, 0.0, 0.2)))
+
+    def by_wrench(o: ros2.Odometry) -> None:
+        wrenches.write(ros2.Wrench(ros2.Vector3(30.0, 0.0, 0.0), ros2.Vector3(0.0, 0.0, 0.0)))
+
+    flying: list[Callable[[ros2.Odometry], None] | None] = [by_array]
 
     def fly_rov(o: ros2.Odometry) -> None:
         odometry.append(o)
-        if not silent[0]:
-            thrusts.write(ros2.Float64MultiArray(ros2.MultiArrayLayout(), rov.thrusts(o)))
+        if (controller := flying[0]) is not None:
+            controller(o)
 
     auv, poses = Auv(4.5, -0.5), list[ros2.Odometry]()
     propeller = node.writer("/auv/thrusters/id_0/input", ros2.FloatStamped)
@@ -242,8 +241,7 @@ def _fly(server: Server, node: Node, bridges: list[Process], peer: FastDds, anot
 
     # The AUV's bridge dies; the others go on; another takes its place.
     until(lambda: len(poses) > 150)
-    bridges[1].process.kill()
-    bridges[1].process.communicate(timeout=20)
+    bridges[1].kill()
     before = len(odometry)
     until(lambda: len(odometry) > before + 20)
     count = len(poses)
@@ -262,10 +260,18 @@ def _fly(server: Server, node: Node, bridges: list[Process], peer: FastDds, anot
 
     # A controller that is silent: neutral. It speaks again: on.
     assert any(abs(f) > 0.0 for f in joints[-1].effort)
-    silent[0] = True
+    flying[0] = None
     until(lambda: not any(abs(f) > 1e-6 for f in joints[-1].effort))
-    silent[0] = False
-    until(lambda: any(abs(f) > 0.1 for f in joints[-1].effort))
+
+    # Others: a velocity ahead, to port, turning to port; then a force ahead.
+    def moves(o: ros2.Odometry) -> bool:
+        v, w = o.twist.twist.linear.array, o.twist.twist.angular.array
+        return bool(np.abs(v - (0.3, 0.1, 0.0)).max() < 0.05 and abs(w[2] - 0.2) < 0.05)
+
+    flying[0] = by_velocity
+    until(lambda: all(map(moves, odometry[-25:])))
+    flying[0] = by_wrench
+    until(lambda: all(abs(f - 30.0 / math.sqrt(8.0)) < 0.1 for f in joints[-1].effort[:4]))
 
     # What is told is the truth.
     assert node.call("/rov/pause", ros2.TriggerRequest, ros2.TriggerResponse).success
@@ -338,7 +344,7 @@ def _fly(server: Server, node: Node, bridges: list[Process], peer: FastDds, anot
 
 
 def test_a_server_that_starts_anew(
-    config: Callable[..., Loaded], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Process]
+    config: Callable[..., Loaded], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Bridge]
 ) -> None:
     """Two vehicles in one process: time goes on where it was, for both."""
     bodies = "".join(
@@ -347,7 +353,7 @@ def test_a_server_that_starts_anew(
     )
     path = config(f'<time step="5 ms"/><world/><fleet>{bodies}</fleet>').path
     server = serve(path, "--speed", "8")
-    bridges.append(Process(server, path, domain, "one", "--also", "two", "--also", "blind").joined())
+    bridges.append(Bridge(server, path, domain, "one", "--also", "two", "--also", "blind").joined())
     clock = node.latest("/clock", ros2.Clock)
     told = [node.latest(f"/{name}/odom", ros2.Odometry) for name in ("one", "two", "blind")]
     until(lambda: clock)
@@ -364,7 +370,9 @@ def test_a_server_that_starts_anew(
     until(lambda: all(len(o) > n + 10 for o, n in zip(told[:2], before, strict=False)))
     said = bridges[0].end()
     assert (
-        said.count("joined, asked every 40 ms") == 5 and said.count("trying again") >= 3 and "Traceback" not in said
+        said.count("joined, asked every 40 ms") == 6
+        and said.count("waiting for a server") >= 3
+        and "Traceback" not in said
     ), said
     ticks = [c.clock.ns for c in clock]
     assert ticks == sorted(ticks) and node.errors == []

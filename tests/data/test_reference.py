@@ -114,7 +114,7 @@ def test_dunes_lauv(config: Callable[..., Loaded], data_dir: Path) -> None:
     from wavesim_sdk.config.vehicle import Derivative, Derivatives
     from wavesim_server.importers import read
 
-    text = read(data_dir / "dune/vsim-models.ini", "lauv", {}, None)
+    text = read(data_dir / "dune/vsim-models.ini", "lauv", {}, None).xml
     body = text[text.index("<model ") : text.index("</models>")]
     model = config(f"<models>{body}</models>").models["lauv"]
     m, lever, rotary = 24.0 - 18.0, 24.0 * 0.009, 15.0 - (2.1 - 0.04)
@@ -148,28 +148,19 @@ def test_dunes_lauv(config: Callable[..., Loaded], data_dir: Path) -> None:
 
 
 def test_odin_against_its_authors_simulator(config: Callable[..., Loaded], data_dir: Path) -> None:
-    """hilsim, 0.5 ms: the actuators to its printed digits; the track to 1 % of its length once our Coriolis is
-    replaced by what that code has instead (nearly linear; four coefficients fitted here, because the code's
-    fluid memory is not published) and the cross-flow by its 1/2 rho T CD = 262.5 kg/m2."""
-    from wavesim_sdk.config.vehicle import CrossFlow, Derivative, Derivatives
-
-    fitted = {"X_vr": 1266.21, "Y_r": -6431.08, "Y_ur": -1000.0, "N_r": 859.84}
-    model = dataclasses.replace(
-        library()["odin"],
-        coriolis=False,
-        active="u v r",
-        cross_flow=CrossFlow(length=10.5, sway=262.5),
-        derivatives=Derivatives(derivative=tuple(Derivative(name=k, value=v) for k, v in fitted.items())),
-    )
+    """hilsim, 0.5 ms, against the shipped `odin-hilsim`: the actuators to its printed digits, the track to 0.1 % of its
+    length, roll and speeds; no constant is fitted. Its air has 1.204 kg/m3, and its deflectors start at 0."""
+    model = library()["odin-hilsim"]
     lines = (data_dir / "odin/sea-trial-actuators-1.txt").read_text().split("\n")
     trial = np.array([[float(x) for x in line.strip().strip(",").split(",")[:6]] for line in lines if line.strip()])
     constant = np.tile([50.0, 20.0, 100.0] * 2, (10_000, 1))
     for name, commands in (("const50_20_100", constant), ("sea-trial-actuators-1", trial)):
         reference = np.loadtxt(data_dir / f"reference/odin_{name}.csv", delimiter=",", skiprows=1)
-        sim, row = simulate(config, model, 'density="1000 kg/m3"', 2.0, 0.0)
-        sim.fleet.body(row)[r.A_NOW + r.SLOT_BUCKET : r.A_NOW + r.SLOT_BUCKET + 2] = (
-            0.0  # that code's deflectors start at 0
-        )
+        air = '<wind air_density="1.204 kg/m3"/><bed depth="9000 m"/>'
+        loaded = config(f'<time step="5 ms"/><world density="1000 kg/m3">{air}</world>')
+        sim = Simulation(dataclasses.replace(loaded, models={model.name: model}))
+        row = sim.enter("v", model.name, (0.0, 0.0, 0.0))
+        sim.fleet.body(row)[r.A_NOW + r.SLOT_BUCKET : r.A_NOW + r.SLOT_BUCKET + 2] = 0.0
         path = error = 0.0
         for wanted in reference[: int(reference[-1, 0])]:
             while sim.time_ns < wanted[0] * 1e9 - 1:
@@ -177,15 +168,16 @@ def test_odin_against_its_authors_simulator(config: Callable[..., Loaded], data_
                 angles = [-math.radians(27.0) * c[1] / 100, -math.radians(27.0) * c[4] / 100]
                 idling = max(c[0] / 100, 1e-9), max(c[3] / 100, 1e-9)  # at 400 rpm
                 sim.command(row, [*idling, *angles, c[2] / 100, c[5] / 100])
-                sim.advance(5)
+                sim.advance(2)
             n, a, d = (sim.actuation()["actual"][row][k : k + 2] for k in (0, 2, 4))
             thrust = 9.0 * n * np.abs(n)
             assert float(thrust @ (d * np.cos(a))) == pytest.approx(wanted[13], rel=1e-3, abs=2.0)
             assert float(thrust @ np.sin(a)) == pytest.approx(wanted[14], rel=1e-3, abs=2.0)
-            p = sim.state()["p_WB_W"][row]
+            s = state_of(sim, row)
             path += float(np.hypot(wanted[7], wanted[8]))
-            error = max(error, float(np.hypot(p[0] - wanted[1], p[1] - wanted[2])))
-        assert error < 0.01 * path, (name, error, path)
+            error = max(error, float(np.hypot(s[0] - wanted[1], s[1] - wanted[2])))
+            assert np.abs(errors(s, wanted[1:13])[[2, 3, 4, 6, 7, 8]]).max() < 0.005, "upright, and as fast"
+        assert error < 0.001 * path, (name, error, path)
 
 
 @pytest.mark.parametrize("run", ["a", "b"])

@@ -274,3 +274,26 @@ def test_pictures_are_drawn(trial: tuple[Log, dict[str, Any], str]) -> None:
     for name in ("tracks", "navigation", "ctd", "motion"):
         data = (folder / f"{name}.png").read_bytes()
         assert data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) > 30_000
+
+
+def test_a_trial_with_a_frozen_body_says_so(tmp_path: Path) -> None:
+    """A buoy on a line that is far too stiff for the step: its motion grows beyond all numbers."""
+    name = f"frozen{os.getpid()}"
+    path = tmp_path / "config.xml"
+    path.write_text(
+        f'''<wavesim name="{name}"><time step="100 ms" duration="20 s" pace="fast"/><network port="0"/><fleet>
+        <buoy name="wild" model="buoy" position="0 0 0 m"><mooring anchor="0 9 9 m" length="1 m" stiffness="1e12 N/m"/></buoy>
+        <buoy name="tame" model="buoy" position="0 99 0 m"/></fleet></wavesim>'''
+    )
+    done = subprocess.run(
+        [*CLI, "trial", str(path), "--out", str(tmp_path), "--port", "0", "--quiet", "--no-plots"],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 13, done.stderr
+    assert "wild at " in done.stderr and "tame" not in done.stderr and "Traceback" not in done.stderr
+    assert "wild         FROZEN" in done.stdout and "nan" not in done.stdout
+    table = json.loads((tmp_path / name / "table.json").read_text())
+    assert [v["distance_m"] is None for v in table["vehicles"]] == [True, False]

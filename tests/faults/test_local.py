@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import wavesim
+from tests.conftest import CLI, wavesim
 from wavesim_sdk import files
 from wavesim_sdk.area import segment_name
 from wavesim_sdk.commander import Commander
@@ -118,9 +120,37 @@ def test_keys_are_not_added_to_a_file_that_others_read(tmp_path: Path) -> None:
     assert done.returncode == 2 and "others may read this key file" in done.stderr and path.read_text() == before
 
 
-def test_too_few_descriptors_are_one_line(config: Callable[..., Loaded], name: str) -> None:
+@pytest.mark.parametrize(
+    "most", [6, 8, 10, 12]
+)  # what does not get one: supervisor, its start of others, the rings, the front's loop
+def test_too_few_descriptors_are_one_line(config: Callable[..., Loaded], name: str, most: int) -> None:
     def few() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
     done = wavesim("serve", config(FLEET.format("")).path, "--name", name, "--port", "0", preexec_fn=few)
     assert done.returncode != 0 and "Traceback" not in done.stderr and "Too many open files" in done.stderr, done.stderr
+    assert wipe(name) == []
+
+
+def test_shared_memory_that_nobody_may_write_is_one_line(config: Callable[..., Loaded], name: str) -> None:
+    path = config(FLEET.format("")).path
+    inside = [
+        "unshare",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o ro none /dev/shm && exec "$@"',
+        "-",
+    ]
+    if shutil.which("unshare") is None or subprocess.run([*inside, "true"], capture_output=True).returncode:
+        pytest.skip("needs a mount namespace of its own")
+    common = [str(path), "--name", name, "--port", "0"]
+    for command in (
+        ["serve", *common],
+        ["trial", *common, "--duration", "1", "--no-plots", "--out", str(path.parent / "out")],
+    ):
+        done = subprocess.run([*inside, *CLI, *command], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+        assert "cannot make what the server's processes share (/dev/shm): " in done.stderr
+        assert "Read-only file system" in done.stderr.splitlines()[-1]

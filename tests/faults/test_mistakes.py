@@ -180,8 +180,8 @@ def test_ctrl_c_in_a_trial(root: Path, tmp_path: Path, name: str, after: str) ->
         seen += more
     time.sleep(0.3)  # somewhere inside that phase
     os.killpg(process.pid, signal.SIGINT)
-    _, rest = process.communicate(timeout=40)
-    assert process.returncode == 130
+    _, rest = process.communicate(timeout=100)  # a busy machine takes its time
+    assert process.returncode == 130, rest
     assert b"Traceback" not in seen + rest and b"interrupted" in rest
     assert wipe(name) == []
     left = subprocess.run(["pgrep", "-f", name], capture_output=True, text=True, check=False)

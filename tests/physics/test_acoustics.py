@@ -113,8 +113,10 @@ def test_arrivals_with_everything_are_the_same_at_any_tick(config: Make, tmp_pat
             names = ["arrival_ns", "reported_ns", "id", "receiver", "outcome", "surface", "bottom", "query"]
             assert len(log) == len(logs[0][1]) > 150
             assert (log[names] == logs[0][1][names]).all()
-            for name in ("level", "range", "doppler", "azimuth", "elevation"):
+            for name in ("range", "doppler", "azimuth", "elevation"):
                 assert np.allclose(log[name], logs[0][1][name], rtol=0, atol=2e-6, equal_nan=True), name
+            # a tube is a derivative: where neighbouring rays cross it magnifies the micrometres to which a ray is found
+            assert np.allclose(log["level"], logs[0][1]["level"], rtol=0, atol=1e-3), "level"
         assert {Outcome.HEARD, Outcome.COLLISION, Outcome.ECHO, Outcome.DROPPED} <= {
             Outcome(o) for o in logs[0][1]["outcome"]
         }

@@ -17,7 +17,7 @@ _A, _I = nb.float64[::1], nb.int64
 @pytest.mark.parametrize(
     ("function", "signature"),
     [
-        (kernel.kinematics, (_A, _A, _I)),
+        (kernel.kinematics, (_A, _A, _A, _I)),
         (kernel.solve, (_A, _A, _I)),
         (kernel.solve_symmetric, (_A, _A, _I)),
         (kernel.lag, (_A, _A, _A, _I, _I, _I, nb.float64)),

@@ -38,6 +38,11 @@ TERMS = {
     "coupled masses": ("", ""),
     "lift": ("", "<lift>" + "0 " * 7 + "20 0 0 0 -4 0 0 20 0 4 0 " + "0 " * 6 + "0 0 6 0 1 0 0 -6 0 0 0 1" + "</lift>"),
     "cross-flow": ("", '<cross-flow length="2 m" sway="120 kg/m2" heave="90 kg/m2" pitch="70 kg/m2"/>'),
+    "cross-flow off the middle": (
+        "",
+        '<cross-flow length="2 m" centre="-0.3 m" still="0.01 m/s" sway="120 kg/m2" yaw="60 kg/m2" heave="90 kg/m2"/>',
+    ),
+    "on the surface": ('coriolis_added="plane"', '<cross-flow length="2 m" heave="90 kg/m2"/>'),
     "friction": ("", '<surge-friction factor="30 kg/m" residual="0.01" length="2 m"/>'),
     "fading": ("", '<fading-drag diagonal="20 30 0 0 0 0" fade="2"/>'),
     "body lift": ("", '<body-lift area="0.4 m2" span="0.4 m" drag="0.1"/>'),
@@ -197,28 +202,36 @@ def test_strips_approach_the_integral(config: Callable[..., Loaded]) -> None:
         assert a / b == pytest.approx(2.0, rel=0.15)
 
 
-def test_fluid_memory_against_its_transfer_function(config: Callable[..., Loaded]) -> None:
+@pytest.mark.parametrize(
+    ("a", "c"),
+    [((2, 3, 1.5), (30, 20, 10)), ((1.2,), (25,)), ((6, 1.1), (0, -20)), ((0.45, 5.4, 11.5, 6), (0, 40, 240, 150))],
+)
+def test_fluid_memory_against_its_transfer_function(
+    config: Callable[..., Loaded], a: tuple[float, ...], c: tuple[float, ...]
+) -> None:
     """Held at a steady surge the force is c0/a0 times it; in between it follows the systems' own equations."""
+    n = len(a)
     text = HEAD.format(
         attributes='active="u"',
         buoyancy='<buoyancy volume="0.2439 m3"/>',
         added=FULL,
-        terms='<memory source="u" force="X" a="2 3 1.5" c="30 20 10"/>',
+        terms=f'<memory source="u" force="X" a="{" ".join(map(str, a))}" c="{" ".join(map(str, c))}"/>',
     )
     sim = Simulation(config(f"<time step='10 ms'/><world><bed depth='1000 m'/></world>{text}"))
     row = sim.enter("v", "m", (0.0, 0.0, 100.0))
     sim.push(row, [50.0, 0, 0])
-    A = np.array([[0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], float)
-    # states: u, x0, x1, x2
+    # states: u, x0, x1 ...
     mass = 262.0
-    A = np.array([[-8 / mass, -30 / mass, -20 / mass, -10 / mass], [0, 0, 1, 0], [0, 0, 0, 1], [1, -2, -3, -1.5]])
-    b = np.array([50 / mass, 0, 0, 0])
+    A = np.eye(n + 1, k=1)
+    A[0] = np.array([-8.0, *(-np.array(c))]) / mass
+    A[n] = [1.0, *(-np.array(a))]
+    b = np.array([50 / mass, *[0] * n])
     from scipy.linalg import expm
 
-    big = expm(np.block([[A, b[:, None]], [np.zeros((1, 5))]]) * 5.0)
+    big = expm(np.block([[A, b[:, None]], [np.zeros((1, n + 2))]]) * 5.0)
     sim.advance(500)
     body = sim.fleet.body(row)
-    assert np.allclose([body[r.U], *body[r.MU : r.MU + 3]], big[:4, 4], atol=1e-8)
+    assert np.allclose([body[r.U], *body[r.MU : r.MU + n]], big[: n + 1, n + 1], atol=1e-7)
 
 
 def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., Loaded]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model, matrix
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kind import factors_of, mass_matrices
+from wavesim_server.dynamics.kind import PLANE, factors_of, mass_matrices
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -37,6 +37,8 @@ class Twin:
         self.density = density
         self.MRB, self.MA = mass_matrices(model)
         self.MAs = 0.5 * (self.MA + self.MA.T)
+        self.plane = model.coriolis_added == "plane"
+        self.MAc = self.MAs * np.outer(PLANE, PLANE) if self.plane else self.MAs
         self.Minv = np.linalg.inv(self.MRB + self.MA)
         self.DL, self.DQ, self.L = matrix(model.linear_drag), matrix(model.quadratic_drag), matrix(model.lift)
         self.W = model.mass.value * gravity
@@ -52,7 +54,10 @@ class Twin:
         R = frames.rotation(q)
         vc = R.T @ self.current
         nu_r = nu - np.concatenate([vc, np.zeros(3)])
-        tau = self.thrusters(nu_r) + self.extra(x, R, nu_r)
+        nu_d = nu_r.copy()  # what drag and memory feel: of hulls on the surface the vertical speed
+        if self.plane:
+            nu_d[2] = R[2] @ nu_r[:3]
+        tau = self.thrusters(nu_r) + self.extra(x, R, nu_r, nu_d)
         for k, f in enumerate(self.model.fin):
             if f.law != "linear":
                 continue
@@ -66,8 +71,10 @@ class Twin:
         down = R.T @ np.array([0.0, 0.0, 1.0])
         tau[:3] += (self.W - self.B) * down
         tau[3:] += np.cross(self.rg, self.W * down) - np.cross(self.rb, self.B * down)
-        tau -= (self.DL + abs(nu_r[0]) * self.L) @ nu_r + self.DQ @ (np.abs(nu_r) * nu_r)
-        tau -= coriolis(self.MRB, nu) @ nu + coriolis(self.MAs, nu_r) @ nu_r
+        tau -= self.DL @ nu_d + abs(nu_r[0]) * self.L @ nu_r + self.DQ @ (np.abs(nu_d) * nu_d)
+        tau -= coriolis(self.MRB, nu) @ nu + coriolis(self.MAc, nu_r) @ nu_r
+        if self.plane:
+            tau += self.MA[:, 2] * (nu_r[0] * nu_r[4] - nu_r[1] * nu_r[3])
         dvc = np.concatenate([-np.cross(nu[3:], vc), np.zeros(3)])
         tau += self.MAs @ dvc
         w = nu[3:]
@@ -115,7 +122,7 @@ class Twin:
             tau += np.concatenate([f, np.cross(at, f) + d * torque])
         return tau
 
-    def extra(self, x: Array, R: Array, nu_r: Array) -> Array:
+    def extra(self, x: Array, R: Array, nu_r: Array, nu_d: Array) -> Array:
         """The optional terms, each as its source has it."""
         m, tau = self.model, np.zeros(6)
         u, w = nu_r[0], nu_r[2]
@@ -133,9 +140,11 @@ class Twin:
             c = m.cross_flow
             for i, j, sign, linear, turn in ((1, 5, 1.0, c.sway, c.yaw), (2, 4, -1.0, c.heave, c.pitch)):
                 turn = linear if turn < 0 else turn
-                a, b = nu_r[i], sign * nu_r[j]
-                cuts = [-c.length / 2, c.length / 2]
-                if b and abs(a / b) < c.length / 2:
+                a, b = nu_d[i], sign * nu_d[j]
+                if i == 1 and abs(a) < c.still:
+                    continue
+                cuts = [c.centre - c.length / 2, c.centre + c.length / 2]
+                if b and cuts[0] < -a / b < cuts[1]:
                     cuts.insert(1, -a / b)
                 for low, high in itertools.pairwise(cuts):
                     points, weights = np.polynomial.legendre.leggauss(4)

@@ -393,6 +393,6 @@ def test_the_machine_readable_schema_says_everything() -> None:
         "name": "pressure",
         "unit": "dbar",
         "count": 1,
-        "doc": "Absolute pressure P0 + P1 z + P2 z^2.",
+        "doc": "Absolute pressure.",
     }
     assert protocol["outcomes"]["HEARD"] == 0 and protocol["rights"]["CONTROL"] == 32

@@ -76,6 +76,7 @@ def test_small_matrices() -> None:
     points = RNG.normal(size=(5, 3))
     found, rank, _ = algebra.pseudo_inverse(points)
     assert rank == 3 and np.allclose(found, np.linalg.pinv(points), atol=1e-12)
+    assert np.allclose(algebra.pseudo_inverse([[2.0], [0.0]])[0], [[0.5, 0.0]])
     points[:, 2] = 0.5 * points[:, 0] - points[:, 1]  # in a plane
     found, rank, directions = algebra.pseudo_inverse(points)
     assert rank == 2 and np.allclose(found, np.linalg.pinv(points), atol=1e-11)
@@ -90,8 +91,9 @@ def test_satellites_know_the_ellipsoid(latitude: float, longitude: float, tmp_pa
 
     path = tmp_path / "c.xml"
     path.write_text(f'<wavesim><world latitude="{latitude} deg" longitude="{longitude} deg"/></wavesim>')
-    north, east = RNG.uniform(-3e4, 3e4, (2, 40))
-    found = np.degrees(Gps(load(path)).geodetic(north, east))
-    known = pymap3d.ned2geodetic(north, east, np.zeros(40), latitude, longitude, 0.0)
-    assert np.abs(found[0] - known[0]).max() < 1e-11
-    assert np.abs((found[1] - known[1] + 180.0) % 360.0 - 180.0).max() < 1e-11
+    p_W = np.column_stack([*RNG.uniform(-2e5, 2e5, (2, 40)), RNG.uniform(-50.0, 9.0, 40)])
+    found = Gps(load(path)).geodetic(p_W)
+    known = pymap3d.ned2geodetic(*p_W.T, latitude, longitude, 0.0)
+    assert np.abs(np.degrees(found[0]) - known[0]).max() < 1e-11
+    assert np.abs((np.degrees(found[1]) - known[1] + 180.0) % 360.0 - 180.0).max() < 1e-11
+    assert np.abs(found[2] - known[2]).max() < 1e-7

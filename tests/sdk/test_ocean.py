@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import gsw
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.config.world import Bed, Bump, Spot, Temperature, World
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import bed, seawater, water
@@ -60,6 +61,23 @@ def test_the_papers_profile_and_spots() -> None:
 def test_pressure_and_depth(z: float) -> None:
     world = World(pressure_0=10.1325, pressure_1=1.0055, pressure_2=2.3e-6)
     assert water.depth_of_pressure(world, float(water.pressure(world, np.float64(z)))) == pytest.approx(z, abs=1e-9)
+
+
+@pytest.mark.parametrize("latitude", [0.0, 45.0, 90.0])
+def test_pressure_of_a_standard_ocean_is_that_of_teos_10(latitude: float) -> None:
+    """Unless a polynomial is given; and a pressure sensor's depth is the true one."""
+    world = World(latitude=math.radians(latitude))
+    z = np.array([-1.0, 0.0, 0.5, 100.0, 1000.0, 4000.0, 6000.0])
+    found = water.pressure(world, z)
+    assert found - 10.1325 == pytest.approx(gsw.p_from_z(-z, latitude), rel=4e-5, abs=1e-6)
+    assert water.depth_of_pressure(world, found) == pytest.approx(z, abs=1e-7)
+
+
+def test_half_a_polynomial_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.xml"
+    path.write_text('<wavesim name="half"><world pressure_2="1e-6 dbar/m2"/></wavesim>')
+    with pytest.raises(ConfigError, match="pressure_2 belongs to pressure_1"):
+        load(path)
 
 
 def test_the_papers_bed() -> None:

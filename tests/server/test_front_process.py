@@ -24,17 +24,20 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
 ) -> None:
     """With a log that the front could just not keep up with, no command was answered any more."""
     harbour = Harbour(config(FLEET))
-    told = itertools.count()
+    told, takes = itertools.count(), 0
     record = messages.encode(messages.Run(1, 5))
+    queue, bell = CommanderQueue(name), os.eventfd(1, os.EFD_NONBLOCK)
 
     def endless() -> Iterator[Any]:
+        nonlocal takes
+        takes += 1
         while True:
             next(told)
+            os.eventfd_write(bell, 1)  # as the engine does
             yield record
 
     front = harbour.front
     front.events = SimpleNamespace(pop_all=endless)  # type: ignore[assignment]  # as fast as it is taken
-    queue, bell = CommanderQueue(name), os.eventfd(1, os.EFD_NONBLOCK)
     process = Process(front, queue, bell)
     served = asyncio.create_task(process.run(open_socket("127.0.0.1", 0)))
     try:
@@ -43,6 +46,10 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
                 for _ in range(3):
                     assert (await asyncio.to_thread(commander.send, "status")).ok
         assert next(told) > 3
+        for _ in range(20):  # nor does it take longer and longer until it is theirs
+            before = takes
+            await asyncio.sleep(0)
+            assert takes - before <= 1
     finally:
         front.events = SimpleNamespace(pop_all=lambda: iter(()))  # type: ignore[assignment]
         process._ended.set()

@@ -54,6 +54,8 @@ def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> No
     run(tmp_path / "a.mcap", loaded, frozen=True)
     table = report.make(tmp_path / "a.mcap")
     assert [v.get("frozen_at_s") for v in table["vehicles"]] == [None, 0.25]
+    assert [v["distance_m"] for v in table["vehicles"]] == [0.0, None], "where it was thrown is no distance"
+    assert "c            FROZEN     0" in report.text(table)
     assert "c         FROZEN at 0.250 s: its state was no longer finite" in report.text(table).splitlines()
 
 

@@ -29,7 +29,8 @@ def here(command: str, *arguments: str | Path) -> CompletedProcess[str]:
 def test_lauv() -> None:
     found = derived(library()["lauv"])
     # 2.4 u + 2.4 u^2 = 12 N
-    assert found["full_speed_m_s"] == pytest.approx((-2.4 + (2.4**2 + 4 * 2.4 * 12) ** 0.5) / 4.8, abs=2e-3)
+    # over ground; lighter than the water it rises on its way
+    assert found["full_speed_m_s"] == pytest.approx((-2.4 + (2.4**2 + 4 * 2.4 * 12) ** 0.5) / 4.8, rel=5e-3)
     assert found["displacement_kg"] == pytest.approx(1025 * 0.01762, abs=1e-3)
     assert 2.0 < found["turning_diameter_m"] < 15.0
 
@@ -77,10 +78,15 @@ def test_drawing(tmp_path: Path) -> None:
 def test_importing(data_dir: Path, tmp_path: Path) -> None:
     """Each kind of file: what is missing is asked for, and the result can be explained."""
     cases: list[tuple[str, list[str], list[str], str]] = [
-        ("dune/vsim-models.ini", ["--section", "asv"], ["--set", "added-mass=5 50 50 0.1 0.1 1"], "asv"),
+        (
+            "dune/vsim-models.ini",
+            ["--section", "asv"],
+            ["--set", "added-mass=5 50 50 0.1 0.1 1", "--set", "active=u v r"],
+            "asv",
+        ),
         (
             "odin/Odin.yaml",
-            [],
+            ["--partial"],
             ["--set", "size=10.5 3.5 1.4", "--set", "cross-flow-density=1000", "--angles", "deg"],
             "odin",
         ),
@@ -88,7 +94,7 @@ def test_importing(data_dir: Path, tmp_path: Path) -> None:
         ("vehicles/rexrov2_model_params_exact.yaml", [], ["--set", "thrusters=0 0 0 1 0 0 900"], "rexrov2"),
         (
             "vehicles/BlueROV.yaml",
-            [],
+            ["--partial"],
             [
                 f"--set={k}"
                 for k in ("mass=11.5", "inertia=0.16 0.16 0.16", "size=0.46 0.34 0.25", "thrusters=0 0 0 1 0 0 90")
@@ -127,7 +133,8 @@ def test_importing_an_aerofoil(data_dir: Path, tmp_path: Path) -> None:
     assert refused.returncode == 2 and "no aerofoil table" in refused.stderr
     (tmp_path / "NACA0015.csv").symlink_to(data_dir / "sookshma/NACA0015.csv")
     out = tmp_path / "boat.xml"
-    done = wavesim("vehicles", "import", folder, "--angles", "deg", "--set", "added-mass=1 1 1 1 1 1", "--out", out)
+    asked = ("--angles", "deg", "--set", "added-mass=1 1 1 1 1 1", "--partial")
+    done = wavesim("vehicles", "import", folder, *asked, "--out", out)
     assert done.returncode == 0, done.stderr
     model = models_of(out)["sookshma"]
     assert model.fin[0].law == "aerofoil" and model.fin[0].aerofoil is not None
@@ -150,7 +157,9 @@ def test_replaying_recorded_commands(data_dir: Path, tmp_path: Path) -> None:
     data = json.loads(done.stdout)
     assert data["seconds"] == pytest.approx(58.37, abs=0.02)
     assert data["comparison"]["length_m"] == pytest.approx(160, abs=5)
-    assert len((tmp_path / "track.csv").read_text().splitlines()) > 500
+    track = np.loadtxt(tmp_path / "track.csv", delimiter=",", skiprows=1)
+    assert len(track) > 500 and np.abs(track[:, 4:6]).max() < 0.15, "upright"
+    assert data["comparison"]["rms_m"] < 40.0
     wrong = wavesim(
         "replay-actuators",
         data_dir / "odin/sea-trial-actuators-1.txt",

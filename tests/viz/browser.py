@@ -98,5 +98,5 @@ class Page:
             for e in self.errors
             if "GPU stall" not in e and "GL Driver Message" not in e and "swiftshader" not in e.lower()
         ]
-        assert foreign == []
-        assert errors == []
+        assert not foreign, foreign
+        assert not errors, errors

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Server
 from tests.viz.browser import FLAGS, Page, Viewer, chromium
+from tests.viz.sea import SEA
+from wavesim_sdk.config import Loaded
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +52,9 @@ def view() -> Iterator[Any]:
     yield start
     for v in started:
         v.end()
+
+
+@pytest.fixture
+def sea(config: Callable[..., Loaded], serve: Callable[..., Server], name: str) -> tuple[Server, Path]:
+    path = config(SEA).path
+    return serve(path), path

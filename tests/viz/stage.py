@@ -1,13 +1,21 @@
-"""A source of pictures without a server: one body that moves, and parts that can be made to fail."""
+"""A source of pictures without a server: one body that moves, and parts that can be made to fail; and a viewer of it."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from aiohttp import web
 
-from wavesim_viz.asked import Fault
+from wavesim_viz.alarms import Vitals
+from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import Frame, bodies
+from wavesim_viz.web import Access, make_app
 
 
 class Stage:
@@ -19,6 +27,7 @@ class Stage:
         self.tick = 0
         self.verbs: list[tuple[str, float | None]] = []
         self.faults: list[Fault] = []
+        self.orders: list[Order] = []
         self.kits: dict[int, dict[str, Any]] = {}
         self.broken: set[str] = set()  #: names of methods that raise
         self.described: dict[str, Any] = {
@@ -51,6 +60,10 @@ class Stage:
         self._work("beliefs")
         return []
 
+    def vitals(self) -> Vitals:
+        self._work("vitals")
+        return Vitals()
+
     def weather(self) -> dict[str, Any]:
         self._work("weather")
         return {"weather": None, "clients": [], "connected": 0}
@@ -69,6 +82,11 @@ class Stage:
         self.faults.append(wanted)
         return True, "done"
 
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        self._work("order")
+        self.orders.append(wanted)
+        return True, "done"
+
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         self._work("control")
         self.verbs.append((verb, value))
@@ -76,3 +94,31 @@ class Stage:
 
     def close(self) -> None:
         pass
+
+
+@contextlib.contextmanager
+def on_stage(source: Stage, folder: Path) -> Iterator[str]:
+    """A viewer of a source in a thread, whose pages may control; its address."""
+    ready, found = threading.Event(), dict[str, Any]()
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        access = Access.make("127.0.0.1", 1, True)
+        runner = web.AppRunner(make_app(source, 20.0, access, folder), shutdown_timeout=0.5)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
+        access.names = {f"127.0.0.1:{port}"}
+        found.update(url=f"http://127.0.0.1:{port}/", loop=asyncio.get_running_loop(), stop=stop)
+        ready.set()
+        await stop.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield found["url"]
+    finally:
+        found["loop"].call_soon_threadsafe(found["stop"].set)
+        thread.join(10)

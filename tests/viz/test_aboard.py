@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from aiohttp import web
 
 from tests.viz.browser import Page
-from tests.viz.stage import Stage
+from tests.viz.stage import Stage, on_stage
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import Loaded, library
 from wavesim_sdk.config.sensors import Dvl, Echosounder, Multibeam, RangeBeam, Ranger, Scanner, Sensor
-from wavesim_viz.asked import Fault
+from wavesim_viz.asked import Fault, Order
 from wavesim_viz.beams import beams
 from wavesim_viz.frame import Frame, bodies
 from wavesim_viz.kit import actuator, kit, told_of
 from wavesim_viz.scene import look
-from wavesim_viz.web import Access, make_app
 
 #: a boat with one of everything: a propeller by force, a jet by shaft speed that turns and has a bucket, a fin, a tank
 BARGE = """<models><model name="barge" type="surface"><box length="4 m" width="2 m" height="1 m"/><mass value="900 kg"/>
@@ -152,28 +148,9 @@ def value(fields: dict[str, Any], age: float = 0.1, valid: bool = True, fault: s
 @pytest.fixture
 def aboard(barge: Loaded, tmp_path: Path) -> Iterator[tuple[Aboard, str]]:
     """A viewer of the barge in a thread, and its address."""
-    source, ready = Aboard(barge), threading.Event()
-    found: dict[str, Any] = {}
-
-    async def serve() -> None:
-        stop = asyncio.Event()
-        access = Access.make("127.0.0.1", 1, True)
-        runner = web.AppRunner(make_app(source, 20.0, access, tmp_path), shutdown_timeout=0.5)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        port = runner.addresses[0][1]
-        access.names = {f"127.0.0.1:{port}"}
-        found.update(url=f"http://127.0.0.1:{port}/", loop=asyncio.get_running_loop(), stop=stop)
-        ready.set()
-        await stop.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(10)
-    yield source, found["url"]
-    found["loop"].call_soon_threadsafe(found["stop"].set)
-    thread.join(10)
+    source = Aboard(barge)
+    with on_stage(source, tmp_path) as url:
+        yield source, url
 
 
 def chosen(page: Page) -> None:
@@ -357,6 +334,26 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
         if len(source.faults) == 2:
             break
         page.page.wait_for_timeout(20)
+    # a push and other weather, in SI; what is left empty is not said
+    page.page.click("#tab-orders")
+    page.page.get_by_label("Push X").fill("50")
+    page.page.get_by_label("Push N", exact=True).fill("-2.5")
+    page.page.click("#push")
+    for label, number in (("Weather wind", "12"), ("Weather from", "90")):
+        page.page.get_by_label(label, exact=True).fill(number)
+    page.page.click("#weather")
+    page.shot("orders")
+    for _ in range(100):
+        if len(source.orders) == 2:
+            break
+        page.page.wait_for_timeout(20)
+    push, weather = source.orders
+    assert push == Order("push", 0, {"force": [50, 0, 0], "torque": [0, 0, -2.5]})
+    assert (
+        weather.verb == "weather"
+        and weather.row is None
+        and weather.values == {"wind_speed": 12, "wind_direction": pytest.approx(math.pi / 2)}
+    )
     assert source.faults == [Fault(0, "rudder", "stuck", "", ""), Fault(0, "gps", "bias", "2 deg", "latitude")]
     page.clean()
 

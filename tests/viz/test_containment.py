@@ -13,14 +13,13 @@ from typing import Any, ClassVar
 
 import aiohttp
 import pytest
-from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from tests.viz.browser import Page
-from tests.viz.stage import Stage
-from wavesim_viz.asked import Control, Fault, Nonsense, Watch, asked
+from tests.viz.stage import Stage, on_stage
+from wavesim_viz.asked import Acknowledge, Control, Fault, Nonsense, Order, Watch, asked
 from wavesim_viz.containment import Mishaps, Often
-from wavesim_viz.web import HUB, Access, make_app
+from wavesim_viz.web import ACCESS, HUB, Access, make_app
 
 
 @pytest.fixture
@@ -157,6 +156,29 @@ async def test_a_command_that_fails_is_a_refusal(client: TestClient[Any, Any]) -
     await tick(ws)
 
 
+async def test_control_does_not_wait_for_work(client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many trials of models are under way: a command is done at once; and no more work is taken than can be held."""
+    from wavesim_viz.configurator import Configurator
+
+    done = threading.Event()
+    monkeypatch.setattr(Configurator, "test", lambda self, body: done.wait(20) and {})
+    app = make_app(client.server.app[HUB].source, 50.0, client.server.app[ACCESS], Path())
+    server = TestServer(app)
+    await server.start_server()
+    client.server.app[ACCESS].names.add(f"127.0.0.1:{server.port}")
+    async with TestClient(server) as other:
+        at = f"http://127.0.0.1:{other.port}"
+        asked_for = [asyncio.create_task(other.post("/api/test", json={}, headers={"Origin": at})) for _ in range(40)]
+        ws = await connect(other)
+        async with asyncio.timeout(5):
+            await ws.send_json({"do": "control", "verb": "pause", "value": None})
+            assert (await message(ws, "reply"))["ok"]
+        done.set()
+        answers = [await t for t in asked_for]
+        assert {a.status for a in answers} == {200, 400}
+        assert "busy" in (await next(a for a in answers if a.status == 400).json())["error"]
+
+
 async def test_a_request_that_fails_is_told(
     client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,6 +207,11 @@ NONSENSE = [
     '{"do":"fault","row":0,"part":"a","kind":"lost","amount":1,"field":""}',
     '{"do":"fault","row":true,"part":"a","kind":"lost","amount":"","field":""}',
     '{"do":"fault","row":0,"part":"' + "x" * 65 + '","kind":"lost","amount":"","field":""}',
+    '{"do":"order","verb":"shutdown","row":null,"values":{}}', '{"do":"order","verb":"push","row":-1,"values":{}}',
+    '{"do":"order","verb":"push","row":0,"values":{"force":[1,NaN,0]}}', '{"do":"order","verb":"push","row":0,"values":{"force":"x"}}',
+    '{"do":"order","verb":"push","row":0,"values":{"force":[null]}}', '{"do":"order","verb":"push","row":0,"values":{"force":[[1]]}}',
+    '{"do":"order","verb":"push","row":0,"values":{"force":[1,1,1,1,1,1,1,1,1]}}', '{"do":"acknowledge","alarm":-1}',
+    '{"do":"order","verb":"pose","row":0,"values":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}}',
     '{"do":"fault","row":0,"part":"a\\u0007","kind":"lost","amount":"","field":""}',
 ]  # fmt: skip
 
@@ -202,6 +229,11 @@ def test_what_a_page_may_say() -> None:
     assert asked('{"do":"control","verb":"start","value":null}') == Control("start", None)
     fault = '{"do":"fault","row":3,"part":"gps","kind":"bias","amount":"2 m","field":"latitude"}'
     assert asked(fault) == Fault(3, "gps", "bias", "2 m", "latitude")
+    assert asked('{"do":"acknowledge","alarm":null}') == Acknowledge(None) and asked(
+        '{"do":"acknowledge","alarm":7}'
+    ) == Acknowledge(7)
+    order = '{"do":"order","verb":"weather","row":null,"values":{"wind_speed":12}}'
+    assert asked(order) == Order("weather", None, {"wind_speed": 12})
     assert asked('{"do":"control","verb":"speed","value":0.5,"new":1}') == Control("speed", 0.5)
 
 
@@ -335,28 +367,9 @@ def test_what_repeats_is_told_less_often() -> None:
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[tuple[Stage, str]]:
     """A viewer of a stage in a thread, and its address."""
-    source, ready, stop = Stage(), threading.Event(), asyncio.Event()
-    found: dict[str, Any] = {}
-
-    async def serve() -> None:
-        access = Access.make("127.0.0.1", 1, True)
-        runner = web.AppRunner(make_app(source, 20.0, access, tmp_path), shutdown_timeout=0.5)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = runner.addresses[0][1]
-        access.names = {f"127.0.0.1:{port}"}
-        found["url"], found["loop"] = f"http://127.0.0.1:{port}/", asyncio.get_running_loop()
-        ready.set()
-        await stop.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(10)
-    yield source, found["url"]
-    found["loop"].call_soon_threadsafe(stop.set)
-    thread.join(10)
+    source = Stage()
+    with on_stage(source, tmp_path) as url:
+        yield source, url
 
 
 @pytest.mark.system

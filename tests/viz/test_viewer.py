@@ -10,43 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pymap3d
 import pytest
 import trimesh
 
-from tests.conftest import CLI, Server, wavesim
-from tests.viz.browser import Page
+from tests.conftest import CLI, Server
+from tests.viz.sea import READY, SEA, Opener, Page, colours
 from wavesim_sdk import frames
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.log import read
-from wavesim_sdk.tables import STATE, RunState
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.log import Log, read
+from wavesim_sdk.tables import RECEPTION, STATE, RunState
+from wavesim_viz.replay import Replay
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
-
-# a lively corner of the sea: a submarine, a boat, a pinging beacon that both hear, and a fence that the drift crosses
-SEA = """
-<time step="10 ms"/>
-<world><current north="0.4 m/s" east="0.3 m/s"/><bed depth="40 m" slope_north="0.05"><bump height="-12 m" north="30 m" east="20 m" alpha="0.03 1/m" beta="0.03 1/m"/></bed>
-  <obstacles><block position="-40 40 20 m" size="10 10 40 m" heading="30 deg"/><pier position="40 -40 20 m" radius="2 m" height="40 m"/></obstacles></world>
-<network keepalive_timeout="3 s"/>
-<fleet>
-  <sensors><ctd rate="5 Hz"/><echosounder rate="5 Hz"/></sensors>
-  <vehicle name="sub" model="lauv" position="0 0 8 m" attitude="10 20 90 deg"><waypoint north="50 m" east="0 m" depth="8 m"/></vehicle>
-  <vehicle name="boat" model="jolner" position="-30 -20 -0.1 m"/>
-  <vehicle name="guest" model="remus100" position="20 30 5 m" client="optional"/>
-  <buoy name="beacon" model="buoy" position="60 60 6 m"><transducer position="0 0 0 m" listen_low="20 kHz" listen_high="32 kHz" recharge="100 ms"><pinger frequency="25 kHz" period="500 ms"/></transducer></buoy>
-  <fence name="bay" keep="inside"><corner north="-100 m" east="-100 m"/><corner north="2 m" east="-100 m"/><corner north="2 m" east="100 m"/><corner north="-100 m" east="100 m"/></fence>
-</fleet>
-"""
-Opener = Callable[[str], Page]
-READY = "window.wavesim && wavesim.store.scene && wavesim.store.rows.length"
-
-
-@pytest.fixture
-def sea(config: Callable[..., Loaded], serve: Callable[..., Server], name: str) -> tuple[Server, Path]:
-    path = config(SEA).path
-    return serve(path), path
 
 
 def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
@@ -65,8 +43,8 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         server.wait(lambda s: s["state"] == "running")
         page.wait("wavesim.store.last.state === 1 && wavesim.store.last.time > 1.2")
         page.wait("wavesim.view.sounds.shown > 0")
-        page.wait("document.querySelectorAll('#events tbody tr.warm').length > 0")  # the fence
-        assert "left the fence 'bay'" in page.see("document.querySelector('#events tbody').textContent")
+        page.wait("wavesim.store.alarms.some(a => a.kind === 'fence' && a.name === 'sub')")
+        page.wait("wavesim.store.notices.some(n => n.text.includes(\"left the fence 'bay'\"))")
         page.wait("[...document.querySelectorAll('#events tbody td:last-child')].some(e => e.textContent === 'heard')")
         assert page.see("document.querySelector('#stat-vehicles').textContent") == "2"
         assert page.see("document.querySelector('#stat-buoys').textContent") == "1"
@@ -136,16 +114,6 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         emulator.wait(10)
 
 
-def colours(page: Page, selector: str) -> int:
-    """Different colours in a picture of an element."""
-    from io import BytesIO
-
-    import matplotlib.image
-
-    picture = matplotlib.image.imread(BytesIO(page.page.locator(selector).first.screenshot()))
-    return len(np.unique((picture[:, :, :3] * 255).astype(np.uint8).reshape(-1, 3), axis=0))
-
-
 def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
     """A vehicle that heads east, pitched up and rolled to starboard: nose east and up, starboard side down."""
     page = open_page(view("--server", name).url)
@@ -173,7 +141,7 @@ def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_
     # the eye on board looks along the nose
     page.see("wavesim.app.openOnboard(0)")
     drawn = page.see("wavesim.view.frames")
-    page.wait(f"wavesim.view.frames > {drawn + 1}")
+    page.wait(f"wavesim.view.frames > {drawn}")
     look = page.see(
         "(() => { const e = wavesim.view.eye; e.updateMatrixWorld(); const m = e.matrixWorld.elements; return [-m[8], -m[9], -m[10], m[0], m[1], m[2]] })()"
     )
@@ -240,7 +208,7 @@ def test_server_ends_and_comes_back(
 def test_replay(
     view: Any, open_page: Opener, config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """A slider that seeks: bodies stand where the log says; foreign logs are refused."""
+    """A slider that seeks: bodies stand where the log says; charts and events are the log's; a cut log is told."""
     log = tmp_path / "run.mcap"
     loaded = config(
         SEA.replace('<time step="10 ms"/>', '<log effort="yes"/><time step="10 ms" pace="fast" duration="20 s"/>')
@@ -265,183 +233,76 @@ def test_replay(
     page.page.locator("#fleet tr[data-row='0']").click()
     page.wait("wavesim.store.panel && Math.abs(wavesim.store.panel.time - 12) < 1e-6")
     page.wait("wavesim.store.panel.effort && wavesim.store.panel.surroundings.current_W[0] === 0.4")
+    # its charts are the log's, from end to end, with a mark where we are; a click on one goes there
+    page.wait("document.querySelectorAll('#charts .plot .now:not(.hidden)').length >= 2")
+    depth = page.see("wavesim.app.details.charts.series('motion.depth')")
+    assert depth["time"] == pytest.approx((series.time_ns * 1e-9).tolist(), abs=1e-6)
+    assert depth["value"] == pytest.approx(series.records["p_WB_W"][:, 2].tolist(), rel=1e-6)
+    # going back, the list has nothing of what is to come, and what was before
+    page.wait("wavesim.store.events.some(e => e.time > 11)")
+    box = page.page.locator("#charts .plot .u-over").first.bounding_box()
+    assert box is not None
+    page.page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + 20)
+    page.wait("wavesim.store.time < 5.3 && wavesim.store.time > 4.7 && wavesim.store.last.state === 2")
+    at = page.see("wavesim.store.time")
+    page.wait(f"wavesim.store.events.length > 4 && wavesim.store.events.every(e => e.time <= {at})")
+    page.wait(
+        f"(() => {{ const t = document.querySelector('#events tbody tr td')?.textContent.split(':'); return t && 60 * +t[0] + +t[1] <= {at} + 0.1 }})()"
+    )
+    assert page.see("wavesim.app.details.charts.series('motion.depth').time.length") == len(depth["time"])
+    whole_log(page, read(log), at)
+    page.page.focus("#slider")  # a slider keeps its own keys only
     page.page.keyboard.press("Space")
-    page.wait("wavesim.store.last.state === 1 && wavesim.store.time > 12.5 && wavesim.view.sounds.shown > 0")
+    page.wait("wavesim.store.last.state === 1 && wavesim.store.time > 5.5 && wavesim.view.sounds.shown > 0")
     page.shot("replay")
     page.clean()
+    # a log that was cut says so
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(log.read_bytes()[: int(0.6 * log.stat().st_size)])
+    short = Replay(cut)
+    assert "cut.mcap is cut or damaged: it was read up to" in short.scene()[1]["warning"] and 1.0 < short.end < 20.0
+    assert "warning" not in Replay(log).scene()[1]
 
 
-def drag(page: Page) -> None:
-    """Drag what is chosen along the gizmo's forward axis."""
-    page.page.wait_for_timeout(500)
-    a, b = page.see(
-        "(() => { const w = configure.bench, g = w.gizmo.object, c = w.canvas.getBoundingClientRect(), s = w.gizmo.size;"
-        " const at = (d) => { const v = g.position.clone(); const far = v.distanceTo(w.camera.position); v.z -= d * far; v.project(w.camera);"
-        " return [c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] }; return [at(0.05), at(0.2)] })()"
+def whole_log(page: Page, log: Log, at: float) -> None:
+    """Sound in space and time, charts over the whole log with their values, marks on the time, latitude and longitude."""
+    page.page.click("#tab-sound")
+    page.page.select_option("select[aria-label='Time span']", "5")
+    page.wait("document.querySelectorAll('.reasons button').length > 0")
+    told = log.get("/acoustics/reception", RECEPTION).records
+    told = told[(told["arrival_ns"] <= at * 1e9) & (told["arrival_ns"] >= (at - 5.0) * 1e9)]
+    heard = int((told["outcome"] == 0).sum())
+    assert (
+        heard > 5
+        and page.see("document.querySelector(\".reasons button[data-outcome='0']\").textContent") == f"heard {heard}"
     )
-    page.page.mouse.move(*a)
-    page.page.mouse.down()
-    page.page.mouse.move(*b, steps=6)
-    page.page.mouse.up()
-
-
-def test_configurator_makes_a_model_that_flies(
-    view: Any, open_page: Opener, serve: Callable[..., Server], tmp_path: Path, name: str
-) -> None:
-    """Choose, move by gizmo and by number, add a sensor, try, save; the reader accepts it and the server flies it."""
-    page = open_page(view("--folder", tmp_path, command="configure").url)
-    page.page.wait_for_selector("#verdict.good")
-    for model in ("remus100", "lauv"):
-        page.page.select_option("#models", model)
-        page.wait(f"configure.tree().model.attributes.name === '{model}'")
-        page.page.wait_for_selector("#verdict.good")
-    page.page.locator("input[data-key='model.name']").first.fill("mylauv")
-    page.page.keyboard.press("Tab")
-    # a wrong value is told as the reader tells it, then mended
-    page.page.locator(".element .title", has_text="mass").first.click()
-    field = page.page.locator(".form input[data-key='mass.value']")
-    field.fill("18 lb")
-    page.page.keyboard.press("Tab")
-    page.page.wait_for_selector("#verdict.bad")
-    assert "unit 'lb'" in page.page.locator("#verdict").text_content()
-    field = page.page.locator(".form input[data-key='mass.value']")
-    field.fill("18.5 kg")
-    page.page.keyboard.press("Tab")
-    page.page.wait_for_selector("#verdict.good")
-    page.page.click("#undo")
-    page.wait("configure.mass() === '18 lb'")
-    page.page.click("#undo")
-    page.wait("configure.mass() === '18 kg'")
-    page.page.locator(".element .title", has_text="mass").first.click()
-    page.page.locator(".form input[data-key='mass.value']").fill("18.5 kg")
-    page.page.keyboard.press("Tab")
-    page.page.wait_for_selector("#verdict.good")
-    # drag the transducer along the gizmo's forward axis
-    page.see(
-        "(() => { const m = configure.tree().model.children.find(c => c.tag === 'transducer'); configure.choose(m) })()"
-    )
-    before = page.see("configure.tree().model.children.find(c => c.tag === 'transducer').attributes.position")
-    drag(page)
-    after = page.see("configure.tree().model.children.find(c => c.tag === 'transducer').attributes.position")
-    x0, x1 = (float(re.split(r"[\s,]+", p.strip())[0]) for p in (before, after))
-    assert x1 > x0 + 0.01, (before, after)
-    # instruments: two of a type have names of their own; mounted by numbers and by the gizmo
-    for type_ in ("echosounder", "dvl", "dvl"):
-        page.page.locator("select[aria-label='Add to sensors']").select_option(label=type_)
-    assert page.see("configure.tree().sensors.children.map(c => c.attributes.name ?? c.tag)") == ["echosounder", "dvl", "dvl2"]  # fmt: skip
-    for key, text in (("name", "dvl-up"), ("attitude", "180 0 0 deg"), ("rate", "5 Hz"), ("noise", "0.5")):
-        page.page.locator(f".side input[data-key='dvl.{key}']").fill(text)
-        page.page.keyboard.press("Tab")
-    page.page.wait_for_selector("#verdict.good")
-    drag(page)
-    position = page.see("configure.tree().sensors.children[2].attributes.position")
-    assert float(re.split(r"[\s,]+", position.strip())[0]) > 0.01, position
-    page.page.wait_for_selector("#verdict.good")
-    page.wait("configure.bench.rays.children.length === 3")  # beams of all three
-    # try it
-    page.page.click("#try-turn")
-    page.page.wait_for_selector("#way", timeout=120_000)
-    page.shot("configurator")
-    assert colours(page, "#configure .view canvas") > 50
-    page.page.fill("#save-file", "mine.xml")
-    page.page.click("#save")
-    page.wait("document.querySelector('.toast')?.textContent.includes('saved')")
-    page.clean()
-
-    assert "mylauv" in wavesim("vehicles", "mylauv", "--models", tmp_path / "mine.xml").stdout
-    trial = tmp_path / "mine-trial.xml"
-    assert wavesim("check", trial).returncode == 0
-    loaded = load(trial)
-    assert loaded.model("mylauv").mass.value == 18.5
-    assert loaded.model("mylauv").transducer.position[0] == pytest.approx(x1, abs=1e-3)
-    (vehicle,) = loaded.config.fleet.vehicle
-    suite = {i.name: i.parameters for i in loaded.suite(vehicle)}
-    assert list(suite) == ["echosounder", "dvl", "dvl-up"]
-    up = suite["dvl-up"]
-    assert (up.rate, up.noise, up.attitude[0]) == (5.0, 0.5, pytest.approx(math.pi))
-    assert up.position[0] == pytest.approx(float(re.split(r"[\s,]+", position.strip())[0]), abs=1e-3)
-    server = serve(trial, "--start")
-    with Broker("mylauv", ("127.0.0.1", server.port)) as broker:
-        for step in broker.steps():
-            broker.answer([8.0])
-            if step.state.motion is not None and step.state.motion[7] > 0.3:  # surge
-                break
-        assert step.time > 0.5
-
-
-def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path) -> None:
-    """What the model and the fleet give is shown; own ones are added beside it, or take its place; the checked file is saved."""
-    (tmp_path / "sea.xml").write_text(
-        '<wavesim><fleet><vehicle name="one" model="lauv" position="0 0 5 m"><sensors><imu/></sensors></vehicle>'
-        '<vehicle name="two" model="lauv" position="9 0 5 m"/><sensors><ctd/><dvl/></sensors></fleet></wavesim>'
-    )
-    page = open_page(view("--folder", tmp_path, command="configure").url)
-    page.page.wait_for_selector("#verdict.good")
-    label = page.page.locator("#models option", has_text="one — lauv").text_content()
-    page.page.select_option("#models", label=label)
-    page.wait("document.querySelector('#verdict').textContent.includes('vehicle')")
-    assert "Its model and the fleet give it: ctd, dvl" in page.see("document.querySelector('.form').textContent")
-    assert page.see("configure.tree().sensors.children.map(c => c.tag)") == ["imu"]
-    for type_ in ("dvl", "gps"):
-        page.page.locator("select[aria-label='Add to sensors']").select_option(label=type_)
-    page.page.locator(".side input[data-key='gps.position']").fill("0 0 -0.5 m")
-    page.page.keyboard.press("Tab")
-    page.wait("configure.bench.places.size === 3 && document.querySelector('#verdict.good')")
+    assert colours(page, "#spacetime") > 8
+    page.shot("sound")
+    page.page.click("#tab-charts")
+    for body, field in (("0", "depth, m"), ("1", "speed, m/s")):
+        page.page.select_option("select[aria-label='Body of the line']", body)
+        page.wait(
+            f"wavesim.app.logCharts.fields.some(f => f.key === 'motion.depth') && document.querySelector(\"select[aria-label='Body of the line']\").value === '{body}'"
+        )
+        page.page.select_option("select[aria-label='Field of the line']", label=field)
+        page.page.click("#add-line")
     page.wait(
-        "document.querySelector('.form').textContent.includes('give it: ctd.')"
-    )  # the own dvl takes the other's place
-    page.page.locator(".side input[data-key='gps.rate']").fill("2 m")
-    page.page.keyboard.press("Tab")
-    page.page.wait_for_selector("#verdict.bad")
-    page.page.click("#undo")
-    page.page.wait_for_selector("#verdict.good")
-    page.shot("configurator-vehicle")
-    page.page.fill("#save-file", "fitted.xml")
-    page.page.click("#save")
-    page.wait("document.querySelector('.toast')?.textContent.includes('saved')")
-    page.clean()
-    assert wavesim("check", tmp_path / "fitted.xml").returncode == 0
-    loaded = load(tmp_path / "fitted.xml")
-    one, two = loaded.config.fleet.vehicle
-    assert [i.name for i in loaded.suite(one)] == ["ctd", "dvl", "imu", "gps"]
-    assert next(i for i in loaded.suite(one) if i.name == "gps").parameters.position == (0.0, 0.0, -0.5)
-    assert [i.name for i in loaded.suite(two)] == ["ctd", "dvl"]
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["fitted.xml", "sea.xml"]
-
-
-def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
-    """Waypoints, a beacon and a fence clicked on the chart are in the saved configuration, where they were clicked."""
-    _, path = sea
-    page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
-    page.wait(f"{READY} === 3")
-    page.page.keyboard.press("]")  # room for the chart
-    page.page.keyboard.press("m")
-    page.page.wait_for_selector("#mission:not(.hidden)")
-    box = page.page.locator("canvas.chart").bounding_box()
-
-    def click(north: float, east: float) -> None:
-        x, y = page.see(f"wavesim.chart.px({north}, {east})")
-        page.page.mouse.click(box["x"] + x, box["y"] + y)
-
-    click(30, 10)
-    click(30, -30)
-    page.page.get_by_role("button", name="beacons").click()
-    click(-20, 20)
-    page.page.get_by_role("button", name="fences", exact=True).click()
-    for corner in ((-20, -20), (20, -20), (0, 30)):
-        click(*corner)
-    page.page.click("#close-fence")
-    page.shot("mission")
-    page.page.click("#mission-save")
-    page.wait("document.querySelector('.toast')?.textContent.includes('saved')")
-    fleet = load(path.parent / "mission.xml").config.fleet
-    ways = [(w.north, w.east, w.depth) for w in fleet.vehicle[0].waypoint]
-    assert np.array(ways) == pytest.approx(np.array([(30, 10, 5), (30, -30, 5)]), abs=0.6)
-    assert fleet.buoy[-1].name == "beacon1"
-    assert fleet.buoy[-1].position == pytest.approx((-20, 20, 5), abs=0.6)
-    assert [f.name for f in fleet.fence] == ["bay", "fence1"]
-    assert len(fleet.fence[1].corner) == 3
-    page.clean()
+        "document.querySelectorAll('#log-charts .plot').length === 2 && wavesim.app.logCharts.charts.every(c => c.plot?.plot.data[0].length > 10)"
+    )
+    x, y = page.see("wavesim.app.logCharts.charts[1].plot.plot.data.map(d => Array.from(d))")
+    speeds = np.linalg.norm(log.get("/state/boat", STATE).records["v_WB_B"], axis=1)
+    assert max(y) == pytest.approx(speeds.max(), rel=1e-5) and x[-1] == pytest.approx(20.0, abs=0.2)
+    page.shot("log-charts")
+    assert {"fence", "notice"} & {
+        word for m in page.see("wavesim.app.replay.marks") for word in (m["kind"], *m["text"].split())
+    }
+    lat, lon, _ = pymap3d.ned2geodetic(
+        *page.see("wavesim.store.panel.motion.position"), *page.see("wavesim.store.scene.origin"), 0.0
+    )
+    shown = page.see("document.querySelector('#place').textContent").split()
+    minutes = [float(re.split("[°']", t)[0]) + float(re.split("[°']", t)[1]) / 60.0 for t in shown]
+    assert minutes == pytest.approx([abs(lat), abs(lon)], abs=2e-6), "four digits of a minute"
+    page.page.click("#tab-signals")
 
 
 def test_remote_viewer(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:

@@ -22,7 +22,7 @@ from wavesim_sdk.config.load import models_of
 from wavesim_sdk.tables import SIGNALS
 from wavesim_viz import hub as hubs
 from wavesim_viz.configurator import Configurator, preset
-from wavesim_viz.frame import Frame, bodies, plain, signals
+from wavesim_viz.frame import Frame, Holds, bodies, plain, signals
 from wavesim_viz.trees import Trouble, to_element, to_text, to_tree
 from wavesim_viz.web import HUB, Access, make_app
 
@@ -60,8 +60,33 @@ def test_bytes_of_a_frame() -> None:
     data = f.pack()
     head = struct.unpack("<4sIddffffIIIIfI", data[:64])
     assert head == (b"WVF1", 1, 12.5, 3125.0, 2.0, pytest.approx(1.9), 0.25, 7.0, 3, 6, 1, 1, 0.5, 1)
-    assert struct.unpack("<9f", data[64:100]) == (4, 1, 2, 3, 0.5, 0.5, 0.5, 0.5, 5)
-    assert struct.unpack("<9f", data[100:]) == (5, 3, 7, 8, 9, 75, 120, 0, 0)
+    assert struct.unpack("<10f", data[64:104]) == (4, 1, 2, 3, 0.5, 0.5, 0.5, 0.5, 5, 0)
+    assert struct.unpack("<9f", data[104:]) == (5, 3, 7, 8, 9, 75, 120, 0, 0)
+
+
+def test_conditions_of_bodies() -> None:
+    """What is no state has no place; who moved and stands to the last bit while time goes on is held; who never moved is not."""
+    p = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, -1e25], [np.nan, 0.0, 0.0], [0.0, 0.0, 4.0]])
+    told = bodies(
+        range(4),
+        p,
+        [[1, 0, 0, 0]] * 4,
+        np.array([[0.0] * 3, [0.0] * 3, [0.0] * 3, [1e200, 0, 0]]),
+        np.array([True, True, False, False]),
+    )
+    assert told[:, 9].tolist() == [1, 2, 2, 2]
+    assert np.isnan(told[1:, 1:9]).all() and told[0, 1:4].tolist() == [1, 2, 3]
+    holds, roster = (
+        Holds({"late": (0.0, 0.0, 0.0)}),
+        [[k, n, "m", "t", 1] for k, n in enumerate(("moved", "still", "late"))],
+    )
+    v, q = np.array([[1e-300, 0, 0], [0, 0, 0], [0, 0, 0]], float), np.array([[0.0] * 3, [0.0] * 3, [5.0, 0, 0]])
+    assert holds.look(1, roster, range(3), q, v, v).tolist() == [False] * 3
+    v[:] = 0.0
+    assert holds.look(2, roster, range(3), q, v, v).tolist() == [True, False, True]
+    assert holds.look(2, roster, range(3), q, v, v).tolist() == [True, False, True], "paused"
+    roster[0][4] = 2  # another body in its row
+    assert holds.look(3, roster, range(3), q, v, v).tolist() == [False, False, True]
 
 
 def test_json_has_no_nan() -> None:
@@ -115,9 +140,10 @@ async def test_elsewhere_a_token_is_needed(client: TestClient[Any, Any]) -> None
     for token, may in ((access.view_token, False), (access.control_token, True)):
         first = await client.get(f"/?token={token}", allow_redirects=False)
         assert first.status == 303 and first.headers["Location"] == "/"
+        assert f"wavesim_token_{access.port}=" in first.headers["Set-Cookie"], "another viewer's cookie stays"
         assert "HttpOnly" in first.headers["Set-Cookie"] and "SameSite=Strict" in first.headers["Set-Cookie"]
         async with client.ws_connect(
-            "/ws", headers={"Origin": origin(client), "Cookie": f"wavesim_token={token}"}
+            "/ws", headers={"Origin": origin(client), "Cookie": f"{access.cookie}={token}"}
         ) as ws:
             hello = await anext(some(ws, "hello"))
             assert hello["control"] is may
@@ -282,6 +308,6 @@ def test_a_vehicles_instruments_are_written_beside_its_configuration(
 
 async def test_files_are_touched_with_control_only(client: TestClient[Any, Any]) -> None:
     """Even the draft that a check writes beside a configuration."""
-    for path in ("/api/fit", "/api/mount", "/api/save", "/api/mission"):
+    for path in ("/api/fit", "/api/mount", "/api/save", "/api/mission", "/api/test", "/api/import", "/api/check"):
         answer = await client.post(path, json={}, headers={"Origin": origin(client)})
         assert answer.status == 400 and "--control" in (await answer.json())["error"]

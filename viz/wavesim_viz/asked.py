@@ -11,7 +11,8 @@ from wavesim_sdk.errors import WaveSimError
 
 MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
-MOST_LETTERS, MOST_WORD = 32, 64
+MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
+ORDERS = ("push", "pose", "weather")
 
 
 class Nonsense(WaveSimError):
@@ -48,11 +49,27 @@ class Fault:
     field: str
 
 
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """An alarm was seen; None: all were."""
+
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A push, another place, other weather: a verb of the commander with its values; ``row`` None: of no body."""
+
+    verb: str
+    row: int | None
+    values: dict[str, float | list[float]]
+
+
 def _no_constant(name: str) -> Any:
     raise Nonsense("number", f"{name} is no number of JSON")
 
 
-Asked = Watch | Control | Fault
+Asked = Watch | Control | Fault | Acknowledge | Order
 
 
 def asked(text: str) -> Asked:
@@ -70,7 +87,26 @@ def asked(text: str) -> Asked:
             return Control(verb, _value(message.get("value")))
         case {"do": "fault", "row": row, "part": part, "kind": kind, "amount": amount, "field": field}:
             return Fault(_row(row), _word(part), _word(kind), _word(amount, 0), _word(field, 0))
+        case {"do": "order", "verb": str() as verb, "row": row, "values": dict() as values} if verb in ORDERS:
+            return Order(verb, None if row is None else _row(row), _values(values))
+        case {"do": "acknowledge", "alarm": None}:
+            return Acknowledge(None)
+        case {"do": "acknowledge", "alarm": number}:
+            return Acknowledge(_row(number))
     raise Nonsense("request", "that is no request of this page")
+
+
+def _values(given: dict[str, Any]) -> dict[str, float | list[float]]:
+    if len(given) > MOST_VALUES:
+        raise Nonsense("values", f"an order has up to {MOST_VALUES} values")
+    found: dict[str, float | list[float]] = {}
+    for name, value in given.items():
+        numbers = [_value(v) for v in (value if isinstance(value, list) and len(value) <= MOST_VALUES else [value])]
+        good = [v for v in numbers if v is not None]
+        if len(good) != len(numbers):
+            raise Nonsense("number", "a value is a number")
+        found[_word(name)] = good if isinstance(value, list) else good[0]
+    return found
 
 
 def _row(value: Any) -> int:

@@ -64,10 +64,14 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     "--config", type=click.Path(path_type=Path), help="Configuration for sea bed and missions; default: the server's."
 )
 @click.option("--control", is_flag=True, help="Viewers may start, stop, pause, step, and save files.")
+@click.option(
+    "--compare", type=click.Path(path_type=Path), help="Another log, whose lines stand beside those of LOG in charts."
+)
+@click.option("--alarms", type=click.Path(path_type=Path), help="TOML file with the rules of alarms (docs/viewer.md).")
 @_web_options
 def viz(
-    log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, port: int, address: str,
-    rate: float, folder: Path, open_: bool,
+    log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, compare: Path | None, alarms: Path | None, port: int,
+    address: str, rate: float, folder: Path, open_: bool,
 ) -> None:  # fmt: skip
     """Mission control in the browser: a running server, or the replay of a LOG.
 
@@ -78,12 +82,19 @@ def viz(
     """
     if log is not None and remote is not None:
         raise click.UsageError("give a log or --remote, not both")
+    if compare is not None and log is None:
+        raise click.UsageError("--compare stands beside a LOG")
     _page_is_built()
+    from wavesim_viz.alarms import Rules
+
+    rules = Rules.read(alarms) if alarms is not None else None
     source: Any
     if log is not None:
         from wavesim_viz.replay import Replay
 
-        source = Replay(log)
+        source = Replay(log, compare)
+        if not source.log.complete:
+            click.echo(f"wavesim viz: {source.scene()[1]['warning']}", err=True)
     elif remote is not None:
         from wavesim_viz.remote import Remote
 
@@ -95,7 +106,7 @@ def viz(
         from wavesim_viz.live import Live
 
         source = Live(server, config)
-    _serve(source, source.name, address, port, rate, folder, control, open_, "")
+    _serve(source, source.name, address, port, rate, folder, control, open_, "", rules)
 
 
 @click.command()
@@ -114,7 +125,16 @@ def _page_is_built() -> None:
 
 
 def _serve(
-    source: Any, name: str, address: str, port: int, rate: float, folder: Path, control: bool, open_: bool, place: str
+    source: Any,
+    name: str,
+    address: str,
+    port: int,
+    rate: float,
+    folder: Path,
+    control: bool,
+    open_: bool,
+    place: str,
+    rules: Any = None,
 ) -> None:
     from wavesim_viz.doors import open_site
     from wavesim_viz.web import Access, make_app
@@ -132,7 +152,7 @@ def _serve(
     access = Access.make(address, sock.getsockname()[1], control)
 
     async def run() -> None:
-        async with open_site(make_app(source, rate, access, folder), sock):
+        async with open_site(make_app(source, rate, access, folder, rules), sock):
             await told()
 
     async def told() -> None:

@@ -14,10 +14,11 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lxml import etree
 
 from wavesim_sdk.config import Loaded, Model, library, load
@@ -25,6 +26,7 @@ from wavesim_sdk.config.load import models_of
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_viz.kit import instrument, told_of
 from wavesim_viz.scene import look
 from wavesim_viz.trees import Tree, Trouble, classes, parse, root_of, to_element, to_text, to_tree
@@ -288,7 +290,8 @@ class Configurator:
             fleet = etree.SubElement(root, "fleet")
         self._missions(fleet, body)
         with self._beside(base, root) as draft:
-            return self._put(draft, target)
+            warnings = _too_deep(load(draft), body.get("waypoints") or {})
+            return self._put(draft, target) | {"warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
         """Where a changed configuration goes: beside the one that it was, for what that names is relative."""
@@ -352,6 +355,19 @@ def preset(model: Model, kind: str) -> dict[str, float]:
             for t in forward:
                 if t.position[1] > 0.0:
                     found[t.name] = 0.2 * t.maximum
+    return found
+
+
+def _too_deep(loaded: Loaded, names: Iterable[str]) -> list[str]:
+    """What is wrong with waypoints that lie in the sea bed, in words."""
+    bed, found = sea_bed(loaded), []
+    for vehicle in loaded.config.fleet.vehicle:
+        if vehicle.name not in names:
+            continue
+        for k, w in enumerate(vehicle.waypoint, 1):
+            depth = float(bed(np.array(w.north), np.array(w.east)))
+            if w.depth >= depth:
+                found.append(f"waypoint {k} of '{vehicle.name}' is at {w.depth:g} m, where the bed is at {depth:.1f} m")
     return found
 
 

@@ -6,8 +6,10 @@ A frame is a head of 64 bytes, then ``bodies`` and ``signals`` as rows of float3
      4  u4  state of the run      32  f4  lateness, ms           48  u4  number of bodies
      8  f8  time, s               36  f4  greatest lateness, ms  52  u4  number of signals
     16  f8  tick                  40  u4  ticks late             56  f4  water level, m
-    24  f4  wanted speed                                         60  u4  1 = time jumped: draw no motion between
+    24  f4  wanted speed                                         60  u4  jumps of time so far: no motion between
 
+A body's last number is its condition: 0 it moves as it should, 1 it is held because its state was no longer finite, 2 its state
+is no state (not finite, or beyond this world): it has no place then, NaN.
 Frames W and B as everywhere; the page turns them into its own axes.
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +25,9 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 _HEAD = struct.Struct("<4sIddffffIIIIfI")
-BODY = 9  #: row, position (3), attitude (4), speed over ground
+BODY = 10  #: row, position (3), attitude (4), speed over ground, condition
+WELL, HELD, WILD = 0, 1, 2  #: conditions
+FARTHEST, FASTEST = 1e7, 1e5  #: m and m/s; what is beyond is no state of a body
 SIGNAL = 9  #: number, row of the sender, origin (3), radius, level, level at the source, frequency
 MOST_SIGNALS = 256
 
@@ -47,7 +52,7 @@ class Frame:
     ticks_late: int = 0
     level: float = 0.0
     roster: int = 0
-    jumped: bool = False
+    jumped: int = 0  #: of a source: 1 = time jumped; as it is sent: how often so far, for a viewer may miss frames
 
     def pack(self) -> bytes:
         signals = self.signals[-MOST_SIGNALS:]
@@ -58,14 +63,52 @@ class Frame:
         return b"".join((head, self.bodies.tobytes(), signals.tobytes()))
 
 
-def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any) -> Array:
-    """The rows of a frame from columns of a table."""
+def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) -> Array:
+    """The rows of a frame from columns of a table; ``held``: which of them the server holds."""
     out = np.empty((len(rows), BODY), np.float32)
+    p, q, v = (
+        np.asarray(column, float).reshape(len(rows), size) for column, size in ((p_WB_W, 3), (q_WB, 4), (v_WB_B, 3))
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        wild = ~((np.abs(p) < FARTHEST).all(axis=1) & (np.abs(v) < FASTEST).all(axis=1) & np.isfinite(q).all(axis=1))
+        if wild.any():
+            p, q, v = (np.where(wild[:, None], np.nan, column) for column in (p, q, v))
     out[:, 0] = rows
-    out[:, 1:4] = p_WB_W
-    out[:, 4:8] = q_WB
-    out[:, 8] = np.sqrt(np.einsum("ij,ij->i", v_WB_B, v_WB_B))
+    out[:, 1:4] = p
+    out[:, 4:8] = q
+    out[:, 8] = np.sqrt(np.einsum("ij,ij->i", v, v))
+    out[:, 9] = np.where(wild, WILD, np.where(held, HELD, WELL))
     return out
+
+
+class Holds:
+    """Which bodies the server holds where they were: they moved, time goes on, and their velocity is nothing to the last bit.
+
+    Shared memory does not say so, and water always leaves a body some velocity.
+    """
+
+    def __init__(self, begun: Mapping[str, Sequence[float]] | None = None) -> None:
+        """``begun``: where bodies began, by name: who is elsewhere has moved."""
+        self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
+        self._tick, self._held = -1, np.zeros(0, bool)
+
+    def look(self, tick: int, roster: Sequence[Sequence[Any]], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any) -> Any:
+        """One answer a row."""
+        if tick == self._tick and len(self._held) == len(rows):
+            return self._held
+        still = ~(np.any(v_WB_B, axis=1) | np.any(w_WB_B, axis=1))
+        went_on, self._tick = tick > self._tick >= 0, tick
+        lives = {b[0]: (b[0], b[1], b[4]) for b in roster}
+        self._moved.intersection_update(lives.values())
+        self._moved.update(lives[row] for row in np.asarray(rows)[~still].tolist() if row in lives)
+        self._held = np.zeros(len(rows), bool)
+        for k in np.flatnonzero(still) if went_on else ():
+            life = lives.get(int(rows[k]))
+            begun = self._begun.get(life[1]) if life is not None else None
+            self._held[k] = life in self._moved or (
+                begun is not None and bool(np.any(np.abs(p_WB_W[k] - begun) > 1e-6))
+            )
+        return self._held
 
 
 def signals(table: Any) -> Array:
@@ -102,7 +145,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-_SENT = ("id", "source", "query", "kind", "outcome", "frequency", "source_level")
+_SENT = ("id", "source", "query", "kind", "outcome", "frequency", "source_level", "duration")
 _RECEPTION = (
     "id",
     "source",
@@ -115,6 +158,9 @@ _RECEPTION = (
     "distance",
     "measured",
     "one_way",
+    "duration",
+    "azimuth",
+    "elevation",
 )
 
 

@@ -7,6 +7,7 @@ contained (``containment.py``): a part of a frame is missing then, and the page 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import itertools
 import json
@@ -17,13 +18,17 @@ from typing import Any
 from aiohttp import web
 
 from wavesim_sdk import __version__
-from wavesim_viz.asked import Control, Fault
+from wavesim_viz.alarms import Alarms, Rules
+from wavesim_viz.asked import Control, Fault, Order
 from wavesim_viz.containment import Mishaps, Often, say
 from wavesim_viz.doors import address_of
 from wavesim_viz.frame import Frame
+from wavesim_viz.history import History, Past
 from wavesim_viz.live import Source
+from wavesim_viz.replay import Replay
 
-PANEL_S, BELIEF_S, WEATHER_S, MISHAP_S = 0.1, 0.2, 0.5, 1.0
+PANEL_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.5, 0.5, 1.0
+UNSEEN_S = 0.2  #: the history goes on while nobody looks
 FROZEN_S = 20.0  #: a viewer that takes nothing for so long is dropped
 _numbers = itertools.count(1)
 MOST_WAITING = 200  #: messages (not frames) for one viewer
@@ -42,6 +47,7 @@ class Viewer:
         self.number, self.address = next(_numbers), address_of(transport)
         self.watched: int | None = None
         self.kit: dict[str, Any] | None = None  #: what it was told that the watched body has
+        self.panel = ""  #: the last data that it was told of the watched body
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.seen = (0, 0, 0)  # frame, scene, roster
@@ -55,8 +61,9 @@ class Viewer:
 class Hub:
     """All viewers of a source (None: the configurator alone)."""
 
-    def __init__(self, source: Source | None, rate: float) -> None:
+    def __init__(self, source: Source | None, rate: float, rules: Rules | None = None) -> None:
         self.source, self.period = source, 1.0 / rate
+        self.alarms, self._alarmed = Alarms(rules), 0
         self.viewers: set[Viewer] = set()
         self.dropped = 0
         self.mishaps = Mishaps()
@@ -65,10 +72,15 @@ class Hub:
         self._scene: tuple[int, str] = (0, "")
         self._roster: tuple[int, str] = (0, "")
         self._listed: list[list[Any]] | None = None
-        self._due = {"panel": 0.0, "beliefs": 0.0, "weather": 0.0, "mishaps": 0.0}
+        self._jumps = 0
+        self.past: Past = source if isinstance(source, Replay) else History()
+        self._beliefs: list[list[float]] = []
+        self._weather: dict[str, Any] | None = None
+        self._due = {"panel": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._trouble = ""
         self._told: dict[str, str] = {}
-        self._controlling = asyncio.Lock()
+        # a thread of its own: a command waits for commands only, whatever else is at work
+        self._commands = concurrent.futures.ThreadPoolExecutor(1, "control")
 
     def hello(self) -> dict[str, Any]:
         """What a viewer should know first."""
@@ -81,12 +93,20 @@ class Hub:
         }
 
     def add(self, viewer: Viewer) -> None:
-        if not self.viewers and self.source is not None:
-            with self.mishaps.part("signals"):
-                self.source.sounds()  # what happened while nobody looked
         self.viewers.add(viewer)
         self._due = dict.fromkeys(self._due, 0.0)  # the new one need not wait
-        self._trouble, self._told = "", {}
+        self._trouble, self._told, self._weather = "", {}, None
+
+    def tell_past(self, viewer: Viewer) -> None:
+        """What happened before a viewer came."""
+        with self.mishaps.part("what happened before"):
+            if self.source is not None:
+                viewer.tell({"type": "tracks", "whole": isinstance(self.past, Replay), "bodies": self.past.tracks()})
+                if isinstance(self.past, Replay):
+                    viewer.tell({"type": "marks", "marks": self.past.marks()})
+                viewer.tell({"type": "sounds", "anew": True, **self.past.events()})
+                viewer.tell({"type": "beliefs", "bodies": self._beliefs})
+                viewer.tell({"type": "alarms", "alarms": self.alarms.told()})
 
     def remove(self, viewer: Viewer) -> None:
         self.viewers.discard(viewer)
@@ -96,26 +116,29 @@ class Hub:
         if n := self.refused.again(kind):
             say(f"wavesim viz: ended the socket of a page: {text}" + ("" if n == 1 else f" ({n} times by now)"))
 
-    async def control(self, wanted: Control | Fault) -> tuple[bool, str]:
+    async def control(self, wanted: Control | Fault | Order) -> tuple[bool, str]:
         """One command at a time; the commander may block, so beside the loop."""
         source = self.source
         if source is None:
             return False, "there is nothing to control here"
-        async with self._controlling:
-            try:
-                if isinstance(wanted, Fault):
-                    return await asyncio.to_thread(source.fault, wanted)
-                return await asyncio.to_thread(source.control, wanted.verb, wanted.value)
-            except Exception as error:  # it ends this command, not the page's socket
-                return False, f"the viewer failed at this: {self.mishaps.add('control', error)}"
+        run = asyncio.get_running_loop().run_in_executor
+        try:
+            if isinstance(wanted, Fault):
+                return await run(self._commands, source.fault, wanted)
+            if isinstance(wanted, Order):
+                return await run(self._commands, source.order, wanted)
+            return await run(self._commands, source.control, wanted.verb, wanted.value)
+        except Exception as error:  # it ends this command, not the page's socket
+            return False, f"the viewer failed at this: {self.mishaps.add('control', error)}"
 
     async def run(self) -> None:
-        """Read the source at the wanted rate while anybody looks."""
+        """Read the source: at the wanted rate while anybody looks, else seldom, for the history alone."""
         due = time.monotonic()
         while True:
-            due = max(due + self.period, time.monotonic())
+            seen = bool(self.viewers) or isinstance(self.source, Replay)
+            due = max(due + (self.period if seen else max(self.period, UNSEEN_S)), time.monotonic())
             await asyncio.sleep(due - time.monotonic())
-            if self.viewers and self.source is not None:
+            if self.source is not None and (self.viewers or not isinstance(self.source, Replay)):
                 with self.mishaps.part("the hub"):
                     self._read(self.source, time.monotonic())
 
@@ -138,27 +161,47 @@ class Hub:
                     self._roster = (self._roster[0] + 1, text_of({"type": "roster", "bodies": roster}))
             with part("the picture's bytes"):
                 frame.roster = self._roster[0]
-                self._frame = (self._frame[0] + 1, frame.pack())
-            self._tell(source, now)
+                self._jumps += frame.jumped
+                frame.jumped = self._jumps
+                if (data := frame.pack()) != self._frame[1]:  # of a world that stands still, once
+                    self._frame = (self._frame[0] + 1, data)
+            self._tell(source, frame, now)
         self._tell_mishaps(now)
         for viewer in self.viewers:
             viewer.fresh.set()
 
-    def _tell(self, source: Source, now: float) -> None:
+    def _tell(self, source: Source, frame: Frame, now: float) -> None:
         """Messages beside the frames, each at its own rate."""
         part = self.mishaps.part
         with part("signals"):
             if (sounds := source.sounds()) is not None:
+                if isinstance(self.past, History):
+                    self.past.tell(sounds)
+                for notice in () if sounds.get("anew") else sounds["notices"]:
+                    self.alarms.note(notice)
                 self._tell_all({"type": "sounds", **sounds})
         if now >= self._due["beliefs"]:
             self._due["beliefs"] = now + BELIEF_S
             with part("beliefs"):
-                if beliefs := source.beliefs():
+                beliefs = source.beliefs()
+                if beliefs != self._beliefs:
+                    self._beliefs = beliefs
                     self._tell_all({"type": "beliefs", "bodies": beliefs})
+        if isinstance(self.past, History):
+            with part("the history"):
+                self.past.add(frame, self._listed or [], self._beliefs)
+        if now >= self._due["alarms"]:
+            self._due["alarms"] = now + ALARM_S
+            with part("alarms"):
+                self.alarms.look(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.vitals())
+                self._tell_alarms()
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
-                self._tell_all({"type": "weather", **source.weather()})
+                weather = source.weather()
+                if weather != self._weather:
+                    self._weather = weather
+                    self._tell_all({"type": "weather", **weather})
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
             watched = {v.watched for v in self.viewers if v.watched is not None}
@@ -172,8 +215,21 @@ class Hub:
                         if viewer.kit is not kit:  # a source gives the same one until another body is there
                             viewer.kit = kit
                             viewer.tell({"type": "kit", "row": row, "kit": kit})
-                        viewer.texts.append(text)
+                        if text != viewer.panel:
+                            viewer.panel = text
+                            viewer.texts.append(text)
             self.mishaps.forget("the data of ", {self._data_of(row) for row in watched})
+
+    def _tell_alarms(self) -> None:
+        if self.alarms.version != self._alarmed:
+            self._alarmed = self.alarms.version
+            self._tell_all({"type": "alarms", "alarms": self.alarms.told()})
+
+    def acknowledge(self, number: int | None) -> tuple[bool, str]:
+        """Somebody has seen an alarm; None: all."""
+        done = self.alarms.acknowledge(number)
+        self._tell_alarms()
+        return done, "seen" if done else "there is no such alarm to acknowledge"
 
     def _data_of(self, row: int) -> str:
         """The part that reads one body, by its name where it has one."""
@@ -229,5 +285,6 @@ class Hub:
             await viewer.ws.send_bytes(self._frame[1])
 
     def close(self) -> None:
+        self._commands.shutdown(wait=False, cancel_futures=True)
         if self.source is not None:
             self.source.close()

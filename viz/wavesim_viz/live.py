@@ -21,11 +21,13 @@ from wavesim_sdk.sensors import HEAD
 from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_sdk.wire.messages import Role
 from wavesim_viz import scene
-from wavesim_viz.asked import Fault
-from wavesim_viz.frame import Frame, bodies, plain, reception_rows, sent_rows, signals, word
+from wavesim_viz.alarms import Vitals
+from wavesim_viz.asked import Fault, Order
+from wavesim_viz.frame import Frame, Holds, bodies, plain, reception_rows, sent_rows, signals, word
 from wavesim_viz.kit import Told, kit, model_of
 
 RETRY_S = 0.5
+GRACE_NS = 500_000_000  #: a value may be so late, beside its periods
 MOST_TOLD = 200  #: signals told between two frames; the others are only counted
 
 
@@ -51,6 +53,9 @@ class Source(Protocol):
     def beliefs(self) -> list[list[float]]:
         """[row, north, east, down, three standard deviations] of what navigators believe."""
 
+    def vitals(self) -> Vitals:
+        """What alarms are made of, beside motion and beliefs."""
+
     def weather(self) -> dict[str, Any]:
         """Flow, wind, level; clients with their round trips."""
 
@@ -62,6 +67,9 @@ class Source(Protocol):
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         """Make a part fail; may block."""
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        """Push a body, put it elsewhere, change the weather; may block."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         """Start, stop and so on; may block."""
@@ -165,6 +173,7 @@ class Live:
             warning = f"the configuration cannot be read: {error}"
         self._scene = scene.describe(loaded) if loaded is not None else scene.empty(self.name)
         self._scene["warning"] = warning
+        self._holds = Holds({b["name"]: b["position"] for b in self._scene["bodies"]})
         self._version += 1
 
     def scene(self) -> tuple[int, dict[str, Any]]:
@@ -191,9 +200,11 @@ class Live:
             self._written, self._identity, self._roster = written, s.identity, self._list(s.identity)
         clock, rows = self.state.clock(), s.rows
         state = s.state[rows]
+        p, v = state["p_WB_W"], state["v_WB_B"]
+        held = self._holds.look(s.tick, self._roster, rows, p, v, state["w_WB_B"])
         return Frame(
             s.time_ns * 1e-9, s.tick, int(clock["state"]),
-            bodies(rows, state["p_WB_W"], state["q_WB"], state["v_WB_B"]), signals(self.state.signals()),
+            bodies(rows, p, state["q_WB"], v, held), signals(self.state.signals()),
             float(clock["speed"]), float(clock["realtime_factor"]), float(clock["lateness_ns"]) * 1e-6,
             float(clock["lateness_max_ns"]) * 1e-6, int(clock["ticks_late"]), float(self.state.weather()["level"]),
         )  # fmt: skip
@@ -230,6 +241,25 @@ class Live:
         told = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
         told += [{"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MOST_TOLD]]
         return {"weather": plain(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
+
+    def vitals(self) -> Vitals:
+        clients, now = self.state.clients(), int(self.state.clock()["time_ns"])
+        found = Vitals(removed={int(r) for r in np.flatnonzero(clients["status"] == 2)})
+        connected = np.flatnonzero(clients["status"] == 1)
+        found.silent = dict(zip(connected.tolist(), clients["silent"][connected].tolist(), strict=True))
+        table = self.state.vehicles["instruments"].snapshot()[1]
+        table = table[table["body"] >= 0]
+        for type_ in np.unique(table["type"]):
+            entries = table[table["type"] == type_]
+            values = self.state.vehicles[word(type_)].snapshot()[1][entries["place"]]
+            there = (values["sequence"] > 0) & (values["generation"] == entries["generation"])
+            late = (now - values["time_ns"] - GRACE_NS) / (entries["period"] * self.state._step_ns)
+            for k in np.flatnonzero(there & (late > 1.0)):
+                found.stale[int(entries["body"][k]), word(entries["name"][k])] = float(late[k])
+            if word(type_) == "battery":
+                good = there & (values["valid"] != 0)
+                found.battery |= dict(zip(entries["body"][good].tolist(), values["charge"][good].tolist(), strict=True))
+        return found
 
     def _aboard(self, row: int) -> list[Any]:
         """The records of the table `instruments` of a body, in the order of its suite."""
@@ -303,13 +333,24 @@ class Live:
         }
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
-        if not 0 <= wanted.row < len(self._identity) or not self._identity["present"][wanted.row]:
+        if (who := self._named(wanted.row)) is None:
             return False, "that body is not there"
-        who = word(self._identity[wanted.row]["name"])
         return self._command(
             "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
             field=wanted.field or None,
         )  # fmt: skip
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        if wanted.row is None:
+            return self._command(wanted.verb, **wanted.values)
+        if (who := self._named(wanted.row)) is None:
+            return False, "that body is not there"
+        return self._command(wanted.verb, **{**wanted.values, "body": who})
+
+    def _named(self, row: int) -> str | None:
+        """The name of the body in a row, if one is there."""
+        there = 0 <= row < len(self._identity) and self._identity["present"][row]
+        return word(self._identity[row]["name"]) if there else None
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         if verb not in TIMER_VERBS or verb == "shutdown":

@@ -14,8 +14,9 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.observer import Frame as Seen
 from wavesim_sdk.observer import Observer
 from wavesim_viz import scene
-from wavesim_viz.asked import Fault
-from wavesim_viz.frame import SIGNAL, Frame, bodies
+from wavesim_viz.alarms import Vitals
+from wavesim_viz.asked import Fault, Order
+from wavesim_viz.frame import SIGNAL, Frame, Holds, bodies
 from wavesim_viz.listening import Listening
 from wavesim_viz.live import MOST_TOLD, motion
 
@@ -37,6 +38,7 @@ class Remote:
         self._loaded = load(config) if config is not None else None
         self._described = scene.describe(self._loaded) if self._loaded is not None else scene.empty(self.name)
         self._listening: dict[int, tuple[Listening, float]] = {}  # row -> session, when it was asked for last
+        self._holds = Holds({b["name"]: b["position"] for b in self._described["bodies"]})
         self._speed = float(self._described["sound"]["speed"])
         self._lock = threading.Lock()
         self._newest: Seen | None = None
@@ -87,13 +89,13 @@ class Remote:
                 self._signals[s.id] = s
                 self._sent.append(
                     {"id": s.id, "source": s.source, "query": 0, "kind": s.kind, "outcome": 0, "frequency": s.frequency,
-                     "source_level": s.level, "time": s.emission_ns * 1e-9, "at": list(s.origin)}
+                     "source_level": s.level, "duration": 0.0, "time": s.emission_ns * 1e-9, "at": list(s.origin)}
                 )  # fmt: skip
             for f in seen.fates:
                 origin = self._signals.get(f.id)
                 self._receptions.append(
                     {"id": f.id, "source": f.source, "receiver": f.receiver, "query": 0, "kind": 0, "outcome": f.outcome,
-                     "level": f.level, "range": f.range, "distance": None, "measured": None, "one_way": None,
+                     "level": f.level, "range": f.range, "distance": None, "measured": None, "one_way": None, "duration": 0.0, "azimuth": None, "elevation": None,
                      "time": f.arrival_ns * 1e-9, "emission": origin.emission_ns * 1e-9 if origin else None, "at": None,
                      "bounces": 0}
                 )  # fmt: skip
@@ -133,7 +135,8 @@ class Remote:
             level = s.level - 20.0 * np.log10(radius)  # the look only: the server alone knows losses
             table[k] = (s.id % (1 << 24), s.source, *s.origin, radius, level, s.level, s.frequency)
         table = table[table[:, 6] > self._described["sound"]["noise"]]
-        packed = bodies(b["id"], b["p_WB_W"], b["q_WB"], b["v_WB_B"])
+        held = self._holds.look(seen.tick, self.roster(), b["id"], b["p_WB_W"], b["v_WB_B"], b["w_WB_B"])
+        packed = bodies(b["id"], b["p_WB_W"], b["q_WB"], b["v_WB_B"], held)
         return Frame(t, seen.tick, seen.run_state, packed, table, factor=factor)
 
     def sounds(self) -> dict[str, Any] | None:
@@ -146,6 +149,9 @@ class Remote:
 
     def beliefs(self) -> list[list[float]]:
         return []
+
+    def vitals(self) -> Vitals:
+        return Vitals()
 
     def weather(self) -> dict[str, Any]:
         return {"weather": None, "clients": [], "connected": None}
@@ -195,6 +201,9 @@ class Remote:
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         return self.control("fault", None)
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        return self.control(wanted.verb, None)
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         return False, "an observer session cannot control; run `wavesim viz --control` on the server's machine"

@@ -25,12 +25,19 @@ from wavesim_sdk.tables import (
     Table,
 )
 from wavesim_viz import scene
-from wavesim_viz.asked import Fault
-from wavesim_viz.frame import SIGNAL, Frame, bodies, plain
+from wavesim_viz.alarms import Vitals
+from wavesim_viz.asked import Fault, Order
+from wavesim_viz.frame import SIGNAL, Frame, bodies, plain, reception_rows, sent_rows
+from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
 from wavesim_viz.kit import Told, kit, model_of, told_of
 from wavesim_viz.live import actuation, effort, motion, told
+from wavesim_viz.series import NOTHING, Line, LogLines
 
 TRACK_POINTS = 3000
+#: losses that tell something: not by distance, band or echo
+LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
+OTHER = "other:"
+MOST_LOSSES = 400  #: marks of losses
 BELIEF_S = 5.0  #: an estimate is shown for so long
 VERBS = ("start", "resume", "pause", "stop", "step", "speed", "seek")
 
@@ -40,7 +47,9 @@ class Replay:
 
     kind = "replay"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, other: Path | None = None) -> None:
+        """``other``: a log whose lines are drawn beside those of this one."""
+        self.other = Replay(other) if other is not None else None
         self.log: Log = read(path)
         self.name, self.trouble = path.name, ""
         self.step_s = float(self.log.metadata.get("step_ns", "4000000")) * 1e-9
@@ -55,6 +64,12 @@ class Replay:
         }  # fmt: skip
         if not self._series:
             raise LogError(f"{path} holds no states: there is nothing to play")
+        if not self.log.complete:
+            self._scene["warning"] = (
+                f"{path.name} is cut or damaged: it was read up to {self.end:.2f} s, and what came after is missing"
+            )
+        self._lines = LogLines(self.log)
+        self._frozen = self._holds()
         self.start = min(int(s.time_ns[0]) for _, s in self._series.values()) * 1e-9
         sent, receptions = (
             self.log.get("/acoustics/sent", SENT).records,
@@ -71,7 +86,18 @@ class Replay:
         self._roster: list[list[Any]] = []
         self.playing, self.speed, self._at = True, 1.0, self.start
         self._wall, self._told_until = time.monotonic(), self.start
-        self._jumped = True
+        self._jumped, self._anew = True, False
+
+    def _holds(self) -> dict[str, list[tuple[int, bool]]]:
+        """Name -> when a body was held because its state was no longer finite, and when it was put elsewhere and moved again."""
+        found: dict[str, list[tuple[int, bool]]] = {}
+        for t, m in self.log.json.get("/frozen", []):
+            for name in m["bodies"]:
+                found.setdefault(str(name), []).append((t, True))
+        for t, m in self.log.json.get("/commands", []):
+            if m["verb"] == "pose":
+                found.setdefault(str(m["arguments"].get("body")), []).append((t, False))
+        return {name: sorted(changes) for name, changes in found.items()}
 
     @staticmethod
     def _guess(body: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +157,7 @@ class Replay:
 
     def _seek(self, to: float) -> None:
         self._at = min(max(to, self.start), self.end)
-        self._told_until, self._jumped = self._at, True
+        self._told_until, self._jumped, self._anew = self._at, True, True
 
     # -- the pictures -------------------------------------------------------------------------------
 
@@ -139,14 +165,12 @@ class Replay:
         return 1, self._scene
 
     def _present(self, row: int, time_ns: float) -> bool:
-        changes = self._presence.get(row, [])
-        k = bisect.bisect_right(changes, (time_ns, True)) - 1
-        return changes[k][1] if k >= 0 else False
+        return _state_at(self._presence.get(row, []), time_ns)
 
     def frame(self) -> Frame | None:
         t = self.now()
         ns = t * 1e9
-        rows, p, q, v, roster = [], [], [], [], []
+        rows, p, q, v, held, roster = [], [], [], [], [], []
         for row, (body, series) in self._series.items():
             if not self._present(row, ns + 1.0):
                 continue
@@ -158,9 +182,10 @@ class Replay:
             p.append(state["p_WB_W"] + f * (after["p_WB_W"] - state["p_WB_W"]))
             q.append(_between(state["q_WB"], after["q_WB"], f))
             v.append(state["v_WB_B"] + f * (after["v_WB_B"] - state["v_WB_B"]))
+            held.append(_state_at(self._frozen.get(body["name"], []), ns))
             roster.append([row, body["name"], body["model"], body["type"], 0])
         self._roster = roster
-        packed = bodies(rows, np.array(p), np.array(q), np.array(v)) if rows else np.zeros((0, 9), np.float32)
+        packed = bodies(rows, p, q, v, np.array(held, bool))
         jumped, self._jumped = self._jumped, False
         state_now = RunState.RUNNING if self.playing and t < self.end else RunState.PAUSED
         factor = self.speed if state_now is RunState.RUNNING else 0.0
@@ -191,18 +216,32 @@ class Replay:
         return self._roster
 
     def sounds(self) -> dict[str, Any] | None:
+        if self._anew:
+            self._anew = False
+            return {"anew": True, **self.events()}
         t, since = self._at, self._told_until
-        if t <= since:
-            self._told_until = t
-            return None
         self._told_until = t
-        notices = [
+        if t <= since:
+            return None
+        sent = _span(self._sent, "emission_ns", since, t)
+        return told(sent, _span(self._receptions, "arrival_ns", since, t), 0, self._notices(since, t))
+
+    def _notices(self, since: float, until: float) -> list[dict[str, Any]]:
+        return [
             {"time": ns * 1e-9, "row": -1, "name": n["body"], "text": n["text"]}
             for ns, n in self.log.json.get("/notices", [])
-            if since < ns * 1e-9 <= t
+            if since < ns * 1e-9 <= until
         ]
-        sent = _span(self._sent, "emission_ns", since, t)
-        return told(sent, _span(self._receptions, "arrival_ns", since, t), 0, notices)
+
+    def events(self) -> dict[str, Any]:
+        """The newest signals and notices up to now."""
+        t = self._told_until
+        sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
+        heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_HEARD:]
+        return {
+            "sent": sent_rows(sent), "receptions": reception_rows(heard), "missed": 0,
+            "notices": self._notices(-1.0, t)[-MOST_NOTICES:],
+        }  # fmt: skip
 
     def beliefs(self) -> list[list[float]]:
         found, ns = [], self._at * 1e9
@@ -213,10 +252,16 @@ class Replay:
                 found.append([row, *plain(e.records["p_WB_W"][k]), *plain(e.records["sigma"][k])])
         return found
 
+    def vitals(self) -> Vitals:
+        return Vitals()
+
     def weather(self) -> dict[str, Any]:
         return {
             "weather": None, "clients": [], "connected": None,
-            "replay": {"start": self.start, "end": self.end, "playing": self.playing, "speed": self.speed},
+            "replay": {
+                "start": self.start, "end": self.end, "playing": self.playing, "speed": self.speed,
+                "other": self.other.name if self.other is not None else "",
+            },
         }  # fmt: skip
 
     def panel(self, row: int) -> dict[str, Any] | None:
@@ -268,8 +313,54 @@ class Replay:
             self._kits[row] = kit(row, 0, model, told, loaded)
         return self._kits[row]
 
+    def marks(self) -> list[dict[str, Any]]:
+        """What happened when, for the time slider: notices, faults, commands, joins and leaves, losses that tell something."""
+        told = self.log.json
+        found = [(t, "notice", f"{m['body']}: {m['text']}") for t, m in told.get("/notices", [])]
+        found += [
+            (t, "fault", f"{', '.join(m['bodies'])}: held, its state was no longer finite")
+            for t, m in told.get("/frozen", [])
+        ]
+        found += [
+            (t, "fault", f"{m['body']}: {m['part']} {m['kind'] if m['begins'] else 'mended'}")
+            for t, m in told.get("/faults", [])
+        ]
+        found += [(t, "command", m["verb"]) for t, m in told.get("/commands", []) if m["verb"] != "fault"]
+        start = self.start * 1e9
+        found += [
+            (t, "join", f"{m['name']} {'came' if m['present'] else 'left'}")
+            for t, m in told.get("/bodies", [])
+            if t > start
+        ]
+        lost = self._receptions[np.isin(self._receptions["outcome"], LOSSES)]
+        for k in np.unique(np.searchsorted(lost["arrival_ns"], np.linspace(start, self.end * 1e9, MOST_LOSSES))):
+            if k < len(lost):
+                found.append(
+                    (
+                        int(lost["arrival_ns"][k]),
+                        "loss",
+                        Outcome(int(lost["outcome"][k])).name.lower().replace("_", " "),
+                    )
+                )
+        return [{"time": t * 1e-9, "kind": kind, "text": text} for t, kind, text in sorted(found)]
+
+    def line(self, row: int, key: str) -> Line:
+        """A line of a chart, from the first moment of the log to the last; ``other:KEY``: of the body of that name in the other log."""
+        if key.startswith(OTHER):
+            name = self._series[row][0]["name"] if row in self._series else None
+            rows = (
+                [r for r, (b, _) in self.other._series.items() if b["name"] == name] if self.other is not None else []
+            )
+            return self.other.line(rows[0], key.removeprefix(OTHER)) if self.other is not None and rows else NOTHING
+        if row not in self._series:
+            return NOTHING
+        return self._lines.line(self._series[row][0]["name"], key, [a["name"] for a in self.kit(row)["actuators"]])
+
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         return False, "what is over cannot be made to fail"
+
+    def order(self, wanted: Order) -> tuple[bool, str]:
+        return False, "what is over cannot be changed"
 
     def tracks(self) -> dict[str, Any]:
         """The whole way of each body, thinned: row -> times and positions; and what its navigator believed."""
@@ -289,6 +380,12 @@ class Replay:
 
     def close(self) -> None:
         pass
+
+
+def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
+    """What the newest of (time, state) up to a time says; False before the first."""
+    k = bisect.bisect_right(changes, (time_ns, True)) - 1
+    return changes[k][1] if k >= 0 else False
 
 
 def _between(q: Any, r: Any, f: float) -> Any:

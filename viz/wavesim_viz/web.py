@@ -8,6 +8,7 @@ touch unless the user said ``--control``. On another address every request needs
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import hmac
 import ipaddress
 import secrets
@@ -20,17 +21,19 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from wavesim_viz.asked import Asked, Nonsense, Watch, asked
+from wavesim_sdk.errors import WaveSimError
+from wavesim_viz.alarms import Rules
+from wavesim_viz.asked import MOST_ROW, Acknowledge, Asked, Nonsense, Watch, asked
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.doors import BODY_S, upgraded
 from wavesim_viz.frame import plain
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import Source
 from wavesim_viz.replay import Replay
+from wavesim_viz.series import MOST_LINES, MOST_POINTS, aligned
 from wavesim_viz.trees import Trouble
 
 STATIC = Path(__file__).parent / "static"
-COOKIE = "wavesim_token"
 MOST_VIEWERS, MOST_EACH = 64, 16  #: of all, and of each address but this machine's; the oldest goes for the next
 MOST_BYTES = 1 << 20  #: of a request
 POLICY = (
@@ -71,6 +74,11 @@ class Access:
             return "control"
         return "view" if hmac.compare_digest(token.encode(), self.view_token.encode()) else ""
 
+    @property
+    def cookie(self) -> str:
+        """Name of the cookie with the token: browsers give cookies to all ports of an address."""
+        return f"wavesim_token_{self.port}"
+
     def url(self, token: str = "") -> str:
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"http://{host}:{self.port}/" + (f"?token={token}" if token else "")
@@ -85,7 +93,8 @@ ACCESS, HUB, CONFIGURATOR = (
 
 def role_of(request: web.Request) -> str:
     """What the sender of a request may do: control, view or nothing."""
-    return request.app[ACCESS].role(request.query.get("token") or request.cookies.get(COOKIE, ""))
+    access = request.app[ACCESS]
+    return access.role(request.query.get("token") or request.cookies.get(access.cookie, ""))
 
 
 @web.middleware
@@ -102,14 +111,14 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         return web.Response(status=403, text="this viewer wants the token of the address that `wavesim viz` printed\n")
     if "token" in request.query:  # out of the address bar, into a cookie
         moved = web.Response(status=303, headers={"Location": request.path})
-        moved.set_cookie(COOKIE, request.query["token"], httponly=True, samesite="Strict")
+        moved.set_cookie(access.cookie, request.query["token"], httponly=True, samesite="Strict")
         return moved
     try:
         response = await handler(request)
     except web.HTTPException as error:
         response = web.Response(status=error.status, text=f"{error.reason}\n")
-    except Trouble as error:
-        response = web.json_response({"error": str(error)}, status=400)
+    except WaveSimError as error:  # what was asked for cannot be
+        response = web.json_response({"error": getattr(error, "message", str(error))}, status=400)
     except Exception as error:  # of this request alone
         text = request.app[HUB].mishaps.add(f"the request {request.method} {request.path}", error)
         response = web.json_response({"error": f"the viewer failed: {text}"}, status=500)
@@ -149,9 +158,29 @@ async def appearance(request: web.Request) -> web.StreamResponse:
     return web.FileResponse(file)
 
 
-async def tracks(request: web.Request) -> web.StreamResponse:
-    source = request.app[HUB].source
-    return web.json_response(source.tracks() if isinstance(source, Replay) else {})
+async def series(request: web.Request) -> web.StreamResponse:
+    """Lines of a chart: ``?line=ROW/KEY`` once or more, with ``since``, ``until`` (s) and the number of ``points``."""
+    lines = request.query.getall("line", [])
+    try:
+        wanted = [(int(row), key) for row, _, key in (line.partition("/") for line in lines)]
+        since, until = (float(request.query.get(k, f)) for k, f in (("since", "-inf"), ("until", "inf")))
+        points = int(request.query.get("points", "1200"))
+    except ValueError:
+        raise Trouble("a line is ROW/KEY; since, until and points are numbers") from None
+    if any(not 0 <= row < MOST_ROW for row, _ in wanted):
+        raise Trouble("there is no such row")
+    if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
+        raise Trouble(f"1 to {MOST_LINES} lines, at most {MOST_POINTS} points")
+    past = request.app[HUB].past
+    return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
+
+
+async def kit(request: web.Request) -> web.StreamResponse:
+    """What a body has, for whoever wants charts of it: ``?row=``."""
+    source, row = request.app[HUB].source, request.query.get("row", "")
+    if source is None or not row.isdecimal():
+        raise Trouble("which body? ?row=NUMBER")
+    return web.json_response(plain(source.kit(int(row))))
 
 
 async def websocket(request: web.Request) -> web.StreamResponse:
@@ -164,7 +193,9 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     _make_room(hub, viewer.address)
     hub.add(viewer)
     may_control = role_of(request) == "control" or isinstance(hub.source, Replay)
-    viewer.tell({"type": "hello", **hub.hello(), "control": may_control})
+    # files and programs are for those that may control; a log's clock is everybody's
+    viewer.tell({"type": "hello", **hub.hello(), "control": may_control, "write": role_of(request) == "control"})
+    hub.tell_past(viewer)
     sender = asyncio.create_task(hub.serve(viewer))
     try:
         async for message in ws:
@@ -198,13 +229,21 @@ def _is_here(address: str) -> bool:
 async def _act(hub: Hub, viewer: Viewer, wanted: Asked, may_control: bool) -> None:
     """Do what a page asked for."""
     if isinstance(wanted, Watch):
-        viewer.watched, viewer.kit = wanted.row, None
+        viewer.watched, viewer.kit, viewer.panel = wanted.row, None, ""
     elif not may_control:
         text = "this viewer only looks; start it with: wavesim viz --control"
         viewer.tell({"type": "reply", "ok": False, "text": text})
+    elif isinstance(wanted, Acknowledge):
+        ok, said = hub.acknowledge(wanted.number)
+        viewer.tell({"type": "reply", "ok": ok, "text": said})
     else:
         ok, said = await hub.control(wanted)
         viewer.tell({"type": "reply", "ok": ok, "text": said})
+
+
+WORKERS, MOST_WORK = 2, 16  #: requests of the configurator at work, and with those that wait
+WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
+WAITING = web.AppKey("waiting", dict[str, int])
 
 
 def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
@@ -212,7 +251,7 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
 
     async def call(request: web.Request) -> web.StreamResponse:
         if changes and role_of(request) != "control":
-            raise Trouble("this viewer only looks; start it with --control to write files")
+            raise Trouble("this viewer only looks; start it with --control to write files and run programs")
         try:
             async with asyncio.timeout(BODY_S):
                 body = await request.json() if request.method == "POST" else dict(request.query)
@@ -220,31 +259,42 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
             raise Trouble("that is no JSON") from None
         except TimeoutError:
             raise Trouble(f"the request did not come within {BODY_S:g} s") from None
-        found = await asyncio.to_thread(method, request.app[CONFIGURATOR], body)
+        if (waiting := request.app[WAITING])["now"] >= MOST_WORK:
+            raise Trouble("the viewer is busy with what was asked before; try again in a moment")
+        waiting["now"] += 1
+        try:
+            run = asyncio.get_running_loop().run_in_executor
+            found = await run(request.app[WORK], method, request.app[CONFIGURATOR], body)
+        finally:
+            waiting["now"] -= 1
         return web.json_response(plain(found))
 
     return call
 
 
-def make_app(source: Source | None, rate: float, access: Access, folder: Path) -> web.Application:
+def make_app(
+    source: Source | None, rate: float, access: Access, folder: Path, rules: Rules | None = None
+) -> web.Application:
     """The application; ``source`` None = the configurator alone."""
     app = web.Application(middlewares=[guard], client_max_size=MOST_BYTES)
-    hub = Hub(source, rate)
+    hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB] = access, hub
+    app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)
     app.router.add_get("/static/{name}", static)
     app.router.add_get("/appearance/{model}", appearance)
-    app.router.add_get("/tracks", tracks)
+    app.router.add_get("/series", series)
+    app.router.add_get("/kit", kit)
     app.router.add_get("/ws", websocket)
     app.router.add_get("/api/models", json_call(Configurator.models))
     app.router.add_get("/api/model", json_call(Configurator.model))
     app.router.add_get("/api/vehicles", json_call(Configurator.vehicles))
     app.router.add_get("/api/vehicle", json_call(Configurator.vehicle))
     app.router.add_get("/api/schema", json_call(Configurator.schema))
-    app.router.add_post("/api/import", json_call(Configurator.take))
-    app.router.add_post("/api/check", json_call(Configurator.check))
-    app.router.add_post("/api/test", json_call(Configurator.test))
+    app.router.add_post("/api/import", json_call(Configurator.take, changes=True))
+    app.router.add_post("/api/check", json_call(Configurator.check, changes=True))
+    app.router.add_post("/api/test", json_call(Configurator.test, changes=True))
     app.router.add_post("/api/save", json_call(Configurator.save, changes=True))
     app.router.add_post("/api/fit", json_call(Configurator.fit, changes=True))
     app.router.add_post("/api/mount", json_call(Configurator.mount, changes=True))
@@ -254,6 +304,7 @@ def make_app(source: Source | None, rate: float, access: Access, folder: Path) -
         task = asyncio.create_task(hub.run())
         yield
         task.cancel()
+        app[WORK].shutdown(wait=False, cancel_futures=True)
         hub.close()
 
     app.cleanup_ctx.append(running)

@@ -26,7 +26,7 @@ PERIOD_S = 0.01
 @click.option("--clock/--no-clock", default=True, help="Publish /clock; one bridge of a world does.")
 @click.option("--tf/--no-tf", default=True, help="Publish the true pose on /tf.")
 @click.option("--stamp", type=click.Choice(["sim", "wall"]), default="sim", show_default=True, help="Time of stamps.")
-@click.option("--wait", is_flag=True, help="Each step waits for the controller's next commands.")
+@click.option("--lockstep", is_flag=True, help="Each step waits for the controller's next commands.")
 @click.option(
     "--silence", type=click.FloatRange(min=0), default=1.0, show_default=True,
     help="A controller that is silent for so long (s, of wall and of simulation time) is gone; 0: never.",

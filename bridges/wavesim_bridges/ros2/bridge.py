@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_bridges.core import Seat, Vehicle
-from wavesim_bridges.motion import attitude_enu, enu, flu, motion_of
+from wavesim_bridges.motion import Motion, attitude_enu, enu, flu, motion_of
 from wavesim_bridges.ros2 import sensors as told
 from wavesim_bridges.ros2.commands import Commands
+from wavesim_bridges.ros2.doctor import look
 from wavesim_bridges.ros2.layout import Layout
 from wavesim_bridges.ros2.node import Node, Writer, legal
 from wavesim_bridges.ros2.types import Message, Types, Unusable
@@ -46,7 +47,7 @@ class Wishes:
     clock: bool = True
     tf: bool = True
     wall: bool = False  #: stamps of wall time
-    wait: bool = False  #: each step waits for the controller
+    lockstep: bool = False  #: each step waits for the controller
     silence: float = 1.0
 
 
@@ -185,6 +186,7 @@ class Bridge:
         self._frames = self.layout.frames()
         model = next((b.model for b in loaded.config.fleet.bodies if b.name == seat.vehicle), seat.model)
         self._suite = loaded.suite_for(seat.vehicle, model)
+        self._thrusters = loaded.model(model).thruster
         self._actuators = actuators_of(loaded.model(model))
         self._has: tuple[Commands, Instruments] | None = None
         self._odometry = self._writer(self.layout.odometry, ODOMETRY)
@@ -205,10 +207,11 @@ class Bridge:
         try:
             async for broker, step in self.vehicle.steps():
                 commands, instruments = self._joined(broker)
-                self._tell(step, instruments)
-                if self.wishes.wait:
+                motion = motion_of(step.state)
+                self._tell(step, motion, instruments)
+                if self.wishes.lockstep:
                     await commands.wait()
-                broker.answer(commands.asked(step.time))
+                broker.answer(commands.asked(step.time, motion))
         finally:
             early.cancel()
 
@@ -222,17 +225,23 @@ class Bridge:
         """What needs to know what the vehicle has: made once."""
         if self._has is None:
             commands = Commands(
-                self.shared.node, self.layout, broker.actuators, self.wishes.silence, self.vehicle.seat.say
+                self.shared.node,
+                self.layout,
+                broker.actuators,
+                self.wishes.silence,
+                self.vehicle.seat.say,
+                self._thrusters,
             )
             self._has = commands, Instruments(self.shared, self.layout, self._suite, self._actuators, broker)
             self.shared.node.present()
         return self._has
 
-    def _tell(self, step: Step, instruments: Instruments) -> None:
+    def _tell(self, step: Step, motion: Motion | None, instruments: Instruments) -> None:
         clock, name = self.shared.clock, self.layout.vehicle
         clock.step(name, step.state.time_ns)  # before all that is stamped with it
         stamp = clock.stamp(name, step.state.time_ns)
-        self._motion(step.state, stamp)
+        if motion is not None and step.state.motion is not None:
+            self._motion(motion, step.state.motion[7:10], stamp)
         if self._joints is not None and self._joints.wanted:
             self._joints.write(told.joints(self._make, self._actuators, step.state.actuation, stamp))
         instruments.tell(step.state)
@@ -241,18 +250,15 @@ class Bridge:
         for refused in step.refused:
             self.vehicle.seat.say(f"the server refused a request: {refused.text}")
 
-    def _motion(self, state: State, stamp: int) -> None:
-        """The truth, where the server tells it."""
-        motion = motion_of(state)
-        if motion is None or state.motion is None:
-            return
+    def _motion(self, motion: Motion, velocity: Sequence[float], stamp: int) -> None:
+        """The truth, where the server tells it; ``velocity`` in the body."""
         f, new = self._frames, self.shared.node.types.new
         place, q = enu(motion.position), attitude_enu(motion.attitude)
         if self.wishes.tf and self.shared.tf.wanted:
             self.shared.tf.write(new(TF)([self._make.transform(stamp, f.world, f.base, place, q)]))
         if self._odometry is not None and self._odometry.wanted:
             exact = np.zeros(36)
-            moving = self._make.twist(flu(np.array(state.motion[7:10])), flu(motion.rates))
+            moving = self._make.twist(flu(np.array(velocity)), flu(motion.rates))
             self._odometry.write(new(ODOMETRY)(
                 self._make.header(stamp, f.world), f.base,
                 new("geometry_msgs/msg/PoseWithCovariance")(self._make.pose(place, q), exact),
@@ -374,12 +380,14 @@ async def fly(seats: Sequence[Seat], loaded: Loaded, wishes: Wishes) -> None:
         shared = Shared(node, clock, Statics(node), node.writer("/tf", TF))
         bridges = [Bridge(*one, shared, loaded, wishes) for one in zip(seats, layouts, strict=True)]
         beat = asyncio.create_task(clock.beat())
+        doctor = asyncio.create_task(look(node.participant, wishes.domain, lambda: node.met, first.say))
         try:
             async with asyncio.TaskGroup() as group:
                 for one in bridges:
                     group.create_task(one.run())
         finally:
             beat.cancel()
+            doctor.cancel()
             await node.finish(FAREWELL_S)
     finally:
         node.close()

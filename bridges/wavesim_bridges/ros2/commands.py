@@ -8,10 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 
 from wavesim_bridges.core import SILENT_S
-from wavesim_bridges.ros2.layout import Command, Layout
+from wavesim_bridges.motion import Motion
+from wavesim_bridges.pilot import Wish
+from wavesim_bridges.ros2 import body
+from wavesim_bridges.ros2.layout import ALL, Command, Layout
 from wavesim_bridges.ros2.node import Node
 from wavesim_bridges.ros2.sensors import ARRAY
 from wavesim_bridges.ros2.types import Message, Unusable
+from wavesim_sdk.config.vehicle import Thruster
 from wavesim_sdk.wire.items import ActuatorDescription
 
 SMALL, LONG_S = 0.01, 10.0  #: commands below this share of the limit for so long are an error of units, most likely
@@ -28,6 +32,7 @@ class Commands:
         actuators: Sequence[ActuatorDescription],
         silence: float,
         say: Callable[[str], None],
+        thrusters: Sequence[Thruster] = (),
     ) -> None:
         self.actuators, self.silence, self._say = actuators, silence, say
         commanded = layout.commands(actuators)
@@ -43,20 +48,31 @@ class Commands:
         self._greatest, self._since, self._warned = 0.0, math.inf, False
         for c in commanded:
             node.reader(c.topic, c.type, self._one(c))
-        if layout.all_commands:
+        if topic := layout.command(ALL):
             self.neutral = [self._rest(a) for a in actuators]
             self._values = list(self.neutral)
-            node.reader(layout.all_commands, ARRAY, self._all(layout.all_commands))
+            node.reader(topic, ARRAY, self._all(topic))
+        self._wish: Wish | None = None  #: a velocity that is kept
+        self._pilot, self._piloted = body.pilot_of(actuators), math.nan
+        shared = body.Shared.of(thrusters, actuators)
+        if (topic := layout.command("wrench")) and shared is not None:
+            node.reader(topic, body.WRENCH, self._pushed(topic, shared))
+        if (topic := layout.command("twist")) and self._pilot is not None:
+            node.reader(topic, body.TWIST, self._sent(topic))
 
-    def asked(self, now: float) -> list[float | None]:
-        """Commands by position, at a time of the simulation."""
+    def asked(self, now: float, motion: Motion | None = None) -> list[float | None]:
+        """Commands by position, at a time of the simulation; ``motion`` is the true one."""
         if self._fresh or now < self._heard_at:
             self._heard_at = now
         late = min(time.monotonic() - self._heard, now - self._heard_at)
         if self._used and self.silence and late > self.silence:
             self._gone()
         self._fresh.clear()
-        if self._used:
+        if self._wish is not None and self._pilot is not None and motion is not None:
+            seconds = now - self._piloted
+            self._values = self._pilot.commands(self._wish, motion, seconds if 0.0 < seconds < LONG_S else 0.0)
+            self._piloted = now
+        elif self._used:
             self._judge(now)
         return list(self._values)
 
@@ -74,6 +90,7 @@ class Commands:
     def _gone(self) -> None:
         self._say("the controller is silent; the vehicle goes on at neutral outputs")
         self._used.clear()
+        self._wish = None
         self._values = list(self.neutral)
 
     def _one(self, c: Command) -> Callable[[Message], None]:
@@ -97,7 +114,21 @@ class Commands:
 
         return take
 
+    def _pushed(self, topic: str, shared: body.Shared) -> Callable[[Message], None]:
+        return lambda message: self._take(topic, shared.thrusts(message))
+
+    def _sent(self, topic: str) -> Callable[[Message], None]:
+        def take(message: Message) -> None:
+            wish = body.wish(message)
+            if self._wish is None and self._pilot is not None:
+                self._pilot.rest()
+            self._take(topic, {})
+            self._wish = wish
+
+        return take
+
     def _take(self, topic: str, values: dict[int, float]) -> None:
+        self._wish = None
         for number, value in values.items():
             self._values[number] = value
         self._heard = time.monotonic()

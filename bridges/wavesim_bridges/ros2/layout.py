@@ -26,7 +26,7 @@ _TABLES: dict[str, set[str]] = {
     "names": set(),
     "frames": {"map", "world", "base", "link"},
     "sensors": {*OUTPUTS, OTHER},
-    "commands": {*_KINDS, ALL},
+    "commands": {*_KINDS, ALL, "wrench", "twist"},
     "acoustics": {"heard", "send", "range_bearing"},
 }
 _COMMAND = {"topic", "type", "sign", "unit", "rotor_constant"}
@@ -139,10 +139,9 @@ class Layout:
             count[a.kind] = count.get(a.kind, 0) + 1
         return found
 
-    @property
-    def all_commands(self) -> str:
-        """Topic of an array for all actuators."""
-        return self._place(self._table("commands").get(ALL, {}).get("topic", ""))
+    def command(self, what: str) -> str:
+        """Topic of an array for all actuators (`all`), of a `wrench` or a `twist` for the body; empty: there is none."""
+        return self._place(self._table("commands").get(what, {}).get("topic", ""))
 
     # -- the file
 
@@ -150,7 +149,8 @@ class Layout:
         return str(self._read.get(key, _PLAIN[key]))
 
     def _table(self, name: str) -> Mapping[str, Any]:
-        return self._read.get(name, {})  # type: ignore[no-any-return]
+        table: Mapping[str, Any] = self._read.get(name, {})
+        return table
 
     def _filled(self, text: str, **of: str) -> str:
         words = {"vehicle": self.vehicle, "sensor": "", "actuator": "", "number": ""} | of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -25,6 +26,7 @@ DEPTH = 10  #: kept for slow readers
 MOST_READ = 64  #: samples taken in one turn
 MOST_PARTICIPANTS = 32
 ANNOUNCED_S = 1  #: between announcements: so long do peers that come later look for us
+CALLER_S, LOOK_S = 1.0, 0.01  #: an answer waits so long for the reader of whoever called, and looks so often
 #: RELIABLE serves readers that ask for BEST_EFFORT too; nobody is ever waited for
 _OFFERED = (
     Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH),
@@ -95,6 +97,7 @@ class Node:
     ) -> None:
         self.types, self.name, self.say, self.drop = types, name, say, drop
         self.heard: Counter[str] = Counter()  #: messages by topic
+        self.met = False  #: somebody reads or writes a topic of ours
         self._loop = asyncio.get_running_loop()
         self._entities: list[Any] = []
         self._writers: list[Writer] = []
@@ -139,11 +142,15 @@ class Node:
             call, request = self.types.read_call(data, asked)
 
             async def later() -> None:
-                reply.write_bytes(self.types.packed_call(call, await answer(request)))
+                data = self.types.packed_call(call, await answer(request))
+                limit = time.monotonic() + CALLER_S
+                while reply.readers < callers.count and time.monotonic() < limit:  # discovery may find the call first
+                    await asyncio.sleep(LOOK_S)
+                reply.write_bytes(data)
 
             self.later(later())
 
-        self._read(f"rq{name}Request", name, asked, self._qos(_CALLED, asked), taken)
+        callers = self._read(f"rq{name}Request", name, asked, self._qos(_CALLED, asked), taken)
 
     def present(self) -> None:
         """Tell ROS what this node has, once everything is there."""
@@ -195,7 +202,7 @@ class Node:
     def _qos(self, policies: tuple[Any, ...], type_: str) -> Qos:
         return Qos(*policies, Policy.Userdata(f"typehash={self.types.hash(type_)};".encode()))
 
-    def _read(self, inside: str, topic: str, type_: str, qos: Qos, taken: Callable[[bytes], None]) -> None:
+    def _read(self, inside: str, topic: str, type_: str, qos: Qos, taken: Callable[[bytes], None]) -> _Watch:
         def turn() -> None:
             while not self._closed:
                 samples = reader.take(MOST_READ)
@@ -212,6 +219,7 @@ class Node:
         reader: DataReader[Any] = self.entity(DataReader, inside, type_, qos, watch)
         self._readers.append(reader)
         self.soon(turn)
+        return watch
 
     def soon(self, call: Callable[[], None]) -> None:
         """From DDS's threads into the loop."""
@@ -221,13 +229,14 @@ class Node:
 
 
 class _Watch(Listener):
-    """What happens to a writer or a reader; called in threads of DDS."""
+    """What happens to a writer or a reader; called in threads of DDS. ``count``: writers of a reader's topic."""
 
     def __init__(
         self, node: Node, topic: str, writer: Writer | None = None, turn: Callable[[], None] | None = None
     ) -> None:
         self._node, self._topic, self._writer, self._turn = node, topic, writer, turn
-        super().__init__()  # type: ignore[no-untyped-call]
+        self.count = 0
+        super().__init__()  # type: ignore[no-untyped-call]  # Cyclone's has no annotation
 
     def on_data_available(self, reader: Any) -> None:
         """Messages wait."""
@@ -236,12 +245,14 @@ class _Watch(Listener):
 
     def on_publication_matched(self, writer: Any, status: Any) -> None:
         """A reader came or went."""
+        self._node.met = True
         if self._writer is not None:
             self._writer.readers = status.current_count
 
     def on_subscription_matched(self, reader: Any, status: Any) -> None:
         """A writer came or went."""
-        count = status.current_count
+        self._node.met = True
+        count = self.count = status.current_count
         self._node.soon(lambda: self._node.say(f"{self._topic} has {count} publisher{'' if count == 1 else 's'}"))
 
     def on_offered_incompatible_qos(self, writer: Any, status: Any) -> None:

@@ -19,6 +19,7 @@ from wavesim_sdk.wire.state import Value
 
 PASCAL = 1e4  #: in a dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
+UNKNOWN = 1e6  #: m2 or rad2: a filter that reads it learns nothing
 FLIP = np.diag([1.0, -1.0, -1.0])  #: FRD to FLU, and back
 IMU, RANGE, FIX = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Range", "sensor_msgs/msg/NavSatFix"
 TWIST, POSE = "geometry_msgs/msg/TwistWithCovarianceStamped", "geometry_msgs/msg/PoseWithCovarianceStamped"
@@ -128,7 +129,7 @@ def _diagonal(*variances: float) -> Array:
 
 def _imu(s: Mounted, v: Value, stamp: int) -> Message | None:
     """As it is measured: no attitude."""
-    p = cast("Imu", s.declared)
+    p = cast("Imu", s.declared).graded
     if not _whole(*v.force, *v.rates):
         return None
     rates, force = (s.variance(n) * p.rate for n in (p.gyro_noise, p.accelerometer_noise))
@@ -199,9 +200,6 @@ def _pose(s: Mounted, stamp: int, place: Sequence[float], variances: Sequence[fl
     body = s.make.pose(place, np.array([1.0, 0.0, 0.0, 0.0]))
     with_covariance = s.new("geometry_msgs/msg/PoseWithCovariance", body, _diagonal(*variances, *[UNKNOWN] * 3))
     return s.new(POSE, s.make.header(stamp, s.frames.world), with_covariance)
-
-
-UNKNOWN = 1e6  #: m2 or rad2: a filter that reads it learns nothing
 
 
 def _gps_velocity(s: Mounted, v: Value, stamp: int) -> Message | None:

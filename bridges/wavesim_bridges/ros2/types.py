@@ -130,8 +130,8 @@ class Types:
             fields: dict[str, Any] = {"caller": idl.uint64, "call": idl.int64} if "/srv/" in name else {}
             fields |= {f: self._field(*described) for f, described in self.store.fielddefs[name][1]}
             found = make_idl_struct(name.rpartition("/")[2] + "_", dds_name(name), fields)
-            found.serialize = _bytes  # type: ignore[assignment]
-            found.deserialize = classmethod(_sample)  # type: ignore[assignment]
+            found.serialize = _bytes  # type: ignore[assignment]  # in place of Cyclone's own
+            found.deserialize = classmethod(_sample)  # type: ignore[assignment]  # the same
             self._structs[name] = found
         return self._structs[name]
 

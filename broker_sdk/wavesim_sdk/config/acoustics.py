@@ -19,6 +19,12 @@ class Multipath:
 
     order: int = key("Most bounces of a path; 0 = no echoes.", default=2, low=0, high=6, integer=True)
     surface_loss: float = key("Loss at each bounce off the surface.", "level", 0.0, low=0.0)
+    surface: str = choice(
+        "What more is lost there, by frequency, angle and the sea at the start: flat: nothing. rough: what waves scatter out "
+        "of the mirror direction (Eckart 1953). bubbles: what those of the wind take, 10 to 100 kHz (APL-UW 1994).",
+        ("flat", "rough", "bubbles"),
+        "flat",
+    )
     bottom_density: float = key("Density of the bottom over that of the water.", default=1.9, low=1.0, high=5.0)
     bottom_speed: float = key("Speed of sound in the bottom.", "speed", 1650.0, low=100.0, high=6000.0)
     bottom_attenuation: float = key("Attenuation in the bottom, dB per wavelength.", default=0.8, low=0.0, high=10.0)
@@ -26,7 +32,7 @@ class Multipath:
 
 @dataclass(frozen=True)
 class Acoustics:
-    """The acoustic medium: RL = SL - (spreading log10 s + absorption s) over a path of length s."""
+    """The acoustic medium: RL = SL - (spreading + absorption s) over a path of length s."""
 
     sound_speed: float = key(
         "Speed of sound; in a profile, at the surface, and what instruments assume.",
@@ -59,7 +65,18 @@ class Acoustics:
     salinity: float = key("Practical salinity for the absorption.", default=35.0, low=0.0, high=45.0)
     ph: float = key("pH for the absorption.", default=8.0, low=7.0, high=9.0)
     depth: float = key("Depth for the absorption.", "length", 0.0, low=0.0)
-    spreading: float = key("Factor of log10 s: 20 spherical, 10 cylindrical.", default=20.0, low=1.0, high=40.0)
+    spreading: float = key(
+        "Factor of log10 s: 20 spherical, 10 cylindrical. 0: by the tube of each ray (in water of one sound speed, 20).",
+        default=0.0,
+        low=0.0,
+        high=40.0,
+    )
+    sum: str = choice(
+        "Level of a reception when further paths of its signal arrive before it ends: first: that of its first path. "
+        "incoherent: the sum of their powers. coherent: of their pressures, with the phases of travel, bounces and caustics.",
+        ("first", "incoherent", "coherent"),
+        "first",
+    )
     noise_model: str = choice(
         "constant: ambient_noise in any band. wenz: by frequency, shipping and the mean wind of the world (Coates).",
         ("constant", "wenz"),

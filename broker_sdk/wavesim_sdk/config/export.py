@@ -65,7 +65,7 @@ def _type(attribute: etree._Element, k: Key) -> None:
     if k.kind == "number":
         unit = "|".join(units.QUANTITIES[k.quantity]) if k.quantity else ""
         tail = rf"\s*({unit})" if unit else ""
-        _sub(restriction, "pattern", value=rf"\s*({_NUMBER}[\s,]*){{{k.count}}}{tail}\s*")
+        _sub(restriction, "pattern", value=rf"\s*({_NUMBER}[\s,]*){{{k.count or '1,'}}}{tail}\s*")
 
 
 def _plain(text: str) -> str:
@@ -112,8 +112,8 @@ def _row(k: Key) -> str:
         if k.quantity
         else {"text": "text", "choice": "choice", "flag": "yes/no"}.get(k.kind, "-")
     )
-    if k.count > 1:
-        unit = f"{k.count} x {unit}"
+    if k.count != 1:
+        unit = f"{k.count or 'n'} x {unit}"
     if k.required:
         default = "**required**"
     elif isinstance(k.default, bool):

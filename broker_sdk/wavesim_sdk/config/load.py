@@ -298,10 +298,10 @@ def _integer(declaration: Key, text: str) -> int:
 
 
 def _number(declaration: Key, text: str) -> float | tuple[float, ...]:
-    numbers = units.parse(text, declaration.quantity, declaration.count)
+    numbers = units.parse(text, declaration.quantity, declaration.count or len(text.split()))
     for number in numbers:
         _in_range(declaration, number)
-    return numbers if declaration.count > 1 else numbers[0]
+    return numbers if declaration.count != 1 else numbers[0]
 
 
 def _in_range(declaration: Key, number: float) -> None:

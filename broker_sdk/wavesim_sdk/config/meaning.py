@@ -162,6 +162,8 @@ def _water(config: Config, path: Path) -> None:
     world = config.world
     if world.volume is not None and world.samples is not None:
         raise ConfigError("the water has a <volume> and <samples>; write one of them", str(path))
+    if config.world.pressure_2 and not config.world.pressure_1:
+        raise ConfigError("pressure_2 belongs to pressure_1; without both, pressure is a standard ocean's", str(path))
     if len(world.scalar) > SCALARS:
         at(world.scalar[SCALARS].place, f"{len(world.scalar)} scalars; there are at most {SCALARS}")
     for s in world.scalar:

@@ -12,7 +12,7 @@ from wavesim_sdk.actuators import BALLASTS, FINS, SWIVELS, THRUSTERS, actuators_
 from wavesim_sdk.config.vehicle import Fin, Matrix6, Model, Thruster
 from wavesim_sdk.errors import ConfigError
 
-MAX_MEMORY, MAX_DERIVATIVES = 6, 48
+MAX_MEMORY, MAX_STATES, MAX_DERIVATIVES = 24, 64, 48
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
 MUNK = ("15", "16", "26", "35", "51", "53", "61", "62")
 
@@ -112,11 +112,17 @@ def _drag(model: Model, fail: Any) -> None:
             fail("<derivatives> in the prime system need `length`")
     if len(model.memory) > MAX_MEMORY:
         fail(f"at most {MAX_MEMORY} systems of fluid memory")
+    if sum(len(m.a) for m in model.memory) > MAX_STATES:
+        fail(f"at most {MAX_STATES} states of fluid memory, over all its systems")
     for m in model.memory:
-        # x^3 + a2 x^2 + a1 x + a0 must be a Hurwitz polynomial
-        a0, a1, a2 = m.a
-        if not (a0 > 0.0 and a2 > 0.0 and a1 * a2 > a0):
-            fail(f"the fluid memory from {m.source} to {m.force} is unstable: a0, a2 > 0 and a1 a2 > a0 are needed")
+        if len(m.a) != len(m.c):
+            fail(f"the fluid memory from {m.source} to {m.force} has {len(m.a)} numbers in a and {len(m.c)} in c")
+        fastest = np.roots([1.0, *m.a[::-1]])
+        if not fastest.real.max() < 0.0:
+            fail(
+                f"the fluid memory from {m.source} to {m.force} is unstable: s^n + ... + a1 s + a0 has a root with the real "
+                f"part {fastest.real.max():.3g}"
+            )
 
 
 def _actuators(model: Model, fail: Any) -> None:

@@ -58,7 +58,7 @@ def key(
     integer: bool = False,
     name: str = "",
 ) -> Any:
-    """A number (or ``count`` numbers) in an attribute, given with a unit of ``quantity``.
+    """A number (or ``count`` numbers; 0 = any) in an attribute, given with a unit of ``quantity``.
 
     ``name`` is that of the attribute where Python allows no field of that name.
     """

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from wavesim_sdk.config.schema import Vector, children, flag, key, order, place, text
+from wavesim_sdk.config.schema import Vector, children, choice, flag, key, order, place, text
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import Table
@@ -85,15 +85,92 @@ class Multibeam(Sensor):
 
 
 @dataclass(frozen=True)
-class Imu(Sensor):
-    """White noise, random walk of the bias, and a turn-on bias for each axis; SI units per square root of Hz."""
+class Sonar(Sensor):
+    """An imaging sonar, by the name of an instrument (`wavesim sonars` lists them); S has x ahead, y to starboard, z down. A ping is
+    complete at the times of its rate, and was sent twice its range over the speed of sound before."""
 
-    gyro_noise: float = key("rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
-    gyro_walk: float = key("rad/s2/sqrt(Hz).", default=3.8785e-5, low=0.0)
-    gyro_turn_on: float = key("Standard deviation, rad/s.", default=0.0087, low=0.0)
-    accelerometer_noise: float = key("m/s2/sqrt(Hz).", default=0.004, low=0.0)
+    rate: float = key("Pings per second; at most c/(2 range).", "frequency", 5.0, low=0.01, high=1000.0)
+    preset: str = text("The instrument.")
+    range: float = key("Greatest range; 0 = the instrument's usual one.", "length", 0.0, low=0.0)
+    bins: int = key(
+        "Samples over the range; 0 = by the instrument's resolution, at most 2000.",
+        default=0,
+        low=0,
+        high=8192,
+        integer=True,
+    )
+    beams: int = key("Number of beams; 0 = the instrument's.", default=0, low=0, high=1024, integer=True)
+    sector: float = key("Full angle; 0 = the instrument's.", "angle", 0.0, low=0.0, high=6.283185307179586)
+    tilt: float = key(
+        "Of its axis below the x-y plane of S; -1 rad = the instrument's.", "angle", -1.0, low=-1.6, high=1.6
+    )
+    gain: float = key("Fixed gain in dB.", default=0.0, low=-200.0, high=200.0)
+    tvg: float = key("X of the gain X log r + 2 alpha r.", default=30.0, low=0.0, high=60.0)
+    hold: float = key("Range from which the gain no longer grows; 0 = never.", "length", 0.0, low=0.0)
+    floor: float = key("Level after gain in dB that becomes 0.", default=110.0)
+    span: float = key("dB from 0 to the greatest number.", default=66.0, low=1.0, high=200.0)
+    bits: int = key("Of a sample: 8 or 16.", default=8, low=8, high=16, integer=True)
+    volume: float = key(
+        "Scattering strength of the water in dB: -90 clear, -60 in a wake.", default=-90.0, low=-300.0, high=0.0
+    )
+    speckle: bool = flag("Whether levels fluctuate as of many small scatterers.", True)
+    truth: bool = flag("Whether each sample tells the material and object behind it.", False)
+    stabilised: bool = flag("A multibeam echosounder: beams held against roll up to 10 deg.", True)
+    equidistant: bool = flag("A multibeam echosounder: soundings at equal steps across instead of equal angles.", False)
+    assumed_speed: float = key(
+        "A multibeam echosounder: speed of sound believed at the array; 0 = the true one.", "speed", 0.0, low=0.0
+    )
+
+
+@dataclass(frozen=True)
+class Imu(Sensor):
+    """Errors of each axis, in SI units: white noise, bias (turned on, unstable, walking), scale factors, misalignment, steps.
+    `grade` gives those that are not written beside it, of one instrument each."""
+
+    grade: str = choice(
+        "mems: the defaults below (a MEMS unit as robots carry it). tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
+        ("mems", "tactical", "navigation"),
+        "mems",
+    )
+    gyro_noise: float = key("Angular random walk, rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
+    gyro_walk: float = key("Random walk of the bias, rad/s2/sqrt(Hz).", default=3.8785e-5, low=0.0)
+    gyro_turn_on: float = key("Bias from start to start, standard deviation, rad/s.", default=0.0087, low=0.0)
+    gyro_instability: float = key("Bias instability: the height of its Allan deviation, rad/s.", default=0.0, low=0.0)
+    gyro_scale: float = key("Error of the scale factor, standard deviation.", "drift", 0.0, low=0.0)
+    gyro_step: float = key("Step of the angle that it counts; 0 = none.", "angle", 0.0, low=0.0)
+    accelerometer_noise: float = key("Velocity random walk, m/s2/sqrt(Hz).", default=0.004, low=0.0)
     accelerometer_walk: float = key("m/s3/sqrt(Hz).", default=0.006, low=0.0)
     accelerometer_turn_on: float = key("Standard deviation, m/s2.", default=0.196, low=0.0)
+    accelerometer_instability: float = key("Height of its Allan deviation, m/s2.", default=0.0, low=0.0)
+    accelerometer_scale: float = key("Standard deviation.", "drift", 0.0, low=0.0)
+    accelerometer_step: float = key("Step of the velocity that it counts; 0 = none.", "speed", 0.0, low=0.0)
+    instability_time: float = key("Correlation time of the unstable part of the biases.", "time", 300.0, low=0.1)
+    misalignment: float = key("Of each axis towards each other, standard deviation.", "angle", 0.0, low=0.0)
+    earth: bool = flag("Whether the earth turns: its rate, and the Coriolis acceleration of what moves on it.", False)
+
+    @functools.cached_property
+    def graded(self) -> Imu:
+        """With the values of its grade for those that stand at their defaults."""
+        standing = {f.name for f in fields(Imu) if getattr(self, f.name) == f.default}
+        return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
+
+
+#: data sheets in SI units. STIM300 (10 g): 0.15 deg/sqrt(h), 0.5 deg/h, 5 deg/h over temperature, 500 ppm; 0.06 m/s/sqrt(h),
+#: 0.05 mg, 0.75 mg from start to start, 300 ppm; 1 mrad. HG9900: 0.002 deg/sqrt(h), 0.0035 deg/h, 5 ppm; 25 ug, 100 ppm; its
+#: sheet has no velocity random walk, instability or misalignment: 5 ug/sqrt(Hz), a third of the biases, 20 urad are assumed.
+IMU_GRADES: dict[str, dict[str, Any]] = {
+    "mems": {},
+    "tactical": {
+        "gyro_noise": 4.363e-5, "gyro_walk": 0.0, "gyro_turn_on": 2.424e-5, "gyro_instability": 2.424e-6, "gyro_scale": 5e-4,
+        "accelerometer_noise": 1e-3, "accelerometer_walk": 0.0, "accelerometer_turn_on": 7.36e-3,
+        "accelerometer_instability": 4.905e-4, "accelerometer_scale": 3e-4, "misalignment": 1e-3,
+    },
+    "navigation": {
+        "gyro_noise": 5.818e-7, "gyro_walk": 0.0, "gyro_turn_on": 1.697e-8, "gyro_instability": 5.66e-9, "gyro_scale": 5e-6,
+        "accelerometer_noise": 4.9e-5, "accelerometer_walk": 0.0, "accelerometer_turn_on": 2.4525e-4,
+        "accelerometer_instability": 8.2e-5, "accelerometer_scale": 1e-4, "misalignment": 2e-5,
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -235,6 +312,7 @@ class Sensors:
     ranger: tuple[Ranger, ...] = children(Ranger, "Fixed range beams.")
     scanner: tuple[Scanner, ...] = children(Scanner, "Scanning pencil beam.")
     multibeam: tuple[Multibeam, ...] = children(Multibeam, "Fan of beams.")
+    sonar: tuple[Sonar, ...] = children(Sonar, "Imaging sonar.")
     imu: tuple[Imu, ...] = children(Imu, "Specific force and angular rates.")
     ahrs: tuple[Sensor, ...] = children(Sensor, "Roll, pitch, heading and angular rates.")
     gps: tuple[Gps, ...] = children(Gps, "Satellite receiver.")

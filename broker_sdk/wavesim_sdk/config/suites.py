@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.config import seen as scenes
 from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.plausible import at
-from wavesim_sdk.config.sensors import Dvl, Leak, Multibeam, Ranger, Sensor, Sensors
+from wavesim_sdk.config.sensors import Dvl, Leak, Multibeam, Ranger, Sensor, Sensors, Sonar
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sensors import BEAMS, COMPARTMENTS, DVL_BEAMS, RANGERS, table_of
@@ -36,6 +37,9 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
             if type_ == "scalar" and not config.world.scalar:
                 at(sensor.place, f"{owner} has a sensor <scalar>, but the world has no <scalar>")
             _one(sensor, f"{owner}: '{name}'")
+            if isinstance(sensor, Sonar):
+                scenes.check_sonar(sensor, config.acoustics.sound_speed, f"{owner}: '{name}'")
+    scenes.check(config.world)
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:
         at(everybody.place, "<sensors> of the fleet: there is nothing that it could inherit")

@@ -217,11 +217,18 @@ class CrossFlow:
     """Cross-flow drag along the hull: Y = -c int abs(s) s dx, N = -c int x abs(s) s dx, s = v + x r over the
     length; the same for heave and pitch. The integral is exact."""
 
-    length: float = key("Length of the integral, centred at the origin.", "length", low=1e-3)
+    length: float = key("Length of the integral.", "length", low=1e-3)
+    centre: float = key("Its middle, forward of the origin.", "length", 0.0)
     sway: float = key("c of Y: 1/2 rho T CD.", "cross-flow", 0.0, low=0.0)
     yaw: float = key("c of N; absent: as sway.", "cross-flow", -1.0)
     heave: float = key("c of Z.", "cross-flow", 0.0, low=0.0)
     pitch: float = key("c of M; absent: as heave.", "cross-flow", -1.0)
+    still: float = key(
+        "Below this sway speed there is none in sway and yaw, to compare with codes that have it so.",
+        "speed",
+        0.0,
+        low=0.0,
+    )
     strips: int = key(
         "0: exact. n: a sum over n strips of length/(n - 1), to compare with codes that have it so.",
         default=0,
@@ -297,13 +304,14 @@ class Load:
 
 @dataclass(frozen=True)
 class Memory:
-    """Fluid memory: a radiation force -mu on one degree of freedom from the motion of another, mu = c0 x0 + c1 x1
-    + c2 x2 with x0' = x1, x1' = x2, x2' = nu - a0 x0 - a1 x1 - a2 x2. Up to six."""
+    """Fluid memory: a radiation force -mu on one degree of freedom from the motion of another, by a linear system of
+    order n: mu = c0 x0 + c1 x1 + ... with x0' = x1, x1' = x2, ..., and at the end x' = nu - a0 x0 - a1 x1 - ...; its
+    transfer function is (c0 + c1 s + ...)/(a0 + a1 s + ... + s^n). Up to 24 systems with 64 states in all."""
 
     source: str = choice("The motion.", ("u", "v", "w", "p", "q", "r"))
     force: str = choice("The force.", ("X", "Y", "Z", "K", "M", "N"))
-    a: Vector = key("a0 a1 a2.", count=3)
-    c: Vector = key("c0 c1 c2.", count=3)
+    a: Vector = key("a0 a1 ...: as many as its order.", count=0)
+    c: Vector = key("c0 c1 ...: as many.", count=0)
 
 
 # ------------------------------------------------------------------ wind and waves
@@ -320,14 +328,17 @@ class WindDrag:
     law: str = choice("Which coefficients.", ("blendermann", "simple"), "blendermann")
     drag: Vector = key("CD_l ahead, CD_l astern, CD_t, delta, kappa.", default=(0.55, 0.6, 0.9, 0.6, 1.1), count=5)
     simple: Vector = key("c_x c_y c_n.", default=(0.7, 0.85, 0.125), count=3)
-    height: float = key("s_H: height of the centroid of the lateral area above the water.", "length", 0.0)
+    height: float = key(
+        "s_H: height of the centroid of the lateral area above the water; the wind there counts.", "length", low=0.01
+    )
     forward: float = key("s_L: its place forward of the origin.", "length", 0.0)
 
 
 @dataclass(frozen=True)
 class WaveFilter:
     """First-order wave forces by a filter K s/(s^2 + 2 l w_e s + w_e^2) of white noise for each degree of freedom,
-    with the frequency of encounter w_e of the sea's peak. For hulls with neither a primitive's buoyancy nor <rao>."""
+    with the frequency of encounter w_e of the sea's peak. They stand for all that waves do: the hull floats on the mean
+    water. For hulls with neither a primitive's buoyancy nor <rao>."""
 
     gain: Vector = key("K of X Y Z K M N, at a significant wave height of 1 m.", count=6)
     damping: float = key("l.", default=0.1, low=1e-3, high=2.0)
@@ -335,11 +346,18 @@ class WaveFilter:
 
 @dataclass(frozen=True)
 class Rao:
-    """First-order wave forces by force response amplitude operators from a file (MATLAB, as of the MSS toolbox)."""
+    """Wave forces by response amplitude operators from a file (MATLAB, as of the MSS toolbox). They stand for all that
+    waves do: the hull floats on the mean water. Mean drift forces of the file act by Newman's approximation."""
 
     file: str = text("The file, relative to the file that names it.")
     group: str = text("Name of the structure in the file.", "vessel")
     speed: int = key("Index of the speed in the tables.", default=0, low=0, integer=True)
+    use: str = choice(
+        "force: the force operators of the file. motion: its motion operators, by the forces that make this model move "
+        "so at rest (its own mass, added mass, linear drag, memory and <restoring>, which it needs).",
+        ("force", "motion"),
+        "force",
+    )
 
 
 @dataclass(frozen=True)
@@ -351,6 +369,12 @@ class Model:
     title: str = text("One line for people.", "")
     source: str = text("Where the numbers come from.", "")
     validated: str = text("What the model was compared with, and what not.", "")
+    valid_speed: float = key(
+        "Greatest speed through the water that the model is meant for; 0 m/s = not stated.", "speed", 0.0, low=0.0
+    )
+    valid_sea: float = key(
+        "Greatest significant wave height that it is meant for; 0 m = not stated.", "length", 0.0, low=0.0
+    )
     appearance: str = text(
         "A glTF file (.glb; metres, +Z forward, +Y up) that viewers draw instead of the primitive, relative to the "
         "configuration file.",
@@ -358,6 +382,13 @@ class Model:
     )
     active: str = text("Degrees of freedom that move; the others are frozen at rest.", "u v w p q r")
     coriolis: bool = flag("no: leave out C(nu) altogether, for models that have it in their derivatives.", True)
+    coriolis_added: str = choice(
+        "Which added mass takes part in C_A: whole, for bodies deep under water; or only its plane part (surge, sway, "
+        "yaw), for hulls on the surface. Those lift the water in heave and do not sweep it along: its inertia, drag and "
+        "memory act against vertical motion, as in seakeeping theory; C_A and drag along the body would overturn them.",
+        ("whole", "plane"),
+        "whole",
+    )
     coriolis_without: str = text(
         "Elements of C_A that the model leaves out, as row and column: of 15 16 26 35 51 53 61 62. Some published "
         "models do so instead of damping the Munk moment.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from wavesim_sdk.config.imaging import Ground, Material, Target
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
 from wavesim_sdk.elementary import cos
 
@@ -91,7 +92,7 @@ class Wind:
 
 @dataclass(frozen=True)
 class Waves:
-    """Waves of deep water as a sum of components with random phases.
+    """Waves as a sum of components with random phases, w^2 = g k tanh(k h); under them the water moves by Airy's theory.
 
     ittc: S(w) = A/w^5 exp(-B/w^4), A = 0.3125 Hs^2 wp^4, B = 1.25 wp^4 (Bretschneider, ISSC). jonswap: the same times
     gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. Frequencies are spaced by equal energy."""
@@ -108,6 +109,13 @@ class Waves:
         "s of cos^2s((b - b0)/2) around the direction; 0 = long-crested.", default=0.0, low=0.0, high=200.0
     )
     components: int = key("Number of components.", default=60, low=1, high=1000, integer=True)
+    depth: float = key(
+        "h: depth of the water that they travel in, the same everywhere; 0 m = that of the bed: under the origin, or the "
+        "mean of its soundings.",
+        "length",
+        0.0,
+        low=0.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,8 @@ class Block:
     position: Vector = key("Its centre (north, east, down).", "length", count=3)
     size: Vector = key("Length (along its heading), width, height.", "length", count=3, low=1e-3)
     heading: float = key("Direction of its length.", "angle", 0.0)
+    material: str = text("What it is made of, for imaging sonars.", "concrete")
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -126,6 +136,8 @@ class Pier:
     position: Vector = key("Its centre (north, east, down).", "length", count=3)
     radius: float = key("Radius.", "length", low=1e-3)
     height: float = key("Height.", "length", low=1e-3)
+    material: str = text("What it is made of, for imaging sonars.", "concrete")
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -138,6 +150,8 @@ class Tunnel:
     height: float = key("Clear height.", "length", low=1e-2)
     thickness: float = key("Of the walls.", "length", 0.5, low=1e-3)
     heading: float = key("Direction of its length.", "angle", 0.0)
+    material: str = text("What it is made of, for imaging sonars.", "concrete")
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -149,6 +163,8 @@ class Mesh:
     position: Vector = key("Where the file's origin lies (north, east, down).", "length", count=3)
     attitude: Vector = key("Roll, pitch, yaw.", "angle", (0.0, 0.0, 0.0), count=3)
     scale: float = key("Metres per unit of the file.", default=1.0, low=1e-6, high=1e6)
+    material: str = text("What it is made of, for imaging sonars.", "steel")
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -283,7 +299,12 @@ class World:
     latitude: float = key("Of the origin of the world.", "angle", 0.0)
     longitude: float = key("Of the origin of the world.", "angle", 0.0)
     pressure_0: float = key("P0: pressure at the surface.", "pressure", 10.1325)
-    pressure_1: float = key("P1: pressure per depth.", "pressure gradient", 1.00552)
+    pressure_1: float = key(
+        "P1: with it, pressure is P0 + P1 z + P2 z2; 0: that of a standard ocean at `latitude` (UNESCO 44).",
+        "pressure gradient",
+        0.0,
+        low=0.0,
+    )
     pressure_2: float = key("P2: pressure per depth squared.", "pressure curvature", 0.0)
     current: Current = child(Current, "Water flow.")
     tide: Tide = child(Tide, "Level of the water.")
@@ -297,3 +318,6 @@ class World:
     volume: Volume | None = child(Volume, "Gridded water, instead of the profiles.")
     samples: Samples | None = child(Samples, "Water measured at points, instead of the profiles.")
     scalar: tuple[Scalar, ...] = children(Scalar, "Another quantity of the water; up to four.")
+    ground: Ground = child(Ground, "What the bed is made of, for imaging sonars.")
+    material: tuple[Material, ...] = children(Material, "A material of your own, for imaging sonars.")
+    target: tuple[Target, ...] = children(Target, "A small target for imaging sonars.")

@@ -152,9 +152,9 @@ class Bodies:
         if along.shape[1] > 2 and len(i):
             normal = _cross(along[:, 0], along[:, -1])
             normal /= np.maximum(np.sqrt((normal * normal).sum(axis=1)), 1e-12)[:, None]
-            thick = (np.abs(np.einsum("nbk,nk->nb", along, normal)) * limit).max(axis=1)
+            thick = (np.abs(times(along, normal)) * limit).max(axis=1)
             if starts.shape[1] > 1:
-                thick += np.abs(np.einsum("nbk,nk->nb", starts - starts[:, :1], normal)).max(axis=1)
+                thick += np.abs(times(starts - starts[:, :1], normal)).max(axis=1)
             off = np.abs(((self.p[j] - starts[i, 0]) * normal[i]).sum(axis=1))
             keep = off <= thick[i] + self.radius[j]
             i, j = i[keep], j[keep]
@@ -177,7 +177,7 @@ class Bodies:
         else:
             middle, reach = (
                 0.5 * (low + high),
-                0.5 * float(np.sqrt(((high - low) ** 2).sum(axis=1)).max()) + self._widest,
+                0.5 * float(norm(high - low).max()) + self._widest,
             )
             found = _tree(middle).sparse_distance_matrix(self._tree, reach, output_type="ndarray")
             i, j = found["i"], found["j"]
@@ -190,7 +190,7 @@ class Bodies:
 
     def _nearest_first(self, starts: Array, i: Rows, j: Rows) -> tuple[Rows, Rows]:
         """The same pairs: what the first ones stop needs no looking further."""
-        apart = np.sqrt(((self.p[j] - starts[i, 0]) ** 2).sum(axis=1)) - self.radius[j]
+        apart = norm(self.p[j] - starts[i, 0]) - self.radius[j]
         order = np.argsort(apart, kind="stable")
         return i[order], j[order]
 

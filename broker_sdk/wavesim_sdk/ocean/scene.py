@@ -127,9 +127,9 @@ def slab(p: Array, v: Array, half: Array) -> Array:
 
 def post(p: Array, v: Array, radius: Any, half: Any) -> Array:
     """First meeting of rays with an upright cylinder around the origin; 0 from inside."""
-    a = v[:, 0] ** 2 + v[:, 1] ** 2
+    a = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1]
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]
-    c = p[:, 0] ** 2 + p[:, 1] ** 2 - radius * radius
+    c = p[:, 0] * p[:, 0] + p[:, 1] * p[:, 1] - radius * radius
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(b * b - a * c)
         low, high = (-b - root) / a, (-b + root) / a

@@ -95,6 +95,15 @@ def depth(pressure: Array, latitude: float) -> Array:
     return np.asarray(p * (9.72659 + p * (-2.2512e-5 + p * (2.279e-10 - p * 1.82e-15))) / gravity)
 
 
+def pressure(depth_: Array, latitude: float) -> Array:
+    """Gauge pressure in dbar at a depth in m: the inverse of :func:`depth`, by Newton's method to 1e-8 dbar."""
+    z = np.asarray(depth_, float)
+    p = 1.01 * z
+    for _ in range(4):
+        p = p - (depth(p, latitude) - z) * (1.005 + 4.6e-6 * p)  # dp/dz to 1e-3
+    return np.asarray(p)
+
+
 def freezing_point(salinity_: Array, pressure: Array) -> Array:
     """Freezing point in C (Millero 1978), gauge pressure in dbar."""
     s = np.asarray(salinity_, float)

@@ -82,9 +82,9 @@ def medwin(temperature: Array, salinity: Array, depth: Array) -> Array:
 def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float = 45.0) -> Array:
     """Sound speed by Leroy, Robinson & Goldsmith (2008), for all oceans."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
-    c = 1402.5 + 5.0 * t - 5.44e-2 * t**2 + 2.1e-4 * (t * t * t) + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * t**2
-    c = c + 1.56e-2 * z + 2.55e-7 * z**2 - 7.3e-12 * (z * z * z) + 1.2e-6 * z * (latitude_deg - 45.0)
-    return np.asarray(c - 9.5e-13 * t * (z * z * z) + 3e-7 * t**2 * z + 1.43e-5 * s * z)
+    c = 1402.5 + 5.0 * t - 5.44e-2 * (t * t) + 2.1e-4 * (t * t * t) + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * (t * t)
+    c = c + 1.56e-2 * z + 2.55e-7 * (z * z) - 7.3e-12 * (z * z * z) + 1.2e-6 * z * (latitude_deg - 45.0)
+    return np.asarray(c - 9.5e-13 * t * (z * z * z) + 3e-7 * (t * t) * z + 1.43e-5 * s * z)
 
 
 def munk(depth: Array, speed: float = 1500.0, eps: float = 0.00737, axis: float = 1300.0) -> Array:

@@ -202,7 +202,7 @@ def _fill(values: Array, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
                 if k and not missing[k - 1, i, j]:
                     level[i, j] = values[k - 1, i, j]
                 elif len(have):
-                    n = have[np.argmin(np.sum((have - (i, j)) ** 2, axis=1))]
+                    n = have[np.argmin(norm(have - (i, j)))]
                     level[i, j] = level[n[0], n[1]]
                 else:
                     level[i, j] = np.nanmean(values)

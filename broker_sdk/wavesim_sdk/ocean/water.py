@@ -27,14 +27,18 @@ NONE = -1.0  #: of a scalar, where there is none
 
 
 def pressure(world: World, depth: Array) -> Array:
-    """Absolute pressure in dbar: P0 + P1 z + P2 z^2."""
+    """Absolute pressure in dbar: of a standard ocean (35, 0 C) by UNESCO 44, or P0 + P1 z + P2 z^2 where P1 is given."""
     z = np.asarray(depth, float)
+    if world.pressure_1 == 0.0:
+        return np.asarray(world.pressure_0 + seawater.pressure(z, world.latitude))
     return np.asarray(world.pressure_0 + z * (world.pressure_1 + z * world.pressure_2))
 
 
 def depth_of_pressure(world: World, pressure_dbar: Number) -> Number:
     """Depth in m: the inverse of :func:`pressure`."""
     p, a, b = pressure_dbar - world.pressure_0, world.pressure_2, world.pressure_1
+    if b == 0.0:
+        return seawater.depth(p, world.latitude)  # type: ignore[return-value,arg-type]  # NumPy: of a number a number
     if a == 0.0:
         return p / b
     return 2.0 * p / (b + np.sqrt(b * b + 4.0 * a * p))  # type: ignore[no-any-return]  # NumPy: of a number a number

@@ -10,7 +10,7 @@ import struct
 import time
 from pathlib import Path
 
-from wavesim_sdk.errors import BrokerError, Refused, SessionLost
+from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost
 from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase, SessionEvent
 from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Welcome
 from wavesim_sdk.wire.schema import Malformed
@@ -59,7 +59,7 @@ def check(event: SessionEvent) -> None:
         case JoinRefused(text=text):
             raise Refused(f"the server refused the join: {text}")
         case Ended(text=text):
-            raise SessionLost(f"the server ended the session: {text}")
+            raise SessionEnded(f"the server ended the session: {text}")
 
 
 def silent(session: ClientSession, now: float) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 import numba as nb
 
 from wavesim_server.acoustics import layout as a
-from wavesim_server.acoustics import paths, rays
+from wavesim_server.acoustics import paths, rays, tubes
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.draws import normal, uniform
-from wavesim_server.elementary import acos, atan2, cos, exp, log, log10, power
+from wavesim_server.elementary import acos, atan2, cos, exp, hypot, log, log10, power, sin_cos
 from wavesim_server.pointers import inner as _njit
 
 _plain = nb.njit(cache=True, error_model="numpy")
@@ -65,10 +65,15 @@ def gain(m: Medium, k: int, ax: float, ay: float, az: float, nx: float, ny: floa
 
 
 @_plain
+def spreading_loss(r: float, spreading: float) -> float:
+    """Spreading in dB over r metres: of spheres where it is by tubes, which say more than a distance alone."""
+    return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
+
+
+@_plain
 def loss(r: float, spreading: float, alpha: float) -> float:
     """Transmission loss in dB over r metres; nothing is lost within the first metre."""
-    r = max(r, 1.0)
-    return spreading * log10(r) + alpha * r
+    return spreading_loss(r, spreading) + alpha * max(r, 1.0)
 
 
 @_plain
@@ -76,7 +81,7 @@ def reach(excess: float, spreading: float, alpha: float) -> float:
     """Distance at which ``excess`` dB are lost (Newton in log r, from above)."""
     if excess <= 0.0:
         return 0.0
-    k = spreading / log(10.0)
+    k = (spreading if spreading > 0.0 else 20.0) / log(10.0)
     x = min(excess / k, log(excess / alpha) if alpha > 0.0 else math.inf, log(1e9))
     for _ in range(60):
         r = alpha * exp(x)
@@ -241,8 +246,9 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
     u = (time - start) / w[a.A_STEP]
     x, y, z, vx, vy, vz = where(m, tick, j, u)
     ox, oy, oz = g[a.S_X], g[a.S_Y], g[a.S_Z]
-    surface = bottom = 0
-    extra = 0.0
+    surface = bottom = caustics = 0
+    extra = sine_top = sine_bed = 0.0
+    spread = -1.0  # until a tube says it
     if w[a.A_MODE] == a.ISO:
         dx, dy, dz = x - ox, y - oy, z - paths.image(oz, w[a.A_BOTTOM], path)
         length = math.sqrt(dx * dx + dy * dy + dz * dz)
@@ -251,6 +257,7 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
         surface, bottom = paths.bounces(path)
         sx, sy, sz = rx, ry, -rz if (surface + bottom) % 2 else rz
         c_source = c_here = w[a.A_C]
+        sine_top = sine_bed = abs(rz)
         if bottom:
             extra += bottom * paths.bottom_loss(abs(rz), w[a.A_DENSITY], w[a.A_RATIO], w[a.A_ATTEN])
     else:
@@ -268,6 +275,8 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
         if w[a.A_MODE] == a.GRADIENT:
             c_source, c_here = w[a.A_C] + w[a.A_G] * oz, w[a.A_C] + w[a.A_G] * z
             sz, rz = ray[rays.SIN_SOURCE], ray[rays.SIN_RECEIVER]
+            if w[a.A_SPREAD] == 0.0:
+                spread = tubes.arc(far, length, sz, c_source, c_here)
         else:
             c_source, c_here = rays.speed(m.profile_z, m.profile_c, oz), rays.speed(m.profile_z, m.profile_c, z)
             down = path % 2 == 1
@@ -275,18 +284,26 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
             arrives_down = down == (path // 2 % 2 == 0)
             rz = ray[rays.SIN_RECEIVER] if arrives_down else -ray[rays.SIN_RECEIVER]
             surface, bottom = int(ray[rays.SURFACE]), int(ray[rays.BOTTOM])
+            sine_top, sine_bed = rays.sine(ray[rays.P] * m.profile_c[0]), ray[rays.SIN_BOTTOM]
+            if w[a.A_SPREAD] == 0.0:
+                zs, zr, _ = rays.within(m.profile_z, oz, z, far)
+                spread, caustics = tubes.tube(m.profile_z, m.profile_c, zs, zr, down, path // 2, ray)
             if bottom:
                 extra += bottom * paths.bottom_loss(ray[rays.SIN_BOTTOM], w[a.A_DENSITY], w[a.A_RATIO], w[a.A_ATTEN])
         cs, cr = math.sqrt(max(1.0 - sz * sz, 0.0)), math.sqrt(max(1.0 - rz * rz, 0.0))
         sx, sy, rx, ry = cs * hx, cs * hy, cr * hx, cr * hy
-    extra += surface * w[a.A_SURFACE_LOSS]
+    if surface:
+        rough = tubes.surface_loss(sine_top, g[a.E_FREQ], c_here, w[a.A_ROUGH], w[a.A_BUBBLES])
+        extra += surface * (w[a.A_SURFACE_LOSS] + rough)
     if g[a.S_BEAM] >= 0.0:
         extra += gain(m, int(g[a.S_BEAM]), g[a.S_AXIS], g[a.S_AXIS + 1], g[a.S_AXIS + 2], sx, sy, sz)
     if n[a.N_BEAM] >= 0.0:
         qw, qx, qy, qz = attitude(m, tick, j, u)
         ax, ay, az = turn(qw, qx, qy, qz, m.axes[j, 0], m.axes[j, 1], m.axes[j, 2])
         extra += gain(m, int(n[a.N_BEAM]), ax, ay, az, -rx, -ry, -rz)
-    level = g[a.E_LEVEL] - loss(length, w[a.A_SPREAD], g[a.E_ALPHA]) - extra
+    if spread < 0.0:
+        spread = spreading_loss(length, w[a.A_SPREAD])
+    level = g[a.E_LEVEL] - spread - g[a.E_ALPHA] * max(length, 1.0) - extra
     toward = rx * vx + ry * vy + rz * vz
     left = sx * g[a.S_VX] + sy * g[a.S_VY] + sz * g[a.S_VZ]
     shift = g[a.E_FREQ] * ((1.0 - toward / c_here) / (1.0 - left / c_source) - 1.0)
@@ -334,6 +351,15 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
     f[k, a.R_POSITION], f[k, a.R_POSITION + 1], f[k, a.R_POSITION + 2] = x, y, z
     if not begun:
         return -1
+    if w[a.A_SUM] != 0.0:
+        phase = 0.0
+        if w[a.A_SUM] == a.COHERENT:
+            turns = math.pi * surface - 0.5 * math.pi * caustics
+            if bottom:
+                turns += bottom * tubes.bottom_phase(sine_bed, w[a.A_DENSITY], w[a.A_RATIO], w[a.A_ATTEN])
+            cycles = g[a.E_FREQ] * (time - g[a.S_T0])
+            phase = turns - 2.0 * math.pi * (cycles - math.floor(cycles))
+        _add(m, j, slot, outcome == a.ECHO, level, phase)
     o = m.under[slot]
     o[a.O_END], o[a.O_BAND], o[a.O_BITS] = time + g[a.E_DURATION], 0.5 * g[a.E_BAND], g[a.E_BITS]
     o[a.O_QT0], o[a.O_TAT], o[a.O_CLOCK], o[a.O_TIME] = g[a.E_QT0], g[a.E_TAT], g[a.S_CLOCK], time
@@ -345,6 +371,26 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
     m.under_ids[slot, a.O_NODE], m.under_ids[slot, a.O_NEXT] = j, m.first[j]
     m.first[j] = slot
     return int(slot)
+
+
+@_njit
+def _add(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -> None:
+    """The path of a reception that begins joins those of the same signal that its node is hearing: of ``under``, real and
+    imaginary part of the pressure, or its square."""
+    if echo:
+        own = m.under_i[slot, a.R_ID]
+        slot = m.first[j]
+        while slot >= 0 and not (m.under_i[slot, a.R_ID] == own and m.under_i[slot, a.R_OUTCOME] == a.HEARD):
+            slot = m.under_ids[slot, a.O_NEXT]
+        if slot < 0:
+            return  # its reception has ended
+    else:
+        m.under[slot, a.O_REAL] = m.under[slot, a.O_IMAG] = 0.0
+    coherent = m.sound[a.A_SUM] == a.COHERENT
+    size = power(10.0, (0.05 if coherent else 0.1) * level)
+    sine, cosine = sin_cos(phase)
+    m.under[slot, a.O_REAL] += size * cosine
+    m.under[slot, a.O_IMAG] += size * sine
 
 
 @_njit
@@ -431,6 +477,9 @@ def finish(m: Medium, slot: int, j: int) -> int:
             at = following
     if n[a.N_ACTIVE] == 0.0 or n[a.N_SINCE] > o[a.O_TIME]:
         i[a.R_OUTCOME] = a.RECEIVER_LEFT
+    if m.sound[a.A_SUM] != 0.0 and i[a.R_OUTCOME] != a.ECHO:
+        size = max(hypot(o[a.O_REAL], o[a.O_IMAG]), 1e-30)
+        f[a.R_LEVEL] = (20.0 if m.sound[a.A_SUM] == a.COHERENT else 10.0) * log10(size)
     key, count = m.under_keys[slot], int(o[a.O_COUNT])
     if i[a.R_OUTCOME] == a.HEARD:
         if n[a.N_DROP] > 0.0 and uniform(key, count, 0) < n[a.N_DROP]:

@@ -15,13 +15,15 @@ import numpy as np
 from wavesim_sdk.algebra import inner, interpolate, norm, pseudo_inverse
 from wavesim_sdk.config import Loaded, Transducer
 from wavesim_sdk.config.acoustics import Acoustics, Beam, Head
-from wavesim_sdk.elementary import cos, log10, sin
+from wavesim_sdk.config.world import World
+from wavesim_sdk.elementary import cos, exp, log10, power, sin
 from wavesim_sdk.ocean import sound
 from wavesim_sdk.ocean.bed import triangles
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, Table
 from wavesim_server import pointers
 from wavesim_server.acoustics import rays
+from wavesim_server.environment import spectra
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -61,7 +63,7 @@ RETIRE = -1  #: the node of the entry that ends a signal
 W_SIGNAL, W_NODE, W_PATH, W_NEXT, W_FIRST = range(5)
 # a reception under way, beside its record: next, node, free; floats: end, half of its band, bits
 O_NEXT, O_NODE = range(2)
-O_END, O_BAND, O_BITS, O_QT0, O_TAT, O_CLOCK, O_TIME, O_COUNT = range(8)
+O_END, O_BAND, O_BITS, O_QT0, O_TAT, O_CLOCK, O_TIME, O_COUNT, O_REAL, O_IMAG = range(10)
 # heap: sequence of events at one time, and what each is
 END, EMISSION, EXACT = range(3)
 H_KIND, H_KEY, H_A, H_B = range(4)
@@ -77,8 +79,11 @@ ISO, GRADIENT, RAYS = range(3)
 # the water: columns of `sound`
 (
     A_MODE, A_C, A_G, A_CMAX, A_SPREAD, A_FLOOR, A_BOTTOM, A_ORDER, A_SURFACE_LOSS, A_DENSITY, A_RATIO, A_ATTEN,
-    A_BLOCK, A_FADED, A_ECHOES, A_STEP,
-) = range(16)  # fmt: skip
+    A_BLOCK, A_FADED, A_ECHOES, A_SUM, A_ROUGH, A_BUBBLES, A_STEP,
+) = range(19)  # fmt: skip
+# what the level of a reception is when further paths of its signal arrive within it
+SUMS = ("first", "incoherent", "coherent")
+COHERENT = SUMS.index("coherent")
 
 
 def _columns(table: Table) -> dict[str, int]:
@@ -132,7 +137,7 @@ class Medium(NamedTuple):
     first: Ints  # (capacity,): first reception under way at each node
     under_f: Array  # (n, width): receptions under way, as records
     under_i: Ints  # the same memory
-    under: Array  # (n, 8)
+    under: Array  # (n, 10)
     under_ids: Ints  # (n, 2)
     under_keys: Any  # (n,)
     times: Array  # heap
@@ -222,7 +227,8 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
     echoes = a.multipath is not None and a.multipath.order > 0
     if mode == GRADIENT and echoes:
         mode = RAYS
-    many = 1 + (2 * a.multipath.order if a.multipath else 0) if mode == ISO else PATHS if mode == RAYS and echoes else 1
+    each = echoes or a.sum != "first"  # every path is followed
+    many = 1 + (2 * a.multipath.order if a.multipath else 0) if mode == ISO else PATHS if mode == RAYS and each else 1
     entries = capacity * many * 2 + signals
     under_f, under_i = _twins(4 * capacity + 64, RECEPTION_WIDTH)
     sent_f, sent_i = _twins(256, SENT_WIDTH)
@@ -247,7 +253,7 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
         np.full(capacity, -1, np.int64),
         under_f,
         under_i,
-        np.zeros((len(under_f), 8)),
+        np.zeros((len(under_f), O_IMAG + 1)),
         np.zeros((len(under_f), 2), np.int64),
         np.zeros(len(under_f), np.uint64),
         np.zeros(8 * capacity + 1024),
@@ -284,12 +290,24 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
         b = a.multipath
         s[A_SURFACE_LOSS], s[A_DENSITY], s[A_ATTEN] = b.surface_loss, b.bottom_density, b.bottom_attenuation
         s[A_RATIO] = c[-1] / b.bottom_speed
+        if b.surface != "flat":
+            s[A_ROUGH], s[A_BUBBLES] = roughness(world, b.surface)
+    s[A_SUM] = SUMS.index(a.sum)
     o = world.obstacles
     fixed = o.block or o.pier or o.tunnel or o.mesh
     rough = world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east
     s[A_BLOCK] = float(a.blocking and bool(fixed or rough))
     s[A_FADED], s[A_ECHOES], s[A_STEP] = float(loaded.config.log.faded), float(echoes or mode == RAYS), step
     return m
+
+
+def roughness(world: World, surface: str) -> tuple[float, float]:
+    """What :func:`wavesim_server.acoustics.tubes.surface_loss` needs of the sea as it is configured: standard deviation of
+    the surface in m, bubbles by the wind (APL-UW 1994)."""
+    if surface == "rough":
+        return 0.25 * spectra.sea_state(world.waves)[0], 0.0
+    wind = world.wind.mean
+    return 0.0, 1.26e-3 * power(max(wind, 6.0), 1.57) * exp(min(1.2 * (wind - 6.0), 0.0))
 
 
 def deepest(loaded: Loaded) -> float:

@@ -19,10 +19,11 @@ import numba as nb
 
 from wavesim_sdk.tables import SignalKind
 from wavesim_server.acoustics import layout as a
-from wavesim_server.acoustics import paths, rays
+from wavesim_server.acoustics import paths, rays, tubes
 from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, reach, sounding, turn, where
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.acoustics.queues import candidate, place, pop, push, release
+from wavesim_server.elementary import hypot
 from wavesim_server.pointers import inner as _njit
 
 _entry = nb.njit(cache=True, error_model="numpy")
@@ -226,7 +227,8 @@ def _spread(
     if n[a.N_BEAM] >= 0.0:
         q, axis = m.places[tick & 1, node], m.axes[node]
         g[a.S_AXIS], g[a.S_AXIS + 1], g[a.S_AXIS + 2] = turn(q[6], q[7], q[8], q[9], axis[0], axis[1], axis[2])
-    rmax = reach(g[a.E_LEVEL] - g[a.E_NOISE] - w[a.A_FLOOR], w[a.A_SPREAD], g[a.E_ALPHA])
+    focus = tubes.FOCUS_DB if w[a.A_SPREAD] == 0.0 and w[a.A_MODE] != a.ISO else 0.0
+    rmax = reach(g[a.E_LEVEL] - g[a.E_NOISE] - w[a.A_FLOOR] + focus, w[a.A_SPREAD], g[a.E_ALPHA])
     g[a.S_RMAX] = rmax
     d[a.I_ID], d[a.I_SOURCE], d[a.I_PENDING] = number, node, 0
     d[a.I_FROM] = int(n[a.N_ADDRESS]) if d[a.EI_KIND] != PULSE else 0
@@ -244,7 +246,8 @@ def _spread(
         rays_n = rays.fan(m.profile_z, m.profile_c, zs, m.fan_angles, m.fan_widths, m.fan_classes)
     within = 0
     after = m.places[tick & 1]
-    limit = (rmax * fast / c + slack) ** 2
+    limit = rmax * fast / c + slack
+    limit *= limit
     for j in range(capacity):
         dx, dy, dz = after[j, 0] - x, after[j, 1] - y, after[j, 2] - z
         square = dx * dx + dy * dy + dz * dz
@@ -278,7 +281,7 @@ def _spread(
 def _find_rays(m: Medium, s: int, j: int, time: float, tick: int, start: float, end: float, n: int) -> None:
     """Candidates for every eigenray to where a node is now: all of them with echoes, else only the first to arrive."""
     x, y, z, _, _, _ = where(m, tick, j, (time - start) / m.sound[a.A_STEP])
-    across = math.sqrt((x - m.signals[s, a.S_X]) ** 2 + (y - m.signals[s, a.S_Y]) ** 2)
+    across = hypot(x - m.signals[s, a.S_X], y - m.signals[s, a.S_Y])
     zs, zr, across = rays.within(m.profile_z, m.signals[s, a.S_Z], z, across)
     order = int(m.sound[a.A_ORDER])
     count = rays.eigenrays(
@@ -296,7 +299,7 @@ def _find_rays(m: Medium, s: int, j: int, time: float, tick: int, start: float, 
         m.ray,
     )
     if count == 0:
-        far = math.sqrt(across * across + (zr - zs) ** 2)
+        far = hypot(across, zr - zs)
         lost(m, s, j, 0, a.SHADOW, time + far / m.sound[a.A_CMAX], x, y, z)
         return
     first = 0
@@ -305,7 +308,7 @@ def _find_rays(m: Medium, s: int, j: int, time: float, tick: int, start: float, 
             first = k
     slower = 1.0 - 2.0 * a.MAX_SPEED / m.sound[a.A_CMAX]  # the node may come towards it at full speed
     for k in range(count):
-        if order > 0 or k == first:
+        if order > 0 or k == first or m.sound[a.A_SUM] != 0.0:
             r = m.fan_found[k]
             path = 2 * int(r[2]) + int(r[1])
             _consider(m, s, j, path, k == first, r[0], r[3], time + r[3] * slower - 2.0 * m.sound[a.A_STEP], tick, end)
@@ -410,7 +413,7 @@ def advance(t: Any, scene: Scene, tick: int, start: float, end: float, capacity:
     if m.sound[a.A_MODE] == a.ISO:
         many += 2 * int(m.sound[a.A_ORDER])
     elif m.sound[a.A_MODE] == a.RAYS:
-        many = a.PATHS if m.sound[a.A_ORDER] > 0.0 else 1
+        many = a.PATHS if m.sound[a.A_ORDER] > 0.0 or m.sound[a.A_SUM] != 0.0 else 1
     bucket = tick & (a.WHEEL - 1)
     while True:
         if m.wheel[bucket] >= 0:

@@ -55,14 +55,14 @@ def speed(z: Any, c: Any, depth: float) -> float:
 
 
 @_njit
-def _sine(pc: float) -> float:
+def sine(pc: float) -> float:
     return math.sqrt(max((1.0 - pc) * (1.0 + pc), 0.0))
 
 
 @_njit
 def leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]:
     """(dx, dt, ds) over a part of a layer of height dz > 0 without a turn inside."""
-    sa, sb = _sine(p * ca), _sine(p * cb)
+    sa, sb = sine(p * ca), sine(p * cb)
     total = sa + sb
     if total <= 0.0:
         return 0.0, 0.0, 0.0
@@ -127,7 +127,7 @@ def ray(
     p = cos(theta) / cs
     if p * cr > 1.0:
         return False
-    out[P], out[SIN_SOURCE], out[SIN_RECEIVER] = p, sin(theta), _sine(p * cr)
+    out[P], out[SIN_SOURCE], out[SIN_RECEIVER] = p, sin(theta), sine(p * cr)
     out[SURFACE] = out[BOTTOM] = out[SIN_BOTTOM] = 0.0
     if reversals == 0:
         if (receiver > source) != down:
@@ -151,7 +151,7 @@ def ray(
     )
     lower = (reversals + 1) // 2 if down else reversals // 2
     if low_how == BOUNDARY:
-        out[BOTTOM], out[SIN_BOTTOM] = lower, _sine(p * c[-1])
+        out[BOTTOM], out[SIN_BOTTOM] = lower, sine(p * c[-1])
     if up_how == BOUNDARY:
         out[SURFACE] = reversals - lower
     return True

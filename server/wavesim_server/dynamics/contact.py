@@ -43,6 +43,7 @@ from wavesim_server.environment.kernels import bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
 PUSH = 0.2  #: part of the overlap that is undone per tick
+GENTLY = 0.2  #: but no faster than this at each point of contact, m/s: a body that got inside another rises out of it
 SLOP = 1e-4  #: overlap that is left alone, m
 SKIN = 1.0  #: m around a body, see the module
 FRICTION = 0.3
@@ -185,7 +186,8 @@ def list_pairs(f: Bodies, order: Any, count: int, t: Touch) -> None:
             if xb - rad > xa + reach + SKIN:
                 break
             far = reach + rad + SKIN
-            if abs(yb - ya) < far and (xb - xa) ** 2 + (yb - ya) ** 2 + (zb - za) ** 2 < far * far:
+            dx, dy, dz = xb - xa, yb - ya, zb - za
+            if abs(dy) < far and dx * dx + dy * dy + dz * dz < far * far:
                 n = _note_pair(t, n, min(ra, rb), max(ra, rb))
         for k in range(t.fixed.shape[0]):
             g = t.fixed[k]
@@ -385,7 +387,7 @@ def resolve(
         c = t.contacts[i]
         if c[C_IMPULSE] > 0.0 or c[C_GAP] < 0.0:
             touching += 1
-            _part(f, t, c)
+            _part(f, t, c, h)
     return touching
 
 
@@ -404,7 +406,7 @@ def _rub(f: Bodies, t: Touch, c: Any) -> None:
     along = slide[0] * c[C_NORMAL] + slide[1] * c[C_NORMAL + 1] + slide[2] * c[C_NORMAL + 2]
     for i in range(3):
         slide[i] -= along * c[C_NORMAL + i]
-    speed = math.sqrt(slide[0] ** 2 + slide[1] ** 2 + slide[2] ** 2)
+    speed = math.sqrt(slide[0] * slide[0] + slide[1] * slide[1] + slide[2] * slide[2])
     if speed < 1e-12:
         return
     for i in range(3):
@@ -441,9 +443,9 @@ def _rub(f: Bodies, t: Touch, c: Any) -> None:
 
 
 @_njit
-def _part(f: Bodies, t: Touch, c: Any) -> None:
+def _part(f: Bodies, t: Touch, c: Any, h: float) -> None:
     """Move overlapping bodies apart by a part of the overlap, the lighter one farther."""
-    push = PUSH * max(-c[C_GAP] - SLOP, 0.0)
+    push = min(PUSH * max(-c[C_GAP] - SLOP, 0.0), GENTLY * h)
     if push == 0.0:
         return
     nx, ny, nz = c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2]
@@ -477,7 +479,7 @@ def survey(f: Bodies, order: Any, count: int, last: Any, faults: Any) -> tuple[i
         slot = f.slots[row]
         b, l = f.blocks[slot // LANES], slot % LANES
         total = 0.0
-        for k in range(STATE_ROWS):
+        for k in range(RIGID_ROWS):
             total += b[k * LANES + l]
         if faults[row] == 0 and math.isfinite(total):
             for k in range(RIGID_ROWS):

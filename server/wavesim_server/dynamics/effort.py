@@ -5,7 +5,8 @@ actuators of now.  With M = M_RB + M_A they satisfy, in the degrees of freedom t
 
     M nu' = restoring + drag + actuators + environment + external + contact,
 
-where ``drag`` holds -C(nu_r) nu_r and M [v_c x w; 0], the inertia in a current that turns in B, and ``contact`` the mooring
+where ``restoring`` is weight and buoyancy in the water's own frame, which accelerates in waves, ``drag`` holds -C(nu_r) nu_r
+and M v_c', the inertia in a current that turns in B and accelerates, and ``contact`` the mooring
 and the impulses of contacts averaged over the last tick.
 """
 
@@ -53,11 +54,11 @@ def _take(w: Any, parts: Any, part: int) -> None:
 def _block(b: Any, p: Any, w: Any, kind: Any, tables: Any, moored: bool, parts: Any) -> None:
     """The parts of all bodies of a block; rotation, velocities and buoyancy stay in the work."""
     flags, k = kind[r.KIND_FLAGS], r.K
-    for i in range(r.STATE_ROWS):
+    for i in range(kind[r.KIND_STATES]):
         put(w, r.X + i, at(b, i))
     for i in range(r.SLOTS):
         put(w, r.AN + i, at(b, r.A_NOW + i))
-    kernel.kinematics(b, w, k)
+    kernel.kinematics(b, p, w, k)
     _clear(w)
     if flags & (r.HAS_LAW | r.HAS_TERMS):
         terms.basis(w, kind[r.KIND_FINS])
@@ -88,7 +89,7 @@ def _one(b: Any, p: Any, w: Any, l: int, parts: Any, jump: Any, h: float, o: Any
     # weight and buoyancy
     buoyancy = cell(w, r.FB, l)
     net = p[r.WEIGHT] - buoyancy
-    down = np.array([cell(w, r.ROT + 6, l), cell(w, r.ROT + 7, l), cell(w, r.ROT + 8, l)])
+    down = np.array([cell(w, r.DOWN, l), cell(w, r.DOWN + 1, l), cell(w, r.DOWN + 2, l)])
     lever = np.array([p[r.WG + i] - buoyancy * cell(w, r.CB + i, l) for i in range(3)])
     for i in range(6):
         o[RESTORING + i] = cell(parts, _RESTORING + i, l)
@@ -104,14 +105,16 @@ def _one(b: Any, p: Any, w: Any, l: int, parts: Any, jump: Any, h: float, o: Any
     # drag, and -C(nu_r) nu_r by the momentum M nu_r
     for i in range(6):
         for k in range(6):
-            o[DRAG + i] -= (p[r.DL + 6 * i + k] + p[r.DQ + 6 * i + k] * abs(nu[k])) * nu[k]
+            speed = cell(w, r.HEAVE, l) if k == 2 else nu[k]
+            o[DRAG + i] -= (p[r.DL + 6 * i + k] + p[r.DQ + 6 * i + k] * abs(speed)) * speed
             momentum[i] += p[r.M + 6 * i + k] * nu[k]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         o[DRAG + i] -= nu[3 + j] * momentum[k] - nu[3 + k] * momentum[j]
         o[DRAG + 3 + i] -= nu[3 + j] * momentum[3 + k] - nu[3 + k] * momentum[3 + j]
         o[DRAG + 3 + i] -= nu[j] * momentum[k] - nu[k] * momentum[j]
-        turn[i] = cell(w, r.WATER + j, l) * nu[3 + k] - cell(w, r.WATER + k, l) * nu[3 + j]
+        turn[i] = cell(w, r.WATER + j, l) * nu[3 + k] - cell(w, r.WATER + k, l) * nu[3 + j] + cell(w, r.PULL + i, l)
+        turn[i] *= p[r.FREE + i]
     # accelerations by these, then what makes the equation one of nu'
     for i in range(6):
         o[ACCELERATION + i] = turn[i] + jump[i] / h

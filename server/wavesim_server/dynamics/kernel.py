@@ -28,17 +28,21 @@ from wavesim_server.dynamics.rows import (
     A_JUMP,
     A_NOW,
     A_RATE,
+    ACCEL,
     AN,
     BLOCK_BODIES,
     BLOCK_KIND,
     BLOCK_MOORED,
+    BY_GRAVITY,
     CB,
     CURRENT,
     DL,
+    DOWN,
     DQ,
     ENV,
     EXT,
     FB,
+    FREE,
     FULL_B,
     HALF,
     HAS_AEROFOIL,
@@ -59,10 +63,12 @@ from wavesim_server.dynamics.rows import (
     HAS_TERMS,
     HAS_TORQUE,
     HAS_WING,
+    HEAVE,
     IS_FULL,
     KIND_FINS,
     KIND_FLAGS,
     KIND_MEMORY,
+    KIND_STATES,
     KIND_STRIPS,
     KIND_TERMS,
     KIND_THRUSTERS,
@@ -72,7 +78,9 @@ from wavesim_server.dynamics.rows import (
     MINV,
     MOOR,
     NUR,
+    ON_SURFACE,
     PRESENT,
+    PULL,
     PX,
     PY,
     PZ,
@@ -82,7 +90,6 @@ from wavesim_server.dynamics.rows import (
     QZ,
     RB,
     REACH,
-    RIGID_ROWS,
     ROT,
     SHAPE,
     SLOPE,
@@ -156,11 +163,11 @@ def _drag3(p: Any, i: int, j: int, x: Any, y: Any, z: Any) -> Any:
 
 
 @_inline
-def kinematics(b: Any, w: Any, k: int) -> None:
-    """Rotation, velocity through the water, and the derivative of position and attitude into row k."""
+def kinematics(b: Any, p: Any, w: Any, k: int) -> None:
+    """Rotation, velocity through the water and its acceleration, and the derivative of position and attitude into row k."""
     q0, q1, q2, q3 = at(w, X + QW), at(w, X + QX), at(w, X + QY), at(w, X + QZ)
     u, v, z = at(w, X + U), at(w, X + U + 1), at(w, X + U + 2)
-    p, q, r = at(w, X + U + 3), at(w, X + U + 4), at(w, X + U + 5)
+    a, q, r = at(w, X + U + 3), at(w, X + U + 4), at(w, X + U + 5)
     r11, r12, r13 = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 - q3 * q0), 2.0 * (q1 * q3 + q2 * q0)
     r21, r22, r23 = 2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q1 * q1 + q3 * q3), 2.0 * (q2 * q3 - q1 * q0)
     r31, r32, r33 = 2.0 * (q1 * q3 - q2 * q0), 2.0 * (q2 * q3 + q1 * q0), 1.0 - 2.0 * (q1 * q1 + q2 * q2)
@@ -169,10 +176,10 @@ def kinematics(b: Any, w: Any, k: int) -> None:
     put(w, k + PX, r11 * u + r12 * v + r13 * z)
     put(w, k + PY, r21 * u + r22 * v + r23 * z)
     put(w, k + PZ, r31 * u + r32 * v + r33 * z)
-    put(w, k + QW, -0.5 * (q1 * p + q2 * q + q3 * r))
-    put(w, k + QX, 0.5 * (q0 * p + q2 * r - q3 * q))
-    put(w, k + QY, 0.5 * (q0 * q + q3 * p - q1 * r))
-    put(w, k + QZ, 0.5 * (q0 * r + q1 * q - q2 * p))
+    put(w, k + QW, -0.5 * (q1 * a + q2 * q + q3 * r))
+    put(w, k + QX, 0.5 * (q0 * a + q2 * r - q3 * q))
+    put(w, k + QY, 0.5 * (q0 * q + q3 * a - q1 * r))
+    put(w, k + QZ, 0.5 * (q0 * r + q1 * q - q2 * a))
     put(w, ROT, r11)
     put(w, ROT + 1, r12)
     put(w, ROT + 2, r13)
@@ -188,9 +195,19 @@ def kinematics(b: Any, w: Any, k: int) -> None:
     put(w, NUR, u - cu)
     put(w, NUR + 1, v - cv)
     put(w, NUR + 2, z - cw)
-    put(w, NUR + 3, p)
+    put(w, HEAVE, z - cw)
+    put(w, NUR + 3, a)
     put(w, NUR + 4, q)
     put(w, NUR + 5, r)
+    x, y, d = at(b, ACCEL), at(b, ACCEL + 1), at(b, ACCEL + 2)
+    ax, ay, az = r11 * x + r21 * y + r31 * d, r12 * x + r22 * y + r32 * d, r13 * x + r23 * y + r33 * d
+    by = of(p, BY_GRAVITY)
+    put(w, PULL, ax)
+    put(w, PULL + 1, ay)
+    put(w, PULL + 2, az)
+    put(w, DOWN, r31 - by * ax)
+    put(w, DOWN + 1, r32 - by * ay)
+    put(w, DOWN + 2, r33 - by * az)
 
 
 @_inline
@@ -209,7 +226,7 @@ def _coriolis_and_weight(
     """Force rows less C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
     a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
-    r1, r2, r3 = at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
+    r1, r2, r3 = at(w, DOWN), at(w, DOWN + 1), at(w, DOWN + 2)
     buoyancy = at(w, FB)
     net = of(p, WEIGHT) - buoyancy
     lx = of(p, WG) - buoyancy * at(w, CB)
@@ -226,11 +243,15 @@ def _coriolis_and_weight(
 
 
 @_inline
-def _turn_of_current(w: Any) -> tuple[Any, Any, Any]:
-    """[v_c x w]: how the current turns in B."""
+def _turn_of_current(p: Any, w: Any) -> tuple[Any, Any, Any]:
+    """v_c' in B of the degrees of freedom that move: how the water accelerates, and turns in B, [v_c x w]."""
     a, q, r = at(w, NUR + 3), at(w, NUR + 4), at(w, NUR + 5)
     cu, cv, cw = at(w, WATER), at(w, WATER + 1), at(w, WATER + 2)
-    return cv * r - cw * q, cw * a - cu * r, cu * q - cv * a
+    return (
+        of(p, FREE) * (cv * r - cw * q + at(w, PULL)),
+        of(p, FREE + 1) * (cw * a - cu * r + at(w, PULL + 1)),
+        of(p, FREE + 2) * (cu * q - cv * a + at(w, PULL + 2)),
+    )
 
 
 @_inline
@@ -249,13 +270,14 @@ def solve(p: Any, w: Any, k: int) -> None:
         _row(p, M + 30, u, v, z, a, q, r),
     )
     fx, fy, fz, fk, fm, fn = _coriolis_and_weight(p, w, hx, hy, hz, kx, ky, kz)
+    z = at(w, HEAVE)
     fx -= _drag3(p, 0, 0, u, z, q) + _drag3(p, 0, 1, v, a, r)
     fy -= _drag3(p, 1, 0, u, z, q) + _drag3(p, 1, 1, v, a, r)
     fz -= _drag3(p, 2, 0, u, z, q) + _drag3(p, 2, 1, v, a, r)
     fk -= _drag3(p, 3, 0, u, z, q) + _drag3(p, 3, 1, v, a, r)
     fm -= _drag3(p, 4, 0, u, z, q) + _drag3(p, 4, 1, v, a, r)
     fn -= _drag3(p, 5, 0, u, z, q) + _drag3(p, 5, 1, v, a, r)
-    tx, ty, tz = _turn_of_current(w)
+    tx, ty, tz = _turn_of_current(p, w)
     put(w, k + U, tx + _row(p, MINV, fx, fy, fz, fk, fm, fn))
     put(w, k + U + 1, ty + _row(p, MINV + 6, fx, fy, fz, fk, fm, fn))
     put(w, k + U + 2, tz + _row(p, MINV + 12, fx, fy, fz, fk, fm, fn))
@@ -272,13 +294,14 @@ def solve_symmetric(p: Any, w: Any, k: int) -> None:
     hx, hy, hz = _row3(p, M, u, z, q), _row3(p, M + 7, v, a, r), _row3(p, M + 12, u, z, q)
     kx, ky, kz = _row3(p, M + 19, v, a, r), _row3(p, M + 24, u, z, q), _row3(p, M + 31, v, a, r)
     fx, fy, fz, fk, fm, fn = _coriolis_and_weight(p, w, hx, hy, hz, kx, ky, kz)
+    z = at(w, HEAVE)
     fx -= _drag3(p, 0, 0, u, z, q)
     fy -= _drag3(p, 1, 1, v, a, r)
     fz -= _drag3(p, 2, 0, u, z, q)
     fk -= _drag3(p, 3, 1, v, a, r)
     fm -= _drag3(p, 4, 0, u, z, q)
     fn -= _drag3(p, 5, 1, v, a, r)
-    tx, ty, tz = _turn_of_current(w)
+    tx, ty, tz = _turn_of_current(p, w)
     put(w, k + U, tx + _row3(p, MINV, fx, fz, fm))
     put(w, k + U + 1, ty + _row3(p, MINV + 7, fy, fk, fn))
     put(w, k + U + 2, tz + _row3(p, MINV + 12, fx, fz, fm))
@@ -313,9 +336,8 @@ def submerged(p: Any, w: Any) -> None:
 
 @_inline
 def floating(b: Any, p: Any, w: Any) -> None:
-    """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre.
-
-    On a slope the buoyancy stands upright on the water plane (the pressure gradient of a long wave)."""
+    """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre. It acts against DOWN,
+    upright on the slope of a wave whose water accelerates so."""
     z = at(w, X + PZ) - at(b, LEVEL)
     r31, r32, r33 = at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
     sx, sy = -at(b, SLOPE), -at(b, SLOPE + 1)
@@ -350,14 +372,6 @@ def floating(b: Any, p: Any, w: Any) -> None:
             w[CB * LANES + l] = p[RB] + mx
             w[(CB + 1) * LANES + l] = p[RB + 1] + my
             w[(CB + 2) * LANES + l] = p[RB + 2] + mz
-    up, cx, cy, cz = at(w, FB), at(w, CB), at(w, CB + 1), at(w, CB + 2)
-    tx, ty, tz = up * (r31 - nx), up * (r32 - ny), up * (r33 - nz)
-    add(w, F, tx)
-    add(w, F + 1, ty)
-    add(w, F + 2, tz)
-    add(w, F + 3, cy * tz - cz * ty)
-    add(w, F + 4, cz * tx - cx * tz)
-    add(w, F + 5, cx * ty - cy * tx)
 
 
 @_njit
@@ -442,6 +456,8 @@ def actuators(b: Any, p: Any, w: Any, kind: Any, tables: Any) -> None:
 def hull(p: Any, w: Any, kind: Any, number: int) -> None:
     """Forces of the hull that are no matrix times a velocity, onto the force rows; ``number`` is that of the stage."""
     flags = kind[KIND_FLAGS]
+    if flags & ON_SURFACE:
+        terms.seakeeping(p, w)
     if flags & HAS_LIFT:
         body_lift(p, w)
     if flags & HAS_TERMS:
@@ -469,7 +485,7 @@ def stage(
     """One evaluation of the equation of motion at X, into the derivative rows of a stage."""
     flags, k = kind[KIND_FLAGS], K + STATE_ROWS * number
     _lags(b, p, w, kind, gain, part)
-    kinematics(b, w, k)
+    kinematics(b, p, w, k)
     for i in range(6):
         put(w, F + i, at(b, EXT + i) + at(b, ENV + i))
     if flags & (HAS_LAW | HAS_TERMS):
@@ -518,7 +534,7 @@ def step_block(b: Any, p: Any, w: Any, kind: Any, tables: Any, h: float, integra
     afloat = flags & HAS_G == 0 and is_afloat(b, p)
     if not afloat:
         submerged(p, w)
-    n = STATE_ROWS if flags & HAS_MEMORY else RIGID_ROWS
+    n = kind[KIND_STATES]
     stages = _COUNT[integrator]
     for s in range(stages):
         if integrator == RK4:  # one earlier stage counts
@@ -534,7 +550,7 @@ def step_block(b: Any, p: Any, w: Any, kind: Any, tables: Any, h: float, integra
     if integrator == EULER:  # new velocities first, then position and attitude with them
         for i in range(U, n):
             add(w, X + i, h * at(w, K + i))
-        kinematics(b, w, K)
+        kinematics(b, p, w, K)
         _lags(b, p, w, kind, 0, 1.0)
     if integrator == RK4:
         k1, k2, k3, k4 = K, K + STATE_ROWS, K + 2 * STATE_ROWS, K + 3 * STATE_ROWS

@@ -25,6 +25,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 NO_LAG = 1e-9
 AXES = "XYZKMN"
 MOTIONS = "uvwpqr"
+PLANE = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  #: degrees of freedom of the horizontal plane
 
 
 @dataclass(frozen=True)
@@ -183,16 +184,20 @@ def _body(p: Array, model: Model, world: World) -> None:
     shape = shape_of(model)
     rigid, added = mass_matrices(model)
     total = rigid + added
-    if model.coriolis:
-        p[r.M : r.M + 36] = (0.5 * (total + total.T)).ravel()
+    if model.coriolis_added == "plane":
+        p[r.LIFTED : r.LIFTED + 6] = added[:, 2] if model.coriolis else total[:, 2]
+    if model.coriolis:  # C is made of this momentum; being of a symmetric matrix it does no work
+        carried = rigid + (added if model.coriolis_added == "whole" else added * np.outer(PLANE, PLANE))
+        p[r.M : r.M + 36] = (0.5 * (carried + carried.T)).ravel()
     p[r.INERTIA : r.INERTIA + 36] = total.ravel()
     free = free_axes(model)
+    p[r.FREE : r.FREE + 3] = [float(i in free) for i in range(3)]
     inverse = np.zeros((6, 6))
     inverse[np.ix_(free, free)] = matrix_inverse(total[np.ix_(free, free)])
     p[r.MINV : r.MINV + 36] = inverse.ravel()
     for row, m in ((r.DL, model.linear_drag), (r.DQ, model.quadratic_drag), (r.LIFT, model.lift)):
         p[row : row + 36] = matrix(m).ravel()
-    p[r.GRAVITY] = world.gravity
+    p[r.GRAVITY], p[r.BY_GRAVITY] = world.gravity, 1.0 / world.gravity if world.gravity > 0.0 else 0.0
     p[r.SHAPE], p[r.REACH] = shape.code, shape.reach
     p[r.HALF : r.HALF + 3] = shape.half
     p[r.MARGIN] = shape.half[0] if shape.code == 2 else 0.5 * min(shape.half)
@@ -209,6 +214,8 @@ def _body(p: Array, model: Model, world: World) -> None:
 
 def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
     flags = 0
+    if model.coriolis_added == "plane":
+        flags |= r.ON_SURFACE
     if model.restoring is not None:
         flags |= r.HAS_G
         p[r.G : r.G + 18] = matrix(model.restoring)[:, 2:5].ravel()
@@ -217,7 +224,7 @@ def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
         flags |= r.HAS_STRIPS if c.strips else r.HAS_CROSS
         ints[r.KIND_STRIPS] = c.strips
         yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
-        p[r.CROSS : r.CROSS + 5] = c.sway, yaw, c.heave, pitch, 0.5 * c.length
+        p[r.CROSS : r.CROSS + 7] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
     if (f := model.surge_friction) is not None:
         flags |= r.HAS_FRICTION
         p[r.FRICTION : r.FRICTION + 3] = f.factor, f.residual, f.length / f.viscosity
@@ -236,11 +243,17 @@ def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
             p[r.MUNK + elements.index(name)] = 1.0
         added = matrix(model.added_mass)
         p[r.MA_V : r.MA_V + 18] = (0.5 * (added + added.T))[:3].ravel()
+    first = 0
     for m, memory in enumerate(model.memory):
         flags |= r.HAS_MEMORY
-        p[r.MEM + 6 * m : r.MEM + 6 * m + 6] = *memory.a, *memory.c
-        ints[r.KIND_PORT + 2 * m : r.KIND_PORT + 2 * m + 2] = MOTIONS.index(memory.source), AXES.index(memory.force)
-    ints[r.KIND_MEMORY] = len(model.memory)
+        order = len(memory.a)
+        p[r.MEM_A + first : r.MEM_A + first + order] = memory.a
+        p[r.MEM_C + first : r.MEM_C + first + order] = memory.c
+        ints[r.KIND_PORT + 4 * m : r.KIND_PORT + 4 * m + 4] = (
+            r.HEAVE if memory.source == "w" else r.NUR + MOTIONS.index(memory.source), AXES.index(memory.force), order, first
+        )  # fmt: skip
+        first += order
+    ints[r.KIND_MEMORY], ints[r.KIND_STATES] = len(model.memory), r.RIGID_ROWS + first
     if model.derivatives is not None:
         flags |= r.HAS_TERMS
         terms = named_terms(model.derivatives, world.density, len(model.fin))
@@ -415,7 +428,7 @@ def aerofoil_table(a: Aerofoil) -> Array:
     rows = np.array(a.rows).reshape(-1, 3)
     alpha = np.linspace(-180.0, 180.0, r.TABLE_POINTS)
     rad = np.radians(alpha)
-    plate = np.stack([sin(2 * rad), 2 * sin(rad) ** 2])
+    plate = np.stack([sin(2 * rad), 2 * sin(rad) * sin(rad)])
     given = np.stack([interpolate(alpha, rows[:, 0], rows[:, k]) for k in (1, 2)])
     outside = np.maximum(rows[0, 0] - alpha, alpha - rows[-1, 0])
     blend = np.clip(outside / 10.0, 0.0, 1.0)

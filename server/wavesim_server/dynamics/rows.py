@@ -41,12 +41,14 @@ SLOTS = actuators.MAX_ACTUATORS
 _b = _Rows()
 PX, PY, PZ, QW, QX, QY, QZ, U, V, W, P, Q, R = (_b.take() for _ in range(13))
 RIGID_ROWS = 13  # position W, quaternion, velocity B, angular velocity B
-MU = _b.take(18)  # fluid memory: six systems of third order
-STATE_ROWS = 31
+MEMORIES, MEMORY_STATES = 24, 64  # systems of fluid memory, and their states in all
+MU = _b.take(MEMORY_STATES)  # fluid memory, system by system
+STATE_ROWS = _b.next
 A_NOW = _b.take(SLOTS)  # actuators now
 A_CMD = _b.take(SLOTS)  # where they are told to go
 A_EFFECT = _b.take(THRUSTERS + FINS)  # share of the force that is left (faults)
-CURRENT = _b.take(3)  # water velocity, W
+CURRENT = _b.take(3)  # water velocity, W; orbital velocity of waves included
+ACCEL = _b.take(3)  # acceleration of the water, W
 LEVEL = _b.take()  # water plane over the body: z = LEVEL + SLOPE . (p - body)
 SLOPE = _b.take(2)
 ENV = _b.take(6)  # wind and wave forces held for this tick, B
@@ -93,7 +95,7 @@ F_C1 = _p.take(FINS * 6)  # force and torque per speed^2 and angle
 F_C2 = _p.take(FINS * 6)  # per speed^2 and angle^2
 F_T = _p.take(FINS * 13)  # aerofoil: place, chord, normal, 1/2 rho A (10), 3 spare
 
-CROSS = _p.take(5)  # cross-flow: sway, yaw, heave, pitch, half length
+CROSS = _p.take(7)  # cross-flow: sway, yaw, heave, pitch, half length, centre, least sway speed
 FRICTION = _p.take(3)  # ITTC: factor, residual, L/nu
 FADE = _p.take(7)  # linear drag that fades with speed: six, rate
 WING = _p.take(4)  # body lift: 1/2 rho S, CL_a, CD_0, 1/(pi e A)
@@ -101,11 +103,15 @@ MUNK = _p.take(8)  # elements of C_A that are left out: 15 16 26 35 51 53 61 62
 MA_V = _p.take(18)  # first three rows of M_A, for them
 G = _p.take(18)  # linear restoring: columns z, phi, theta
 G_Z = _p.take()  # depth of the origin at equilibrium
-MEM = _p.take(36)  # memory: a0 a1 a2 c0 c1 c2 of six systems
+MEM_A = _p.take(MEMORY_STATES)  # memory: a of all systems, one after the other
+MEM_C = _p.take(MEMORY_STATES)  # and c
 TANK = _p.take(BALLASTS * 3)  # places of the ballast tanks
 GRAVITY = _p.take()
+BY_GRAVITY = _p.take()  # its inverse; 0 without gravity
 TERMS = 48
 TERM = _p.take(TERMS)  # coefficients of named derivatives
+LIFTED = _p.take(6)  # column of M_A (and M_RB, of models without C) for heave: of hulls on the surface
+FREE = _p.take(3)  # 1 where surge, sway, heave move
 INERTIA = _p.take(36)  # M_RB + M_A as given, for what is told of forces; MINV is its inverse
 
 PARAMS = _p.next
@@ -118,6 +124,8 @@ STAGES = 6
 K = _w.take(STAGES * STATE_ROWS)  # derivatives
 ROT = _w.take(9)  # R_WB
 WATER = _w.take(3)  # current, B
+PULL = _w.take(3)  # acceleration of the water, B
+DOWN = _w.take(3)  # gravity less that acceleration, B, in g: whither weight acts for those who move with the water
 F = _w.take(6)  # force and torque
 FB = _w.take()  # buoyancy, N
 CB = _w.take(3)  # its centre, B
@@ -128,6 +136,7 @@ ABS = _w.take(6)
 SPEED = _w.take(3)
 DELTA = _w.take(FINS)
 BASIS = 16 + FINS
+HEAVE = _w.take()  # speed that drag and memory in heave feel: along B, or down, of hulls on the surface
 THRUST = _w.take(THRUSTERS)  # of each thruster in this stage
 TMP = _w.take(4)  # what is computed lane by lane
 WORK = _w.next * LANES
@@ -154,13 +163,14 @@ WORK = _w.next * LANES
     HAS_G,
     HAS_MEMORY,
     HAS_BALLAST,
-) = (1 << k for k in range(19))
+    ON_SURFACE,  # a hull whose heave, roll and pitch are those of seakeeping
+) = (1 << k for k in range(20))
 
-#: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow
-KIND_FLAGS, KIND_THRUSTERS, KIND_FINS, KIND_TERMS, KIND_MEMORY, KIND_STRIPS = range(6)
-KIND_TERM = 6  # axis and four factors of each named derivative
-KIND_PORT = KIND_TERM + 5 * TERMS  # (from, to) of six memory systems
-KIND_TABLE = KIND_PORT + 12  # table of each fin and thruster; -1 = none
+#: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state
+KIND_FLAGS, KIND_THRUSTERS, KIND_FINS, KIND_TERMS, KIND_MEMORY, KIND_STRIPS, KIND_STATES = range(7)
+KIND_TERM = 7  # axis and four factors of each named derivative
+KIND_PORT = KIND_TERM + 5 * TERMS  # (row of work, force, order, first state) of each memory system
+KIND_TABLE = KIND_PORT + 4 * MEMORIES  # table of each fin and thruster; -1 = none
 KIND = KIND_TABLE + FINS + THRUSTERS
 
 #: (block): bodies present, kind, whether any has a mooring

@@ -44,14 +44,17 @@ from wavesim_server.dynamics.rows import (
     FRICTION,
     G_Z,
     GRAVITY,
+    HEAVE,
     KIND_PORT,
     KIND_TABLE,
     KIND_TERM,
     LANES,
     LAW,
     LEVEL,
+    LIFTED,
     MA_V,
-    MEM,
+    MEM_A,
+    MEM_C,
     MU,
     MUNK,
     NUR,
@@ -59,6 +62,7 @@ from wavesim_server.dynamics.rows import (
     PZ,
     RIGID_ROWS,
     ROT,
+    SLOPE,
     SLOT_ANGLE,
     SLOT_BALLAST,
     SLOT_BUCKET,
@@ -280,6 +284,18 @@ def basis(w: Any, fins: int) -> None:
 
 
 @_inline
+def seakeeping(p: Any, w: Any) -> None:
+    """Hulls on the surface: in heave the water that they carry is lifted, not swept along. Its inertia acts against the
+    vertical acceleration w' - u q + v p, drag and memory against the vertical speed, as in linear seakeeping theory
+    (Fossen 2021, sec. 6.3 and 5.4); along the body's z axis they would make it porpoise at speed."""
+    u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
+    put(w, HEAVE, at(w, ROT + 6) * u + at(w, ROT + 7) * v + at(w, ROT + 8) * z)
+    turn = u * at(w, NUR + 4) - v * at(w, NUR + 3)
+    for i in range(6):
+        add(w, F + i, of(p, LIFTED + i) * turn)
+
+
+@_inline
 def named(p: Any, w: Any, kind: Any, count: int) -> None:
     """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
@@ -307,13 +323,15 @@ def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
 @_inline
 def cross_flow(p: Any, w: Any) -> None:
     """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
-    h = of(p, CROSS + 4)
-    y, n = _strip_integrals(at(w, NUR + 1), at(w, NUR + 5), h)
-    z, m = _strip_integrals(at(w, NUR + 2), -at(w, NUR + 4), h)
-    add(w, F + 1, -of(p, CROSS) * y)
-    add(w, F + 5, -of(p, CROSS + 1) * n)
+    h, x = of(p, CROSS + 4), of(p, CROSS + 5)
+    v, r, q = at(w, NUR + 1), at(w, NUR + 5), -at(w, NUR + 4)
+    y, n = _strip_integrals(v + x * r, r, h)
+    z, m = _strip_integrals(at(w, HEAVE) + x * q, q, h)
+    still = abs(v) < of(p, CROSS + 6)
+    add(w, F + 1, where(still, 0.0, -of(p, CROSS) * y))
+    add(w, F + 5, where(still, 0.0, -of(p, CROSS + 1) * (n + x * y)))
     add(w, F + 2, -of(p, CROSS + 2) * z)
-    add(w, F + 4, of(p, CROSS + 3) * m)
+    add(w, F + 4, of(p, CROSS + 3) * (m + x * z))
 
 
 @_inline
@@ -378,9 +396,13 @@ def without_munk(p: Any, w: Any) -> None:
 
 @_inline
 def restoring(b: Any, p: Any, w: Any) -> None:
-    """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body."""
+    """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body and its slope."""
     z = at(w, X + PZ) - at(b, LEVEL) - of(p, G_Z)
-    s, y, c = -at(w, ROT + 6), at(w, ROT + 7), at(w, ROT + 8)
+    sx, sy = -at(b, SLOPE), -at(b, SLOPE + 1)
+    unit = 1.0 / root(1.0 + sx * sx + sy * sy)
+    s = -(unit * (at(w, ROT + 6) + sx * at(w, ROT) + sy * at(w, ROT + 3)))
+    y = unit * (at(w, ROT + 7) + sx * at(w, ROT + 1) + sy * at(w, ROT + 4))
+    c = unit * (at(w, ROT + 8) + sx * at(w, ROT + 2) + sy * at(w, ROT + 5))
     theta, phi = asin(s), atan2(y, c)
     for i in range(6):
         o = G + 3 * i
@@ -389,12 +411,15 @@ def restoring(b: Any, p: Any, w: Any) -> None:
 
 @_inline
 def memory(p: Any, w: Any, kind: Any, count: int, stage: int) -> None:
-    """Radiation force -mu by systems of third order, mu = c . x, x the companion form driven by nu_r."""
+    """Radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):
-        source, target = kind[KIND_PORT + 2 * m], kind[KIND_PORT + 2 * m + 1]
-        k, o = K + STATE_ROWS * stage + RIGID_ROWS + 3 * m, MEM + 6 * m
-        x0, x1, x2 = at(w, X + MU + 3 * m), at(w, X + MU + 3 * m + 1), at(w, X + MU + 3 * m + 2)
-        put(w, k, x1)
-        put(w, k + 1, x2)
-        put(w, k + 2, at(w, NUR + source) - (of(p, o) * x0 + of(p, o + 1) * x1 + of(p, o + 2) * x2))
-        add(w, F + target, -(of(p, o + 3) * x0 + of(p, o + 4) * x1 + of(p, o + 5) * x2))
+        o = KIND_PORT + 4 * m
+        last, first = kind[o + 2] - 1, kind[o + 3]
+        k, x = K + STATE_ROWS * stage + RIGID_ROWS + first, X + MU + first
+        drive, force = at(w, kind[o]) - of(p, MEM_A + first) * at(w, x), of(p, MEM_C + first) * at(w, x)
+        for i in range(1, last + 1):
+            put(w, k + i - 1, at(w, x + i))
+            drive = drive - of(p, MEM_A + first + i) * at(w, x + i)
+            force = force + of(p, MEM_C + first + i) * at(w, x + i)
+        put(w, k + last, drive)
+        add(w, F + kind[o + 1], -force)

@@ -11,6 +11,8 @@ import time
 import traceback
 from pathlib import Path
 
+import posix_ipc
+
 from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.attach import semaphore
 from wavesim_sdk.config import load
@@ -21,7 +23,7 @@ from wavesim_server.engine.emulators import Emulators, Semaphores
 from wavesim_server.instruments import Instruments
 from wavesim_server.messages import FAILED
 from wavesim_server.priority import Priority
-from wavesim_server.resources import ring_names
+from wavesim_server.resources import refused, ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
 
@@ -121,6 +123,8 @@ def main() -> None:
     except WaveSimError as error:  # also where the supervisor died meanwhile
         sys.stderr.write(f"wavesim: {error}\n")
         sys.exit(error.exit_code)
+    except (OSError, posix_ipc.Error) as error:
+        refused("engine", error)
     if a.pace:
         engine.pace.speed = float(a.pace)
     if a.duration:

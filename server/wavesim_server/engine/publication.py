@@ -40,7 +40,7 @@ class Publication:
         w = table.begin()[0]
         w["step_ns"], w["seed"] = self.sim.step_ns, self.sim.seed
         w["duration_ns"] = round(config.time.duration * 1e9)
-        w["sound_speed"], w["spreading"], w["ambient_noise"] = a.sound_speed, a.spreading, a.ambient_noise
+        w["sound_speed"], w["spreading"], w["ambient_noise"] = a.sound_speed, a.spreading or 20.0, a.ambient_noise
         w["absorption"] = a.absorption if a.absorption_model == "constant" else np.nan
         w["density"], w["gravity"] = config.world.density, config.world.gravity
         w["origin"] = (config.world.latitude, config.world.longitude)

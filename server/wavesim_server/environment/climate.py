@@ -40,6 +40,7 @@ class Climate:
         world = self.world = loaded.config.world
         self.seed = seed
         self.current: Current = world.current
+        self._bed = kernels.mean_depth(loaded)
         self.wind: Wind = world.wind
         self.waves: Waves = world.waves
         self.flow = kernels.flow_of(loaded, water)
@@ -65,6 +66,7 @@ class Climate:
             np.zeros(capacity, np.uint64),
             np.zeros((capacity, 6, 2)),
             np.zeros((1, 1, 0, 6, 2)),
+            np.zeros((1, 1, 0, 3)),
         )
         self._compose()
         w.advance(self.weather, 0, 0.0, 0.0)  # wind and level at the start
@@ -77,7 +79,7 @@ class Climate:
             a.mean, a.direction, a.slow_deviation, a.slow_time, a.minimum, a.maximum, a.air_density, self.world.gravity,
             peak, height, self.waves.direction,
         )  # fmt: skip
-        sea = spectra.components(self.waves, self.world.gravity, self.seed)
+        sea = spectra.components(self.waves, self.world.gravity, self.seed, self.waves.depth or self._bed)
         self.weather = self.weather._replace(gusts=spectra.gust_components(a, self.seed), sea=sea)
         self._fit(0, 0)
         for row, operators, _ in self._operators.values():
@@ -94,7 +96,7 @@ class Climate:
 
     def add(self, row: int, name: str, model: Model, operators: exposure.Operators | None) -> None:
         """What wind and waves need to know of a body that has entered."""
-        e = exposure.exposure(model, self.world.wind.drag, shape_of(model).reach)
+        e = exposure.exposure(model, self.world.wind.drag, shape_of(model))
         self.weather.streams[row] = randomness.key(self.seed, name, "waves")
         self.weather.filters[row] = 0.0
         if operators is not None:
@@ -123,13 +125,18 @@ class Climate:
         headings, components = max(headings, old.shape[1]), len(self.weather.sea)
         if (headings, components) != old.shape[1:3]:
             wider = np.zeros((len(old), headings, components, 6, 2))
+            slow = np.zeros((len(old), headings, components, 3))
             if components == old.shape[2]:
                 wider[:, : old.shape[1]] = old
-            old = wider
-        self.weather = self.weather._replace(rao=roomy(old, tables))
+                slow[:, : old.shape[1]] = self.weather.drift_rao
+            self.weather = self.weather._replace(rao=wider, drift_rao=slow)
+        w0 = self.weather
+        self.weather = w0._replace(rao=roomy(w0.rao, tables), drift_rao=roomy(w0.drift_rao, tables))
 
     def _tabulate(self, place: int, operators: exposure.Operators) -> None:
-        self.weather.rao[place, : operators.headings] = operators.at(self.weather.sea[:, w.S_W])
+        frequencies = self.weather.sea[:, w.S_W]
+        self.weather.rao[place, : operators.headings] = operators.at(frequencies)
+        self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
     def feel(self, row: int, fleet: Fleet, tick: int, time: float) -> None:
         """Let the environment of this moment act on one body, so that what is published of it is true."""

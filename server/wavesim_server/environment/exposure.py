@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import interpolate, norm
-from wavesim_sdk.config import Loaded, Model
+from wavesim_sdk.algebra import interpolate, norm, times
+from wavesim_sdk.config import Loaded, Model, matrix
 from wavesim_sdk.config.vehicle import Rao
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
+from wavesim_server.dynamics.kind import AXES, MOTIONS, Shape, mass_matrices
 from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, TRIANGLE
 from wavesim_server.environment import weather as w
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def exposure(model: Model, air_drag: float, reach: float) -> Array:
+def exposure(model: Model, air_drag: float, shape: Shape) -> Array:
     """The row of :class:`~wavesim_server.environment.weather.Weather` for a body of a model."""
     e = np.zeros(w.EXPOSURE)
-    e[w.E_REACH] = reach
+    e[w.E_REACH], e[w.E_LONG], e[w.E_WIDE] = shape.reach, shape.half[0], shape.half[1]
     flags = 0
     if (d := model.wind_drag) is not None:
         flags |= w.HAS_WIND
@@ -45,10 +48,13 @@ def exposure(model: Model, air_drag: float, reach: float) -> Array:
 
 @dataclass(frozen=True)
 class Operators:
-    """Force response amplitude operators: complex force per wave amplitude, (degrees of freedom, frequencies, headings)."""
+    """Response amplitude operators: complex force, or motion, per wave amplitude, (degrees of freedom, frequencies,
+    headings); mean drift force per amplitude squared in surge, sway, yaw, (3, frequencies, headings)."""
 
     frequencies: Array  # rad/s, ascending
     response: Any
+    drift: Any
+    impedance: Callable[[Array], tuple[Array, Array]] | None  # of motions: complex force per motion (frequencies, 6, 6)
 
     @property
     def headings(self) -> int:
@@ -56,44 +62,96 @@ class Operators:
         return int(self.response.shape[2])
 
     def at(self, frequencies: Array) -> Array:
-        """(headings, frequencies, 6, 2): real and imaginary parts at other frequencies."""
-        table = np.zeros((self.headings, len(frequencies), 6, 2))
+        """(headings, frequencies, 6, 2): real and imaginary parts of the force at other frequencies."""
+        real, imaginary = np.zeros((2, self.headings, len(frequencies), 6))
         for dof, responses in enumerate(self.response):
             for k, values in enumerate(responses.T):
-                table[k, :, dof, 0] = interpolate(frequencies, self.frequencies, values.real)
-                table[k, :, dof, 1] = interpolate(frequencies, self.frequencies, values.imag)
-        return table
+                real[k, :, dof] = interpolate(frequencies, self.frequencies, values.real)
+                imaginary[k, :, dof] = interpolate(frequencies, self.frequencies, values.imag)
+        if self.impedance is not None:
+            a, b = self.impedance(frequencies)
+            real, imaginary = times(a, real) - times(b, imaginary), times(a, imaginary) + times(b, real)
+        return np.stack([real, imaginary], axis=-1)
+
+    def drift_at(self, frequencies: Array) -> Array:
+        """(headings, frequencies, 3): root of the mean drift force, with its sign."""
+        table = np.zeros((self.headings, len(frequencies), 3))
+        for dof, responses in enumerate(self.drift):
+            for k, values in enumerate(responses.T):
+                table[k, :, dof] = interpolate(frequencies, self.frequencies, values)
+        return np.sign(table) * np.sqrt(np.abs(table))
+
+
+def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
+    """Real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear restoring, K its fluid memory."""
+    rigid, added = mass_matrices(model)
+    w = np.asarray(frequencies)
+    real = matrix(model.restoring) - (w * w)[:, None, None] * (rigid + added)
+    imaginary = w[:, None, None] * matrix(model.linear_drag)
+    for m in model.memory:
+        at = AXES.index(m.force), MOTIONS.index(m.source)
+        (a, b), (c, d) = _polynomial(m.c, w), _polynomial((*m.a, 1.0), w)
+        square = c * c + d * d
+        real[:, *at] -= w * (b * c - a * d) / square
+        imaginary[:, *at] += w * (a * c + b * d) / square
+    return real, imaginary
+
+
+def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
+    """Real and imaginary part of the sum of c_k (i w)^k."""
+    real = imaginary = np.zeros_like(w)
+    for c in reversed(coefficients):
+        real, imaginary = c - w * imaginary, w * real
+    return real, imaginary
 
 
 def read_operators(model: Model, rao: Rao) -> Operators:
     """The operators of a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad, 0 = following sea),
-    ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds).
+    ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds); the same of
+    ``motionRAO``; ``driftfrc.amp`` of surge, sway, yaw.
     """
     from scipy.io import loadmat  # only those who use such a file pay for it
     from scipy.io.matlab import MatReadError
 
     path = Path(model.place.rpartition(":")[0]).parent / rao.file
+    what = f"{rao.use}RAO"
+    if rao.use == "motion" and model.restoring is None:
+        raise ConfigError(
+            f"model '{model.name}': <rao use=\"motion\"> needs <restoring>", model.place.rpartition(":")[0]
+        )
     try:
         vessel = loadmat(str(path), squeeze_me=True, struct_as_record=False)[rao.group]
-        force, headings = vessel.forceRAO, np.atleast_1d(vessel.headings)
-        frequencies = np.atleast_1d(np.asarray(force.w, float))
-        response = np.array([_response(force.amp[k], force.phase[k], rao.speed) for k in range(6)])
+        found, headings = getattr(vessel, what), np.atleast_1d(vessel.headings)
+        frequencies = np.atleast_1d(np.asarray(found.w, float))
+        response = np.array([_response(found.amp[k], found.phase[k], rao.speed) for k in range(6)])
+        drift = np.zeros((3, *response.shape[1:]))
+        if hasattr(vessel, "driftfrc"):
+            drift = np.array([_response(vessel.driftfrc.amp[k], 0.0, rao.speed).real for k in range(3)])
     except OSError as error:
         raise ConfigError(f"cannot read the RAO file: {error.strerror or error}", str(path)) from None
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
-        raise ConfigError(f"the RAO file holds no forceRAO of '{rao.group}': {error}", str(path)) from None
-    if response.shape[1:] != (len(frequencies), len(headings)):
+        raise ConfigError(f"the RAO file holds no {what} of '{rao.group}': {error}", str(path)) from None
+    shape = len(frequencies), len(headings)
+    if response.shape[1:] != shape or drift.shape[1:] != shape:
         raise ConfigError(
-            f"the RAO file has {len(frequencies)} frequencies and {len(headings)} headings, but operators of {response.shape[1:]}",
+            f"the RAO file has {len(frequencies)} frequencies and {len(headings)} headings, but operators of {response.shape[1:]}"
+            f" and drift forces of {drift.shape[1:]}",
             str(path),
         )
-    if not (np.isfinite(response).all() and np.isfinite(frequencies).all() and (np.diff(frequencies) > 0.0).all()):
+    good = np.isfinite(response).all() and np.isfinite(drift).all() and np.isfinite(frequencies).all()
+    if not (good and (np.diff(frequencies) > 0.0).all()):
         raise ConfigError(
             "the RAO file holds something that is not finite, or frequencies that do not ascend", str(path)
         )
     # headings run over a full circle; the last repeats the first
     closed = math.isclose(headings[-1] - headings[0], 2 * math.pi, rel_tol=1e-6)
-    return Operators(frequencies, response[:, :, : len(headings) - closed])
+    keep = slice(None, len(headings) - closed)
+    return Operators(
+        frequencies,
+        response[:, :, keep],
+        drift[:, :, keep],
+        functools.partial(impedance, model) if rao.use == "motion" else None,
+    )
 
 
 def _response(amplitude: Any, phase: Any, speed: int) -> Any:

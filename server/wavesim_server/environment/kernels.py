@@ -64,6 +64,12 @@ def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
     )
 
 
+def mean_depth(loaded: Loaded) -> float:
+    """Depth of the bed for the sea's waves: mean of the soundings, or that of the plane under the origin."""
+    t = triangles(loaded)
+    return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
+
+
 def flow_of(loaded: Loaded, water: Water) -> Flow:
     """The flow of a configuration for the kernels."""
     c = loaded.config.world.current

@@ -10,8 +10,8 @@ import numpy as np
 from wavesim_sdk import randomness
 from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.config.world import Waves, Wind
-from wavesim_sdk.elementary import cos, exp, log, power, sin
-from wavesim_server.environment.weather import S_A, S_EAST, S_NORTH, S_PHASE, S_TO, S_W, SEA
+from wavesim_sdk.elementary import cos, exp, expm1, log, power, sin_cos
+from wavesim_server.environment import weather
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -29,11 +29,25 @@ def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
         s = 0.3125 * height * height * (peak * peak) * (peak * peak) / (w2 * w2 * w) * exp(-1.25 * square * square)
     if waves.spectrum == "jonswap":
         width = np.where(w <= peak, 0.07, 0.09)
-        s = s * power(waves.gamma, exp(-0.5 * ((w / peak - 1) / width) ** 2))
+        off = (w / peak - 1) / width
+        s = s * power(waves.gamma, exp(-0.5 * off * off))
     return np.asarray(s)
 
 
-def components(waves: Waves, gravity: float, seed: int) -> Array:
+def wave_number(w: Array, gravity: float, depth: float) -> Array:
+    """k of w^2 = g k tanh(k h), by Newton from the deep water's or the shallow water's, whichever is greater."""
+    kh = np.maximum(w * w * depth / gravity, w * math.sqrt(depth / gravity)) if depth < math.inf else w * w / gravity
+    if depth == math.inf:
+        return np.asarray(kh)
+    goal = w * w * depth / gravity
+    for _ in range(12):
+        e = expm1(-2.0 * kh)
+        t = -e / (2.0 + e)  # tanh
+        kh = kh - (kh * t - goal) / (t + kh * (1.0 - t * t))
+    return np.asarray(kh / depth)
+
+
+def components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Array:
     """The sea as (n, SEA) components of equal energy; their variances add up to Hs^2/16 exactly.
 
     The spectrum from 0.3 to 8 peak frequencies is cut into pieces of equal energy; each component has the mean
@@ -41,7 +55,7 @@ def components(waves: Waves, gravity: float, seed: int) -> Array:
     """
     height, peak = sea_state(waves)
     if height == 0.0:
-        return np.zeros((0, SEA))
+        return np.zeros((0, weather.SEA))
     n = waves.components
     w = np.linspace(0.3 * peak, 8.0 * peak, 40_001)
     energy = np.concatenate(
@@ -51,17 +65,21 @@ def components(waves: Waves, gravity: float, seed: int) -> Array:
     edges = interpolate(np.linspace(0.0, energy[-1], n + 1), energy, w)
     mean = np.diff(interpolate(edges, w, moment)) / (energy[-1] / n)
     keys = np.array([randomness.key(seed, "waves", str(i)) for i in range(n)], np.uint64)
-    sea = np.zeros((n, SEA))
-    sea[:, S_A] = math.sqrt(2.0 * height * height / 16.0 / n)
-    sea[:, S_W] = mean
-    sea[:, S_PHASE] = 2.0 * math.pi * randomness.uniform(keys, 0)
+    sea = np.zeros((n, weather.SEA))
+    sea[:, weather.S_A] = math.sqrt(2.0 * height * height / 16.0 / n)
+    sea[:, weather.S_W] = mean
+    sea[:, weather.S_PHASE] = 2.0 * math.pi * randomness.uniform(keys, 0)
     to = np.full(n, waves.direction)
     if waves.spreading > 0.0:
         angle = np.linspace(-math.pi, math.pi, 3601)
         weight = np.cumsum(power(np.maximum(cos(0.5 * angle), 0.0), 2.0 * waves.spreading))
         to += interpolate(randomness.uniform(keys, 1), weight / weight[-1], angle)
-    k = sea[:, S_W] ** 2 / gravity
-    sea[:, S_NORTH], sea[:, S_EAST], sea[:, S_TO] = k * cos(to), k * sin(to), to
+    k = wave_number(mean, gravity, depth)
+    east, north = sin_cos(to)
+    sea[:, weather.S_NORTH], sea[:, weather.S_EAST], sea[:, weather.S_TO] = k * north, k * east, to
+    sea[:, weather.S_COS], sea[:, weather.S_SIN], sea[:, weather.S_K] = north, east, k
+    twice = np.minimum(2.0 * k * depth, 800.0)  # also where there is no bottom
+    sea[:, weather.S_BED], sea[:, weather.S_DEEP] = exp(-twice), 1.0 / -expm1(-twice)
     return sea
 
 
@@ -88,4 +106,5 @@ def gust_components(wind: Wind, seed: int) -> Array:
 
 def harris(drag: float, length: float, mean: float, f: Array) -> Array:
     """Harris gust spectrum in (m/s)^2/Hz."""
-    return np.asarray(4.0 * drag * length * mean / power(2.0 + (length * f / mean) ** 2, 5.0 / 6.0))
+    x = length * f / mean
+    return np.asarray(4.0 * drag * length * mean / power(2.0 + x * x, 5.0 / 6.0))

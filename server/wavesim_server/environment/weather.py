@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numba as nb
 
 from wavesim_server.draws import normal
-from wavesim_server.dynamics.rows import CURRENT, ENV, LANES, LEVEL, PX, PY, PZ, QW, QX, QY, QZ, SLOPE, U
+from wavesim_server.dynamics.rows import ACCEL, CURRENT, ENV, LANES, LEVEL, PX, PY, PZ, QW, QX, QY, QZ, SLOPE, U
 from wavesim_server.elementary import atan2, cos, exp, sin_cos
 from wavesim_server.environment.kernels import Flow, flow_at, stream
 
@@ -23,12 +23,15 @@ W_SLOW, W_SPEED, W_TURN, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
 #: wind, waves and air, the same everywhere: see :class:`Weather`
 I_MEAN, I_FROM, I_SLOW, I_TIME, I_LEAST, I_MOST, I_AIR, I_GRAVITY, I_PEAK, I_HEIGHT, I_TO, WIND = range(12)
 #: exposure of a body: 0 nothing, 1 wind, 2 filter, 4 RAO; law, areas, length, height, forward, profile, coefficients,
-#: gains and damping of the filters, which table of operators and how many headings it has, reach
+#: gains and damping of the filters, which table of operators and how many headings it has, reach, half length and width
 E_FLAGS, E_LAW, E_FRONT, E_SIDE, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = 0, 1, 2, 3, 4, 5, 6, 7, 8
-E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, EXPOSURE = 13, 19, 20, 21, 22, 23
+E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_LONG, E_WIDE, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
 HAS_WIND, HAS_FILTER, HAS_RAO = 1, 2, 4
-#: component of the sea: amplitude, frequency, wave number north, east, phase, direction
-(S_A, S_W, S_NORTH, S_EAST, S_PHASE, S_TO, SEA) = range(7)
+#: component of the sea: amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number,
+#: exp(-2 k h) of the water's depth h, 1/(1 - exp(-2 k h))
+(S_A, S_W, S_NORTH, S_EAST, S_PHASE, S_TO, S_COS, S_SIN, S_K, S_BED, S_DEEP, SEA) = range(12)
+FADED = 9.0  #: a component is left out where its motion has decayed to exp(-FADED)
+SMALL = 0.1  #: half lengths below this part of the shortest wave's length over 2 pi feel the sea at a point
 
 
 class Weather(NamedTuple):
@@ -46,6 +49,9 @@ class Weather(NamedTuple):
     streams: Any  # (capacity,): of the wave filters
     filters: Any  # (capacity, 6, 2)
     rao: Any  # (tables, most headings, components, 6, 2): cosine and sine part of the force
+    drift_rao: (
+        Any  # (tables, most headings, components, 3): root of the mean drift force per amplitude^2, with its sign
+    )
 
 
 @_njit
@@ -95,6 +101,92 @@ def elevation(sea: Any, time: float, x: float, y: float) -> tuple[float, float, 
 
 
 @_njit
+def _calm(b: Any, l: int) -> None:
+    """No slope, and water without orbital motion."""
+    for k in range(2):
+        b[(SLOPE + k) * LANES + l] = 0.0
+    for k in range(3):
+        b[(CURRENT + k) * LANES + l] = b[(ACCEL + k) * LANES + l] = 0.0
+
+
+@_njit
+def orbit(
+    sea: Any,
+    time: float,
+    x: float,
+    y: float,
+    depth: float,
+    near: bool,
+    long: float,
+    wide: float,
+    cx: float,
+    sx: float,
+    still: float,
+    b: Any,
+    l: int,
+) -> None:
+    """Water plane, and velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still level.
+    The acceleration is that of the water itself, v' + (v . grad) v: with less, a free body would not stay on its orbit.
+
+    All are means over its length and width: of a wave of number k by exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has
+    the second moment of the rectangle; the slope, a first moment, by the power 3/5 of that. (cx, sx): its heading, not
+    of unit length. Above the still level the motion is that at it.
+    """
+    down = max(depth, 0.0)
+    n = sea.shape[0]
+    up = north = east = 0.0
+    u = v = z = au = av = az = 0.0
+    xx = xy = yy = xz = yz = 0.0  # gradient of the velocity; zz = -xx - yy
+    turn = 1.0 / math.sqrt(max(cx * cx + sx * sx, 1e-12))
+    cx *= turn
+    sx *= turn
+    small = sea[n - 1, S_K] * max(long, wide) < SMALL
+    for i in range(n):
+        k = sea[i, S_K]
+        if not near and k * down > FADED:  # ascending
+            break
+        a = sea[i, S_A]
+        angle = sea[i, S_W] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
+        sine, cosine = sin_cos(angle)
+        c, s = a * cosine, a * sine
+        mean = steep = 1.0
+        if not small:
+            kx = long * (sea[i, S_NORTH] * cx + sea[i, S_EAST] * sx)
+            ky = wide * (sea[i, S_EAST] * cx - sea[i, S_NORTH] * sx)
+            q = (kx * kx + ky * ky) / 6.0
+            mean, steep = exp(-q), exp(-0.6 * q)
+        if near:
+            up += mean * c
+            north += steep * sea[i, S_NORTH] * s
+            east += steep * sea[i, S_EAST] * s
+        decay = exp(-min(k * down, 700.0))
+        bed = min(sea[i, S_BED] / decay, decay)  # the wave that the bed sends back
+        flat, tall = sea[i, S_DEEP] * (decay + bed) * mean, sea[i, S_DEEP] * (decay - bed) * mean
+        w = sea[i, S_W]
+        along, rise = w * flat * c, w * tall * s
+        u += along * sea[i, S_COS]
+        v += along * sea[i, S_SIN]
+        z += rise
+        along = w * w * flat * s
+        au -= along * sea[i, S_COS]
+        av -= along * sea[i, S_SIN]
+        az += w * w * tall * c
+        east_share, north_share = k * sea[i, S_SIN], k * sea[i, S_COS]
+        along, rise = w * flat * s, w * tall * c
+        xx += along * north_share * sea[i, S_COS]
+        xy += along * north_share * sea[i, S_SIN]
+        yy += along * east_share * sea[i, S_SIN]
+        xz -= rise * north_share
+        yz -= rise * east_share
+    b[LEVEL * LANES + l] = still - up
+    b[SLOPE * LANES + l], b[(SLOPE + 1) * LANES + l] = -north, -east
+    b[CURRENT * LANES + l], b[(CURRENT + 1) * LANES + l], b[(CURRENT + 2) * LANES + l] = u, v, z
+    b[ACCEL * LANES + l] = au + xx * u + xy * v + xz * z
+    b[(ACCEL + 1) * LANES + l] = av + xy * u + yy * v + yz * z
+    b[(ACCEL + 2) * LANES + l] = az + xz * u + yz * v - (xx + yy) * z
+
+
+@_njit
 def act(
     w: Weather, flow: Flow, blocks: Any, slots: Any, order: Any, count: int, tick: int, time: float, h: float
 ) -> None:
@@ -108,22 +200,35 @@ def act(
         x, y, z = b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l]
         if not uniform:
             n, e = flow_at(flow, time, x, y, z)
-        b[CURRENT * LANES + l], b[(CURRENT + 1) * LANES + l] = n + s[W_NORTH], e + s[W_EAST]
         exposure = w.exposure[row]
         flags = int(exposure[E_FLAGS])
-        near = z - s[W_LEVEL] < exposure[E_REACH] + 2.0 * w.wind[I_HEIGHT] + 1.0
-        up = north = east = 0.0
-        if near and w.sea.shape[0]:
-            up, north, east = elevation(w.sea, time, x, y)
-        b[LEVEL * LANES + l] = s[W_LEVEL] - up
-        b[SLOPE * LANES + l], b[(SLOPE + 1) * LANES + l] = -north, -east
+        depth = z - s[W_LEVEL]
+        near = depth < exposure[E_REACH] + 2.0 * w.wind[I_HEIGHT] + 1.0
+        q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+        if w.sea.shape[0]:
+            if flags & (HAS_FILTER | HAS_RAO):  # its wave forces are all that the sea does to it
+                b[LEVEL * LANES + l] = s[W_LEVEL]
+                for k in range(2):
+                    b[(SLOPE + k) * LANES + l] = 0.0
+                for k in range(3):
+                    b[(CURRENT + k) * LANES + l] = b[(ACCEL + k) * LANES + l] = 0.0
+            else:
+                cx, sx = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 + q3 * q0)
+                orbit(w.sea, time, x, y, depth, near, exposure[E_LONG], exposure[E_WIDE], cx, sx, s[W_LEVEL], b, l)
+        else:
+            b[LEVEL * LANES + l] = s[W_LEVEL]
+            if b[(CURRENT + 2) * LANES + l] != 0.0 or b[SLOPE * LANES + l] != 0.0 or b[(SLOPE + 1) * LANES + l] != 0.0:
+                _calm(b, l)  # the sea has ended
+            b[CURRENT * LANES + l] = b[(CURRENT + 1) * LANES + l] = 0.0
+        b[CURRENT * LANES + l] += n + s[W_NORTH]
+        b[(CURRENT + 1) * LANES + l] += e + s[W_EAST]
         if flags == 0:
             continue
         for k in range(6):
             b[(ENV + k) * LANES + l] = 0.0
         q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
         heading = atan2(2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q2 * q2 + q3 * q3))
-        if flags & HAS_WIND and near and s[W_WIND] > 0.0:
+        if flags & HAS_WIND and near:
             _wind(w, exposure, b, l, heading)
         if flags & HAS_FILTER and w.wind[I_HEIGHT] > 0.0:
             _filter(w, exposure, b, l, row, heading, tick, h)
@@ -201,8 +306,11 @@ def _filter(w: Weather, e: Any, b: Any, l: int, row: int, heading: float, tick: 
 
 @_njit
 def _rao(w: Weather, e: Any, b: Any, l: int, heading: float, time: float, x: float, y: float) -> None:
-    """First-order wave force: each component times the force operator at its relative heading."""
+    """First-order wave force: each component times the force operator at its relative heading; and the slowly varying
+    drift force in surge, sway and yaw by Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974)."""
     sea, t, headings = w.sea, w.rao[int(e[E_RAO])], int(e[E_HEADINGS])
+    slow = w.drift_rao[int(e[E_RAO])]
+    x_pos = x_neg = y_pos = y_neg = n_pos = n_neg = 0.0
     for i in range(sea.shape[0]):
         relative = (sea[i, S_TO] - heading) / (2.0 * math.pi)
         at = (relative - math.floor(relative)) * headings
@@ -215,3 +323,15 @@ def _rao(w: Weather, e: Any, b: Any, l: int, heading: float, time: float, x: flo
             real = (1.0 - part) * t[k, i, j, 0] + part * t[following, i, j, 0]
             imaginary = (1.0 - part) * t[k, i, j, 1] + part * t[following, i, j, 1]
             b[(ENV + j) * LANES + l] += real * c - imaginary * s
+        d = (1.0 - part) * slow[k, i, 0] + part * slow[following, i, 0]
+        x_pos += max(d, 0.0) * c
+        x_neg += min(d, 0.0) * c
+        d = (1.0 - part) * slow[k, i, 1] + part * slow[following, i, 1]
+        y_pos += max(d, 0.0) * c
+        y_neg += min(d, 0.0) * c
+        d = (1.0 - part) * slow[k, i, 2] + part * slow[following, i, 2]
+        n_pos += max(d, 0.0) * c
+        n_neg += min(d, 0.0) * c
+    b[ENV * LANES + l] += 2.0 * (x_pos * x_pos - x_neg * x_neg)
+    b[(ENV + 1) * LANES + l] += 2.0 * (y_pos * y_pos - y_neg * y_neg)
+    b[(ENV + 5) * LANES + l] += 2.0 * (n_pos * n_pos - n_neg * n_neg)

@@ -81,9 +81,7 @@ def make(path: Path) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "name": name,
             "model": body["model"],
-            "distance_m": round(float(np.linalg.norm(np.diff(track, axis=0), axis=1).sum()), 1)
-            if len(track) > 1
-            else 0.0,
+            "distance_m": None if name in frozen else _length(track),
             "sent": int(((sent["source"] == row) & (sent["outcome"] == 0)).sum()),
             "not_sent": int(((sent["source"] == row) & (sent["outcome"] != 0)).sum()),
             "heard": int((mine["outcome"] == 0).sum()),
@@ -128,6 +126,10 @@ def make(path: Path) -> dict[str, Any]:
     }
 
 
+def _length(track: Any) -> float:
+    return round(float(np.linalg.norm(np.diff(track, axis=0), axis=1).sum()), 1)
+
+
 def _spread(error: Any, name: str) -> dict[str, float]:
     """Root mean square, median and greatest error."""
     return {
@@ -160,7 +162,8 @@ def text(table: dict[str, Any]) -> str:
         head,
     ]
     for v in table["vehicles"]:
-        line = f"{v['name']:9} {v['distance_m']:7.0f} m {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
+        distance = "   FROZEN" if v["distance_m"] is None else f"{v['distance_m']:7.0f} m"
+        line = f"{v['name']:9} {distance} {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
         if "ranges" in v:
             line += f"{v['ranges']:6} {v['ranges_per_minute']:5.1f} "
             line += f"{v['range_error_rms_m']:7.3f} m {v['range_error_max_m']:6.3f} m   "

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import posix_ipc
+
 from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.commander import CommanderQueue
 from wavesim_sdk.config import Loaded, load
@@ -22,10 +24,9 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.batch import pack_address
 from wavesim_sdk.wire.udp import Address, Udp
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.messages import NO_RESOURCE
 from wavesim_server.network.broadcast import Rows
 from wavesim_server.network.front import ASLEEP_S, Front
-from wavesim_server.resources import ring_names
+from wavesim_server.resources import refused, ring_names
 from wavesim_server.ring import Ring
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Process:
         front.gauges = self._gauges
         self.udp: Udp | None = None
         self._ended = asyncio.Event()
+        self._more = False  # events are left, and will be taken in the next turn of the loop
         self._parent = os.getppid()
 
     def _gauges(self) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class Process:
         """Until the supervisor sends SIGTERM."""
         self.udp = await Udp.over(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
-        loop.add_reader(self.events_fd, self._on_events)
+        loop.add_reader(self.events_fd, self._on_bell)
         loop.add_reader(self.queue.fd, self._on_commander)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
         clock, ended = asyncio.create_task(self._time()), asyncio.create_task(self._ended.wait())
@@ -116,16 +118,22 @@ class Process:
             self._send()
             await asyncio.sleep(min(max(due - time.monotonic(), 0.001), IDLE_S))
 
-    def _on_events(self, longest: float = EVENTS_S) -> None:
-        """What the engine tells. It may tell it as fast as it is taken, so the others have their turn after a while."""
+    def _on_bell(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self.events_fd)
+        if not self._more:
+            self._on_events()
+
+    def _on_events(self, longest: float = EVENTS_S) -> None:
+        """What the engine tells. It may tell it as fast as it is taken, so the others have their turn after a while."""
+        self._more = False
         until = time.monotonic() + longest
         for kind, payload in self.front.events.pop_all():
             self.front.event(kind, payload, now := time.monotonic())
             if self.front.outgoing:  # a step must not wait for the log behind it
                 self._send()
             if now >= until:
+                self._more = True
                 asyncio.get_running_loop().call_soon(self._on_events)
                 break
         self._settle(time.monotonic())
@@ -194,6 +202,8 @@ def main() -> None:
     except WaveSimError as error:
         sys.stderr.write(f"wavesim: {error}\n")
         sys.exit(error.exit_code)
+    except (OSError, posix_ipc.Error) as error:
+        refused("front", error)
     sock = socket.socket(fileno=int(a.socket_fd))
     sock.setblocking(False)
 
@@ -203,9 +213,7 @@ def main() -> None:
     try:
         asyncio.run(serve())
     except OSError as error:
-        sys.stderr.write(f"wavesim: the system refuses the front what it needs: {error}\n")
-        sys.stderr.flush()
-        os._exit(NO_RESOURCE)  # a loop that was half made says tracebacks when it is swept up
+        refused("front", error)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // The actuators of the chosen body: each by its name, in its unit, between its limits.
 
-import { fill, h } from "./dom";
+import { fill, h, put } from "./dom";
 import type { Charts, Label } from "./history";
 import type { ActuatorLook, FieldLook, Kit, Panel } from "./link";
 import { shownActuator, written } from "./units";
@@ -8,7 +8,7 @@ import { shownActuator, written } from "./units";
 /** The chart of an actuator: what it does, and what it was told. */
 export function labelOf(kit: Kit | null, key: string): Label | null {
   const a = kit?.actuators.find((x) => key === `actuator.${x.name}`);
-  return a ? { title: a.name, unit: shownActuator(a.unit).unit, series: [key, `${key}:command`], names: ["actual", "command"] } : null;
+  return a ? { title: a.name, unit: shownActuator(a.unit).unit, series: [key, `${key}:command`], names: ["actual", "command"], factors: [shownActuator(a.unit).factor, shownActuator(a.unit).factor] } : null;
 }
 
 interface Row { look: ActuatorLook; bar: HTMLElement; mark: HTMLElement; actual: HTMLElement; command: HTMLElement }
@@ -39,8 +39,8 @@ export class Actuators {
   update(panel: Panel): void {
     this.rows.forEach(({ look, bar, mark, actual, command }, k) => {
       const is = panel.actuation?.actual[k] ?? null, told = panel.actuation?.command[k] ?? null, s = shownActuator(look.unit);
-      actual.textContent = written(is, s);
-      command.textContent = written(told, s);
+      put(actual, written(is, s));
+      put(command, written(told, s));
       // the bar goes from rest (or from the end that is nearest to it) to where it is
       const span = Math.max(look.maximum - look.minimum, 1e-9), share = (v: number): number => Math.max(0, Math.min(1, (v - look.minimum) / span));
       const zero = share(0), at = share(is ?? 0);

@@ -2,7 +2,9 @@
 // which missions are drawn.
 
 import { colour, css, scaleBar } from "./dom";
+import { CONDITIONS } from "./alarms";
 import { SIGNAL } from "./link";
+import { Pointer } from "./pointer";
 import { QUIET } from "./sounds";
 import type { Store } from "./store";
 import { contours, depths, ramp } from "./terrain";
@@ -23,21 +25,33 @@ export class Chart {
   draft: Draft | null = null;
   onClick: ((north: number, east: number) => void) | null = null;
   onMove: ((north: number, east: number) => void) | null = null;
+  /** What stands within a distance of a place and can be moved: gives who moves it. */
+  grab: ((north: number, east: number, near: number) => ((north: number, east: number) => void) | null) | null = null;
+  readonly pointer: Pointer;
 
-  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void) {
+  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean }) {
+    this.pointer = new Pointer(store, () => undefined);
     this.canvas.tabIndex = 0;
     this.canvas.className = "chart";
-    let held: [number, number] | null = null, moved = 0;
-    this.canvas.addEventListener("pointerdown", (e) => { held = [e.clientX, e.clientY]; moved = 0; this.canvas.setPointerCapture(e.pointerId); });
+    let held: [number, number] | null = null, moved = 0, mover: ((n: number, e: number) => void) | null = null;
+    this.canvas.addEventListener("pointerdown", (e) => {
+      held = [e.clientX, e.clientY];
+      moved = 0;
+      mover = this.pointer.measuring ? null : this.grab?.(...this.at(e), 9 / this.scale) ?? null;
+      this.canvas.setPointerCapture(e.pointerId);
+    });
     this.canvas.addEventListener("pointermove", (e) => {
-      this.onMove?.(...this.at(e));
+      const place = this.at(e);
+      this.pointer.move(place);
+      this.onMove?.(...place);
       if (!held) return;
       const dx = e.clientX - held[0], dy = e.clientY - held[1];
       moved += Math.hypot(dx, dy);
       held = [e.clientX, e.clientY];
+      if (mover) { if (moved >= 4) mover(...place); return; }
       this.middle = [this.middle[0] + dy / this.scale, this.middle[1] - dx / this.scale];
     });
-    this.canvas.addEventListener("pointerup", (e) => { held = null; if (moved < 4) this.clicked(e); });
+    this.canvas.addEventListener("pointerup", (e) => { held = null; if (moved < 4 && !mover) this.clicked(e); mover = null; });
     this.canvas.addEventListener("wheel", (e) => {
       e.preventDefault();
       const [n, east] = this.at(e), f = Math.exp(-e.deltaY * 0.0012);
@@ -92,6 +106,7 @@ export class Chart {
 
   private clicked(e: MouseEvent): void {
     const [n, east] = this.at(e);
+    if (this.pointer.measuring) { this.pointer.add([n, east]); return; }
     if (this.onClick) { this.onClick(n, east); return; }
     let best: number | null = null, near = 16 / this.scale;
     for (let k = 0; k < this.store.rows.length; k++) {
@@ -115,9 +130,10 @@ export class Chart {
     this.bed(c);
     this.grid(c, w, hh);
     this.missions(c);
-    this.ways(c);
-    this.signals(c);
+    if (this.show.trails) this.ways(c);
+    if (this.show.spheres) this.signals(c);
     this.bodies(c);
+    this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark);
     this.rose(c, w);
   }
 
@@ -159,13 +175,13 @@ export class Chart {
       const y = this.px(n, 0)[1];
       c.moveTo(0, y);
       c.lineTo(w, y);
-      if (y > 60) c.fillText(`${+n.toPrecision(6)} N`, 4, y - 3);
+      if (y > 60) c.fillText(`${+n.toPrecision(6) + 0} N`, 4, y - 3);
     }
     for (let e = Math.ceil(e0 / cell) * cell; e < e1; e += cell) {
       const x = this.px(0, e)[0];
       c.moveTo(x, 0);
       c.lineTo(x, hh);
-      c.fillText(`${+e.toPrecision(6)} E`, x + 3, hh - 5);
+      c.fillText(`${+e.toPrecision(6) + 0} E`, x + 3, hh - 5);
     }
     c.stroke();
     const bar = cell * this.scale, x = w - bar - 18, y = hh - 24;
@@ -299,7 +315,7 @@ export class Chart {
       if (!body) continue;
       const [x, y] = this.px(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!);
       if (x < -30 || y < -30 || x > this.canvas.clientWidth + 30 || y > this.canvas.clientHeight + 30) continue;
-      if (body.type === "buoy") { this.triangle(c, x, y, "#ff9a4d", many ? "" : body.name); continue; }
+      if (body.type === "buoy") { this.triangle(c, x, y, "#ff9a4d", many || !this.show.labels ? "" : body.name); continue; }
       const [w, i, j, l] = this.store.quaternion.subarray(4 * k, 4 * k + 4) as unknown as [number, number, number, number];
       const heading = Math.atan2(2 * (w * l + i * j), 1 - 2 * (j * j + l * l));
       c.save();
@@ -317,7 +333,9 @@ export class Chart {
       c.stroke();
       c.restore();
       if (row === this.store.chosen) { c.strokeStyle = colour(row); c.beginPath(); c.arc(x, y, 16, 0, 7); c.stroke(); }
-      if (!many || row === this.store.chosen) { c.fillStyle = css("--ink"); c.fillText(body.name, x + 12, y - 6); }
+      const condition = CONDITIONS[this.store.condition[k]!];
+      if (condition) { c.fillStyle = css("--bad"); c.fillText(`⚠ ${body.name}: ${condition}`, x + 12, y - 6); }
+      else if (this.show.labels && (!many || row === this.store.chosen)) { c.fillStyle = css("--ink"); c.fillText(body.name, x + 12, y - 6); }
     }
   }
 

@@ -22,6 +22,7 @@ export class Configure {
   private readonly verdict = h("div", { class: "verdict", id: "verdict", role: "status" });
   private readonly chosenBox = h("div", { class: "section" });
   private readonly tries = h("div", { class: "section", id: "tries" });
+  private readonly back = h("button", { id: "to-the-sea", onclick: () => { location.hash = ""; } }, "to the sea");
   private readonly list = h("select", { id: "models", "aria-label": "Model" });
   private schema: Schema = {};
   private model: Tree | null = null;
@@ -36,6 +37,7 @@ export class Configure {
   private shown: { t: Tree; key: string; input: { value: string } }[] = []; // fields on the page: one value may stand twice
   private readonly past: string[] = []; // states to go back to, the newest last
   private visible = false;
+  private write = true;
   private turning = false;
   private commands: Record<string, number> | null = null;
   private kind = "turn";
@@ -50,7 +52,7 @@ export class Configure {
     this.root.append(
       h("div", { id: "bar" },
         h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")), this.list, h("button", { onclick: () => open.click() }, "import…"), open, h("button", { id: "undo", title: "Take the last change back (Ctrl+Z)", onclick: () => this.undo() }, "undo"), h("span", { class: "grow" }),
-        h("label", { class: "row" }, "save as", file), h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"), h("button", { onclick: () => { location.hash = ""; } }, "to the sea")),
+        h("label", { class: "row" }, "save as", file), h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"), this.back),
       h("div", { class: "form-holder" }, this.verdict, this.form),
       h("div", { class: "view" }, this.bench.canvas, this.bench.over, h("div", { class: "views" }, view("side", "side"), view("above", "above"), view("ahead", "ahead"), view("stern", "stern"), turn)),
       this.side,
@@ -66,6 +68,14 @@ export class Configure {
     const frame = (): void => { if (this.visible) this.bench.render(); requestAnimationFrame(frame); };
     requestAnimationFrame(frame);
     (window as unknown as Record<string, unknown>)["configure"] = this;
+  }
+
+  /** Whether there is a sea to go back to, and whether files may be written and models tried. */
+  permit(sea: boolean, write: boolean): void {
+    this.back.classList.toggle("hidden", !sea);
+    this.write = write;
+    for (const id of ["save", "import", "try-turn", "try-step"]) this.root.querySelector<HTMLButtonElement>(`#${id}`)?.toggleAttribute("disabled", !write);
+    if (!write) this.verdict.textContent = "this viewer only looks; start it with --control to check, try and save models";
   }
 
   show(on: boolean): void { this.visible = on; this.root.classList.toggle("hidden", !on); }
@@ -120,6 +130,7 @@ export class Configure {
     this.chosen = null;
     this.commands = null;
     this.past.length = 0;
+    this.bench.forget();
     this.tries.classList.toggle("hidden", this.vehicle !== null);
     this.remember();
     this.build();
@@ -280,6 +291,7 @@ export class Configure {
   }
 
   private async check(): Promise<void> {
+    if (!this.write) return;
     const number = ++this.checks;
     const found = await (this.vehicle ? post<Checked>("/api/fit", this.fitting()) : post<Checked>("/api/check", { model: this.sent() }));
     if (!found || number !== this.checks) return;
@@ -310,7 +322,7 @@ export class Configure {
     this.tries.append(h("div", { class: "soft" }, "Commands from 1 s on, in SI: N or 1/s, rad, kg"), ...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "again with these commands")), this.wayOf(result));
     const c = result.columns, width = Math.max(this.side.clientWidth - 26, 160), deg = 180 / Math.PI;
     const plot = (title: string, unit: string, ...y: number[][]): void => {
-      const p = new Plot(title, unit, [css("--accent"), css("--warm")], y.map((_, k) => `${k}`).slice(0, 1), width, 96);
+      const p = new Plot({ title, unit, colours: [css("--accent")], labels: [title], width, down: title === "depth" });
       p.set(c["time"]!, y[0]!);
       this.tries.append(p.element);
     };

@@ -1,18 +1,22 @@
 // One body: where it is and how it moves, its charts, its actuators, its instruments, who drives it.
 
-import { Actuators, labelOf as actuatorLabel } from "./actuators";
-import { clock, colour, fill, h, number } from "./dom";
+import { Actuators } from "./actuators";
+import { clock, colour, fill, h, mark, number, put } from "./dom";
 import { faultButton, type Fail } from "./faults";
-import { ForcesOn, labelOf as forceLabel } from "./forces";
+import { labelOf } from "./fields";
+import { ForcesOn } from "./forces";
 import { bearing } from "./frames";
-import { Charts, type Label } from "./history";
-import { Instruments, labelOf as sensorLabel } from "./instruments";
+import { degrees, geodetic } from "./geo";
+import { Charts, type Label, type Whose } from "./history";
+import { Instruments } from "./instruments";
 import type { FieldLook, Kit, Panel } from "./link";
 import type { Store } from "./store";
 
-const MOTION: Record<string, string> = { depth: "m", speed: "m/s", pitch: "°", roll: "°", heading: "°" };
+const VECTORS: [name: string, unit: string, digits: number][] = [["position", "m", 3], ["over ground", "m/s", 3], ["through water", "m/s", 3], ["rates", "°/s", 2], ["current there", "m/s", 3], ["wind there", "m/s", 3], ["believed", "m", 2], ["sigma", "m", 2]];
 
-export interface Actions { onboard: (row: number) => void; follow: () => void; goTo: (row: number) => void; fail: (row: number) => Fail | null }
+export interface Actions { onboard: (row: number) => void; follow: () => void; goTo: (row: number) => void; fail: (row: number) => Fail | null; seek: (time: number) => void; changed: () => void }
+type Vector3 = [number | null, number | null, number | null];
+type Vector = (number | null)[] | null | undefined;
 
 export class Details {
   readonly element = h("div", { class: "scroll", id: "details" });
@@ -25,25 +29,54 @@ export class Details {
   private readonly head = h("div", { class: "section" });
   private readonly note = h("div", { class: "section warm hidden", id: "note" });
   private readonly motion = h("div", { class: "section" });
+  private readonly navigation = h("div", { class: "section hidden", id: "navigation" });
+  private readonly numbers = new Map<string, HTMLElement>(); // cells, by their names
+  private readonly vectors = new Map<string, { tr: HTMLElement; cells: HTMLElement[] }>();
+  private readonly sessions: { tr: HTMLElement; cells: HTMLElement[] }[] = [];
+  private readonly aboardBody = h("tbody", {});
+  private readonly nobody = h("div", { class: "soft" }, "nobody is connected to it");
   private readonly crew = h("div", { class: "section", id: "crew" });
   private readonly identity = h("div", { class: "section", id: "identity" });
 
   constructor(private readonly store: Store, private readonly actions: Actions) {
-    this.charts = new Charts((key) => this.label(key), () => Math.max(this.element.clientWidth - 26, 120));
+    this.charts = new Charts((key) => this.label(key), () => Math.max(this.element.clientWidth - 26, 120), () => this.whose());
     const fault = (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement): HTMLElement | null => faultButton(part, kinds, fields, at, this.kit ? this.actions.fail(this.kit.row) : null);
     this.actuators = new Actuators(this.charts, fault);
     this.instruments = new Instruments(this.charts, fault);
     this.forces = new ForcesOn(this.charts);
+    this.build();
     this.clear();
   }
 
-  private label(key: string): Label | null {
-    const unit = key.startsWith("motion.") ? MOTION[key.slice(7)] : undefined;
-    return unit !== undefined ? { title: key.slice(7), unit, series: [key], names: [key.slice(7)] } : actuatorLabel(this.kit, key) ?? forceLabel(key) ?? sensorLabel(this.kit, key);
+  private whose(): Whose { return { row: this.row, whole: this.store.hello?.kind === "replay", seek: this.actions.seek, changed: this.actions.changed }; }
+
+  /** Cells that stay: what is pressed is still there when it is let go. */
+  private build(): void {
+    const cell = (name: string, unit: string, key?: string): HTMLElement => {
+      const b = h("b", {}, "–");
+      this.numbers.set(name, b);
+      return h("div", { class: "cell", title: key ? "Click for a chart" : "", onclick: key ? () => this.charts.toggle(key) : undefined }, h("span", {}, name), b, " ", h("i", {}, unit));
+    };
+    const vectors = VECTORS.map(([name, unit]) => {
+      const cells = [0, 1, 2].map(() => h("td", { class: "n" })), tr = h("tr", {}, h("td", { class: "soft" }, `${name}, ${unit}`), ...cells);
+      this.vectors.set(name, { tr, cells });
+      return tr;
+    });
+    const place = h("div", { class: "soft num", id: "place" });
+    this.numbers.set("place", place);
+    fill(this.motion,
+      h("div", { class: "cells" }, cell("heading", "°", "motion.heading"), cell("depth", "m", "motion.depth"), cell("speed", "m/s", "motion.speed"), cell("roll", "°", "motion.roll"), cell("pitch", "°", "motion.pitch"), cell("time", "")), place,
+      h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { class: "n" }, "N / x"), h("th", { class: "n" }, "E / y"), h("th", { class: "n" }, "D / z"))), h("tbody", {}, ...vectors)));
+    fill(this.navigation, h("h3", {}, "Navigation"), h("div", { class: "cells" }, cell("error", "m", "nav.error"), cell("its sigma", "m", "nav.error"), cell("error in sigmas", ""), cell("depth error", "m", "nav.vertical")));
+    const head = h("tr", {}, h("th", {}, "role"), h("th", {}, "address"), h("th", { class: "n" }, "round trip"), h("th", { class: "n" }, "lockstep"));
+    fill(this.crew, h("h3", {}, "Crew"), h("table", {}, h("thead", {}, head), this.aboardBody), this.nobody);
   }
+
+  private label(key: string): Label | null { return labelOf(this.kit, key); }
 
   clear(): void {
     this.row = null;
+    if (this.kit) this.fit(null); // the next body has not these parts
     this.charts.clear();
     this.element.replaceChildren(h("div", { class: "empty" }, "Click a body, in the picture or in the list, to see its data, its charts and the view from on board."));
   }
@@ -57,8 +90,10 @@ export class Details {
   }
 
   private begin(panel: Panel): void {
+    const kit = this.kit?.row === panel.row ? this.kit : null;
     this.clear();
     this.row = panel.row;
+    this.fit(kit);
     const body = this.store.bodies.get(panel.row), model = this.store.scene?.models[body?.model ?? ""];
     const dot = h("span", { class: "dot" });
     dot.style.background = colour(panel.row);
@@ -68,29 +103,32 @@ export class Details {
       h("div", { class: "row" }, h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "on board"), h("button", { onclick: () => this.actions.follow() }, "follow"), h("button", { onclick: () => this.actions.goTo(panel.row) }, "go there")),
       model?.title ? h("div", { class: "soft" }, model.title) : null,
     );
-    this.element.replaceChildren(this.head, this.note, this.motion, this.charts.element, this.actuators.element, this.forces.element, this.instruments.element, this.crew, this.identity);
+    this.element.replaceChildren(this.head, this.note, this.motion, this.navigation, this.charts.element, this.actuators.element, this.forces.element, this.instruments.element, this.crew, this.identity);
+    this.who(panel);
   }
 
   update(panel: Panel): void {
     if (panel.row !== this.row) this.begin(panel);
-    const m = panel.motion, [roll, pitch, heading] = m.euler as [number, number, number];
-    const speed = Math.hypot(...m.velocity), told: Record<string, number> = { depth: m.position[2]!, speed, pitch, roll, heading: bearing(heading) };
-    for (const [name, value] of Object.entries(told)) this.charts.remember(panel.time, `motion.${name}`, value);
-    const cell = (name: string, value: string, unit: string, key?: string): HTMLElement => h("div", { class: "cell", title: key ? "Click for a chart" : "", onclick: key ? () => this.charts.toggle(key) : undefined }, h("span", {}, name), h("b", {}, value), " ", h("i", {}, unit));
-    const vector = (name: string, v: (number | null)[] | null, unit: string, digits: number): HTMLElement | null =>
-      v && h("tr", {}, h("td", { class: "soft" }, `${name}, ${unit}`), ...v.map((x) => h("td", { class: "n" }, number(x, digits))));
-    fill(
-      this.motion,
-      h("div", { class: "cells" },
-        cell("heading", bearing(heading).toFixed(1), "°", "motion.heading"), cell("depth", number(m.position[2], 2), "m", "motion.depth"), cell("speed", number(speed, 2), "m/s", "motion.speed"),
-        cell("roll", roll.toFixed(1), "°", "motion.roll"), cell("pitch", pitch.toFixed(1), "°", "motion.pitch"), cell("time", clock(panel.time), "")),
-      h("table", {},
-        h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { class: "n" }, "N / x"), h("th", { class: "n" }, "E / y"), h("th", { class: "n" }, "D / z"))),
-        h("tbody", {},
-          vector("position", m.position, "m", 3), vector("over ground", m.velocity, "m/s", 3), vector("through water", m.water, "m/s", 3), vector("rates", m.rates, "°/s", 2),
-          vector("current there", panel.surroundings?.current_W ?? null, "m/s", 3), vector("wind there", panel.surroundings?.wind_W ?? null, "m/s", 3),
-          vector("believed", this.store.beliefs.get(panel.row)?.slice(0, 3) ?? null, "m", 2))),
-    );
+    const m = panel.motion, [roll, pitch, heading] = m.euler as Vector3, depth = m.position[2] ?? null;
+    const speed = m.velocity.every((v) => v !== null) ? Math.hypot(...(m.velocity as number[])) : null, course = heading === null ? null : bearing(heading);
+    for (const [name, value] of Object.entries({ depth, speed, pitch, roll, heading: course })) this.charts.remember(panel.time, `motion.${name}`, value);
+    const cell = (name: string, value: string): void => put(this.numbers.get(name)!, value);
+    cell("heading", number(course, 1));
+    cell("depth", number(depth, 2));
+    cell("speed", number(speed, 2));
+    cell("roll", number(roll, 1));
+    cell("pitch", number(pitch, 1));
+    cell("time", clock(panel.time));
+    const origin = this.store.scene?.origin, [n, e, d] = m.position as Vector3, [lat, lon] = origin && n !== null && e !== null && d !== null && Math.abs(n) < 1e7 ? geodetic(origin, n, e, d) : [NaN, NaN];
+    cell("place", Number.isFinite(lat) ? `${degrees(lat, "NS")}  ${degrees(lon, "EW")}` : "");
+    const belief = this.store.beliefs.get(panel.row);
+    const told: Record<string, Vector> = { position: m.position, "over ground": m.velocity, "through water": m.water, rates: m.rates, "current there": panel.surroundings?.current_W, "wind there": panel.surroundings?.wind_W, believed: belief?.slice(0, 3), sigma: belief?.slice(3, 6) };
+    for (const [name, , digits] of VECTORS) {
+      const { tr, cells } = this.vectors.get(name)!, v = told[name];
+      mark(tr, "hidden", !v);
+      if (v) cells.forEach((c, k) => put(c, number(v[k], digits)));
+    }
+    this.navigate(panel, belief);
     if (this.kit?.row === panel.row) {
       this.actuators.update(panel);
       this.instruments.update(panel);
@@ -99,8 +137,32 @@ export class Details {
     this.note.textContent = panel.note ?? "";
     this.note.classList.toggle("hidden", !panel.note);
     this.aboard(panel);
-    this.who(panel);
-    this.charts.draw();
+    this.draw();
+  }
+
+  /** The charts, of what is known by now. */
+  draw(): void { if (this.row !== null) this.charts.draw(this.store.time); }
+
+  /** How far what its navigator believes is from the truth, beside what it says of itself. */
+  private navigate(panel: Panel, belief: (number | null)[] | undefined): void {
+    const [n, e, d, sn, se] = belief ?? [], [pn, pe, pd] = panel.motion.position, known = typeof n === "number" && typeof e === "number" && typeof pn === "number" && typeof pe === "number";
+    mark(this.navigation, "hidden", !known);
+    if (!known) return;
+    const error = Math.hypot(n - pn, e - pe), sigma = Math.hypot(sn ?? 0, se ?? 0), deeper = typeof d === "number" && typeof pd === "number" ? d - pd : null, cell = (name: string, value: string): void => put(this.numbers.get(name)!, value);
+    cell("error", number(error, 2));
+    cell("its sigma", number(sigma, 2));
+    cell("error in sigmas", sigma > 0 ? number(error / sigma, 1) : "–");
+    mark(this.numbers.get("error in sigmas")!, "bad", sigma > 0 && error > 3 * sigma);
+    cell("depth error", number(deeper, 2));
+    this.charts.remember(panel.time, "nav.error", error);
+    this.charts.remember(panel.time, "nav.sigma", sigma);
+    this.charts.remember(panel.time, "nav.vertical", deeper);
+  }
+
+  /** Nothing comes any more: what is shown is old. */
+  lose(on: boolean): void {
+    mark(this.element, "lost", on);
+    if (on) this.instruments.lose();
   }
 
   private who(panel: Panel): void {
@@ -114,19 +176,28 @@ export class Details {
 
   /** Who is connected to the body, by role. */
   private aboard(panel: Panel): void {
-    this.crew.classList.toggle("hidden", !panel.crew);
-    const rows = (panel.crew ?? []).map((c) => {
+    mark(this.crew, "hidden", !panel.crew);
+    const told = panel.crew ?? [];
+    mark(this.nobody, "hidden", told.length > 0);
+    while (this.sessions.length > told.length) this.sessions.pop()!.tr.remove();
+    told.forEach((c, i) => {
+      let row = this.sessions[i];
+      if (!row) {
+        const cells = ["", "", "n", "n soft"].map((kind) => h("td", { class: kind }));
+        this.sessions.push((row = { tr: h("tr", {}, ...cells), cells }));
+        this.aboardBody.append(row.tr);
+      }
       const gone = c.status !== "connected", late = c.silent !== null && c.silent > 2;
-      return h("tr", { title: `${c.datagrams[0]} datagrams from it, ${c.datagrams[1]} to it` }, h("td", { class: gone ? "bad" : "good" }, c.role), h("td", {}, c.address),
-        h("td", { class: `n ${gone || late ? "bad" : ""}` }, gone ? c.status : late ? `silent ${c.silent!.toFixed(0)} s` : `${number(c.rtt_ms, 2)} ms`), h("td", { class: "n soft" }, c.lockstep_ms ? `each ${+c.lockstep_ms.toFixed(3)} ms` : ""));
+      row.tr.title = `${c.datagrams[0]} datagrams from it, ${c.datagrams[1]} to it`;
+      [c.role, c.address, gone ? c.status : late ? `silent ${c.silent!.toFixed(0)} s` : `${number(c.rtt_ms, 2)} ms`, c.lockstep_ms ? `each ${+c.lockstep_ms.toFixed(3)} ms` : ""].forEach((t, k) => put(row.cells[k]!, t));
+      row.cells[0]!.className = gone ? "bad" : "good";
+      row.cells[2]!.className = `n ${gone || late ? "bad" : ""}`;
     });
-    const head = h("tr", {}, h("th", {}, "role"), h("th", {}, "address"), h("th", { class: "n" }, "round trip"), h("th", { class: "n" }, "lockstep"));
-    fill(this.crew, h("h3", {}, "Crew"), rows.length ? h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows)) : h("div", { class: "soft" }, "nobody is connected to it"));
   }
 
   /** Light and dark have charts of their own colours. */
   recolour(): void {
     this.charts.recolour();
-    this.charts.draw();
+    this.charts.draw(this.store.time);
   }
 }

@@ -29,9 +29,18 @@ export function fill(element: Element, ...children: Child[]): void {
   add(element, ...children);
 }
 
+/** Another text in an element that stays: what is pressed must still be there when it is let go. */
+export function put(element: Element, text: string): void { if (element.textContent !== text) element.textContent = text; }
+
+/** Class of an element on or off, without a touch if it is so already. */
+export function mark(element: Element, name: string, on: boolean): void { if (element.classList.contains(name) !== on) element.classList.toggle(name, on); }
+
+const LONGEST = 1e7; // greater numbers would push columns off the page
+
 /** A number as people read it; a dash for nothing. */
 export function number(value: number | null | undefined, digits = 2): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (Math.abs(value) >= LONGEST) return value.toExponential(1);
   const text = value.toFixed(digits);
   return Number(text) === 0 ? text.replace("-", "") : text; // no minus before nothing
 }

@@ -1,6 +1,6 @@
 // Forces and moments on the chosen body by their parts, where the server computes them: somebody must ask for that.
 
-import { fill, h } from "./dom";
+import { fill, h, put } from "./dom";
 import type { Charts, Label } from "./history";
 import type { Forces, Panel } from "./link";
 
@@ -13,7 +13,7 @@ const AXES = ["X", "Y", "Z", "K", "M", "N"];
 /** The chart of a part: three forces, three moments. */
 export function labelOf(key: string): Label | null {
   const part = PARTS.find(([name]) => key === `force.${name}`);
-  return part ? { title: part[0], unit: "N, N m", series: AXES.map((a) => `${key}.${a}`), names: AXES } : null;
+  return part ? { title: part[0], unit: "N, N m", series: AXES.map((a) => `${key}.${a}`), names: AXES, factors: [] } : null;
 }
 
 export class ForcesOn {
@@ -39,7 +39,7 @@ export class ForcesOn {
     for (const [part] of PARTS)
       AXES.forEach((axis, k) => {
         const value = effort[part][k] ?? null;
-        this.cells.get(part)![k]!.textContent = value === null ? "–" : short(value);
+        put(this.cells.get(part)![k]!, value === null ? "–" : short(value));
         this.charts.remember(panel.time, `force.${part}.${axis}`, value);
       });
   }

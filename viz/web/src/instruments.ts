@@ -1,9 +1,9 @@
 // The instruments of the chosen body: each by its name, with what it measures, in which unit, and how fresh that is.
 
-import { css, fill, h } from "./dom";
+import { css, fill, h, mark, put } from "./dom";
 import type { Charts, Label } from "./history";
 import type { FieldLook, InstrumentLook, Kit, Panel, SensorValue, Value } from "./link";
-import { shown, shownActuator, written } from "./units";
+import { shown, shownActuator, written, type Shown } from "./units";
 
 const LATE = 3, GRACE_S = 0.5; // periods, and seconds more, after which a value is called old
 const IN_ROW = 4; // numbers of a field that stand beside each other
@@ -18,12 +18,13 @@ export function labelOf(kit: Kit | null, key: string): Label | null {
     for (const f of s.fields)
       if (key === `sensor.${s.name}.${f.name}`) {
         const numbers = [...Array(f.count).keys()];
-        return { title: `${s.name} ${f.name}`, unit: unitOf(f, 0), series: numbers.map((k) => seriesOf(s.name, f.name, k)), names: numbers.map((k) => f.labels?.[k] ?? String(k)) };
+        return { title: `${s.name} ${f.name}`, unit: unitOf(f, 0), series: numbers.map((k) => seriesOf(s.name, f.name, k)), names: numbers.map((k) => f.labels?.[k] ?? String(k)), factors: numbers.map((k) => scaleOf(f, k).factor), down: f.name === "depth" };
       }
   return null;
 }
 
-function unitOf(f: FieldLook, k: number): string { return f.units?.[k] !== undefined ? shownActuator(f.units[k]!).unit : shown(f.unit).unit; }
+function scaleOf(f: FieldLook, k: number): Shown { return f.units?.[k] !== undefined ? shownActuator(f.units[k]!) : shown(f.unit); }
+function unitOf(f: FieldLook, k: number): string { return scaleOf(f, k).unit; }
 function list(value: Value | undefined): (number | null)[] { return Array.isArray(value) ? value : [value ?? null]; }
 
 interface Part { look: InstrumentLook; state: HTMLElement; fault: HTMLElement; cells: Map<string, HTMLElement[]>; profiles: Map<string, HTMLCanvasElement>; box: HTMLDetailsElement; place: HTMLElement }
@@ -44,7 +45,7 @@ export class Instruments {
   }
 
   private part(s: InstrumentLook): Part {
-    const state = h("span", { class: "num" }), fault = h("span", { class: "warm" }), part: Partial<Part> = { look: s, state, fault, cells: new Map(), profiles: new Map() };
+    const state = h("span", { class: "num", title: s.period ? `a value each ${+s.period.toFixed(4)} s` : undefined }), fault = h("span", { class: "warm" }), part: Partial<Part> = { look: s, state, fault, cells: new Map(), profiles: new Map() };
     const rows = s.fields.flatMap((f) => this.rows(s, f, part as Part));
     const numbers = s.fields.reduce((n, f) => n + f.count, 0), body = h("table", {}, h("tbody", {}, ...rows)), place = h("div", {});
     const button = this.fault(s.name, s.faults, s.fields, place);
@@ -81,26 +82,28 @@ export class Instruments {
       if (!v) continue;
       for (const f of p.look.fields) {
         const values = list(v.fields[f.name]), cells = p.cells.get(f.name)!, profile = p.profiles.get(f.name);
-        if (v.age !== null) for (let k = 0; k < Math.min(values.length, MANY); k++) this.charts.remember(panel.time - v.age, seriesOf(p.look.name, f.name, k), v.valid && values[k] !== null && values[k] !== undefined ? values[k]! * this.scale(f, k).factor : null);
+        if (v.age !== null) for (let k = 0; k < Math.min(values.length, MANY); k++) this.charts.remember(panel.time - v.age, seriesOf(p.look.name, f.name, k), v.valid && values[k] !== null && values[k] !== undefined ? values[k]! * scaleOf(f, k).factor : null);
         if (profile) {
           const found = values.filter((x): x is number => x !== null);
-          cells[0]!.textContent = found.length ? `${written(Math.min(...found), shown(f.unit))} to ${written(Math.max(...found), shown(f.unit))}, ${found.length} of ${values.length}` : `none of ${values.length}`;
+          put(cells[0]!, found.length ? `${written(Math.min(...found), shown(f.unit))} to ${written(Math.max(...found), shown(f.unit))}, ${found.length} of ${values.length}` : `none of ${values.length}`);
           if (p.box.open) drawProfile(profile, values);
-        } else cells.forEach((cell, k) => { const text = v.age === null ? "–" : written(values[k], this.scale(f, k), f.name); if (cell.textContent !== text) cell.textContent = text; });
+        } else cells.forEach((cell, k) => { put(cell, v.age === null ? "–" : written(values[k], scaleOf(f, k), f.name)); });
       }
     }
   }
 
-  private scale(f: FieldLook, k: number): { unit: string; factor: number; digits: number } { return f.units?.[k] !== undefined ? shownActuator(f.units[k]!) : shown(f.unit); }
+  /** Nothing comes any more: no value is fresh. */
+  lose(): void {
+    for (const p of this.parts) { put(p.state, "○ no news"); p.state.className = "num soft"; mark(p.box, "stale", true); }
+  }
 
   private freshness(p: Part, v: SensorValue | undefined): void {
     const period = p.look.period ?? 1, old = v && v.age !== null && v.age > LATE * period + GRACE_S;
     const [text, kind] = !v || v.age === null ? ["no value yet", "soft"] : old ? [`● ${v.age!.toFixed(1)} s old`, "bad"] : v.valid ? [`● ${v.age!.toFixed(1)} s`, "good"] : ["● invalid", "warm"];
-    p.state.textContent = text;
+    put(p.state, text);
     p.state.className = `num ${kind}`;
-    p.state.title = p.look.period ? `a value each ${+p.look.period.toFixed(4)} s` : "";
-    p.fault.textContent = v?.fault ? v.fault : "";
-    p.box.classList.toggle("stale", kind !== "good");
+    put(p.fault, v?.fault ? v.fault : "");
+    mark(p.box, "stale", kind !== "good");
   }
 }
 

@@ -2,9 +2,10 @@
 
 export interface Frame {
   state: number; time: number; tick: number; speed: number; factor: number; lateness: number; latenessMax: number;
-  late: number; roster: number; level: number; jumped: boolean; bodies: Float32Array; signals: Float32Array;
+  late: number; roster: number; level: number; jumps: number; bodies: Float32Array; signals: Float32Array;
 }
-export const BODY = 9, SIGNAL = 9;
+export const BODY = 10, SIGNAL = 9;
+export const WELL = 0, HELD = 1, WILD = 2; // conditions of a body, the last number of its row
 const HEAD = 64, MAGIC = 0x31465657;
 
 export interface Shape { kind: "box" | "cylinder" | "sphere"; size: [number, number, number] }
@@ -36,13 +37,13 @@ export interface SceneText {
   bodies: PlannedBody[]; models: Record<string, ModelLook>; warning?: string;
 }
 export type RosterEntry = [row: number, name: string, model: string, type: string, generation: number];
-export interface Sent { id: number; source: number; query: number; kind: number; outcome: number; frequency: number; source_level: number; time: number; at: [number, number, number] | null }
+export interface Sent { id: number; source: number; query: number; kind: number; outcome: number; frequency: number; source_level: number; duration: number; time: number; at: [number, number, number] | null }
 export interface Reception {
   id: number; source: number; receiver: number; query: number; kind: number; outcome: number; level: number | null; range: number | null;
-  distance: number | null; measured: number | null; one_way: number | null; time: number; emission: number | null; at: [number, number, number] | null; bounces: number;
+  distance: number | null; measured: number | null; one_way: number | null; duration: number; azimuth: number | null; elevation: number | null; time: number; emission: number | null; at: [number, number, number] | null; bounces: number;
 }
 export interface NoticeText { time: number; row: number; name: string; text: string }
-export interface Motion3 { position: number[]; euler: number[]; velocity: number[]; rates: number[]; water: number[] | null }
+export interface Motion3 { position: (number | null)[]; euler: (number | null)[]; velocity: (number | null)[]; rates: (number | null)[]; water: (number | null)[] | null }
 export type Value = number | null | (number | null)[];
 /** The newest value of an instrument; age in s of simulation time, null = none came yet. */
 export interface SensorValue { valid: boolean; age: number | null; fault: string; fields: Record<string, Value> }
@@ -56,17 +57,26 @@ export interface Panel {
   actuation?: { command: number[]; actual: number[]; feedback: (number | null)[] } | null; sensors?: Record<string, SensorValue>; crew?: Client[]; note?: string;
   effort?: Forces | null; surroundings?: Surroundings | null;
 }
-export interface Hello { kind: string; name: string; period: number; version: string; control: boolean }
+/** ``control``: may start, seek and so on; ``write``: may save files and run programs too. */
+export interface Hello { kind: string; name: string; period: number; version: string; control: boolean; write: boolean }
+/** Something that an operator must see; ``until`` null: it lasts. */
+export interface Alarm { id: number; kind: string; name: string; row: number; text: string; since: number; until: number | null; seen: boolean }
+/** Something that happened in a log. */
+export interface Mark { time: number; kind: string; text: string }
+export interface TrackText { time: number[]; position: (number | null)[]; believed_time: number[]; believed: (number | null)[] }
 export interface Weather {
   weather: { current_W: number[]; wind_speed: number; wind_direction: number; level: number } | null;
   clients: (Client & { row: number })[]; connected: number | null;
-  replay?: { start: number; end: number; playing: boolean; speed: number };
+  replay?: { start: number; end: number; playing: boolean; speed: number; other: string };
 }
 export type Message =
   | ({ type: "hello" } & Hello)
   | { type: "scene"; scene: SceneText }
   | { type: "roster"; bodies: RosterEntry[] }
-  | { type: "sounds"; sent: Sent[]; receptions: Reception[]; notices: NoticeText[]; missed: number }
+  | { type: "sounds"; sent: Sent[]; receptions: Reception[]; notices: NoticeText[]; missed: number; anew?: boolean } // anew: the list begins anew with these
+  | { type: "marks"; marks: Mark[] }
+  | { type: "tracks"; whole: boolean; bodies: Record<string, TrackText> }
+  | { type: "alarms"; alarms: Alarm[] }
   | { type: "beliefs"; bodies: number[][] }
   | ({ type: "weather" } & Weather)
   | { type: "kit"; row: number; kit: Kit | null }
@@ -84,7 +94,7 @@ export function decode(data: ArrayBuffer): Frame | null {
   return {
     state: v.getUint32(4, true), time: v.getFloat64(8, true), tick: v.getFloat64(16, true), speed: v.getFloat32(24, true),
     factor: v.getFloat32(28, true), lateness: v.getFloat32(32, true), latenessMax: v.getFloat32(36, true), late: v.getUint32(40, true),
-    roster: v.getUint32(44, true), level: v.getFloat32(56, true), jumped: v.getUint32(60, true) !== 0,
+    roster: v.getUint32(44, true), level: v.getFloat32(56, true), jumps: v.getUint32(60, true),
     bodies: new Float32Array(data, HEAD, BODY * n), signals: new Float32Array(data, HEAD + 4 * BODY * n, SIGNAL * m),
   };
 }
@@ -129,5 +139,7 @@ export class Link {
   }
   watch(row: number | null): void { this.send({ do: "watch", row }); }
   fault(row: number, part: string, kind: string, amount: string, field: string): void { this.send({ do: "fault", row, part, kind, amount, field }); }
+  order(verb: string, row: number | null, values: Record<string, number | number[]>): void { this.send({ do: "order", verb, row, values }); }
+  acknowledge(alarm: number | null): void { this.send({ do: "acknowledge", alarm }); }
   control(verb: string, value?: number): void { this.send({ do: "control", verb, value: value ?? null }); }
 }

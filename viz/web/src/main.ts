@@ -1,22 +1,24 @@
 // Mission control: puts the parts together, and knows the keys.
 
+import { AlarmList, NoticeList } from "./alarms";
+import { Bottom } from "./bottom";
 import { Chart } from "./chart";
 import { Configure } from "./configure";
-import { add, clock, fill, h, number, toast } from "./dom";
-import { Link, type Message } from "./link";
+import { add, clock, fill, h, mark, number, put, toast } from "./dom";
+import { KEYS, meant, nextSpeed, SPEEDS, taken } from "./keys";
+import { Link, type Frame, type Message } from "./link";
+import { LogCharts } from "./logcharts";
 import { Mission } from "./mission";
 import { Details } from "./details";
+import { OnboardWindow } from "./onboard";
+import { Orders } from "./orders";
 import { Events, Fleet } from "./panels";
+import { ReplayBar } from "./replaybar";
+import { SpaceTime } from "./spacetime";
 import { STATES, Store } from "./store";
 import { View3D, type CameraMode } from "./view3d";
 
-const KEYS: [string, string][] = [
-  ["Space", "start, pause or go on"], ["N", "one step (hold it: step after step)"], ["X", "stop"], ["+  −", "faster, slower"],
-  ["1  2  3  4", "free camera, follow the chosen body, from above, chart"], ["W A S D  E Q", "move the camera (also arrow keys and page up, down); mouse: turn, shift, zoom"],
-  ["H", "whole scene"], ["O", "view from on board the chosen body"], ["B  Shift+B", "next, previous body"], ["Esc", "choose nothing"],
-  ["L  T  R  U  G  I", "labels, trails, sound spheres, sea surface, arrows, beams of instruments on and off"], ["Z", "bodies drawn larger than they are, on and off"], ["M", "draw a mission"],
-  ["[  ]", "side panels on and off"], ["Shift+L", "light or dark"], ["?", "this page"],
-];
+const AWAKE_MS = 700; // the picture is drawn for so long after anything that may change it
 
 class App {
   private readonly store = new Store();
@@ -26,11 +28,15 @@ class App {
   private readonly fleet: Fleet;
   private readonly details: Details;
   private readonly events: Events;
+  private readonly alarms: AlarmList;
+  private readonly bottom: Bottom;
   private readonly mission: Mission;
+  private readonly window: OnboardWindow;
   private readonly root = h("div", { id: "app" });
   private readonly stage = h("div", { id: "stage" });
   private readonly bar = h("div", { id: "bar" });
-  private readonly replay = h("div", { id: "replay", class: "hidden" });
+  private readonly replay: ReplayBar;
+  private readonly logCharts: LogCharts;
   private readonly banner = h("div", { class: "banner hidden", role: "alert" });
   private readonly note = h("div", { class: "banner note hidden" });
   private readonly mishap = h("div", { class: "banner hidden", id: "mishap", role: "alert" });
@@ -38,53 +44,92 @@ class App {
   private readonly buttons: Record<string, HTMLButtonElement> = {};
   private charting = false;
   private dark = localStorage.getItem("wavesim-theme") !== "light";
-  private slider: HTMLInputElement | null = null;
-  private sliding = false;
   private tableAt = 0;
   private homed = false;
-  private panelAt = -1;
+  private panelAt: unknown = null; // the data that were shown last
   private missing: Record<string, string> = {}; // what the viewer's server fails at
   private mishaps = 0; // how often it failed so far
   private readonly failed = new Map<string, { text: string; count: number; until: number }>(); // what this page failed at
   private readonly times: number[] = [];
+  private awakeUntil = 0;
+  private turning = false;
+  private stale = false;
+  private trouble = ""; // why the viewer's server has nothing to show
+  private connected = false;
 
   constructor() {
     document.documentElement.dataset["theme"] = this.dark ? "dark" : "light";
     const choose = (row: number | null): void => this.choose(row);
-    this.view = new View3D(this.store, choose, (row) => this.openOnboard(row));
-    this.chart = new Chart(this.store, choose);
+    this.view = new View3D(this.store, choose, (row) => this.openOnboard(row), () => this.wake());
+    this.window = new OnboardWindow(this.stage, (view) => { this.view.onboard = view; this.wake(); });
+    this.chart = new Chart(this.store, choose, this.view.show);
     this.fleet = new Fleet(this.store, (row) => { this.choose(row); });
     this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); },
+      seek: (time) => this.control("seek", time), changed: () => this.wake(),
       fail: (row) => (this.store.hello?.control && this.store.hello.kind === "live" ? (part, kind, amount, field) => this.link.fault(row, part, kind, amount, field) : null) });
     this.events = new Events(this.store, choose);
+    this.alarms = new AlarmList(this.store, choose, (id) => this.link.acknowledge(id));
+    const notices = new NoticeList(this.store), sound = new SpaceTime(this.store, choose), orders = new Orders(this.store, (verb, row, values) => this.link.order(verb, row, values));
+    const seek = (time: number): void => this.control("seek", time), wake = (): void => this.wake();
+    this.replay = new ReplayBar(this.store, seek);
+    this.logCharts = new LogCharts(this.store, seek, wake);
+    this.bottom = new Bottom([
+      { key: "signals", title: "Signals", element: this.events.element, update: () => this.events.update() },
+      { key: "sound", title: "Sound", element: sound.element, update: () => sound.update() },
+      { key: "charts", title: "Charts", element: this.logCharts.element, update: () => this.logCharts.update() },
+      { key: "alarms", title: "Alarms", element: this.alarms.element, update: () => this.alarms.update(), count: () => this.alarms.unseen().length },
+      { key: "orders", title: "Commands", element: orders.element, update: () => orders.update() },
+      { key: "notices", title: "Notices", element: notices.element, update: () => notices.update() },
+    ], () => this.wake());
     this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"));
-    this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishap));
+    this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.chart.pointer.element, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishap));
     this.chart.canvas.classList.add("hidden");
-    this.root.append(this.bar, h("div", { id: "left" }, this.fleet.element), this.stage, h("div", { id: "bottom" }, this.replay, this.events.element), h("div", { id: "right" }, this.details.element));
+    this.root.append(this.bar, h("div", { id: "left" }, this.fleet.element), this.stage, h("div", { id: "bottom" }, this.replay.element, this.bottom.element), h("div", { id: "right" }, this.details.element));
     document.body.append(this.root);
     this.buildBar();
     this.view.theme(this.dark);
-    this.link = new Link((f) => this.store.frame(f), (m) => this.message(m), (on) => this.connection(on), (part, error) => this.fail(part, error));
+    this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (part, error) => this.fail(part, error));
     window.addEventListener("keydown", (e) => this.key(e));
-    window.addEventListener("resize", () => undefined);
+    for (const what of ["resize", "keydown", "keyup", "pointerdown", "pointermove", "pointerup", "wheel", "hashchange", "focus"]) window.addEventListener(what, () => this.wake(), { passive: true });
+    document.addEventListener("visibilitychange", () => this.wake());
+    new ResizeObserver(() => this.wake()).observe(this.stage);
+    this.wake();
+    (window as unknown as Record<string, unknown>)["wavesim"] = { store: this.store, view: this.view, chart: this.chart, link: this.link, app: this };
+  }
+
+  /** Draw from now on, until nothing has happened for a while: a sea that stands still costs nothing. */
+  wake(): void {
+    this.awakeUntil = performance.now() + AWAKE_MS;
+    this.stale = true;
+    if (this.turning) return;
+    this.turning = true;
     const turn = (): void => {
+      if (!this.stale && performance.now() > this.awakeUntil && !this.view.busy() && this.store.settled()) {
+        this.turning = false;
+        this.times.length = 0;
+        this.part("the picture", () => { if (!this.charting) this.view.still(); });
+        put(this.stats["fps"]!, "still");
+        return;
+      }
+      this.stale = false; // a slow machine draws once at least
       requestAnimationFrame(turn); // first: a picture that fails is not the last one
       this.part("the page", () => this.draw());
     };
     requestAnimationFrame(turn);
-    (window as unknown as Record<string, unknown>)["wavesim"] = { store: this.store, view: this.view, chart: this.chart, link: this.link, app: this };
   }
 
   // -- what comes from the server --------------------------------------------------------------------
 
   private message(m: Message): void {
     const s = this.store;
+    if (m.type !== "weather" && !(m.type === "panel" && m.panel && m.panel.time === s.panel?.time)) this.wake(); // numbers alone need no new picture
     switch (m.type) {
       case "hello":
         s.hello = m;
         this.permit();
-        this.view.clearTrails();
-        if (m.kind === "replay") void this.loadTracks();
+        this.permitModels(configure);
+        put(this.stats["name"]!, m.name);
+        document.title = m.name ? `${m.name} – WaVeSim` : "WaVeSim";
         if (m.kind === "none") location.hash = "#configure";
         if (s.chosen !== null) this.link.watch(s.chosen);
         break;
@@ -95,7 +140,6 @@ class App {
         this.homed = false;
         this.note.classList.toggle("hidden", !m.scene.warning);
         this.note.textContent = m.scene.warning ?? "";
-        this.stats["name"]!.textContent = s.hello?.name ?? "";
         break;
       case "roster": {
         const first = s.bodies.size === 0, { joined, left } = s.roster(m.bodies);
@@ -107,19 +151,28 @@ class App {
         break;
       }
       case "sounds":
-        s.sounds(m.sent, m.receptions);
+        s.sounds(m.sent, m.receptions, m.notices, m.anew === true);
+        if (m.anew) { this.view.sounds.rays = []; this.events.anew([...m.sent, ...m.receptions].sort((a, b) => a.time - b.time)); break; }
         this.view.sounds.hear(s, m.receptions);
         this.events.add([...m.sent, ...m.receptions].sort((a, b) => a.time - b.time));
-        for (const n of m.notices) { this.events.note(n.time, n.name, n.text); toast(`${n.name}: ${n.text}`); }
+        for (const n of m.notices) toast(`${n.name}: ${n.text}`);
         if (m.missed) this.events.lose(m.missed);
         break;
+      case "tracks": s.history(m.bodies, m.whole); this.view.history(); break;
+      case "marks": this.replay.mark(m.marks); break;
+      case "alarms": s.alarms = m.alarms; break;
       case "beliefs": s.believe(m.bodies); break;
       case "weather": s.weather = m; this.weather(); break;
       case "kit": if (m.row === s.chosen) { s.kit = m.kit; this.details.fit(m.kit); } break;
-      case "panel": if (m.row === s.chosen) { s.panel = m.panel; if (!m.panel) this.details.clear(); } break;
+      case "panel":
+        if (m.row !== s.chosen) break;
+        s.panel = m.panel;
+        if (!m.panel) this.details.clear();
+        else if (!this.turning) this.showPanel();
+        break;
       case "trouble":
-        this.banner.textContent = m.text;
-        this.banner.classList.toggle("hidden", !m.text);
+        this.trouble = m.text;
+        this.tellLoss();
         break;
       case "mishaps": this.missing = m.parts; this.mishaps = m.total; this.tellMishaps(); break;
       case "reply": toast(m.text || (m.ok ? "done" : "refused"), !m.ok); break;
@@ -127,8 +180,20 @@ class App {
   }
 
   private connection(on: boolean): void {
-    this.banner.textContent = on ? "" : "the viewer's server does not answer (was `wavesim viz` ended?); trying again";
-    this.banner.classList.toggle("hidden", on);
+    this.connected = on;
+    if (on) this.trouble = "";
+    this.tellLoss();
+  }
+
+  /** Why nothing comes any more: then nothing may look alive. */
+  private tellLoss(): void {
+    const text = this.connected ? this.trouble : "the viewer's server does not answer (was `wavesim viz` ended?); trying again";
+    this.store.lost = text;
+    put(this.banner, text);
+    mark(this.banner, "hidden", !text);
+    mark(this.root, "lost", text !== "");
+    this.details.lose(text !== "");
+    this.wake();
   }
 
   /** Do a part of a picture; if it fails, the others are drawn. */
@@ -153,16 +218,6 @@ class App {
     this.mishap.classList.toggle("hidden", !text);
   }
 
-  private async loadTracks(): Promise<void> {
-    const found = (await (await fetch("/tracks")).json()) as Record<string, { time: number[]; position: number[]; believed_time: number[]; believed: number[] }>;
-    for (const [row, t] of Object.entries(found)) {
-      const track = this.store.track(Number(row));
-      Object.assign(track, { time: t.time, ned: t.position, believedTime: t.believed_time, believed: t.believed, whole: true });
-      track.append = () => false;
-    }
-    this.view.wholeTracks();
-  }
-
   // -- the bar ------------------------------------------------------------------------------------------
 
   private stat(key: string, name: string, wide = false): HTMLElement {
@@ -177,7 +232,7 @@ class App {
   private buildBar(): void {
     this.stats["name"] = h("small", {});
     this.stats["state"] = h("span", { class: "pill soft", id: "stat-state" }, "…");
-    const speed = h("select", { id: "speed", title: "Simulated seconds per second (+ and −)", onchange: () => this.control("speed", Number(speed.value)) }, ...[0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 0].map((v) => h("option", { value: v, selected: v === 1 }, v ? `${v} ×` : "fast")));
+    const speed = h("select", { id: "speed", title: "Simulated seconds per second (+ and −)", onchange: () => this.control("speed", Number(speed.value)) }, ...SPEEDS.map((v) => h("option", { value: v, selected: v === 1 }, v ? `${v} ×` : "fast")));
     this.stats["speed"] = speed;
     fill(
       this.bar,
@@ -196,7 +251,12 @@ class App {
       this.buttons[key]!.disabled = !may;
       if (!may) this.buttons[key]!.title = "This viewer only looks; start it with: wavesim viz --control";
     }
-    (this.stats["speed"] as HTMLSelectElement).disabled = !may;
+    const speed = this.stats["speed"] as HTMLSelectElement;
+    speed.disabled = !may;
+    if (this.store.hello?.kind === "replay") speed.querySelector("option[value='0']")?.remove(); // a log plays at some speed
+    const write = this.store.hello?.write ?? false, mission = this.buttons["mission"]!;
+    mission.disabled = !write || this.store.hello?.kind !== "live";
+    mission.title = mission.disabled ? "A mission is written into a file: that needs a running server of this machine, and `wavesim viz --control`" : "Draw waypoints, beacons and fences (M)";
   }
 
   private stepTicks(): number { return this.store.hello?.kind === "replay" ? 25 : 1; }
@@ -207,28 +267,18 @@ class App {
     if (!w) return;
     const rtt = w.clients.map((c) => c.rtt_ms).filter((v): v is number => v !== null);
     this.stats["clients"]!.textContent = w.connected === null ? "–" : `${w.connected}${rtt.length ? ` (${number(rtt.reduce((a, b) => a + b, 0) / rtt.length, 1)} ms)` : ""}`;
-    if (w.replay) this.replayBar(w.replay);
-  }
-
-  private replayBar(r: { start: number; end: number; playing: boolean; speed: number }): void {
-    if (!this.slider) {
-      const slider = h("input", { type: "range", id: "slider", min: r.start, max: r.end, step: 0.01, "aria-label": "Time",
-        oninput: () => { this.sliding = true; this.control("seek", Number(slider.value)); }, onchange: () => { this.sliding = false; } });
-      this.slider = slider;
-      fill(this.replay, h("b", {}, "Replay"), h("span", { id: "replay-at", class: "num" }), slider, h("span", { class: "soft num" }, clock(r.end)));
-      this.replay.classList.remove("hidden");
-    }
+    if (w.replay) this.replay.set(w.replay.start, w.replay.end);
   }
 
   private numbers(): void {
     const f = this.store.last;
     if (!f) return;
-    const pill = this.stats["state"]!, state = STATES[f.state] ?? "?";
-    pill.textContent = this.store.hello?.kind === "replay" ? (f.state === 1 ? "playing" : "paused") : state;
-    pill.className = `pill ${state === "running" ? "good" : state === "paused" ? "warm" : "soft"}`;
-    this.stats["time"]!.textContent = clock(this.store.time);
-    this.stats["factor"]!.textContent = `${number(f.factor, f.factor >= 10 ? 0 : 2)} ×`;
-    this.stats["late"]!.textContent = this.store.hello?.kind === "live" ? `${number(f.lateness, 2)}, ${number(f.latenessMax, 1)} ms (${f.late})` : "–";
+    const pill = this.stats["state"]!, state = this.store.lost ? "lost" : STATES[f.state] ?? "?";
+    put(pill, state === "lost" ? "no news" : this.store.hello?.kind === "replay" ? (f.state === 1 ? "playing" : "paused") : state);
+    pill.className = `pill ${state === "running" ? "good" : state === "paused" ? "warm" : state === "lost" ? "bad" : "soft"}`;
+    put(this.stats["time"]!, clock(this.store.time));
+    put(this.stats["factor"]!, this.store.lost ? "–" : `${number(f.factor, f.factor >= 10 ? 0 : 2)} ×`);
+    put(this.stats["late"]!, this.store.hello?.kind === "live" && !this.store.lost ? `${number(f.lateness, 2)}, ${number(f.latenessMax, 1)} ms (${f.late})` : "–");
     const speed = this.stats["speed"] as HTMLSelectElement, wanted = String(+f.speed.toFixed(3));
     if (document.activeElement !== speed && speed.value !== wanted) {
       if (![...speed.options].some((o) => o.value === wanted)) speed.append(h("option", { value: wanted }, `${wanted} ×`));
@@ -236,14 +286,11 @@ class App {
     }
     let buoys = 0;
     for (const b of this.store.bodies.values()) if (b.type === "buoy") buoys++;
-    this.stats["vehicles"]!.textContent = String(this.store.bodies.size - buoys);
-    this.stats["buoys"]!.textContent = String(buoys);
-    this.stats["signals"]!.textContent = String(f.signals.length / 9);
-    this.stats["fps"]!.textContent = String(this.times.length);
-    if (this.slider) {
-      if (!this.sliding) this.slider.value = String(this.store.time);
-      this.replay.querySelector("#replay-at")!.textContent = clock(this.store.time);
-    }
+    put(this.stats["vehicles"]!, String(this.store.bodies.size - buoys));
+    put(this.stats["buoys"]!, String(buoys));
+    put(this.stats["signals"]!, String(f.signals.length / 9));
+    put(this.stats["fps"]!, String(this.times.length));
+    if (this.store.hello?.kind === "replay") this.replay.update();
   }
 
   // -- views ------------------------------------------------------------------------------------------------
@@ -252,15 +299,17 @@ class App {
     const mode = (m: CameraMode | "chart", text: string, key: string): HTMLElement => this.button(`view-${m}`, text, `${text} (${key})`, () => this.setMode(m));
     const toggle = (name: keyof View3D["show"], text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
     return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"),
-      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "Draw waypoints, beacons and fences (M)", () => this.mission.toggle()));
+      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "", () => this.mission.toggle()));
   }
 
-  private toggle(name: keyof View3D["show"]): void { this.view.show[name] = !this.view.show[name]; }
+  private toggle(name: keyof View3D["show"]): void { this.view.show[name] = !this.view.show[name]; this.wake(); }
 
   setMode(mode: CameraMode | "chart"): void {
+    this.wake();
     this.charting = mode === "chart";
     this.chart.canvas.classList.toggle("hidden", !this.charting);
     this.view.compass.classList.toggle("hidden", this.charting);
+    this.chart.pointer.show(this.charting);
     if (mode === "chart") { if (!this.homed) { this.chart.home(); this.homed = true; } }
     else this.view.setMode(mode);
   }
@@ -271,42 +320,26 @@ class App {
     if (row === this.store.chosen) return;
     this.store.chosen = row;
     this.store.panel = this.store.kit = null;
-    this.panelAt = -1;
+    this.panelAt = null;
     this.link.watch(row);
-    if (row === null) this.details.clear();
+    this.details.clear();
+    this.wake();
   }
 
-  private openOnboard(row: number): void {
+  openOnboard(row: number): void {
     this.choose(row);
-    const old = this.view.onboard;
-    if (old) { old.row = row; document.querySelector(".window .head b")!.textContent = `on board ${this.store.name(row)}`; return; }
-    const picture = h("canvas", { class: "picture" }), overlay = h("canvas", { class: "hud" }), compass = h("canvas", { class: "small-compass", width: 124, height: 124 });
-    const close = (): void => { box.remove(); this.view.onboard = null; };
-    const head = h("div", { class: "head" }, h("b", { class: "grow" }, `on board ${this.store.name(row)}`), h("button", { title: "Close (O)", onclick: close }, "×"));
-    const box = h("div", { class: "window", id: "onboard" }, head, picture, overlay, compass);
-    const width = Math.min(380, 0.42 * this.stage.clientWidth);
-    Object.assign(box.style, { left: "14px", bottom: "34px", width: `${width}px`, height: `${0.7 * width}px` });
-    let held: [number, number] | null = null;
-    head.addEventListener("pointerdown", (e) => { held = [e.clientX - box.offsetLeft, e.clientY - box.offsetTop]; head.setPointerCapture(e.pointerId); });
-    head.addEventListener("pointermove", (e) => {
-      if (!held) return;
-      const clamp = (v: number, most: number): number => Math.max(0, Math.min(v, most));
-      Object.assign(box.style, { left: `${clamp(e.clientX - held[0], this.stage.clientWidth - box.offsetWidth)}px`, top: `${clamp(e.clientY - held[1], this.stage.clientHeight - box.offsetHeight)}px`, bottom: "auto" });
-    });
-    head.addEventListener("pointerup", () => { held = null; });
-    this.stage.append(box);
-    this.view.onboard = { row, picture, overlay, compass };
+    this.window.show(row, this.store.name(row));
   }
-
-  private closeOnboard(): void { document.querySelector("#onboard")?.remove(); this.view.onboard = null; }
 
   private theme(): void {
     this.dark = !this.dark;
+    this.wake();
     localStorage.setItem("wavesim-theme", this.dark ? "dark" : "light");
     document.documentElement.dataset["theme"] = this.dark ? "dark" : "light";
     this.view.theme(this.dark);
     this.chart.build(this.dark);
     this.details.recolour();
+    this.logCharts.recolour();
   }
 
   private help(): void {
@@ -320,14 +353,12 @@ class App {
   // -- keys ---------------------------------------------------------------------------------------------------
 
   private key(e: KeyboardEvent): void {
-    const target = e.target as HTMLElement;
-    if (location.hash === "#configure" || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || e.ctrlKey || e.metaKey || e.altKey) return;
-    const s = this.store, speeds = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
+    if (location.hash === "#configure" || taken(e)) return;
+    const s = this.store;
     const faster = (by: number): void => {
-      const at = s.last?.speed ?? 1, k = speeds.findIndex((v) => v >= at - 1e-9);
-      const next = speeds[Math.max(0, Math.min(speeds.length - 1, (k < 0 ? speeds.length - 1 : k) + by))]!;
-      (this.stats["speed"] as HTMLSelectElement).value = String(next);
-      this.control("speed", next);
+      const select = this.stats["speed"] as HTMLSelectElement, speed = nextSpeed(s.last?.speed ?? 1, by, [...select.options].map((o) => Number(o.value)));
+      select.value = String(speed);
+      this.control("speed", speed);
     };
     const next = (by: number): void => {
       const rows = [...s.bodies.values()].filter((b) => b.type !== "buoy").map((b) => b.row);
@@ -339,15 +370,27 @@ class App {
       " ": () => this.control(s.last?.state === 1 ? "pause" : "start"), n: () => this.control("step", this.stepTicks()), x: () => this.control("stop"),
       "+": () => faster(1), "=": () => faster(1), "-": () => faster(-1),
       "1": () => this.setMode("free"), "2": () => this.setMode("follow"), "3": () => this.setMode("top"), "4": () => this.setMode("chart"),
-      h: () => this.home(), b: () => next(1), B: () => next(-1), Escape: () => { document.querySelector(".help")?.remove(); this.choose(null); },
-      o: () => { if (this.view.onboard) this.closeOnboard(); else if (s.chosen !== null) this.openOnboard(s.chosen); },
+      h: () => this.home(), b: () => next(1), B: () => next(-1), Escape: () => { if (this.chart.pointer.measuring) { this.chart.pointer.measure(false); return; } document.querySelector(".help")?.remove(); this.choose(null); },
+      o: () => { if (this.window.open) this.window.close(); else if (s.chosen !== null) this.openOnboard(s.chosen); },
       l: () => this.toggle("labels"), t: () => this.toggle("trails"), r: () => this.toggle("spheres"), u: () => this.toggle("surface"), g: () => this.toggle("arrows"), i: () => this.toggle("beams"), z: () => this.toggle("magnify"),
-      m: () => this.mission.toggle(), "[": () => this.root.classList.toggle("no-left"), "]": () => this.root.classList.toggle("no-right"), L: () => this.theme(), "?": () => this.help(),
+      m: () => { if (!this.buttons["mission"]!.disabled) this.mission.toggle(); else toast(this.buttons["mission"]!.title, true); }, "[": () => this.root.classList.toggle("no-left"), "]": () => this.root.classList.toggle("no-right"), L: () => this.theme(), "?": () => this.help(),
     };
-    const act = acts[e.key];
+    const act = acts[meant(e)];
     if (!act) return;
     e.preventDefault();
     act();
+  }
+
+  private showPanel(): void {
+    const panel = this.store.panel;
+    if (panel && panel !== this.panelAt) { this.panelAt = panel; this.part("the data of the chosen body", () => this.details.update(panel)); }
+  }
+
+  /** A picture came; if only numbers of the machine changed, nothing is drawn. */
+  private frame(f: Frame): void {
+    const last = this.store.last, same = last !== null && last.jumps === f.jumps && last.time === f.time && last.state === f.state && last.roster === f.roster && last.bodies.length === f.bodies.length && last.bodies.every((v, k) => v === f.bodies[k]);
+    this.store.frame(f);
+    if (same && !this.turning) this.part("the bar", () => this.numbers()); else if (!same) this.wake();
   }
 
   // -- each picture ---------------------------------------------------------------------------------------------
@@ -360,14 +403,14 @@ class App {
     this.part("the moment", () => this.store.now());
     if (this.charting) this.part("the chart", () => this.chart.render());
     if (!this.charting || this.view.onboard) this.part("the picture", () => this.view.render(!this.charting));
-    const panel = this.store.panel;
-    if (panel && panel.time !== this.panelAt) { this.panelAt = panel.time; this.part("the data of the chosen body", () => this.details.update(panel)); }
+    this.showPanel();
     if (now < this.tableAt) return;
     this.tableAt = now + 200;
     if (this.failed.size) this.tellMishaps();
     this.part("the bar", () => this.numbers());
     this.part("the list of bodies", () => this.fleet.update());
-    this.part("the list of signals", () => this.events.update());
+    this.part("the charts", () => this.details.draw());
+    this.part("the lists", () => this.bottom.update());
     this.part("the mission", () => this.mission.update());
     const mode = this.charting ? "chart" : this.view.mode;
     for (const m of ["free", "follow", "top", "chart"]) this.buttons[`view-${m}`]!.classList.toggle("on", m === mode);
@@ -375,15 +418,19 @@ class App {
     this.buttons["mission"]!.classList.toggle("on", this.mission.open);
   }
 
-  show(visible: boolean): void { this.root.classList.toggle("hidden", !visible); }
+  /** What the configurator may do here. */
+  permitModels(configure: Configure | null): void { const hello = this.store.hello; if (hello) configure?.permit(hello.kind !== "none", hello.write); }
+
+  show(visible: boolean): void { this.wake(); this.root.classList.toggle("hidden", !visible); }
 }
 
-const app = new App();
 let configure: Configure | null = null;
+const app = new App();
 function route(): void {
   const wanted = location.hash === "#configure";
   app.show(!wanted);
   if (wanted && !configure) configure = new Configure();
+  app.permitModels(configure);
   configure?.show(wanted);
 }
 window.addEventListener("hashchange", route);

@@ -1,11 +1,13 @@
 // Missions drawn on the chart: waypoints, beacons and fences by clicks; saved as a configuration of their own.
 
-import type { Chart } from "./chart";
-import { fill, h, toast } from "./dom";
+import type { Chart, Draft } from "./chart";
+import { fill, h, number, toast } from "./dom";
 import { post } from "./http";
 import type { Store } from "./store";
 
 type Tool = "waypoint" | "beacon" | "fence";
+
+function round(metres: number): number { return Math.round(metres * 10) / 10; }
 
 export class Mission {
   open = false;
@@ -15,25 +17,64 @@ export class Mission {
   private depth = 5;
   private speed = 1;
   private keep = "inside";
-  private drawing: [number, number][] = [];
+  private drawing: [number, number][] = []; // corners of the fence that is being drawn: the last of the draft
+  private draft: Draft | null = null;
+  private saved = true;
   private readonly where = h("span", { class: "soft num" });
   private readonly info = h("div", { class: "soft" });
+  private readonly warning = h("div", { class: "bad", id: "mission-warning" });
   private file = "mission.xml";
   private replace = false;
 
   constructor(private readonly store: Store, private readonly chart: Chart, stage: HTMLElement, private readonly toChart: () => void) {
     stage.append(this.box);
-    chart.onMove = (n, e) => { this.where.textContent = this.open ? `${n.toFixed(1)} N  ${e.toFixed(1)} E` : ""; };
+    window.addEventListener("beforeunload", (e) => { if (!this.saved) e.preventDefault(); });
+    chart.onMove = (n, e) => { this.where.textContent = this.open ? `${number(n, 1)} N  ${number(e, 1)} E` : ""; };
   }
 
   toggle(): void {
     this.open = !this.open;
     this.box.classList.toggle("hidden", !this.open);
-    if (!this.open) { this.chart.draft = null; this.chart.onClick = null; return; }
+    if (!this.open) { this.chart.draft = this.chart.onClick = this.chart.grab = null; return; } // the draft is kept for the next time
     this.toChart();
-    this.chart.draft = { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []) };
-    this.vehicle = this.vehicles()[0] ?? "";
+    this.draft ??= this.fresh();
+    this.chart.draft = this.draft;
+    if (!this.vehicles().includes(this.vehicle)) this.vehicle = this.vehicles()[0] ?? "";
     this.chart.onClick = (n, e) => this.clicked(n, e);
+    this.chart.grab = (n, e, near) => this.grab(n, e, near);
+    this.build();
+  }
+
+  /** Who moves the point of the draft that stands there. */
+  private grab(n: number, e: number, near: number): ((n: number, e: number) => void) | null {
+    const d = this.chart.draft!, points: number[][] = this.tool === "waypoint" ? d.waypoints.get(this.vehicle) ?? [] : this.tool === "beacon" ? d.beacons.map((b) => b.position) : d.fences.flatMap((f) => f.corners);
+    const found = points.find((p) => Math.hypot(p[0]! - n, p[1]! - e) < near);
+    return found ? (north, east) => { [found[0], found[1]] = [round(north), round(east)]; this.saved = false; this.build(); } : null;
+  }
+
+  /** The waypoints of a vehicle as numbers, to be changed, put in and taken out. */
+  private table(): HTMLElement | null {
+    const d = this.chart.draft!, points = d.waypoints.get(this.vehicle) ?? [], present = this.store.scene?.bodies.find((b) => b.name === this.vehicle)?.waypoints ?? [];
+    const changed = (): void => { this.saved = false; this.build(); };
+    if (!points.length) return present.length ? h("button", { id: "edit-present", onclick: () => { d.waypoints.set(this.vehicle, structuredClone(present)); changed(); } }, `change its ${present.length} present waypoints`) : null;
+    const cell = (p: number[], k: number, i: number): HTMLElement => {
+      const input = h("input", { type: "number", step: "any", value: p[i], "aria-label": `${["north", "east", "depth", "speed"][i]} of waypoint ${k + 1}`, onchange: () => { if (Number.isFinite(input.valueAsNumber)) p[i] = input.valueAsNumber; changed(); } });
+      return h("td", {}, input);
+    };
+    const put = (k: number): void => { const a = points[k]!, b = points[k + 1] ?? a; points.splice(k + 1, 0, [round((a[0] + b[0]) / 2), round((a[1] + b[1]) / 2), a[2], a[3]]); changed(); };
+    const rows = points.map((p, k) => h("tr", {}, h("td", { class: "n soft" }, k + 1), ...[0, 1, 2, 3].map((i) => cell(p, k, i)), h("td", {}, h("button", { class: "small", title: "Put one in after it", onclick: () => put(k) }, "+"), h("button", { class: "small", title: "Take it out", "aria-label": `Take out waypoint ${k + 1}`, onclick: () => { points.splice(k, 1); changed(); } }, "×"))));
+    return h("div", { class: "list waypoints" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", ""].map((t) => h("th", {}, t)))), h("tbody", {}, ...rows)));
+  }
+
+  private fresh(): Draft {
+    this.drawing = [];
+    this.saved = true;
+    return { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []) };
+  }
+
+  private startOver(): void {
+    if (!this.saved && !window.confirm("Drop what was drawn and not saved?")) return;
+    this.draft = this.chart.draft = this.fresh();
     this.build();
   }
 
@@ -59,9 +100,11 @@ export class Mission {
       this.tool === "waypoint" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
       this.tool === "beacon" ? h("div", { class: "row" }, field("depth m", this.depth, (v) => { this.depth = v; })) : null,
       this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
+      this.tool === "waypoint" ? this.table() : null,
       this.info,
-      h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { onclick: () => { this.toggle(); this.toggle(); } }, "start over")),
+      h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { id: "start-over", onclick: () => this.startOver() }, "start over")),
       h("div", { class: "row" }, name, h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save")),
+      this.warning,
     );
     this.update();
   }
@@ -74,7 +117,8 @@ export class Mission {
   }
 
   private clicked(n: number, e: number): void {
-    const d = this.chart.draft!, p: [number, number] = [Math.round(n * 10) / 10, Math.round(e * 10) / 10];
+    this.saved = false;
+    const d = this.chart.draft!, p: [number, number] = [round(n), round(e)];
     if (this.tool === "waypoint" && this.vehicle) d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.depth, this.speed]]);
     if (this.tool === "beacon") {
       const taken = new Set([...(this.store.scene?.bodies ?? []).map((b) => b.name), ...d.beacons.map((b) => b.name)]);
@@ -100,6 +144,7 @@ export class Mission {
   private closeFence(): void { this.drawing = []; this.build(); }
 
   private back(): void {
+    this.saved = false;
     const d = this.chart.draft!;
     if (this.tool === "waypoint") d.waypoints.get(this.vehicle)?.pop();
     if (this.tool === "beacon") d.beacons.pop();
@@ -115,7 +160,12 @@ export class Mission {
     const d = this.chart.draft!;
     const waypoints = Object.fromEntries([...d.waypoints].filter(([, w]) => w.length));
     const fences = d.fences.filter((f) => f.corners.length > 2);
-    const found = await post<{ file: string }>("/api/mission", { file: this.file, replace: this.replace, waypoints, beacons: d.beacons, fences });
-    if (found) toast(`saved ${found.file}; run it with: wavesim trial ${found.file.split("/").pop()}`);
+    const found = await post<{ file: string; warnings: string[] }>("/api/mission", { file: this.file, replace: this.replace, waypoints, beacons: d.beacons, fences });
+    if (!found) return;
+    this.saved = true;
+    const name = found.file.split("/").pop();
+    this.warning.replaceChildren(...found.warnings.map((w) => h("div", {}, `⚠ ${w}`)));
+    if (found.warnings.length) toast(`saved ${found.file}, but ${found.warnings[0]}`, true);
+    else toast(`saved ${found.file}; run it with: wavesim trial ${name}`);
   }
 }

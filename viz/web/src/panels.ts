@@ -1,15 +1,16 @@
-// The list of bodies and the list of events.
+// The list of bodies and the list of signals.
 
-import { clock, colour, h, number } from "./dom";
+import { CONDITIONS } from "./alarms";
+import { clock, colour, h, mark, number, put } from "./dom";
 import { bearing, euler } from "./frames";
-import type { Reception, Sent } from "./link";
+import { WILD, type Reception, type Sent } from "./link";
 import { KINDS, OUTCOMES, type Store } from "./store";
 
 // ---------------------------------------------------------------------------------- fleet
 
 export class Fleet {
   readonly element = h("div", { class: "scroll", id: "fleet" });
-  private readonly rows = new Map<number, { tr: HTMLTableRowElement; cells: HTMLTableCellElement[] }>();
+  private readonly rows = new Map<number, { tr: HTMLTableRowElement; cells: HTMLTableCellElement[]; badge: HTMLElement }>();
   private readonly body = h("tbody");
   private readonly search: HTMLInputElement;
   private key = "";
@@ -34,60 +35,79 @@ export class Fleet {
       for (const b of list) {
         const dot = h("span", { class: "dot" });
         dot.style.background = colour(b.row);
-        const cells = [h("td", { class: "n" }), h("td", { class: "n" }), h("td", { class: "n" })];
-        const tr = h("tr", { tabIndex: 0, title: `${b.name}: ${b.model}, ${b.type}`, onclick: () => this.choose(b.row), onkeydown: (e: KeyboardEvent) => { if (e.key === "Enter") this.choose(b.row); } }, h("td", { class: "name" }, dot, b.name), ...cells);
+        const badge = h("span", { class: "badge" }), cells = [h("td", { class: "n" }), h("td", { class: "n" }), h("td", { class: "n" })];
+        const tr = h("tr", { tabIndex: 0, title: `${b.name}: ${b.model}, ${b.type}`, onclick: () => this.choose(b.row), onkeydown: (e: KeyboardEvent) => { if (e.key === "Enter") this.choose(b.row); } }, h("td", { class: "name" }, dot, badge, b.name), ...cells);
         tr.dataset["row"] = String(b.row);
-        this.rows.set(b.row, { tr, cells });
+        this.rows.set(b.row, { tr, cells, badge });
         this.body.append(tr);
       }
       if (found.length > list.length) this.body.append(h("tr", {}, h("td", { class: "soft", colSpan: 4 }, `and ${found.length - list.length} more: find them by name`)));
       if (!found.length) this.body.append(h("tr", {}, h("td", { class: "soft", colSpan: 4 }, this.store.bodies.size ? "no name like that" : "nobody is here yet")));
     }
-    for (const [row, { tr, cells }] of this.rows) {
+    const alarmed = new Map<number, string>();
+    for (const x of this.store.alarms) if (x.until === null) alarmed.set(x.row, [alarmed.get(x.row), `${x.kind}: ${x.text}`].filter(Boolean).join("\n"));
+    for (const [row, { tr, cells, badge }] of this.rows) {
       const k = this.store.index.get(row);
-      tr.classList.toggle("chosen", row === this.store.chosen);
+      mark(tr, "chosen", row === this.store.chosen);
       if (k === undefined) continue;
-      const q = this.store.quaternion;
+      const q = this.store.quaternion, condition = this.store.condition[k]!, told = alarmed.get(row) ?? CONDITIONS[condition] ?? "";
       const [, , heading] = euler(q[4 * k]!, q[4 * k + 1]!, q[4 * k + 2]!, q[4 * k + 3]!);
-      cells[0]!.textContent = number(this.store.ned[3 * k + 2], 1);
-      cells[1]!.textContent = number(this.store.speed[k], 2);
-      cells[2]!.textContent = `${bearing(heading).toFixed(0)}°`;
+      put(cells[0]!, condition === WILD ? "–" : number(this.store.ned[3 * k + 2], 1));
+      put(cells[1]!, number(this.store.speed[k], 2));
+      put(cells[2]!, condition === WILD ? "–" : `${bearing(heading).toFixed(0)}°`);
+      mark(tr, "faulted", condition !== 0);
+      put(badge, told ? "⚠ " : "");
+      if (badge.title !== told) badge.title = told;
     }
   }
 }
 
 // ---------------------------------------------------------------------------------- events
 
+const MOST_ROWS = 250, DEG = 180 / Math.PI;
+const ABOUT: Record<string, string> = {
+  "measured m": "Two-way range as the asker measures it", "one-way m": "Range by the clocks of both, as the receiver has it", "error m": "Measured less true; where there is no two-way range, one-way less true",
+  "bearing °": "Direction of arrival as a USBL head measures it: from forward to starboard, down from the horizontal, both of the body",
+};
+
 export class Events {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
-  private readonly list: HTMLElement;
   private readonly counts = h("span", { class: "soft" });
   private filter = "told";
   private missed = 0;
-  private pending: (Sent | Reception | { notice: string; time: number; name: string })[] = [];
+  private held = false; // while a button is down on the list nothing moves under it
+  private pending: (Sent | Reception)[] = [];
 
   constructor(private readonly store: Store, private readonly choose: (row: number) => void) {
-    const pick = h("select", { "aria-label": "Which events", onchange: () => { this.filter = pick.value; this.body.replaceChildren(); this.add(this.store.events); } },
+    const pick = h("select", { "aria-label": "Which events", onchange: () => { this.filter = pick.value; this.anew(this.store.events); } },
       h("option", { value: "told" }, "heard and lost"), h("option", { value: "heard" }, "heard"), h("option", { value: "lost" }, "lost"), h("option", { value: "sent" }, "sent"), h("option", { value: "all" }, "everything"));
-    const toggle = h("button", { title: "Show or hide the list", onclick: () => this.list.classList.toggle("short") }, "▾");
-    this.list = h("div", { id: "events" }, h("table", {}, h("thead", {}, h("tr", {}, ...["time", "what", "from", "to", "kHz", "level dB", "path m", "measured m", "true m", "error m", "outcome"].map((t, i) => h("th", { class: i > 3 && i < 10 || i === 0 ? "n" : "" }, t)))), this.body));
-    this.element = h("div", {}, h("div", { class: "events-head" }, h("h3", {}, "Signals"), pick, this.counts, h("span", { class: "grow" }), toggle), this.list);
+    const list = h("div", { class: "list", id: "events" }, h("table", {}, h("thead", {}, h("tr", {}, ...["time", "what", "from", "to", "kHz", "level dB", "path m", "measured m", "one-way m", "true m", "error m", "bearing °", "outcome"].map((t, i) => h("th", { class: i > 3 && i < 12 || i === 0 ? "n" : "", title: ABOUT[t] }, t)))), this.body));
+    list.addEventListener("pointerdown", () => { this.held = true; });
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => window.setTimeout(() => { this.held = false; })); // after the click
+    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, pick, this.counts), list);
   }
 
-  note(time: number, name: string, text: string): void { this.pending.push({ notice: text, time, name }); }
   lose(count: number): void { this.missed += count; }
-  add(events: (Sent | Reception)[]): void { this.pending.push(...events); }
-  clear(): void { this.body.replaceChildren(); this.pending = []; }
+  add(events: (Sent | Reception)[]): void {
+    this.pending.push(...events);
+    if (this.pending.length > MOST_ROWS) this.pending.splice(0, this.pending.length - MOST_ROWS); // nobody may be looking for hours
+  }
+  /** The list begins anew with these. */
+  anew(events: (Sent | Reception)[]): void {
+    this.body.replaceChildren();
+    this.pending = [];
+    this.add(events.filter((e) => this.wants(e)));
+  }
 
   update(): void {
-    if (this.pending.length) {
-      const rows = this.pending.slice(-200).map((e) => ("notice" in e ? this.noticeRow(e) : this.wants(e) ? this.row(e) : null));
+    if (this.pending.length && !this.held) {
+      const rows = this.pending.filter((e) => this.wants(e)).map((e) => this.row(e)).reverse();
       this.pending = [];
-      for (const r of rows) if (r) this.body.prepend(r);
-      while (this.body.children.length > 250) this.body.lastChild?.remove();
+      this.body.prepend(...rows);
+      while (this.body.children.length > MOST_ROWS) this.body.lastChild?.remove();
     }
-    this.counts.textContent = this.missed ? `${this.missed} not shown: too many at once` : "";
+    put(this.counts, this.missed ? `${this.missed} not shown: too many at once` : "");
   }
 
   private wants(e: Sent | Reception): boolean {
@@ -99,20 +119,19 @@ export class Events {
     return ![2, 3, 11].includes(e.outcome);
   }
 
-  private noticeRow(e: { notice: string; time: number; name: string }): HTMLElement {
-    return h("tr", { class: "warm" }, h("td", { class: "n" }, clock(e.time)), h("td", {}, "notice"), h("td", {}, e.name), h("td", { colSpan: 8 }, e.notice));
-  }
-
   private row(e: Sent | Reception): HTMLElement {
     const heard = "receiver" in e ? e : null, sent = heard ? this.store.sent.get(e.id) : (e as Sent);
     // a two-way range is that of both ways: the question's and the answer's
     const asked = heard?.measured !== null && heard ? this.store.distances.get(`${heard.query}:${heard.source}`) : undefined;
     const truth = asked !== undefined && heard && heard.distance !== null ? 0.5 * (asked + heard.distance) : null;
-    const error = truth !== null && heard ? heard.measured! - truth : null;
+    const oneWay = heard && heard.outcome === 0 ? heard.one_way : null;
+    // who hears a pulse may not know when it was sent
+    const error = truth !== null && heard ? heard.measured! - truth : oneWay !== null && heard?.measured === null && heard.kind !== 0 && heard.distance !== null ? oneWay - heard.distance : null;
     const cells = [
       clock(e.time), heard ? KINDS[e.kind] ?? "" : `sent: ${KINDS[e.kind] ?? ""}`, this.store.name(e.source), heard ? this.store.name(heard.receiver) : "",
       sent ? (sent.frequency / 1000).toFixed(1) : "", number(heard ? heard.level : (e as Sent).source_level, 1), heard ? number(heard.range, 2) : "",
-      heard?.measured !== null && heard ? number(heard.measured, 3) : "", heard ? number(truth ?? heard.distance, 3) : "", error === null ? "" : number(error, 3),
+      heard?.measured !== null && heard ? number(heard.measured, 3) : "", oneWay === null ? "" : number(oneWay, 3), heard ? number(truth ?? heard.distance, 3) : "", error === null ? "" : number(error, 3),
+      heard?.azimuth !== null && heard ? `${number(heard.azimuth * DEG, 1)}${heard.elevation === null ? "" : `, ${number(heard.elevation * DEG, 1)}`}` : "",
     ];
     const outcome = e.outcome === 0 ? (heard ? (heard.bounces ? `heard (${heard.bounces} bounces)` : "heard") : "sent") : OUTCOMES[e.outcome] ?? String(e.outcome);
     return h("tr", { onclick: () => this.choose(heard ? heard.receiver : e.source) }, ...cells.map((t, i) => h("td", { class: i > 3 || i === 0 ? "n" : "" }, t)), h("td", { class: e.outcome ? "bad" : "good" }, outcome));

@@ -3,30 +3,64 @@
 import uPlot from "uplot";
 import { css, h } from "./dom";
 
+export interface Look {
+  title: string; unit: string; colours: string[]; labels: string[]; width: number; height?: number | undefined;
+  down?: boolean | undefined; // the greatest value is at the bottom: depths
+  remove?: (() => void) | undefined;
+  pick?: ((time: number) => void) | undefined; // a click on a time
+  zoomed?: ((since: number, until: number) => void) | undefined; // a stretch was chosen
+  sync?: string | undefined; // charts of one name have one cursor
+  legend?: boolean | undefined; // with the values at the pointer
+}
+
+const NOTHING = 1e-9; // what is less is written as 0
+
+/** Numbers at ticks, with as many digits as tell them apart. */
+function ticks(_u: uPlot, splits: number[]): string[] {
+  const step = Math.abs((splits[1] ?? 1) - (splits[0] ?? 0)), digits = step > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(step) + 1e-6), 0), 8) : 0;
+  return splits.map((v) => (v === null ? "" : Math.abs(v) < Math.max(NOTHING, step * 1e-6) ? "0" : Math.abs(v) >= 1e6 ? v.toExponential(1) : v.toFixed(digits)));
+}
+
 export class Plot {
   readonly element: HTMLElement;
-  private plot: uPlot;
+  private readonly plot: uPlot;
   private readonly box = h("div");
+  private readonly now = h("div", { class: "now hidden" });
+  private time: number | null = null; // where we are
 
-  constructor(title: string, unit: string, colours: string[], labels: string[], width: number, height = 96, remove?: () => void, xTime = true) {
-    const close = remove ? h("button", { title: "Remove this chart", onclick: remove }, "×") : null;
-    this.element = h("div", { class: "plot" }, h("div", { class: "title" }, h("span", {}, `${title}${unit ? ` (${unit})` : ""}${labels.length > 1 ? ` — ${labels.join(", ")}` : ""}`), close), this.box);
-    const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") }, font: "10px system-ui" };
+  constructor(look: Look) {
+    const { labels, unit } = look, close = look.remove ? h("button", { title: "Remove this chart", onclick: look.remove }, "×") : null;
+    this.element = h("div", { class: "plot" }, h("div", { class: "title" }, h("span", {}, `${look.title}${unit ? ` (${unit})` : ""}${labels.length > 1 && !look.legend ? ` — ${labels.join(", ")}` : ""}`), close), this.box);
+    const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") }, font: "10px system-ui", values: ticks };
     this.plot = new uPlot(
       {
-        width, height,
-        legend: { show: false },
-        cursor: { y: false, points: { size: 5 } },
-        scales: { x: { time: false }, y: { range: (_u, a, b) => (Number.isFinite(a) && Number.isFinite(b) ? (b - a < 1e-6 ? [a - 0.5, b + 0.5] : [a - 0.08 * (b - a), b + 0.08 * (b - a)]) : [0, 1]) } },
-        axes: [{ ...axis, size: 24, ...(xTime ? {} : { label: "", size: 26 }) }, { ...axis, size: 48, space: 22 }],
-        series: [{}, ...labels.map((label, k) => ({ label, stroke: colours[k % colours.length] as string, width: 1.5, spanGaps: false, points: { show: false } }))],
+        width: look.width, height: look.height ?? 96,
+        legend: { show: look.legend === true, live: true },
+        cursor: { y: false, points: { size: 5 }, drag: { x: look.zoomed !== undefined, y: false, setScale: false }, ...(look.sync ? { sync: { key: look.sync } } : {}) },
+        scales: { x: { time: false }, y: { dir: look.down ? -1 : 1, range: (_u, a, b) => (Number.isFinite(a) && Number.isFinite(b) ? (b - a < 1e-6 ? [a - 0.5, b + 0.5] : [a - 0.08 * (b - a), b + 0.08 * (b - a)]) : [0, 1]) } },
+        axes: [{ ...axis, size: 24 }, { ...axis, size: 48, space: 22 }],
+        series: [{ label: "s", value: (_u, v) => (v === null || v === undefined ? "–" : v.toFixed(2)) }, ...labels.map((label, k) => ({ label, stroke: look.colours[k % look.colours.length] as string, width: 1.5, spanGaps: false, points: { show: false }, value: (_u: uPlot, v: number | null) => (v === null || v === undefined ? "–" : String(+v.toPrecision(5))) }))],
+        hooks: { draw: [(u) => this.place(u)], setSelect: [(u) => { if (u.select.width > 4) look.zoomed?.(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")); u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false); }] },
       },
       [[], ...labels.map(() => [])],
       this.box,
     );
+    this.plot.over.append(this.now);
+    const pick = look.pick;
+    if (pick) this.plot.over.addEventListener("click", (e) => { if (this.plot.data[0].length) pick(this.plot.posToVal(e.clientX - this.plot.over.getBoundingClientRect().left, "x")); });
   }
 
   set(x: number[], ...y: (number | null)[][]): void { this.plot.setData([x, ...y] as uPlot.AlignedData); }
+  /** A line where we are in time. */
+  mark(time: number): void {
+    this.time = time;
+    this.place(this.plot);
+  }
+  private place(u: uPlot): void {
+    const { min, max } = u.scales["x"]!, t = this.time, there = t !== null && typeof min === "number" && typeof max === "number" && t >= min && t <= max;
+    this.now.classList.toggle("hidden", !there);
+    if (there) this.now.style.transform = `translateX(${u.valToPos(t, "x")}px)`;
+  }
   width(w: number): void { if (Math.abs(this.plot.width - w) > 2) this.plot.setSize({ width: w, height: this.plot.height }); }
   destroy(): void { this.plot.destroy(); this.element.remove(); }
 }

@@ -1,6 +1,6 @@
 // What the page knows: the newest frames, drawn with motion between them; who is there; ways travelled; signals.
 
-import { BODY, SIGNAL, type Frame, type Hello, type Kit, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type Weather } from "./link";
+import { BODY, SIGNAL, WILD, type Alarm, type Frame, type Hello, type Kit, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type TrackText, type Weather } from "./link";
 
 export interface Body { row: number; name: string; model: string; type: string; generation: number }
 
@@ -51,6 +51,8 @@ function thin(times: number[], points: number[]): void {
   points.length = 3 * keep;
 }
 
+const MOST_EVENTS = 4000; // a minute of a busy sea
+
 export class Store {
   hello: Hello | null = null;
   scene: SceneText | null = null;
@@ -64,6 +66,8 @@ export class Store {
   distances = new Map<string, number>(); // signal:receiver -> true distance of what was heard
   events: (Sent | Reception)[] = [];
   notices: NoticeText[] = [];
+  alarms: Alarm[] = [];
+  lost = ""; // why nothing comes any more: what is shown is old
   last: Frame | null = null;
   chosen: number | null = null;
 
@@ -73,9 +77,11 @@ export class Store {
   ned = new Float32Array(0);
   quaternion = new Float32Array(0); // scalar first
   speed = new Float32Array(0);
+  condition = new Uint8Array(0);
   spheres = new Float32Array(0); // as in a frame, with the radius of this moment
   index = new Map<number, number>(); // row -> place in these arrays
 
+  private readonly good = new Map<number, Float32Array>(); // the last place and attitude of each body that had one
   private readonly past = new Map<number, string>(); // names of those that left
   private before: Frame | null = null;
   private places = new Map<number, number>();
@@ -84,7 +90,7 @@ export class Store {
 
   frame(f: Frame): void {
     const now = performance.now();
-    const jumped = f.jumped || (this.last !== null && f.time < this.last.time);
+    const jumped = this.last !== null && (f.jumps !== this.last.jumps || f.time < this.last.time);
     if (jumped && this.hello?.kind !== "replay") this.tracks.clear();
     this.before = jumped ? null : this.last;
     this.span = Math.min(Math.max(now - this.arrived, 8), 500);
@@ -95,6 +101,12 @@ export class Store {
     if (b) for (let k = 0; k < b.length / BODY; k++) this.places.set(b[k * BODY]!, k);
     for (let k = 0; k < f.bodies.length / BODY; k++) {
       const o = k * BODY, row = f.bodies[o]!;
+      if (f.bodies[o + 9] === WILD) { // it stays where it was last
+        f.bodies.set(this.good.get(row) ?? [0, 0, 0, 1, 0, 0, 0], o + 1);
+        f.bodies[o + 8] = NaN;
+        continue;
+      }
+      this.good.set(row, f.bodies.slice(o + 1, o + 8));
       this.track(row).append(f.time, f.bodies[o + 1]!, f.bodies[o + 2]!, f.bodies[o + 3]!);
     }
   }
@@ -131,6 +143,7 @@ export class Store {
       this.ned = new Float32Array(3 * n);
       this.quaternion = new Float32Array(4 * n);
       this.speed = new Float32Array(n);
+      this.condition = new Uint8Array(n);
     }
     this.index.clear();
     this.time = this.before ? this.before.time + a * (f.time - this.before.time) : f.time;
@@ -139,6 +152,7 @@ export class Store {
       this.rows[k] = row;
       this.index.set(row, k);
       this.speed[k] = f.bodies[o + 8]!;
+      this.condition[k] = f.bodies[o + 9]!;
       const was = b ? this.places.get(row) : undefined;
       if (was === undefined || a >= 1) {
         for (let i = 0; i < 3; i++) this.ned[3 * k + i] = f.bodies[o + 1 + i]!;
@@ -164,13 +178,32 @@ export class Store {
     for (let k = 0; k < this.spheres.length / SIGNAL; k++) this.spheres[k * SIGNAL + 5] = Math.max(0, this.spheres[k * SIGNAL + 5]! - back);
   }
 
-  sounds(sent: Sent[], receptions: Reception[]): void {
+  /** True while what is drawn moves between the last two frames. */
+  moving(): boolean { return this.before !== null && performance.now() - this.arrived < this.span + 50; }
+
+  /** Whether the last frame is drawn as it is, and not on the way to it. */
+  settled(): boolean { return this.last === null || this.time === this.last.time; }
+
+  /** Ways that were there before this page: of a log all of them. */
+  history(bodies: Record<string, TrackText>, whole: boolean): void {
+    this.tracks.clear();
+    for (const [row, t] of Object.entries(bodies)) {
+      const track = this.track(Number(row)), hole = (v: number | null): number => v ?? NaN;
+      Object.assign(track, { time: t.time, ned: t.position.map(hole), believedTime: t.believed_time, believed: t.believed.map(hole), whole });
+      if (whole) track.append = () => false;
+    }
+  }
+
+  sounds(sent: Sent[], receptions: Reception[], notices: NoticeText[], anew: boolean): void {
+    if (anew) { this.events = []; this.notices = []; }
+    this.notices.push(...notices);
+    if (this.notices.length > 500) this.notices.splice(0, this.notices.length - 500);
     for (const s of sent) this.sent.set(s.id, s);
     if (this.sent.size > 4000) for (const id of [...this.sent.keys()].slice(0, 2000)) this.sent.delete(id);
     for (const r of receptions) if (r.outcome === 0 && r.distance !== null) this.distances.set(`${r.id}:${r.receiver}`, r.distance);
     if (this.distances.size > 8000) for (const key of [...this.distances.keys()].slice(0, 4000)) this.distances.delete(key);
     this.events.push(...sent, ...receptions);
-    if (this.events.length > 600) this.events.splice(0, this.events.length - 600);
+    if (this.events.length > MOST_EVENTS) this.events.splice(0, this.events.length - MOST_EVENTS);
   }
 
   believe(entries: number[][]): void {

@@ -19,5 +19,6 @@ export function shownActuator(unit: string): Shown { return unit ? shown(unit) :
 export function written(value: number | null | undefined, s: Shown, field = ""): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const v = value * s.factor, fine = field === "latitude" || field === "longitude";
+  if (Math.abs(v) >= 1e7) return v.toExponential(1);
   return v.toFixed(fine ? 7 : Math.abs(v) >= 1000 ? 1 : s.unit === "" && Number.isInteger(v) ? 0 : s.digits);
 }

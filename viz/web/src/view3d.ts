@@ -2,12 +2,15 @@
 
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
+import { CONDITIONS } from "./alarms";
 import { Beliefs } from "./beliefs";
 import { Bodies } from "./bodies";
 import { compassCard, hud } from "./compass";
 import { colour, css, number, scaleBar } from "./dom";
 import { bearing, euler, quaternionToThree, toThree } from "./frames";
 import { Sounds } from "./sounds";
+import { taken } from "./keys";
+import { WILD } from "./link";
 import type { Store } from "./store";
 import { Terrain } from "./terrain";
 import { Working } from "./working";
@@ -36,20 +39,23 @@ export class View3D {
   frames = 0;
   quality = 1; // share of the screen's resolution that this machine can draw in time
   private steady = false; // keep it, however slow
+  private refit = false; // sizes are set anew with the next picture
   private drawn = 0;
   private judgedAt = performance.now();
   private readonly trail: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial>;
   private readonly ends = new Map<number, [number, number, number]>();
   private pieces = 0;
+  private uploaded = 0; // pieces that the graphics processor has
   private readonly beliefs: Beliefs;
   readonly working: Working;
   private dark = true;
   private followed: THREE.Vector3 | null = null;
   private readonly keys = new Set<string>();
   private before = performance.now();
+  private ripples = 0;
   private tracks: THREE.Line[] = [];
 
-  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly open: (row: number) => void) {
+  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly open: (row: number) => void, private readonly changed: () => void) {
     this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: !drawnBySoftware(), powerPreference: "high-performance" });
     this.renderer.setScissorTest(true);
     this.canvas.tabIndex = 0;
@@ -62,6 +68,7 @@ export class View3D {
     this.controls.maxDistance = 20000;
     this.controls.minDistance = 0.6;
     this.controls.zoomToCursor = true;
+    this.controls.addEventListener("change", () => this.changed());
     const trail = new THREE.BufferGeometry();
     trail.setAttribute("position", new THREE.BufferAttribute(new Float32Array(6 * TRAIL), 3));
     trail.setAttribute("color", new THREE.BufferAttribute(new Float32Array(6 * TRAIL), 3));
@@ -77,9 +84,9 @@ export class View3D {
     let down: [number, number] = [0, 0];
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; this.canvas.focus(); });
     this.canvas.addEventListener("pointerup", (e) => { if (Math.hypot(e.clientX - down[0], e.clientY - down[1]) < 4) this.clicked(e); });
-    this.canvas.addEventListener("keydown", (e) => this.keys.add(e.code));
-    this.canvas.addEventListener("keyup", (e) => this.keys.delete(e.code));
-    this.canvas.addEventListener("blur", () => this.keys.clear());
+    window.addEventListener("keydown", (e) => { if (!taken(e)) this.keys.add(e.code); });
+    window.addEventListener("keyup", (e) => this.keys.delete(e.code));
+    window.addEventListener("blur", () => this.keys.clear());
   }
 
   theme(dark: boolean): void {
@@ -92,7 +99,20 @@ export class View3D {
   sharp(): void {
     this.steady = true;
     this.quality = 1;
-    this.over.width = 0; // sizes are set anew
+    this.refit = true;
+  }
+
+  /** The last picture for a while: as sharp as the screen, however long it takes. */
+  still(): void {
+    const quality = this.quality;
+    if (quality === 1) return;
+    this.quality = 1;
+    this.refit = true;
+    this.render();
+    this.quality = quality;
+    this.refit = true;
+    this.judgedAt = performance.now();
+    this.drawn = this.frames;
   }
 
   rebuild(): void {
@@ -173,7 +193,8 @@ export class View3D {
   private resize(): boolean {
     const w = this.canvas.clientWidth, hh = this.canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2);
     if (!w || !hh) return false;
-    if (this.over.width !== Math.round(w * ratio) || this.over.height !== Math.round(hh * ratio) || this.judge()) {
+    if (this.over.width !== Math.round(w * ratio) || this.over.height !== Math.round(hh * ratio) || this.refit || this.judge()) {
+      this.refit = false;
       this.renderer.setPixelRatio(ratio * this.quality);
       this.sounds.scale(ratio * this.quality);
       this.renderer.setSize(w, hh, false);
@@ -230,7 +251,8 @@ export class View3D {
       }
     }
     this.controls.update();
-    this.terrain.surface.material.uniforms["time"]!.value = now * 1e-3;
+    if (s.last?.state === 1 && !s.lost) this.ripples += dt; // the sea stands still with the time
+    this.terrain.surface.material.uniforms["time"]!.value = this.ripples;
     this.terrain.surface.visible = this.show.surface;
     this.terrain.surface.position.y = s.last?.level ?? 0;
     this.sounds.update(s, this.show.spheres);
@@ -321,9 +343,23 @@ export class View3D {
     }
   }
 
+  /** Whether what is drawn changes by itself. */
+  busy(): boolean { return this.keys.size > 0 || this.sounds.rays.length > 0 || this.store.moving(); }
+
+  /** Ways that were there before this page. */
+  history(): void {
+    this.clearTrails();
+    this.wholeTracks();
+    for (const [row, track] of this.store.tracks) {
+      if (track.whole) continue;
+      for (let k = 0; k < track.time.length; k++) this.extend(row, [track.ned[3 * k]!, track.ned[3 * k + 1]!, track.ned[3 * k + 2]!], 0.6);
+    }
+    this.uploaded = -TRAIL; // all of it
+  }
+
   clearTrails(): void {
     this.ends.clear();
-    this.pieces = 0;
+    this.pieces = this.uploaded = 0;
     this.trail.geometry.setDrawRange(0, 0);
   }
 
@@ -337,29 +373,34 @@ export class View3D {
       line.geometry.setDrawRange(0, a);
     }
     if (this.store.hello?.kind === "replay") return;
-    const [p, c] = ["position", "color"].map((n) => this.trail.geometry.getAttribute(n) as THREE.BufferAttribute) as [THREE.BufferAttribute, THREE.BufferAttribute];
-    const first = this.pieces;
-    const many = this.store.rows.length > 200;
-    for (let k = 0; k < this.store.rows.length; k++) {
-      const row = this.store.rows[k]!, to: [number, number, number] = [this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!];
-      const from = this.ends.get(row);
-      if (!from) { this.ends.set(row, to); continue; }
-      const far = Math.hypot(to[0] - from[0], to[1] - from[1], to[2] - from[2]);
-      if (far < (many ? 3 : 0.6)) continue;
-      this.ends.set(row, to);
-      if (far > 200 || this.store.bodies.get(row)?.type === "buoy") continue; // it was put there, or it only swings
-      const at = this.pieces++ % TRAIL, tint = new THREE.Color(colour(row));
-      p.setXYZ(2 * at, ...toThree(...from));
-      p.setXYZ(2 * at + 1, ...toThree(...to));
-      for (const i of [0, 1]) c.setXYZ(2 * at + i, tint.r, tint.g, tint.b);
-    }
-    if (this.pieces === first) return;
-    const from = first % TRAIL, n = Math.min(this.pieces - first, TRAIL);
-    for (const a of [p, c]) {
-      if (from + n <= TRAIL) a.addUpdateRange(6 * from, 6 * n);
+    const least = this.store.rows.length > 200 ? 3 : 0.6;
+    for (let k = 0; k < this.store.rows.length; k++)
+      if (this.store.condition[k] !== WILD) this.extend(this.store.rows[k]!, [this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!], least);
+    const n = this.pieces - this.uploaded;
+    if (n <= 0) return;
+    const from = this.uploaded < 0 ? 0 : this.uploaded % TRAIL;
+    for (const a of this.trailParts()) {
+      if (this.uploaded >= 0 && from + n <= TRAIL) a.addUpdateRange(6 * from, 6 * n);
       a.needsUpdate = true;
     }
+    this.uploaded = this.pieces;
     this.trail.geometry.setDrawRange(0, 2 * Math.min(this.pieces, TRAIL));
+  }
+
+  private trailParts(): THREE.BufferAttribute[] { return ["position", "color"].map((n) => this.trail.geometry.getAttribute(n) as THREE.BufferAttribute); }
+
+  /** A piece of a body's way, when it is long enough. */
+  private extend(row: number, to: [number, number, number], least: number): void {
+    const from = this.ends.get(row);
+    if (!from) { this.ends.set(row, to); return; }
+    const far = Math.hypot(to[0] - from[0], to[1] - from[1], to[2] - from[2]);
+    if (!(far >= least)) return;
+    this.ends.set(row, to);
+    if (far > 200 || this.store.bodies.get(row)?.type === "buoy") return; // it was put there, or it only swings
+    const at = this.pieces++ % TRAIL, tint = new THREE.Color(colour(row)), [p, c] = this.trailParts() as [THREE.BufferAttribute, THREE.BufferAttribute];
+    p.setXYZ(2 * at, ...toThree(...from));
+    p.setXYZ(2 * at + 1, ...toThree(...to));
+    for (const i of [0, 1]) c.setXYZ(2 * at + i, tint.r, tint.g, tint.b);
   }
 
   // -- names and numbers over the picture ------------------------------------------------------------------
@@ -413,7 +454,8 @@ export class View3D {
         c.stroke();
       }
       if (!free(p[0] + 9, p[1] - 17, 12 + 7 * body.name.length, 16) && !chosen) continue;
-      text(body.name, p[0] + 9, p[1] - 9, ink);
+      const condition = CONDITIONS[this.store.condition[k]!];
+      text(condition ? `⚠ ${body.name}` : body.name, p[0] + 9, p[1] - 9, condition ? css("--bad") : ink);
       if (body.type !== "buoy" && !many && free(p[0] + 9, p[1] - 1, 105, 13)) {
         c.font = "11px system-ui, sans-serif";
         text(`${number(this.store.ned[3 * k + 2], 1)} m  ${number(this.store.speed[k], 2)} m/s`, p[0] + 9, p[1] + 5, css("--soft"));

@@ -63,10 +63,20 @@ export class Workbench {
     this.canvas.addEventListener("pointerup", (e) => {
       if (Math.hypot(e.clientX - down[0], e.clientY - down[1]) > 4 || this.gizmo.dragging) return;
       const box = this.canvas.getBoundingClientRect(), ray = new THREE.Raycaster();
+      ray.params.Line.threshold = 0.012 * this.size; // m: three's own is a metre, more than most models
       ray.setFromCamera(new THREE.Vector2(((e.clientX - box.left) / box.width) * 2 - 1, 1 - ((e.clientY - box.top) / box.height) * 2), this.camera);
-      const hit = ray.intersectObjects([...this.places.values()], true)[0]?.object;
-      for (const [tree, place] of this.places) if (hit && (place === hit || place === hit.parent)) { this.onChoose(tree); return; }
+      const hits = ray.intersectObjects([...this.places.values()], true), hit = (hits.find((x) => x.object instanceof THREE.Mesh) ?? hits[0])?.object ?? null;
+      for (let at: THREE.Object3D | null = hit; at; at = at.parent)
+        for (const [tree, place] of this.places) if (place === at) { this.onChoose(tree); return; }
     });
+  }
+
+  /** Another model: nothing of the last one is shown until it is checked. */
+  forget(): void {
+    if (this.body) { this.scene.remove(this.body); this.body.geometry.dispose(); }
+    this.body = null;
+    this.instruments = [];
+    this.dirty = true;
   }
 
   /** Draw a model as it was checked, with its instruments. */

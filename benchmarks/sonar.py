@@ -1,0 +1,93 @@
+"""What imaging sonars cost on one core, and their rays beside embree's bare rate, in turns in one run: OPENBLAS_NUM_THREADS=1 python -m benchmarks.sonar"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from embreex.mesh_construction import TriangleMesh
+from embreex.rtcore_scene import EmbreeScene
+
+from wavesim_emulators.sonar import design as shape
+from wavesim_emulators.sonar import engine, scene, soundings
+from wavesim_emulators.sonar.design import Design
+from wavesim_sdk.config import load
+from wavesim_sdk.ocean import bed
+from wavesim_sdk.sonars import presets
+
+TURNS = 9
+
+
+def world(folder: Path) -> tuple[scene.World3, Any]:
+    """Rolling ground as 40 000 soundings, walls and posts."""
+    n, e = np.meshgrid(np.arange(-200.0, 200.0, 2.0), np.arange(-200.0, 200.0, 2.0))
+    depth = 20.0 + 1.5 * np.sin(n / 13.0) + np.cos(e / 9.0)
+    (folder / "bed.txt").write_text(
+        "\n".join(f"{a:g} {b:g} {c:.3f}" for a, b, c in zip(n.ravel(), e.ravel(), depth.ravel(), strict=True))
+    )
+    posts = "".join(f'<pier position="{20 + 5 * i} {3 * i - 9} 15 m" radius="0.4 m" height="20 m"/>' for i in range(6))
+    (folder / "c.xml").write_text(
+        f'<wavesim><world><soundings file="bed.txt"/><obstacles><block position="45 0 18 m" size="1 30 6 m"/>{posts}</obstacles></world></wavesim>'
+    )
+    loaded = load(folder / "c.xml")
+    return scene.World3(loaded), bed.triangles(loaded)
+
+
+def cpu(of: Callable[[], object]) -> float:
+    """Seconds of the processor."""
+    begun = time.process_time()
+    of()
+    return time.process_time() - begun
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        w, joined = world(Path(folder))
+    pose = engine.Pose(np.array([0.0, 0.0, 14.0]), np.eye(3), np.array([1.5, 0.0, 0.0]), np.array([0.0, 0.0, 0.02]))
+    corners = joined.points[joined.simplices]
+    bare = EmbreeScene()
+    TriangleMesh(bare, np.ascontiguousarray(corners - pose.p, np.float32))
+
+    def make(name: str, bins: int, **changes: Any) -> Design:
+        p = replace(presets.find(name), **changes)
+        return Design(p, p.range, bins, absorption=0.1)
+
+    forward = engine.Forward(make("m750d-low", 500, range=50.0), w, 5.0, 1)
+    half = engine.Forward(make("m750d-low", 500, range=50.0, beams=256), w, 5.0, 1)
+    made = {
+        "forward 512 x 500": (forward, 10.0),
+        "forward 256 x 500": (half, 10.0),
+        "side-scan 2 x 1000": (engine.SideScan(make("starfish-450", 1000), w, 5.0, 1), 15.0),
+        "multibeam 256": (soundings.Bathymetry(make("r2sonic-2024", 2000), w, 5.0, 1), 20.0),
+        "scanning 1200": (engine.Scanning(make("ping360", 1200), w, 5.0, 1), 45.0),
+    }
+    rays = forward.rays
+    along = scene.directions(rays.u, rays.e) @ (pose.R @ forward.axes).T
+    d = np.ascontiguousarray(along.reshape(-1, 3), np.float32)
+    o = np.zeros_like(d)
+    R = pose.R @ forward.axes
+    spent: dict[str, list[float]] = {name: [] for name in (*made, "cast", "embree")}
+    for turn in range(TURNS + 1):
+        for name, (sonar, _) in made.items():
+            spent[name].append(cpu(lambda: sonar.ping(pose, turn)))
+        spent["cast"].append(cpu(lambda: w.cast(pose.p, R, rays.u, rays.e, 51.0)))
+        spent["embree"].append(cpu(lambda: bare.run(o, d, output=True)))
+    print(f"{'sonar':22} {'ms a frame':>10} {'rate':>6} {'of a core':>9}   (median of {TURNS}, processor time)")
+    for name, (_, rate) in made.items():
+        took = float(np.median(spent[name][1:]))
+        print(f"{name:22} {took * 1e3:10.2f} {rate:4.0f}/s {took * rate:9.1%}")
+    count = len(d)
+    ours, theirs = (count / float(np.median(spent[k][1:])) for k in ("cast", "embree"))
+    print(
+        f"rays: {ours / 1e6:.2f} M/s with normals, materials, walls; embree alone {theirs / 1e6:.2f} M/s: {ours / theirs:.0%}"
+    )
+    print(f"columns {len(rays.u)}, rays {shape.RAYS}, triangles {len(corners)}")
+
+
+if __name__ == "__main__":
+    main()

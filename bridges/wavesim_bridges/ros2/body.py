@@ -1,0 +1,64 @@
+"""Commands to a body as a whole: a wrench that its thrusters share, a velocity that the built-in pilot keeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from wavesim_bridges.motion import flu
+from wavesim_bridges.pilot import Boat, Rov, Wish, allocation, pilot_for
+from wavesim_bridges.ros2.types import Message, Unusable
+from wavesim_sdk.config.vehicle import Thruster
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.wire.items import ActuatorDescription
+
+WRENCH, TWIST = "geometry_msgs/msg/Wrench", "geometry_msgs/msg/Twist"
+
+
+def _vector(v: Message) -> tuple[float, float, float]:
+    if not all(map(math.isfinite, (v.x, v.y, v.z))):
+        raise Unusable("no number")
+    return v.x, v.y, v.z
+
+
+class Shared:
+    """Thrusts (N) that make a wrench at the body's origin; where one would pass its limit, all are less by one factor."""
+
+    def __init__(self, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]) -> None:
+        self._own = [next(a for a in actuators if a.name == t.name) for t in thrusters]
+        directions = np.array([t.direction for t in thrusters], float)
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        self._inverse = np.linalg.pinv(allocation(np.array([t.position for t in thrusters], float), directions))
+
+    @classmethod
+    def of(cls, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]) -> Shared | None:
+        """None where a wrench cannot be made by commands alone: one thruster, engines that swivel, shafts that are told how
+        fast to turn."""
+        newtons = {a.name for a in actuators if a.unit == "N"}
+        fixed = [t for t in thrusters if t.swivel is None and t.deflector is None and t.name in newtons]
+        return cls(thrusters, actuators) if len(fixed) == len(thrusters) > 1 else None
+
+    def thrusts(self, message: Message) -> dict[int, float]:
+        """By actuator, of a Wrench in the body (forward, left, up)."""
+        wrench = np.concatenate([flu(np.array(_vector(v))) for v in (message.force, message.torque)])
+        thrusts = self._inverse @ wrench
+        limits = [a.maximum if u > 0.0 else -a.minimum for u, a in zip(thrusts, self._own, strict=True)]
+        most = max((abs(u) / limit for u, limit in zip(thrusts, limits, strict=True) if limit > 0.0), default=0.0)
+        less = thrusts / max(most, 1.0)
+        return {a.number: min(max(float(u), a.minimum), a.maximum) for u, a in zip(less, self._own, strict=True)}
+
+
+def pilot_of(actuators: Sequence[ActuatorDescription]) -> Rov | Boat | None:
+    """The built-in pilot; None where it does not know the vehicle."""
+    try:
+        return pilot_for(actuators)
+    except BrokerError:
+        return None
+
+
+def wish(message: Message) -> Wish:
+    """Of a Twist in the body: ahead, to port, up (m/s), and the rate of turn (rad/s, to port)."""
+    ahead, left, up = _vector(message.linear)
+    return Wish(velocity=np.array([ahead, -left, -up]), of_body=True, rate=-_vector(message.angular)[2])

@@ -1,0 +1,67 @@
+"""Checks of what imaging sonars see, and of the sonars themselves, in the words of the user."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from wavesim_sdk.config.plausible import at
+from wavesim_sdk.config.sensors import Sonar
+from wavesim_sdk.config.world import World
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.sonars import frames, materials, presets
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
+
+
+def materials_of(world: World) -> dict[str, materials.Material]:
+    """The materials that a configuration declares."""
+    found = {}
+    for m in world.material:
+        grain = materials.Sediment.of_grain(m.grain) if m.law == "sediment" else None
+        found[m.name] = materials.Material(m.name, grain, m.lambert, m.reflection, m.slope, m.patch, m.cell)
+    return found
+
+
+def check(world: World) -> None:
+    """Raise ConfigError for a material that is not there, or a name that is none."""
+    own, o = materials_of(world), world.obstacles
+    named: list[Any] = [*world.material, *world.target]
+    for m in named:
+        if not _NAME.fullmatch(m.name):
+            at(m.place, f"the name '{m.name}' is not 1 to 31 letters, digits, - and _")
+    made_of: list[Any] = [world.ground, *world.ground.region, *o.block, *o.pier, *o.tunnel, *o.mesh]
+    for made in made_of:
+        try:
+            materials.find(made.material, own)
+        except ConfigError as error:
+            at(made.place, error.message)
+
+
+def check_sonar(s: Sonar, sound_speed: float, who: str) -> None:
+    """Raise ConfigError for a sonar that cannot be."""
+    try:
+        p = presets.find(s.preset)
+    except ConfigError as error:
+        at(s.place, f"{who}: {error.message}")
+    reach = s.range or p.range
+    if reach > p.reach:
+        at(s.place, f"{who}: a range of {reach:g} m; a {p.title} reaches {p.reach:g} m")
+    if s.rate > sound_speed / (2.0 * reach) * (1.0 + 1e-9):
+        at(
+            s.place,
+            f"{who}: {s.rate:g} pings per second; over {reach:g} m sound comes back {sound_speed / (2.0 * reach):.3g} times per second at most",
+        )
+    if s.bits not in (8, 16):
+        at(s.place, f"{who}: `bits` is 8 or 16")
+    if s.beams and p.kind in ("sidescan", "scanning"):
+        at(s.place, f"{who}: the number of beams of a {p.kind} sonar is fixed")
+    if s.sector and p.kind in ("forward", "bathymetry") and s.sector > math.radians(170.0):
+        at(s.place, f"{who}: a sector of {math.degrees(s.sector):.0f} deg; 170 at most")
+    size = frames.payload_bytes(s)
+    if size > frames.MAX_BYTES:
+        at(
+            s.place,
+            f"{who}: a frame of {size} bytes does not fit into its ring ({frames.MAX_BYTES} at most); take fewer beams or bins",
+        )

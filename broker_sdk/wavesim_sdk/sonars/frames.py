@@ -1,0 +1,294 @@
+"""Frames of imaging sonars: their record, and the rings in shared memory that hold the newest of each instrument.
+
+A segment ``/wavesim.NAME.sonars`` holds a ring for each place of the table ``sonar``.  It begins like the other areas: the magic
+``WAVESONR``, version, 16 bytes of the record's hash, size, PID and start time of the server, then rings, slots, bytes of a slot (8
+bytes each).  Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with ``begun`` and ``done``: numbers of the frame that is
+being written, and of the last that is whole.  Frame n stands in slot ``(n - 1) % slots``: a record (:data:`FRAME`) and behind it
+``bytes`` of payload.  A reader copies the frame and then looks at ``begun``: up to ``n + slots - 1`` the copy is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import posix_ipc
+
+from wavesim_sdk.area import alive, make_memory, map_memory, process_start, segment_name
+from wavesim_sdk.config.sensors import Sonar
+from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.sonars.presets import KINDS, Preset, find
+from wavesim_sdk.tables import Field, Table, integer, value
+
+if TYPE_CHECKING:
+    from wavesim_sdk.config.load import Loaded
+
+MAGIC = b"WAVESONR"
+VERSION = 1
+HEADER, RING = 4096, 64
+SLOTS = 4
+MAX_BYTES = 4 << 20  #: of a payload
+MAX_BINS = 2000
+
+#: columns of a sounding: what is told, then the truth
+SOUNDING = (
+    "angle", "time", "x", "y", "z", "sigma_z", "sigma_r", "level", "snr", "detection",
+    "north", "east", "down", "material", "object",
+)  # fmt: skip
+KIND = tuple(KINDS)  #: a frame's kind is a place in it
+
+
+def _text(name: str, doc: str) -> Field:
+    return Field(name, "S32", "", doc)
+
+
+FRAME = Table(
+    "frame",
+    "A frame of an imaging sonar. Behind it stands its payload: samples (beams, bins), a beam after the other, or soundings.",
+    "emulator sonar",
+    (
+        integer("number", "", "From 1."),
+        integer("ping_ns", "ns", "Simulation time of the transmission."),
+        integer("time_ns", "ns", "Simulation time at which the last echo has come: it is published then."),
+        integer("generation", "", "That of its instrument in the table instruments."),
+        _text("body", "Name of the body."),
+        _text("name", "Name of the instrument."),
+        _text("preset", "What it is."),
+        integer("kind", "", "0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning."),
+        integer("beams", "", "Beams."),
+        integer("bins", "", "Samples of a beam, of equal length from the sonar on; of a sounding its numbers (8 bytes each)."),
+        integer("sample_bytes", "", "1 or 2, without sign; 8: floating-point numbers of soundings."),
+        integer("bytes", "", "Of the payload; with labels 4 bytes more for each sample: material and object, 2 bytes each, -1 = none."),
+        integer("labels", "", "1: behind the samples stand labels."),
+        integer("saturated", "", "Samples cut at the top."),
+        value("range", "m", "End of the last bin."),
+        value("sector", "rad", "From the first beam to the last, of kinds 0 and 2."),
+        value("azimuth", "rad", "Of the beam in the plane of S, of kind 3."),
+        value("tilt", "rad", "Of its axis below the x-y plane of S."),
+        value("frequency", "Hz", "Centre."),
+        value("bandwidth", "Hz", "Of the pulse."),
+        value("sound_speed", "m/s", "By which ranges were made of times."),
+        value("absorption", "dB/m", "That the gain makes up for."),
+        value("source_level", "dB re 1 uPa at 1 m", "SL."),
+        value("gain", "dB", "G of X log r + 2 alpha r + G."),
+        value("tvg", "", "X of it."),
+        value("hold", "m", "Range from which it no longer grows."),
+        value("floor", "dB re 1 uPa", "Level after gain of the number 0."),
+        value("span", "dB", "From 0 to the greatest number."),
+        value("beam_width", "rad", "At -3 dB, along the array."),
+        value("fan_height", "rad", "At -3 dB, across it."),
+        value("altitude", "m", "Over the bed; NaN = unknown."),
+        value("p_WS_W", "m", "Place at the transmission.", 3),
+        value("euler", "rad", "Roll, pitch, heading of S then.", 3),
+        value("v_WS_W", "m/s", "Velocity then.", 3),
+    ),
+)  # fmt: skip
+RECORD = FRAME.dtype
+
+
+def resolved(s: Sonar) -> Preset:
+    """The instrument with the numbers that a declaration changes."""
+    p = find(s.preset)
+    changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
+    changes |= {"beams": s.beams} if s.beams else {}
+    changes |= {"sector": s.sector} if s.sector else {}
+    changes |= {"tilt": s.tilt} if s.tilt > -1.0 else {}
+    bins = s.bins or p.bins or min(MAX_BINS, max(16, round(changes["range"] / p.resolution)))
+    return replace(p, bins=bins, **changes)
+
+
+def payload_bytes(s: Sonar) -> int:
+    """Of a frame."""
+    p = resolved(s)
+    if p.kind == "bathymetry":
+        return p.beams * len(SOUNDING) * 8
+    return p.beams * p.bins * (s.bits // 8 + (4 if s.truth else 0))
+
+
+def slot_bytes(sonars: list[Sonar]) -> int:
+    """Of a ring for any of them."""
+    most = max((payload_bytes(s) for s in sonars), default=0)
+    return (RECORD.itemsize + most + 63) & ~63
+
+
+def make(loaded: Loaded, server: str) -> None:
+    """Make the rings of a server whose configuration has sonars; OSError."""
+    rows = loaded.sensor_rows.get("sonar", 0)
+    if rows:
+        suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
+            loaded.suite_of(m) for m in loaded.models.values()
+        ]
+        declared = [i.parameters for suite in suites for i in suite if isinstance(i.parameters, Sonar)]
+        everybody = loaded.config.fleet.sensors
+        declared += (
+            [i.parameters for i in everybody.instruments if isinstance(i.parameters, Sonar)] if everybody else []
+        )
+        Rings.create(server, rows, slot_bytes(declared), loaded.config.shared.group)
+
+
+def _hash() -> bytes:
+    return hashlib.sha256(repr(RECORD.descr).encode()).hexdigest()[:16].encode()
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame: its record, and its payload as an array: samples (beams, bins) or soundings (beams, SOUNDING)."""
+
+    record: Any
+    payload: bytes
+
+    @property
+    def kind(self) -> str:
+        return KIND[int(self.record["kind"])]
+
+    @property
+    def samples(self) -> Any:
+        """(beams, bins) of whole numbers; of soundings (beams, numbers)."""
+        r = self.record
+        type_ = {1: "<u1", 2: "<u2", 8: "<f8"}[int(r["sample_bytes"])]
+        count = int(r["beams"]) * int(r["bins"])
+        return np.frombuffer(self.payload, type_, count).reshape(int(r["beams"]), int(r["bins"]))
+
+    @property
+    def labels(self) -> Any:
+        """(beams, bins, 2) material and object, or None."""
+        r = self.record
+        if not r["labels"]:
+            return None
+        start = int(r["beams"]) * int(r["bins"]) * int(r["sample_bytes"])
+        return np.frombuffer(self.payload, "<i2", offset=start).reshape(int(r["beams"]), int(r["bins"]), 2)
+
+    @property
+    def ranges(self) -> Any:
+        """Middles of the bins, m."""
+        r = self.record
+        return (np.arange(int(r["bins"])) + 0.5) * float(r["range"]) / int(r["bins"])
+
+    @property
+    def angles(self) -> Any:
+        """Of the beams, rad to starboard."""
+        half = 0.5 * float(self.record["sector"])
+        return np.linspace(-half, half, int(self.record["beams"]))
+
+    @property
+    def levels(self) -> Any:
+        """Echo levels (beams, bins) in dB re 1 uPa, as far as the numbers tell them."""
+        r = self.record
+        top = (1 << (8 * int(r["sample_bytes"]))) - 1
+        x = np.minimum(np.maximum(self.ranges, self.ranges[0] * 2.0), r["hold"])
+        gain = r["tvg"] * np.log10(x) + 2.0 * r["absorption"] * x + r["gain"]
+        return self.samples * (r["span"] / top) + r["floor"] - gain
+
+
+class Rings:
+    """The rings of a server's sonars, mapped."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+        self.header = np.frombuffer(memory, np.int64, 10, 0)
+        self.rings, self.slots, self.slot_bytes = (int(n) for n in self.header[7:10])
+        self._each = RING + self.slots * self.slot_bytes
+        self.counts = [np.frombuffer(memory, np.int64, 2, HEADER + k * self._each) for k in range(self.rings)]
+
+    @classmethod
+    def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
+        """Make the segment of a server; OSError."""
+        total = HEADER + rings * (RING + SLOTS * size)
+        memory = make_memory(segment_name(server, "sonars"), total, group)
+        header = np.frombuffer(memory, np.int64, 10, 0)
+        header[1], header[4:10] = VERSION, (total, os.getpid(), process_start(os.getpid()), rings, SLOTS, size)
+        memory[16:32] = _hash()
+        memory[0:8] = MAGIC
+
+    @classmethod
+    def attach(cls, server: str, writable: bool = False) -> Rings:
+        """Map them; NotRunning or AttachError says why that cannot be done."""
+        name = segment_name(server, "sonars")
+        try:
+            memory = map_memory(name, HEADER, "holds no rings", writable)
+        except posix_ipc.ExistentialError:
+            raise NotRunning(f"no server '{server}' with imaging sonars runs") from None
+        if memory[0:8] != MAGIC or memory[16:32] != _hash():
+            raise AttachError(f"{name} is of another release; install the same on both sides")
+        made = cls(memory)
+        if HEADER + made.rings * made._each > len(memory) or not alive(int(made.header[5]), int(made.header[6])):
+            raise NotRunning(f"the server that owned {name} is gone")
+        return made
+
+    def _slot(self, ring: int, number: int) -> int:
+        return HEADER + ring * self._each + RING + (number - 1) % self.slots * self.slot_bytes
+
+    def write(self, ring: int, record: Any, *payload: bytes) -> int:
+        """Add a frame; returns its number. One writer at a time."""
+        counts, body = self.counts[ring], b"".join(payload)
+        if RECORD.itemsize + len(body) > self.slot_bytes:
+            raise AttachError(f"a frame of {len(body)} bytes does not fit into its ring")
+        number = int(counts[1]) + 1
+        counts[0] = number
+        record["number"], record["bytes"] = number, len(body)
+        at = self._slot(ring, number)
+        self._memory[at : at + RECORD.itemsize] = record.tobytes()
+        at += RECORD.itemsize
+        self._memory[at : at + len(body)] = body
+        counts[1] = number
+        return number
+
+    def read(self, ring: int, number: int) -> Frame | None:
+        """A frame by its number; None if it is not there yet or no longer."""
+        counts = self.counts[ring]
+        if not 0 < number <= int(counts[1]):
+            return None
+        at = self._slot(ring, number)
+        record = np.frombuffer(bytes(self._memory[at : at + RECORD.itemsize]), RECORD)[0]
+        size = min(int(record["bytes"]), self.slot_bytes - RECORD.itemsize)
+        at += RECORD.itemsize
+        payload = bytes(self._memory[at : at + max(size, 0)])
+        if int(counts[0]) >= number + self.slots or int(record["number"]) != number:
+            return None
+        return Frame(record, payload)
+
+
+class Reader:
+    """Frames of one instrument, one after the other; ``dropped`` counts those that it was too slow for."""
+
+    def __init__(self, rings: Rings, ring: int, name: str = "") -> None:
+        self.rings, self.ring, self.name = rings, ring, name
+        self.seen = self.dropped = 0
+
+    @classmethod
+    def of(cls, server: str, body: str, name: str) -> Reader:
+        """Of a sonar of a body of a running server."""
+        from wavesim_sdk.attach import SharedState
+
+        suite = SharedState(server).instruments(body)
+        if name not in suite or bytes(suite[name]["type"]) != b"sonar":
+            sonars = [n for n, entry in suite.items() if bytes(entry["type"]) == b"sonar"]
+            raise AttachError(f"'{body}' has no sonar '{name}'; it has {', '.join(sonars) or 'none'}")
+        return cls(Rings.attach(server), int(suite[name]["place"]), name)
+
+    def next(self) -> Frame | None:
+        """The oldest frame that was not read yet and is still there; None if there is no new one."""
+        while True:
+            done = int(self.rings.counts[self.ring][1])
+            if self.seen >= done:
+                return None
+            first = max(self.seen + 1, done - self.rings.slots + 2)
+            self.dropped += first - self.seen - 1
+            self.seen = first
+            frame = self.rings.read(self.ring, first)
+            if frame is not None:
+                return frame
+            self.dropped += 1
+
+
+def unlink(server: str) -> list[str]:
+    """Remove the segment of a server, if it is there; returns its name."""
+    name = segment_name(server, "sonars")
+    with contextlib.suppress(posix_ipc.ExistentialError):
+        posix_ipc.unlink_shared_memory(name)
+        return [name]
+    return []

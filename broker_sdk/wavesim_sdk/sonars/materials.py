@@ -1,0 +1,179 @@
+"""How strongly surfaces scatter sound back: linear backscattering strength (per m2 at 1 m) by angle of incidence.
+
+``s_b = s_diffuse + s_facet``.  Sediments follow APL-UW TR 9407 (1994), fitted from 10 to 100 kHz: above that it is extrapolated.
+Other surfaces are Lambert's law (diffuse) and facets of small slopes (whatever is smooth).  Left out: the average over larger
+slopes, APL's separate law for rough rock.  The coefficients of facets of concrete, wood and rubber are not validated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+ANGLES = np.radians(np.arange(0.0, 91.0))  #: incidences of a table: every degree from the normal
+
+
+@dataclass(frozen=True)
+class Sediment:
+    """A bed: ratios of density and sound speed to the water's, loss parameter, strength of the spectrum of its relief in cm4, and
+    of scattering in its volume."""
+
+    density: float
+    speed: float
+    loss: float
+    relief: float
+    volume: float
+
+    @classmethod
+    def of_grain(cls, size: float) -> Sediment:
+        """By mean grain size in phi, -1 (sandy gravel) to 9 (clay)."""
+        m = size
+        if m < 1.0:
+            density, speed = 2.3139 - 0.17057 * m + 0.007797 * m**2, 1.2778 - 0.056452 * m + 0.002709 * m**2
+        elif m < 5.3:
+            density = 3.0455 - 1.1069031 * m + 0.2290201 * m**2 - 0.0165406 * m**3
+            speed = 1.3425 - 0.1382798 * m + 0.0213937 * m**2 - 0.0014881 * m**3
+        else:
+            density, speed = 1.1565 - 0.0012973 * m, 1.0019 - 0.0024324 * m
+        relief = 0.000518 if m >= 5.0 else 0.00207 * ((2.03846 - 0.26923 * m) / (1.0 + 0.076923 * m)) ** 2
+        limits = ((0.0, (0.4556,)), (2.6, (0.4556, 0.0245)), (4.5, (0.1978, 0.1245)), (6.0, (8.0399, -2.5228, 0.20098)))
+        terms = next((t for most, t in limits if m < most), (0.9431, -0.2041, 0.0117))
+        absorbed = sum(k * m**p for p, k in enumerate(terms))
+        return cls(density, speed, 0.0280 * speed * absorbed, relief, 0.001 if m >= 5.5 else 0.002)
+
+    def backscatter(self, frequency: float, sound_speed: float, grazing: Array) -> Array:
+        """s_b at grazing angles in rad."""
+        g = np.clip(grazing, 1e-4, math.pi / 2)
+        sin, cos = np.sin(g), np.cos(g)
+        k = 2.0 * math.pi * frequency / sound_speed / 100.0  # 1/cm
+        index = (1.0 + 1j * self.loss) / self.speed
+        below = np.sqrt(index**2 - cos**2)  # sine of the angle in the bed
+        y = self.density * sin / below
+        reflection = (y - 1.0) / (y + 1.0)
+        shape = ((self.density - 1.0) ** 2 * cos**2 + self.density**2 - index**2) / (self.density * sin + below) ** 2
+        relief = self.relief / ((2.0 * k * cos) ** 2 + (k / 10.0) ** 2) ** 1.625
+        rough = 4.0 * k**4 * sin**4 * np.abs(shape) ** 2 * relief
+        inside = (
+            5.0 * self.loss * self.volume * np.abs(1.0 - reflection**2) ** 2 * sin**2
+            / (self.speed * math.log(10.0) * np.abs(below) ** 2 * below.imag)
+        )  # fmt: skip
+        steep, turn = self._steep(k, g), self._fifteen_below(k)
+        share = 1.0 / (1.0 + np.exp(np.clip(80.0 * (cos - math.cos(turn)), -60.0, 60.0)))
+        return np.asarray(share * steep + (1.0 - share) * rough + inside)
+
+    def _steep(self, k: float, g: Array) -> Array:
+        """Near the normal: the Kirchhoff integral, approximated."""
+        upright = (self.density - 1.0 / self.speed) / (self.density + 1.0 / self.speed)
+        q = 9.3972 * self.relief * k**0.75
+        spread = np.maximum(np.cos(g), 0.0) ** 2.5 + 1.6892 * q * q * np.sin(g) ** 4
+        return np.asarray(1.4132 * q * upright**2 / (8.0 * math.pi * spread**1.3))
+
+    def _fifteen_below(self, k: float) -> float:
+        """The grazing angle at which the steep law is 15 dB below its peak."""
+        fine = np.linspace(math.pi / 2, 0.0, 2001)
+        low = np.flatnonzero(self._steep(k, fine) < self._steep(k, fine[:1]) * 10.0**-1.5)
+        return float(fine[low[0]]) if len(low) else 0.0
+
+
+@dataclass(frozen=True)
+class Material:
+    """A surface: a sediment, or Lambert's law with ``lambert`` in dB (-inf = none) and facets of a pressure reflection and rms slope.
+
+    ``patch`` is nu of the K distribution (0 = uniform), tied to cells of the ground of ``cell`` m.
+    """
+
+    name: str
+    sediment: Sediment | None = None
+    lambert: float = -math.inf
+    reflection: float = 0.0
+    slope: float = 0.1
+    patch: float = 0.0
+    cell: float = 0.5
+
+    def table(self, frequency: float, sound_speed: float) -> Array:
+        """s_b at :data:`ANGLES` of incidence (91,), linear."""
+        if self.sediment is not None:
+            return self.sediment.backscatter(frequency, sound_speed, math.pi / 2 - ANGLES)
+        diffuse = 10.0 ** (self.lambert / 10.0) * np.cos(ANGLES) ** 2
+        return np.asarray(diffuse + facets(self.reflection, self.slope, ANGLES))
+
+
+def facets(reflection: float, slope: float, incidence: Array) -> Array:
+    """R^2/(8 pi s^2) sec^4 exp(-tan^2/(2 s^2))."""
+    if not reflection:
+        return np.zeros_like(incidence)
+    cos = np.maximum(np.cos(incidence), 1e-6)
+    tan2 = np.minimum((1.0 - cos**2) / cos**2, 1e4)
+    return np.asarray(reflection**2 / (8.0 * math.pi * slope**2) * np.exp(-tan2 / (2.0 * slope**2)) / cos**4)
+
+
+def sea_surface(wind: float) -> Material:
+    """The surface from below, at a wind in m/s."""
+    return Material("surface", reflection=1.0, slope=math.sqrt((0.003 + 0.00512 * wind) / 2.0))
+
+
+ROCK = Sediment(2.5, 2.5, 0.01374, 0.01862, 0.002)
+GRAVEL = Sediment(2.5, 1.8, 0.01374, 0.016, 0.002)
+GRAINS = {
+    "sandy-gravel": -1.0, "coarse-sand": 0.5, "medium-sand": 1.5, "fine-sand": 2.5, "very-fine-sand": 3.5,
+    "coarse-silt": 4.5, "sandy-mud": 6.0, "clay": 9.0,
+}  # fmt: skip
+
+LIBRARY: dict[str, Material] = {
+    m.name: m
+    for m in (
+        Material("rock", ROCK),
+        Material("gravel", GRAVEL),
+        *(Material(name, Sediment.of_grain(size)) for name, size in GRAINS.items()),
+        Material("steel", lambert=-25.0, reflection=0.94, slope=0.1),
+        Material("concrete", lambert=-20.0, reflection=0.68, slope=0.1),
+        Material("wood", lambert=-25.0, reflection=0.3, slope=0.1),
+        Material("rubber", lambert=-30.0, reflection=0.1, slope=0.1),
+    )
+}
+
+
+def find(name: str, own: dict[str, Material]) -> Material:
+    """A material of the configuration or of the library; ConfigError names the nearest."""
+    known = {**LIBRARY, **own}
+    if name not in known:
+        raise ConfigError(f"there is no material '{name}'{nearest(name, sorted(known))}")
+    return known[name]
+
+
+# ------------------------------------------------------------------ closed-form target strengths, linear; rigid, ka > 1
+
+
+def sphere(radius: float) -> float:
+    """a^2/4."""
+    return radius**2 / 4.0
+
+
+def _sinc2(x: float) -> float:
+    return 1.0 if abs(x) < 1e-9 else (math.sin(x) / x) ** 2
+
+
+def cylinder(radius: float, length: float, wavelength: float, off: float = 0.0, r: float = math.inf) -> float:
+    """a L^2/(2 lambda) (sin x/x)^2 cos^2 b, x = k L sin b, at an angle b off broadside; near it L counts as sqrt(lambda r)."""
+    seen = min(length, math.sqrt(wavelength * r))
+    x = 2.0 * math.pi / wavelength * seen * math.sin(off)
+    return radius * seen**2 / (2.0 * wavelength) * _sinc2(x) * math.cos(off) ** 2
+
+
+def plate(width: float, height: float, wavelength: float, off: float = 0.0, r: float = math.inf) -> float:
+    """(A/lambda)^2 (sin x/x)^2, off the normal in the plane of the width."""
+    near = math.sqrt(wavelength * r)
+    w, h = min(width, near), min(height, near)
+    return (w * h / wavelength) ** 2 * _sinc2(2.0 * math.pi / wavelength * w * math.sin(off))
+
+
+def trihedral(edge: float, wavelength: float) -> float:
+    """L^4/(3 lambda^2)."""
+    return edge**4 / (3.0 * wavelength**2)

@@ -1,0 +1,44 @@
+"""Writing the frames of a running sonar into a file that survey software reads."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.sonars import xtf
+from wavesim_sdk.sonars.frames import Reader
+from wavesim_sdk.tables import RunState
+
+LOOK_S = 0.005
+SUFFIXES = {".xtf": "sidescan"}
+
+
+def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tuple[int, int]:
+    """(frames written, frames lost), until so many are there (0 = no limit), the run or the server ends, or Ctrl-C."""
+    if path.suffix not in SUFFIXES:
+        raise WaveSimError(f"a file of sonar frames ends in {', '.join(SUFFIXES)}, not '{path.suffix}'")
+    simulation = SharedState(server)
+    reader = Reader.of(server, body, name)
+    world = simulation.world()
+    period = int(simulation.instruments(body)[name]["period"]) * int(world["step_ns"]) * 1e-9
+    latitude, longitude = (float(x) for x in world["origin"])
+    written = 0
+    with path.open("wb") as out:
+        try:
+            while not frames or written < frames:
+                ended = not simulation.alive() or simulation.run_state() is RunState.ENDED  # looked at before the ring
+                frame = reader.next()
+                if frame is None:
+                    if ended:
+                        break
+                    time.sleep(LOOK_S)
+                    continue
+                if not written:
+                    out.write(xtf.head(frame))
+                out.write(xtf.ping(frame, latitude, longitude, period))
+                written += 1
+        except KeyboardInterrupt:
+            pass
+    return written, reader.dropped

@@ -1,0 +1,79 @@
+"""Side-scan frames as XTF (Triton eXtended Format), little-endian: bytes only, no files.
+
+A file is :func:`head` and a :func:`ping` for each frame.  Positions are degrees; samples are those of the frame, a channel for
+each side with the first sample nearest to the sonar, port mirrored as XTF's readers expect it.  Times have hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.sonars.frames import Frame
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)  #: simulation time 0, as everywhere
+DEGREES, SLANT, MAGIC, SONAR = 3, 1, 0xFACE, 0
+FORMATS = {1: 8, 2: 3}  #: bytes of a sample -> XTF's number for u8, u16
+METRES_PER_DEGREE = 111_319.49  #: of latitude; of a sphere, as far as the world is flat
+
+
+class NoSideScan(WaveSimError):
+    """The frame is of another kind of sonar."""
+
+
+def _check(frame: Frame) -> Any:
+    if frame.kind != "sidescan":
+        raise NoSideScan(f"XTF holds side-scan; this sonar is '{frame.kind}'")
+    return frame.record
+
+
+def head(frame: Frame) -> bytes:
+    """The file's header (1024 bytes) for frames like this one."""
+    r = _check(frame)
+    out = bytearray(1024)
+    out[0:2] = b"\x7b\x01"
+    out[2:10] = b"WaveSim\0"
+    struct.pack_into("<HH", out, 164, DEGREES, 2)
+    for k, name in enumerate((b"port", b"starboard")):
+        at = 256 + 128 * k
+        struct.pack_into("<BBHHHI", out, at, k + 1, 0, SLANT, 0, int(r["sample_bytes"]), 1024)
+        out[at + 12 : at + 12 + len(name)] = name
+        struct.pack_into("<f", out, at + 32, float(r["frequency"]))
+        out[at + 74] = FORMATS[int(r["sample_bytes"])]
+    return bytes(out)
+
+
+def ping(frame: Frame, latitude: float = 0.0, longitude: float = 0.0, period: float = 0.0) -> bytes:
+    """The record of a frame; ``latitude`` and ``longitude`` (rad) are those of the world's origin, ``period`` s between pings."""
+    r = _check(frame)
+    when = START + datetime.timedelta(microseconds=int(r["ping_ns"]) // 1000)
+    north, east, down = (float(x) for x in r["p_WS_W"])
+    lat = math.degrees(latitude) + north / METRES_PER_DEGREE
+    lon = math.degrees(longitude) + east / (METRES_PER_DEGREE * math.cos(latitude))
+    samples = np.ascontiguousarray(frame.samples)
+    channels = [samples[0, ::-1].tobytes(), samples[1].tobytes()]
+    size = 256 + sum(64 + len(c) for c in channels)
+    padded = (size + 63) & ~63
+    out = bytearray(padded)
+    struct.pack_into("<HBxH4xI", out, 0, MAGIC, SONAR, 2, padded)
+    struct.pack_into("<H6BH", out, 14, when.year, when.month, when.day, when.hour, when.minute, when.second, when.microsecond // 10_000, when.timetuple().tm_yday)  # fmt: skip
+    struct.pack_into("<If", out, 28, int(r["number"]), 0.5 * float(r["sound_speed"]))
+    struct.pack_into("<dd", out, 160, lat, lon)
+    altitude = float(r["altitude"])
+    struct.pack_into("<ff", out, 192, down, altitude if math.isfinite(altitude) else 0.0)
+    roll, pitch, heading = (math.degrees(float(x)) for x in r["euler"])
+    struct.pack_into("<fff", out, 204, pitch, roll, heading % 360.0)
+    at = 256
+    for k, data in enumerate(channels):
+        struct.pack_into("<Hxxf", out, at, k, float(r["range"]))
+        struct.pack_into("<ff", out, at + 16, 2.0 * float(r["range"]) / float(r["sound_speed"]), period)
+        struct.pack_into("<H", out, at + 26, round(float(r["frequency"]) * 1e-3))
+        struct.pack_into("<I", out, at + 42, int(r["bins"]))
+        out[at + 64 : at + 64 + len(data)] = data
+        at += 64 + len(data)
+    return bytes(out)

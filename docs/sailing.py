@@ -1,0 +1,86 @@
+"""Sail every model of the library and write the table of docs/models.md and its picture (`python docs/sailing.py`)."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from generate import ROOT, between
+
+from wavesim_sdk.config import library
+from wavesim_server.dynamics.kind import shape_of
+from wavesim_server.sailing import Run, afloat, sail
+
+DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
+
+
+def table(runs: list[Run]) -> str:
+    """One row for each model: speeds, turning circle, greatest tilts."""
+    lines = [
+        "| model | meant for | full ahead m/s | full astern m/s | turning circle m | rate deg/s | greatest tilt in calm, deg | Hs m: "
+        "greatest tilt adrift / full ahead, deg |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for model in library().values():
+        mine = {run.manoeuvre: run for run in runs if run.model == model.name}
+
+        def speed(name: str, mine: dict[str, Run] = mine) -> str:
+            return f"{mine[name].end_speed:.2f}" if name in mine else "-"
+
+        def tilt(*names: str, mine: dict[str, Run] = mine) -> str:
+            tilts = [math.degrees(mine[n].tilts.max()) for n in names if n in mine]
+            return f"{max(tilts):.0f}" if tilts else "-"
+
+        turn = mine.get("starboard")
+        circle = [f"{turn.turning[0]:.1f}", f"{math.degrees(turn.turning[1]):.1f}"] if turn else ["-", "-"]
+        calm = tilt(*(n for n in mine if n not in ("waves", "seaway")))
+        lines.append(
+            f"| `{model.name}` | {model.valid_speed:g} m/s | {speed('ahead')} | {speed('astern')} | {circle[0]} | {circle[1]} | "
+            f"{calm} | {model.valid_sea:g}: {tilt('waves')} / {tilt('seaway')} |"
+        )
+    return "\n".join(lines)
+
+
+def picture(runs: list[Run], path: Path) -> None:
+    """Tracks of the first minute and a half of what has a helm, in lengths of the vehicle."""
+    models = [m for m in library().values() if any(r.model == m.name and r.manoeuvre == "zig-zag" for r in runs)]
+    columns = 4
+    figure, axes = plt.subplots(math.ceil(len(models) / columns), columns, figsize=(14, 9), layout="constrained")
+    for axis in axes.flat:
+        axis.set_visible(False)
+    for axis, model in zip(axes.flat, models, strict=False):
+        axis.set_visible(True)
+        length = shape_of(model).size[0]
+        for run in runs:
+            if run.model == model.name and run.manoeuvre in DRAWN:
+                p = (run.track[:90, :2] - run.track[0, :2]) / length
+                axis.plot(p[:, 1], p[:, 0], color=DRAWN[run.manoeuvre], label=run.manoeuvre, linewidth=1.0)
+        where = "surface" if afloat(model) else "under water"
+        axis.set_title(f"{model.name} ({length:g} m, {where})", fontsize=9)
+        axis.set_aspect("equal", "datalim")
+        axis.tick_params(labelsize=7)
+    handles = {h.get_label(): h for axis in axes.flat for h in axis.get_lines()}
+    figure.legend(handles.values(), handles.keys(), loc="lower right", fontsize=9)
+    figure.supxlabel("east, lengths", fontsize=9)
+    figure.supylabel("north, lengths", fontsize=9)
+    figure.savefig(path, dpi=80)
+
+
+def main() -> None:
+    runs = sail(library().values())
+    page = ROOT / "docs/models.md"
+    page.write_text(between(page.read_text(), "sailing", table(runs)))
+    picture(runs, ROOT / "docs/images/sailing.png")
+    print(f"{len(runs)} runs; all finite: {bool(np.all([run.finite for run in runs]))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Imaging sonars: one engine of compiled kernels for all of them."""

@@ -1,0 +1,223 @@
+"""A sonar as it is declared, with all numbers resolved, and its rays."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.sonars import patterns
+from wavesim_sdk.sonars.presets import Preset
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+RAYS = 64  #: of a column of an image
+SIDE_RAYS, SIDE_UP = 448, 64  #: of a side-scan: down by equal steps of range, up to the surface
+SIDE_COLUMNS = 3
+PENCIL_COLUMNS = 5
+HEIGHT = 1.3  #: rays fill so many heights of a fan
+WIDE = 1.2  #: and of a pencil beam so many lambda/L to both sides
+ACROSS = 3  #: rays of a sounding in each direction
+
+
+@dataclass(frozen=True)
+class Design:
+    """Everything about a sonar but its place. Levels dB re 1 uPa at 1 m, SI units, rad."""
+
+    preset: Preset
+    range: float
+    bins: int
+    sound_speed: float = 1500.0
+    absorption: float = 0.0  #: dB/m
+    gain: float = 0.0  #: dB
+    tvg: float = 30.0  #: X of X log r
+    hold: float = math.inf  #: m from which the gain no longer grows
+    floor: float = 60.0  #: dB that become 0
+    span: float = 66.0  #: dB from 0 to the top
+    bits: int = 8
+    volume: float = -90.0  #: S_v, dB
+    noise: bool = True
+    speckle: bool = True
+    surface: bool = True
+    labels: bool = False
+    stabilised: bool = True
+    equidistant: bool = False
+    assumed_speed: float = 0.0  #: m/s that a multibeam echosounder believes at its array; 0 = the true one
+    minimum: float = 0.0
+
+    @functools.cached_property
+    def wavelength(self) -> float:
+        return self.sound_speed / self.preset.frequency
+
+    @functools.cached_property
+    def bin(self) -> float:
+        """m."""
+        return self.range / self.bins
+
+    @functools.cached_property
+    def pulse(self) -> float:
+        """c/2B, m."""
+        return self.sound_speed / (2.0 * self.preset.bandwidth)
+
+    @functools.cached_property
+    def array(self) -> float:
+        """Length of the array, m."""
+        return patterns.length(self.preset.beam, self.wavelength, self.preset.shading)
+
+    @functools.cached_property
+    def height(self) -> float:
+        """Length of the array across, m."""
+        return patterns.length(self.preset.vertical, self.wavelength, "none")
+
+    @functools.cached_property
+    def ping_time(self) -> float:
+        """s from the transmission to the last echo."""
+        return 2.0 * self.range / self.sound_speed
+
+    @functools.cached_property
+    def top(self) -> int:
+        """Greatest level of a bin."""
+        return int((1 << self.bits) - 1)
+
+    @functools.cached_property
+    def ranges(self) -> Array:
+        """Middles of the bins (bins,)."""
+        return np.asarray((np.arange(self.bins) + 0.5) * self.bin)
+
+    @functools.cached_property
+    def gain_dB(self) -> Array:
+        """Gain by bin: X log r + 2 alpha r + G, held beyond a range."""
+        r = np.minimum(np.maximum(self.ranges, self.bin), self.hold)
+        return np.asarray(self.tvg * np.log10(r) + 2.0 * self.absorption * r + self.gain)
+
+    @functools.cached_property
+    def envelope(self) -> Array:
+        """The squared pulse over fine bins, peak 1 and so scaled that a bed gives the same level in bins of any length; one number
+        where bins are not finer than the pulse. Gaussian, -3 dB at 0.886 c/2B."""
+        if self.bin >= 0.99 * self.pulse:
+            return np.ones(1)
+        half = math.ceil(1.6 * self.pulse / self.bin)
+        x = np.arange(-half, half + 1) * self.bin / self.pulse
+        shape = np.exp(-4.0 * math.log(2.0) * (x / patterns.HALF_POWER) ** 2)
+        return np.asarray(shape * (self.pulse / self.bin) / shape.sum())
+
+    @functools.cached_property
+    def noise_power(self) -> float:
+        """Thermal noise in the band less the gain of a beam, and the electronic floor; linear. Of one resolved cell of range: a bin that is
+        longer sums several."""
+        p = self.preset
+        thermal = -15.0 + 20.0 * math.log10(p.frequency * 1e-3) + 10.0 * math.log10(p.bandwidth)
+        solid = max(self.preset.beam * self.preset.vertical, 1e-9)
+        directed = thermal - max(0.0, 10.0 * math.log10(4.0 * math.pi / solid))
+        cells = max(1.0, self.bin / self.pulse)
+        return float(cells * (10.0 ** (directed / 10.0) + 10.0 ** (p.noise / 10.0)))
+
+    @functools.cached_property
+    def energy_per_ray(self) -> float:
+        """Linear source level."""
+        return float(10.0 ** (self.preset.source_level / 10.0))
+
+    @functools.cached_property
+    def decay(self) -> float:
+        """Of energy over range, both ways, 1/m: 10^(-2 alpha r/10)."""
+        return float(2.0 * self.absorption * math.log(10.0) / 10.0)
+
+    def with_(self, **changes: Any) -> Design:
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Rays:
+    """A fan: angles off broadside and their widths, elevations and their widths, patterns (linear)."""
+
+    angle: Array
+    du: Array
+    e: Array
+    de: Array
+    gain_u: Array
+    gain_e: Array
+
+    @functools.cached_property
+    def u(self) -> Array:
+        return np.sin(self.angle)
+
+
+def cells(half: float, count: int) -> tuple[Array, float]:
+    """Middles and width of equal cells from -half to half."""
+    width = 2.0 * half / count
+    return np.asarray((np.arange(count) + 0.5) * width - half, np.float64), width
+
+
+def mean_pattern(centres: Array, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Array:
+    """Pattern averaged over cells of angle: transmitted at rest and, for ``power`` 2, received ``shift`` in u away."""
+    fine = (np.arange(41) + 0.5) / 41.0 - 0.5
+    u = np.sin(centres[:, None] + fine * width)
+    b = patterns.line(u * scale, shading)
+    if power == 2:
+        b = b * patterns.line((u + shift) * scale, shading)
+    return np.asarray(b.mean(axis=1))
+
+
+def image_rays(d: Design) -> Rays:
+    """Of a forward-looking sonar (or of a multibeam echosounder's water column): columns over the sector."""
+    p = d.preset
+    count = max(8, min(p.beams, math.ceil(2.5 * p.sector / p.beam)))
+    angle, width = cells(0.5 * p.sector, count)
+    e, de = cells(0.5 * HEIGHT * p.vertical, RAYS)
+    gain = patterns.line(np.sin(e) * d.height / d.wavelength) ** 2
+    return Rays(angle, np.full(count, width), e, np.full(RAYS, de), np.ones(count), gain)
+
+
+def pencil_rays(d: Design) -> Rays:
+    """Of a scanning sonar."""
+    half = math.asin(min(0.99, WIDE * d.wavelength / d.array))
+    angle, width = cells(half, PENCIL_COLUMNS)
+    e, de = cells(0.5 * HEIGHT * d.preset.vertical, RAYS)
+    gain = patterns.line(np.sin(e) * d.height / d.wavelength) ** 2
+    return Rays(angle, np.full(PENCIL_COLUMNS, width), e, np.full(RAYS, de), np.ones(PENCIL_COLUMNS), gain)
+
+
+def side_rays(d: Design, altitude: float, roll: float) -> Rays:
+    """Of one side of a side-scan: by equal steps of range over a level bed at ``altitude``, and some upward. ``roll`` is how far
+    the side points below the horizontal."""
+    angle, width = cells(WIDE * d.wavelength / d.array, SIDE_COLUMNS)
+    h = min(max(altitude, 0.02 * d.range), 0.999 * d.range)
+    r = np.linspace(h, d.range, SIDE_RAYS + 1)
+    edges = np.arcsin(np.clip(h / r, -1.0, 1.0))  # from 90 deg up to the last of the bed
+    up = np.linspace(edges[-1], -0.5 * math.pi, SIDE_UP + 1)[1:]
+    edges = np.concatenate([edges, up]) - roll
+    e, de = 0.5 * (edges[:-1] + edges[1:]), edges[:-1] - edges[1:]
+    gain = patterns.line(np.sin(e - d.preset.tilt) * d.height / d.wavelength) ** 2
+    gain = np.where(np.abs(e - d.preset.tilt) < 0.5 * math.pi, gain, 0.0)
+    return Rays(angle, np.full(SIDE_COLUMNS, width), e, de, np.ones(SIDE_COLUMNS), gain)
+
+
+def whole(weights: Array, width: float, energy: float) -> Array:
+    """Weights of a few cells, so scaled that they hold the energy of the whole pattern, sidelobes included."""
+    return np.asarray(weights * energy / (weights.sum() * width))
+
+
+def beam_angles(d: Design) -> Array:
+    """Across, from port to starboard, as a multibeam echosounder believes them."""
+    half = 0.5 * d.preset.sector
+    if d.equidistant:
+        return np.asarray(np.arctan(np.linspace(-math.tan(half), math.tan(half), d.preset.beams)))
+    return np.linspace(-half, half, d.preset.beams)
+
+
+def sounding_rays(d: Design, angles: Array) -> Rays:
+    """Three by three for each beam, across ones beside each other; weights are those of the patterns."""
+    half = WIDE * d.wavelength / d.array
+    off, width = cells(half, ACROSS)
+    weight = whole(mean_pattern(off, width, d.array / d.wavelength, d.preset.shading, 1), width, d.wavelength / d.array)
+    stretch = 1.0 / np.maximum(np.cos(angles), 0.05)  # a steered array is shorter
+    angle = (angles[:, None] + stretch[:, None] * off).ravel()
+    along, de = cells(WIDE * d.wavelength / d.height, ACROSS)
+    gain = whole(mean_pattern(along, de, d.height / d.wavelength, "none", 1), de, d.wavelength / d.height)
+    angle = np.clip(angle, -1.55, 1.55)
+    return Rays(
+        angle, np.repeat(stretch * width, ACROSS), along, np.full(ACROSS, de), np.tile(weight, len(angles)), gain
+    )

@@ -1,0 +1,155 @@
+"""The emulator of imaging sonars: pings at the times of their rates, frames into their rings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wavesim_emulators.base import Batch, Emulator
+from wavesim_emulators.sonar.design import Design
+from wavesim_emulators.sonar.engine import Forward, Frame, Pose, Scanning, SideScan
+from wavesim_emulators.sonar.scene import World3
+from wavesim_emulators.sonar.soundings import Bathymetry
+from wavesim_sdk.area import Record
+from wavesim_sdk.attach import Snapshot
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.sensors import Sonar as Declared
+from wavesim_sdk.ocean.bodies import Bodies, Shapes
+from wavesim_sdk.ocean.sound import francois_garrison
+from wavesim_sdk.sonars import frames, presets
+
+MAKES: dict[str, Any] = {"forward": Forward, "sidescan": SideScan, "scanning": Scanning, "bathymetry": Bathymetry}
+
+
+def design(loaded: Loaded, p: Declared, noise: bool) -> Design:
+    """A declared sonar, in the water of its configuration."""
+    a = loaded.config.acoustics
+    preset = frames.resolved(p)
+    absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)
+    return Design(
+        preset, preset.range, preset.bins, a.sound_speed, absorbed, p.gain, p.tvg, p.hold or math.inf, p.floor, p.span,
+        p.bits, p.volume, noise=noise, speckle=p.speckle and noise, labels=p.truth, stabilised=p.stabilised,
+        equidistant=p.equidistant, assumed_speed=p.assumed_speed,
+    )  # fmt: skip
+
+
+@dataclass
+class Instrument:
+    """One sonar: its engine, and what its record says of it."""
+
+    generation: int
+    engine: Any
+    record: Any
+
+
+class Sonar(Emulator):
+    """Frames of all imaging sonars. A ping that is due at a tick has been complete then: it was sent twice its range over the speed of
+    sound before, from where the body was then if its velocities were constant."""
+
+    sensor = "sonar"
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self.world = World3(loaded)
+        self._shapes = Shapes(loaded)
+        self._rings: frames.Rings | None = None
+        self._instruments: dict[int, Instrument] = {}
+        self.newest: dict[int, Frame] = {}  #: by place
+
+    def open(self, server: str) -> None:
+        self._rings = frames.Rings.attach(server, writable=True)
+        self._warm()
+
+    def _warm(self) -> None:
+        """Compile the kernels, or load what was compiled: in a run the first ping would come seconds late."""
+        here = Pose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
+        for preset in ("p900-45", "starfish-450"):
+            small = replace(presets.find(preset), beams=2, sector=0.1)
+            for bits, bins, labels in ((8, 8, True), (16, 64, False)):
+                made = Design(small, 2.0, bins, bits=bits, labels=labels)
+                MAKES[small.kind](made, self.world, 0.0, 1).ping(here, 0)
+
+    def begin(self, view: Snapshot, weather: Any) -> None:
+        self.bodies = Bodies(self._shapes, view.rows, view.identity, view.state)
+
+    def measure(self, now: Batch, out: Record) -> None:
+        mounted = now.mounted
+        keys = now.noise.streams("frames")
+        turning = np.einsum("nij,nj->ni", mounted.R_WB, mounted.w_WB_B)
+        R_WS = np.broadcast_to(mounted.R_WS, (len(now), 3, 3))
+        for i, place in enumerate(now.places.tolist()):
+            own = self._instrument(now, i, place, int(out["generation"][i]), int(keys[i]))
+            d: Design = own.engine.design
+            out["valid"][i] = 0
+            if now.time < d.ping_time:
+                continue
+            pose = Pose(mounted.p_WS_W[i], R_WS[i], mounted.v_WS_W[i], turning[i]).before(d.ping_time)
+            level = float(now.weather["level"])
+            if pose.p[2] + level <= 0.0:  # in the air
+                continue
+            self.world.with_bodies(self.bodies, int(now.rows[i]))
+            frame = own.engine.ping(pose, now.tick // now.period, level)
+            out["valid"][i] = 1
+            out["frame"][i] = self._publish(place, own.record, frame, now)
+            for name in ("range", "beams", "bins"):
+                out[name][i] = own.record[name]
+            out["saturated"][i] = frame.saturated / (d.preset.beams * d.bins)
+            out["altitude"][i] = frame.altitude
+
+    def _instrument(self, now: Batch, i: int, place: int, generation: int, key: int) -> Instrument:
+        known = self._instruments.get(place)
+        if known is None or known.generation != generation:
+            p: Declared = now.parameters
+            noise = bool(np.broadcast_to(now.noise.scale, (len(now),))[i] > 0.0)
+            made = design(self.loaded, p, noise)
+            engine = MAKES[made.preset.kind](made, self.world, self.loaded.config.world.wind.mean, key)
+            entries = now.view.tables["instruments"]
+            entry = entries[(entries["type"] == b"sonar") & (entries["place"] == place)][0]
+            body = now.view.identity["name"][now.rows[i]]
+            known = Instrument(generation, engine, describe(made, body, entry["name"], generation, p.preset))
+            self._instruments[place] = known
+        return known
+
+    def _publish(self, place: int, record: Any, frame: Frame, now: Batch) -> int:
+        pose = frame.pose
+        record["time_ns"] = now.time_ns
+        record["ping_ns"] = now.time_ns - round(2e9 * float(record["range"]) / float(record["sound_speed"]))
+        record["saturated"], record["altitude"], record["azimuth"] = frame.saturated, frame.altitude, frame.azimuth
+        record["p_WS_W"], record["v_WS_W"] = pose.p, pose.v
+        record["euler"] = angles(pose.R)
+        self.newest[place] = frame
+        if self._rings is None:
+            return 0
+        data = frame.soundings if frame.levels is None else frame.levels
+        payload = [np.ascontiguousarray(data).tobytes()]
+        if frame.labels is not None:
+            payload.append(frame.labels.astype("<i2").tobytes())
+        return self._rings.write(place, record, *payload)
+
+
+def angles(R: Any) -> Any:
+    """Roll, pitch, heading of a rotation."""
+    return np.array(
+        [math.atan2(R[2, 1], R[2, 2]), math.asin(max(-1.0, min(1.0, -R[2, 0]))), math.atan2(R[1, 0], R[0, 0])]
+    )
+
+
+def describe(d: Design, body: bytes, name: bytes, generation: int, preset: str) -> Any:
+    """A record with all that does not change from frame to frame."""
+    p = d.preset
+    record = np.zeros((), frames.RECORD)
+    soundings = p.kind == "bathymetry"
+    for field, value in {
+        "generation": generation, "body": body, "name": name, "preset": preset.encode(), "kind": frames.KIND.index(p.kind),
+        "beams": p.beams, "bins": len(frames.SOUNDING) if soundings else d.bins,
+        "sample_bytes": 8 if soundings else d.bits // 8, "labels": int(d.labels and not soundings), "range": d.range,
+        "sector": p.sector if p.kind in ("forward", "bathymetry") else 0.0, "tilt": p.tilt, "frequency": p.frequency,
+        "bandwidth": p.bandwidth, "sound_speed": d.sound_speed, "absorption": d.absorption,
+        "source_level": p.source_level, "gain": d.gain, "tvg": d.tvg, "hold": d.hold, "floor": d.floor, "span": d.span,
+        "beam_width": p.beam, "fan_height": p.vertical,
+    }.items():  # fmt: skip
+        record[field] = value
+    return record

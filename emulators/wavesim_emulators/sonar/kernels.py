@@ -1,0 +1,391 @@
+"""Compiled kernels: rays into the world, their energy over range, speckle, gain. Pure functions on arrays; the caller gives the output.
+
+All in one file, because Numba's cache looks only at the file of a function.  Lengths in m, angles in rad, levels linear unless a
+name says dB.  W north-east-down; a *fan* has the array's axis y, broadside x, and z across both: a ray is
+``sqrt(1 - u^2) (cos e x + sin e z) + u y``, u = sin of the angle off broadside, e its elevation around the array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+_jit: Any = nb.njit(cache=True, error_model="numpy")
+_inline: Any = nb.njit(cache=True, error_model="numpy", inline="always")
+
+BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: kinds of objects
+# columns of an object: kind, centre, rotation to W (row by row), half sizes, radius of the sphere around, material, label
+KIND, CENTRE, TURN, HALF, AROUND, OF, LABEL, OBJECT = 0, 1, 4, 13, 16, 17, 18, 19
+# columns of a region of the bed: centre, cos and sin of its heading, half sizes, round or not, material
+REGION = 8
+FAR = 1e30
+CLOSE = 1e-4
+MARCH = 600
+NO_HIT = -1
+BED, SURFACE = 0, 1  #: labels of rays; objects have their own, from 2
+
+
+# ------------------------------------------------------------------ the world
+
+
+@_jit
+def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
+    """Range at which a ray meets D0 + D1 x + D2 y + bumps: by steps that the steepest slope allows; a plane at once."""
+    closing = bed[1] * dx + bed[2] * dy - dz
+    clear = bed[0] + bed[1] * o[0] + bed[2] * o[1] - o[2]
+    if len(bumps) == 0:
+        if clear <= 0.0:
+            return 0.0
+        return -clear / closing if closing < 0.0 else FAR
+    fall = bed[3] * np.sqrt(dx * dx + dy * dy) + dz
+    if fall <= 0.0:
+        return FAR
+    t = 0.0
+    for _ in range(MARCH):
+        x, y = o[0] + t * dx, o[1] + t * dy
+        c = clear + closing * t
+        for b in range(len(bumps)):
+            p, q = bumps[b, 3] * (x - bumps[b, 1]), bumps[b, 4] * (y - bumps[b, 2])
+            c += bumps[b, 0] * np.exp(-(p * p + q * q))
+        if c <= CLOSE:
+            return t
+        t += c / fall
+        if t > reach:
+            return FAR
+    return FAR
+
+
+@_jit
+def meet(p: Any, v: Any, shape: Any, n: Any) -> float:
+    """Range at which a ray meets an object, both in its axes; ``n`` becomes the normal there. FAR = nowhere, 0 from inside."""
+    kind, a, b, c = shape[KIND], shape[HALF], shape[HALF + 1], shape[HALF + 2]
+    n[0] = n[1] = n[2] = 0.0
+    if kind == SPHERE:
+        along = p[0] * v[0] + p[1] * v[1] + p[2] * v[2]
+        out = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] - a * a
+        if out <= 0.0:
+            return 0.0
+        root = along * along - out
+        if root < 0.0 or along >= 0.0:
+            return FAR
+        t = -along - np.sqrt(root)
+        for k in range(3):
+            n[k] = (p[k] + t * v[k]) / a
+        return t
+    low, high, face = -FAR, FAR, -1
+    first = 0
+    if kind == CYLINDER:  # around x: its mantle here, its ends as the slab of a box
+        first = 2
+        q = v[1] * v[1] + v[2] * v[2]
+        h = p[1] * v[1] + p[2] * v[2]
+        out = p[1] * p[1] + p[2] * p[2] - b * b
+        if q < 1e-14:
+            if out > 0.0:
+                return FAR
+        else:
+            root = h * h - q * out
+            if root < 0.0:
+                return FAR
+            root = np.sqrt(root)
+            low, high, face = (-h - root) / q, (-h + root) / q, 3
+    for j in range(first, 3):
+        k = (j + 1) % 3  # of a cylinder only k = 0
+        half = a if k == 0 else (b if k == 1 else c)
+        if abs(v[k]) < 1e-14:
+            if abs(p[k]) > half:
+                return FAR
+            continue
+        near, far = (-half - p[k]) / v[k], (half - p[k]) / v[k]
+        if near > far:
+            near, far = far, near
+        if near > low:
+            low, face = near, k
+        high = min(high, far)
+    if low > high or high < 0.0:
+        return FAR
+    if low <= 0.0:
+        return 0.0
+    if face == 3:
+        n[1], n[2] = (p[1] + low * v[1]) / b, (p[2] + low * v[2]) / b
+    else:
+        n[face] = -1.0 if v[face] > 0.0 else 1.0
+    return low
+
+
+@_jit
+def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: Any) -> int:
+    """Number of the bed's material: that of the last region that holds the point, else the grid's, else ``base``."""
+    for k in range(len(regions) - 1, -1, -1):
+        g = regions[k]
+        dx, dy = x - g[0], y - g[1]
+        a, b = (g[2] * dx + g[3] * dy) / g[4], (g[2] * dy - g[3] * dx) / g[5]
+        if (a * a + b * b <= 1.0) if g[6] > 0.0 else (abs(a) <= 1.0 and abs(b) <= 1.0):
+            return int(g[7])
+    if grid[2] > 0.0:  # origin north, east, cell
+        i, j = int(np.floor((x - grid[0]) / grid[2])), int(np.floor((y - grid[1]) / grid[2]))
+        if 0 <= i < raster.shape[0] and 0 <= j < raster.shape[1] and raster[i, j] >= 0:
+            return int(raster[i, j])
+    return base
+
+
+@_jit
+def aim(R: Any, u: Any, e: Any, out: Any) -> None:
+    """Unit vectors (columns, rays, 3) in W of a fan's rays."""
+    cosines, sines = np.cos(e), np.sin(e)
+    for j in range(len(u)):
+        side = u[j]
+        ahead = np.sqrt(1.0 - side * side)
+        for k in range(len(e)):
+            c, s = ahead * cosines[k], ahead * sines[k]
+            for i in range(3):
+                out[j, k, i] = R[i, 0] * c + R[i, 1] * side + R[i, 2] * s
+
+
+@_jit
+def cast(
+    o: Any, R: Any, u: Any, e: Any, reach: float, level: float, bed: Any, bumps: Any, far: Any, which: Any,
+    triangles: Any, objects: Any, base: int, regions: Any, grid: Any, raster: Any, surface: int, out: Any, what: Any,
+) -> None:  # fmt: skip
+    """Where the rays of a fan end.
+
+    ``R`` turns the fan's axes into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle that another library
+    found (-1 = none), or of length 0; ``triangles`` (n, 5) their normals in W, materials, labels.  A bed without triangles is
+    analytic (``bed[4]`` = 0).  ``out`` (columns, rays, 4): range (FAR = nothing), cosine of incidence, and the normal's components
+    along the directions in which u and e grow; ``what`` (columns, rays, 2): material and label (-1 = nothing).  ``surface``: material of
+    the sea surface, -1 = it is not looked at.
+    """
+    p, v, n, d = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    rel = np.empty((len(objects), 4))  # from the middle of each object; how far outside of its sphere, squared
+    for b in range(len(objects)):
+        for i in range(3):
+            rel[b, i] = o[i] - objects[b, CENTRE + i]
+        rel[b, 3] = rel[b, 0] ** 2 + rel[b, 1] ** 2 + rel[b, 2] ** 2 - objects[b, AROUND] ** 2
+    cosines, sines = np.cos(e), np.sin(e)
+    for j in range(len(u)):
+        side = u[j]
+        ahead = np.sqrt(1.0 - side * side)
+        for k in range(len(e)):
+            c, s = cosines[k], sines[k]
+            for i in range(3):
+                d[i] = R[i, 0] * ahead * c + R[i, 1] * side + R[i, 2] * ahead * s
+            best, material, label = reach, -1, NO_HIT
+            nx = ny = nz = 0.0
+            if bed[4] == 0.0:
+                t = bed_analytic(o, d[0], d[1], d[2], reach, bed, bumps)
+                if t <= best:
+                    best, label = t, BED
+                    nx, ny = bed[1], bed[2]
+                    x, y = o[0] + t * d[0], o[1] + t * d[1]
+                    for b in range(len(bumps)):
+                        q, w = bumps[b, 3] * (x - bumps[b, 1]), bumps[b, 4] * (y - bumps[b, 2])
+                        h = bumps[b, 0] * np.exp(-(q * q + w * w))
+                        nx -= 2.0 * h * q * bumps[b, 3]
+                        ny -= 2.0 * h * w * bumps[b, 4]
+                    h = 1.0 / np.sqrt(1.0 + nx * nx + ny * ny)
+                    nx, ny, nz = nx * h, ny * h, -h
+            if len(far) > 0 and which[j, k] >= 0 and far[j, k] < best:
+                f = which[j, k]
+                best, nx, ny, nz = float(far[j, k]), triangles[f, 0], triangles[f, 1], triangles[f, 2]
+                material, label = int(triangles[f, 3]), int(triangles[f, 4])
+            if label == BED:
+                material = material_at(o[0] + best * d[0], o[1] + best * d[1], base, regions, grid, raster)
+            if surface >= 0 and d[2] < 0.0:
+                t = -(o[2] + level) / d[2]
+                if 0.0 <= t < best:
+                    best, material, label = t, surface, SURFACE
+                    nx, ny, nz = 0.0, 0.0, 1.0
+            for b in range(len(objects)):
+                px, py, pz = rel[b, 0], rel[b, 1], rel[b, 2]
+                along = px * d[0] + py * d[1] + pz * d[2]
+                if along * along < rel[b, 3] or (along > 0.0 and rel[b, 3] > 0.0):
+                    continue
+                g = objects[b]
+                for i in range(3):
+                    p[i] = g[TURN + i] * px + g[TURN + 3 + i] * py + g[TURN + 6 + i] * pz
+                    v[i] = g[TURN + i] * d[0] + g[TURN + 3 + i] * d[1] + g[TURN + 6 + i] * d[2]
+                t = meet(p, v, g, n)
+                if t < best:
+                    best, material, label = t, int(g[OF]), int(g[LABEL])
+                    nx = g[TURN] * n[0] + g[TURN + 1] * n[1] + g[TURN + 2] * n[2]
+                    ny = g[TURN + 3] * n[0] + g[TURN + 4] * n[1] + g[TURN + 5] * n[2]
+                    nz = g[TURN + 6] * n[0] + g[TURN + 7] * n[1] + g[TURN + 8] * n[2]
+            what[j, k, 0], what[j, k, 1] = material, label
+            if label == NO_HIT:
+                out[j, k, 0], out[j, k, 1], out[j, k, 2], out[j, k, 3] = FAR, 0.0, 0.0, 0.0
+                continue
+            cosine = nx * d[0] + ny * d[1] + nz * d[2]
+            if cosine > 0.0:  # a mesh that is wound the other way
+                nx, ny, nz, cosine = -nx, -ny, -nz, -cosine
+            a = nx * R[0, 0] + ny * R[1, 0] + nz * R[2, 0]
+            b_ = nx * R[0, 1] + ny * R[1, 1] + nz * R[2, 1]
+            z = nx * R[0, 2] + ny * R[1, 2] + nz * R[2, 2]
+            out[j, k, 0], out[j, k, 1] = best, -cosine
+            out[j, k, 2] = b_ * ahead - side * (a * c + z * s)
+            out[j, k, 3] = z * c - a * s
+
+
+# ------------------------------------------------------------------ energy
+
+
+@_inline
+def mixed(x: Any) -> Any:
+    """SplitMix64's last step, as in wavesim_sdk.randomness."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@_jit
+def texture(x: float, y: float, cell: float, key: Any, quantiles: Any) -> float:
+    """A gamma number of mean 1 that belongs to a cell of the ground: whoever looks sees the same patches."""
+    i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
+    h = mixed(mixed(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
+    return quantiles[h >> np.uint64(52)]  # 4096 of them
+
+
+@_jit
+def spread(
+    o: Any, R: Any, u: Any, e: Any, du: Any, de: Any, gain_u: Any, gain_e: Any, out: Any, what: Any, tables: Any,
+    decay: float, patches: Any, patch_cells: Any, key: Any, aperture: Any, v_S: Any, sound_speed: float,
+    first: float, bin_: float, energy: Any, strongest: Any, labels: Any,
+) -> None:  # fmt: skip
+    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta), uniform over the ranges that
+    the ray's width covers, up to where its neighbours ended.
+
+    ``du`` are widths in angle off broadside.  ``gain_u`` (columns), ``gain_e`` (rays) are the patterns of beams,
+    ``tables`` (materials, 91) s_b by degree of incidence. ``aperture``: length of an array whose footprint along it is never narrower,
+    and its energy width in rad (0 = no such).  ``v_S`` is the sonar's velocity in the fan's axes: a moving receiver hears from another
+    place.  ``strongest`` and ``labels`` (columns, bins and 2) note the strongest ray of a bin; of length 0, they are left out.
+    """
+    bins = energy.shape[1]
+    for j in range(len(u)):
+        side = u[j]
+        ahead = np.sqrt(1.0 - side * side)
+        for k in range(len(e)):
+            r, cosine = out[j, k, 0], out[j, k, 1]
+            if r >= FAR or r <= 0.0:
+                continue
+            material = what[j, k, 0]
+            grazing = max(cosine, 1e-4)
+            angle = np.arccos(min(cosine, 1.0)) * (180.0 / np.pi)
+            row = min(int(angle), 89)
+            part = angle - row
+            s_b = tables[material, row] * (1.0 - part) + tables[material, row + 1] * part
+            c, s = np.cos(e[k]), np.sin(e[k])
+            power = gain_u[j] * gain_e[k] * s_b * ahead * du[j] * de[k] * np.exp(-decay * r) / (r * r * grazing)
+            if aperture[0] > 0.0:
+                power *= max(1.0, aperture[0] / (r * aperture[1]))
+            if patch_cells[material] > 0.0:
+                x = o[0] + r * (R[0, 0] * ahead * c + R[0, 1] * side + R[0, 2] * ahead * s)
+                y = o[1] + r * (R[1, 0] * ahead * c + R[1, 1] * side + R[1, 2] * ahead * s)
+                power *= texture(x, y, patch_cells[material], key, patches[material])
+            # the plane of the surface says at which range the edges of the ray meet it
+            tilt_e, tilt_u = out[j, k, 3] * ahead * 0.5 * de[k], out[j, k, 2] * 0.5 * du[j]
+            low, high = (
+                r * grazing / max(grazing + abs(tilt_e), 1e-9),
+                r * grazing / max(grazing - abs(tilt_e), 0.25 * grazing),
+            )
+            for other in (k - 1, k + 1):
+                if 0 <= other < len(e):
+                    t = out[j, other, 0]
+                    if r <= t < high:
+                        high = t
+                    elif low < t < r:
+                        low = t
+            # at the edge of a thing the plane leads astray: as far as to a neighbour on the same thing, no farther
+            reach, edge = 0.0, False
+            for other in (k - 1, k + 1):
+                if 0 <= other < len(e):
+                    if what[j, other, 1] == what[j, k, 1]:
+                        reach = max(reach, abs(out[j, other, 0] - r))
+                    else:
+                        edge = True
+            if edge:
+                low, high = max(low, r - reach), min(high, r + reach)
+            wide = 2.0 * r * min(abs(tilt_u) / grazing, 1.0)
+            if len(u) > 1:
+                reach = 0.0
+                for other in (j - 1, j + 1):
+                    if 0 <= other < len(u) and what[other, k, 1] == what[j, k, 1]:
+                        reach = max(reach, abs(out[other, k, 0] - r))
+                wide = min(wide, reach)
+            if wide > 0.5 * bin_:
+                grown = 0.5 * (np.sqrt((high - low) ** 2 + wide * wide) - (high - low))
+                low, high = low - grown, high + grown
+            shift = -r * (v_S[0] * ahead * c + v_S[1] * side + v_S[2] * ahead * s) / sound_speed
+            a, b = (low + shift - first) / bin_, (high + shift - first) / bin_
+            if b <= 0.0 or a >= bins:
+                continue
+            share = power / max(b - a, 1e-9)
+            begin, end = max(int(np.floor(a)), 0), min(int(np.floor(b)), bins - 1)
+            for i in range(begin, end + 1):
+                some = share * (min(b, i + 1.0) - max(a, float(i))) if b - a > 1e-9 else power
+                energy[j, i] += some
+                if len(labels) > 0 and some > strongest[j, i]:
+                    strongest[j, i] = some
+                    labels[j, i, 0], labels[j, i, 1] = what[j, k, 0], what[j, k, 1]
+
+
+@_jit
+def blur(energy: Any, kernel: Any, out: Any) -> None:
+    """Each row convolved with a pulse's envelope over the bins (odd length)."""
+    half = len(kernel) // 2
+    bins = energy.shape[1]
+    for j in range(energy.shape[0]):
+        for i in range(bins):
+            total = 0.0
+            for k in range(max(-half, i - bins + 1), min(half, i) + 1):
+                total += energy[j, i - k] * kernel[half + k]
+            out[j, i] = total
+
+
+@_jit
+def pattern_matrix(u_beams: Any, u_columns: Any, shift: Any, table: Any, per: float, out: Any) -> None:
+    """Receive gains (beams, columns) from a table of the pattern by |difference of u| times ``per``; 0 beyond it."""
+    for i in range(len(u_beams)):
+        for j in range(len(u_columns)):
+            x = abs(u_columns[j] + shift[j] - u_beams[i]) * per
+            k = int(x)
+            out[i, j] = table[k] + (x - k) * (table[k + 1] - table[k]) if k < len(table) - 1 else 0.0
+
+
+# ------------------------------------------------------------------ the receiver
+
+
+@_jit
+def speckle(power: Any, noise: Any, key: Any, ping: int, old: Any, memory: Any, normal: Any, exponential: Any) -> None:
+    """Multiply mean powers (beams, bins) by |z|^2 and add noise of an exponential law, in place.
+
+    ``old`` (beams, bins, 2) is z of the ping before, replaced by that of now: ``z = m old + sqrt(1 - m^2) w`` with ``memory``
+    (beams). Random numbers are hashes of (key, ping, beam and bin), turned by tables of quantiles into their law.
+    """
+    counter = key + np.uint64(2 * ping + 1) * np.uint64(0x9E3779B97F4A7C15)
+    bins = power.shape[1]
+    top = np.uint64(65535)
+    for j in range(power.shape[0]):
+        m = memory[j]
+        fresh = np.sqrt(max(0.0, 1.0 - m * m))
+        for i in range(bins):
+            h = mixed(
+                mixed(counter + np.uint64(j * bins + i) * np.uint64(0xD1342543DE82EF95)) + np.uint64(0x9E3779B97F4A7C15)
+            )
+            a = np.float32(m * old[j, i, 0] + fresh * normal[h & top])
+            b = np.float32(m * old[j, i, 1] + fresh * normal[(h >> np.uint64(16)) & top])
+            old[j, i, 0], old[j, i, 1] = a, b
+            power[j, i] = power[j, i] * (a * a + b * b) + noise[i] * exponential[(h >> np.uint64(32)) & top]
+
+
+@_jit
+def to_levels(power: Any, gain_dB: Any, floor_dB: float, per_dB: float, top: int, out: Any) -> int:
+    """Powers (beams, bins) to whole numbers ``(10 log10 power + gain - floor) per_dB``, 0 to ``top``; the number that was cut at the top."""
+    cut = 0
+    for j in range(power.shape[0]):
+        for i in range(power.shape[1]):
+            level = 10.0 * np.log10(max(power[j, i], 1e-30)) + gain_dB[i] - floor_dB
+            x = int(np.floor(level * per_dB + 0.5))
+            if x > top:
+                x, cut = top, cut + 1
+            out[j, i] = max(x, 0)
+    return cut

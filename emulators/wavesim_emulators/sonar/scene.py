@@ -1,0 +1,211 @@
+"""The world as imaging sonars see it: arrays for the kernels, and meshes for embree."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_emulators.sonar import kernels as k
+from wavesim_sdk import frames
+from wavesim_sdk.config import seen
+from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.config.world import World
+from wavesim_sdk.ocean import bed, mesh
+from wavesim_sdk.ocean.bodies import BOX, CYLINDER, Bodies
+from wavesim_sdk.ocean.scene import boxes_of
+from wavesim_sdk.sonars import materials
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+QUANTILES = 4096
+FIRST_LABEL = 1000  #: of obstacles; below it stand bodies, by their row + 2
+HULL = "steel"  #: what bodies are made of
+
+
+class Palette:
+    """Materials by number: the tables of one sonar, the patches of all."""
+
+    def __init__(self, world: World) -> None:
+        own = seen.materials_of(world)
+        ground = world.ground
+        o = world.obstacles
+        obstacles: list[Any] = [*o.block, *o.pier, *o.tunnel, *o.mesh]
+        names = (ground.material, HULL, *(r.material for r in ground.region), *(made.material for made in obstacles))
+        self.names = [*dict.fromkeys(names), "surface"]
+        self.materials = [materials.find(n, own) for n in self.names[:-1]]
+        patchy = [(m.patch, m.cell if m.patch > 0.0 else 0.0) for m in self.materials] + [(0.0, 0.0)]
+        self.cells = np.array([cell for _, cell in patchy])
+        self.patches = np.array([gamma_quantiles(nu) for nu, _ in patchy])
+
+    def __getitem__(self, name: str) -> int:
+        return self.names.index(name)
+
+    def tables(self, frequency: float, sound_speed: float, wind: float) -> Array:
+        """s_b (materials, 91) of all; the last is the sea surface at a wind."""
+        all_ = [*self.materials, materials.sea_surface(wind)]
+        return np.array([m.table(frequency, sound_speed) for m in all_])
+
+
+@functools.lru_cache(maxsize=32)
+def _gamma(nu: float) -> tuple[float, ...]:
+    from scipy.stats import gamma
+
+    q = gamma.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES, nu, scale=1.0 / nu)
+    return tuple(q / q.mean())
+
+
+def gamma_quantiles(nu: float) -> Array:
+    """Quantiles (4096,) of a gamma law of mean 1 and shape nu; ones where nu = 0."""
+    return np.array(_gamma(nu)) if nu > 0.0 else np.ones(QUANTILES)
+
+
+def an_object(kind: float, centre: Any, R: Array, half: Any, material: int, label: int) -> Array:
+    """A row of the kernels' objects."""
+    row = np.zeros(k.OBJECT)
+    row[k.KIND], row[k.CENTRE : k.CENTRE + 3], row[k.TURN : k.TURN + 9] = kind, centre, R.ravel()
+    a, b, c = half
+    row[k.HALF : k.HALF + 3] = half
+    row[k.AROUND] = {BOX: math.hypot(a, b, c), CYLINDER: math.hypot(a, b)}.get(kind, a)
+    row[k.OF], row[k.LABEL] = material, label
+    return row
+
+
+def upright(heading: float) -> Array:
+    """Rotation of an object that is turned about the vertical."""
+    return frames.rotation(frames.quaternion(0.0, 0.0, heading))
+
+
+class World3:
+    """The fixed part of a scene: bed, obstacles, what they are made of; and the bodies of a tick beside it."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        world = loaded.config.world
+        self.palette = Palette(world)
+        self.ground = self.palette[world.ground.material]
+        self._bed(loaded)
+        self.regions = np.array(
+            [
+                (*r.position, math.cos(r.heading), math.sin(r.heading), 0.5 * r.size[0], 0.5 * r.size[1], float(r.round), self.palette[r.material])
+                for r in world.ground.region
+            ]
+        ).reshape(-1, k.REGION)  # fmt: skip
+        self.grid, self.raster = np.zeros(3), np.zeros((0, 0), np.int64)
+        self.targets = world.target
+        self.labels: dict[int, str] = {k.BED: "bed", k.SURFACE: "surface"}
+        self.fixed = self._obstacles(world)
+        self.objects = self.fixed
+        self._triangles(loaded)
+
+    def _bed(self, loaded: Loaded) -> None:
+        self._joined = bed.triangles(loaded)
+        b = loaded.config.world.bed
+        self.bed = np.array(
+            [b.depth, b.slope_north, b.slope_east, bed.steepest(loaded), float(self._joined is not None)]
+        )
+        self.bumps = np.array([(b.height, b.north, b.east, b.alpha, b.beta) for b in b.bump]).reshape(-1, 5)
+
+    def _label(self, name: str) -> int:
+        number = FIRST_LABEL + len(self.labels)
+        self.labels[number] = name
+        return number
+
+    def _obstacles(self, world: World) -> Array:
+        o, rows = world.obstacles, []
+        boxes = boxes_of(o)
+        made = [b.material for b in o.block] + [t.material for t in o.tunnel for _ in range(4)]
+        names = [f"block {i}" for i in range(len(o.block))] + [
+            f"tunnel {i}" for i in range(len(o.tunnel)) for _ in range(4)
+        ]
+        for (x, y, z, a, b, c, heading), name, what in zip(boxes, names, made, strict=True):
+            rows.append(an_object(BOX, (x, y, z), upright(heading), (a, b, c), self.palette[what], self._label(name)))
+        stand = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its x axis upright
+        for i, p in enumerate(o.pier):
+            half = (p.height / 2, p.radius, p.radius)
+            rows.append(
+                an_object(CYLINDER, p.position, stand, half, self.palette[p.material], self._label(f"pier {i}"))
+            )
+        return np.array(rows).reshape(-1, k.OBJECT)
+
+    def _triangles(self, loaded: Loaded) -> None:
+        """The bed's triangles, if it has such, and those of the meshes, as one scene of embree's."""
+        self.scene: Any = None
+        self.triangles = np.zeros((0, 5))
+        found = mesh.triangles_of_each(loaded)
+        declared = loaded.config.world.obstacles.mesh
+        of = [(self.palette[m.material], self._label(f"mesh {m.file}")) for m in declared]
+        if self._joined is not None:
+            found, of = [self._joined.points[self._joined.simplices], *found], [(self.ground, k.BED), *of]
+        if not found:
+            return
+        from embreex.mesh_construction import TriangleMesh
+        from embreex.rtcore_scene import EmbreeScene
+
+        corners = np.concatenate(found)
+        self.middle = np.concatenate(found[-1:]).reshape(-1, 3).mean(axis=0)  # embree counts in single precision
+        self.wide = float(np.linalg.norm(corners.reshape(-1, 3) - self.middle, axis=1).max())
+        self.scene = EmbreeScene()
+        TriangleMesh(self.scene, np.ascontiguousarray(corners - self.middle, np.float32))
+        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-30)[:, None]
+        made = np.repeat(np.array(of, float), [len(f) for f in found], axis=0)
+        self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
+
+    def with_bodies(self, bodies: Bodies | None, own: int = -1) -> None:
+        """The bodies of this tick, without that of the row ``own``."""
+        if bodies is None or not len(bodies.rows):
+            self.objects = self.fixed
+            return
+        others = np.flatnonzero(bodies.rows != own)
+        hull = self.palette[HULL]
+        turned = frames.rotation(bodies.state["q_WB"][others])
+        rows = [
+            an_object(bodies.kind[j], bodies.p[j], R, bodies.half[j], hull, 2 + int(bodies.rows[j]))
+            for j, R in zip(others, turned, strict=True)
+        ]
+        self.objects = np.concatenate([self.fixed, np.array(rows).reshape(-1, k.OBJECT)])
+
+    def near(self, p: Array, reach: float) -> Array:
+        """Objects that a ray from ``p`` can reach."""
+        o = self.objects
+        apart = np.linalg.norm(o[:, k.CENTRE : k.CENTRE + 3] - p, axis=1)
+        return np.ascontiguousarray(o[apart < reach + o[:, k.AROUND]])
+
+    def depth(self, north: float, east: float) -> float:
+        """Of the bed; NaN where there is none."""
+        if self._joined is not None:
+            return float(self._joined(np.array(north), np.array(east)))
+        b = self.bed
+        bumps = sum(h * math.exp(-((a * (north - n)) ** 2) - (c * (east - e)) ** 2) for h, n, e, a, c in self.bumps)
+        return float(b[0] + b[1] * north + b[2] * east + bumps)
+
+    def cast(
+        self, p: Array, R: Array, u: Array, e: Array, reach: float, level: float = 0.0, surface: bool = True
+    ) -> tuple[Array, Any]:
+        """(out, what) of :func:`~wavesim_emulators.sonar.kernels.cast` for a fan at ``p`` with axes ``R`` in W."""
+        out, what = np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64)
+        far, which = self._on_triangles(p, R, u, e, reach)
+        k.cast(
+            p, R, u, e, reach, level, self.bed, self.bumps, far, which, self.triangles, self.near(p, reach), self.ground,
+            self.regions, self.grid, self.raster, len(self.palette.names) - 1 if surface else -1, out, what,
+        )  # fmt: skip
+        return out, what
+
+    def _on_triangles(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> tuple[Any, Any]:
+        """(range, number of the triangle or -1), both (columns, rays); empty if no triangle is within reach."""
+        if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
+            return np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32)
+        rays = np.empty((len(u), len(e), 3), np.float32)
+        k.aim(R, u, e, rays)
+        start = np.empty((len(u) * len(e), 3), np.float32)
+        start[:] = p - self.middle
+        found = self.scene.run(start, rays.reshape(-1, 3), output=True)
+        shape = len(u), len(e)
+        return found["tfar"].reshape(shape), found["primID"].reshape(shape)
+
+
+def directions(u: Array, e: Array) -> Array:
+    """Unit vectors (columns, rays, 3) in a fan's axes."""
+    ahead = np.sqrt(1.0 - u * u)[:, None]
+    return np.stack([ahead * np.cos(e), np.broadcast_to(u[:, None], (len(u), len(e))), ahead * np.sin(e)], axis=-1)

@@ -1,0 +1,55 @@
+"""Models from the parameter files of other simulators: DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo.
+
+Each reader gives a :class:`~wavesim_server.importers.draft.Draft`: attributes and elements of a <model>, what the file
+does not say, and what of the file the model cannot have.  Nothing is guessed and nothing is dropped in silence: a draft
+with gaps is refused with the list of them, and the user fills them in with ``--set``; one that leaves something out is
+refused with the list of that, unless the user says ``--partial``.  Angles without a unit are read as ``--angles`` says.
+"""
+
+from __future__ import annotations
+
+import configparser
+from pathlib import Path
+
+import yaml
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.importers import dune, hilsim, panisim, uuv
+from wavesim_server.importers.draft import SETTINGS, Draft, Imported
+
+__all__ = ["Imported", "read"]
+
+
+def read(
+    path: Path, section: str | None, settings: dict[str, str], angles: str | None, partial: bool = False
+) -> Imported:
+    """The models file for a parameter file of any known kind. ConfigError says what is wrong, missing or lost."""
+    unknown = [k for k in settings if k not in SETTINGS]
+    if unknown:
+        raise ConfigError(f"--set {unknown[0]}: unknown; allowed are {', '.join(SETTINGS)}")
+    try:
+        return _read(path, section, settings, angles).xml(path, partial)
+    except KeyError as error:
+        raise ConfigError(f"it lacks the key {error}", str(path)) from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(f"it does not hold what such files hold: {error}", str(path)) from None
+
+
+def _read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> Draft:
+    try:
+        if path.is_dir():
+            return panisim.read(path, settings, angles)
+        if path.suffix == ".ini":
+            return dune.read(path, section, settings, angles)
+        data = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"cannot read it: {error.strerror}", str(path)) from None
+    except (yaml.YAMLError, configparser.Error, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+    if isinstance(data, dict) and "m_11" in data:
+        return hilsim.read(path, data, settings, angles)
+    if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):
+        return uuv.read(path, data, settings, angles)
+    raise ConfigError(
+        "no known kind: a DUNE .ini, a Panisim folder, a hilsim or UUV Simulator YAML is needed", str(path)
+    )

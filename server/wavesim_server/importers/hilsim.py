@@ -1,0 +1,107 @@
+"""A vessel of kjetilbl/hilsim (Ødegaard and Børs-Lind 2017), term by term as its `vessel.cpp` has them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.importers.draft import SETTINGS, Array, Draft, Keys, text
+
+#: its names of nonlinear damping -> ours: it writes the factor of the column last, and means its absolute value
+DAMPING = {
+    "X_uuu": "X_uuu", "Y_vvv": "Y_vvv", "Y_rv": "Y_v_ar", "Y_vr": "Y_r_av", "Y_rr": "Y_r_ar", "Y_rrr": "Y_rrr",
+    "M_qq": "M_q_aq", "N_vvv": "N_vvv", "N_rv": "N_v_ar", "N_vr": "N_r_av", "N_rr": "N_r_ar", "N_rrr": "N_rrr",
+}  # fmt: skip
+#: Coriolis is u times a matrix there: element -> derivative
+CORIOLIS = {"26": "Y_ur", "35": "Z_uq", "46": "K_ur", "55": "M_uq", "66": "N_ur"}
+#: it reads these and does not use them (the damping of sway and yaw by v alone is replaced by the cross-flow's)
+UNUSED = ("x_g", "y_g", "z_g", "X_v", "X_vv", "X_vvv", "surge_max")
+_PAIRS = [(i, j) for i in range(6) for j in range(i)]
+
+
+def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> Draft:
+    """Masses, damping, ITTC friction, cross-flow (that of sway twice, as that code has it), Coriolis as derivatives,
+    restoring, wind, waves, two drives. What that code adds beside the file: fluid memory scaled from another hull."""
+    d = Keys(data)
+    draft = Draft(path.stem.lower(), f"{path.name} (hilsim)", settings, angles)
+    draft.attributes["type"] = "surface"
+    size = draft.ask("size", 3)
+    if size is not None:
+        draft.add("box", length=f"{size[0]:g} m", width=f"{size[1]:g} m", height=f"{size[2]:g} m")
+    draft.add("mass", value=f"{d['m_11']:g} kg")
+    _rigid_body(draft, np.array([[d[f"m_{i}{j}"] for j in range(1, 7)] for i in range(1, 7)], float))
+    draft.matrix("added-mass", np.array([[d[f"{f}_{v}_dot"] for v in "uvwpqr"] for f in "XYZKMN"], float))
+    d.without(*UNUSED)
+    linear = np.zeros((6, 6))
+    for i, f in enumerate("XYZKMN"):
+        for j, v in enumerate("uvwpqr"):
+            if (name := f"{f}_{v}") not in UNUSED:
+                linear[i, j] = -d.get(name, 0.0)
+    draft.matrix("linear-drag", linear)
+    found = {ours: float(d[theirs]) for theirs, ours in DAMPING.items() if theirs in d}
+    turning = {ours: -float(d.get(f"C_rb_{ij}", 0.0)) - float(d.get(f"C_a_{ij}", 0.0)) for ij, ours in CORIOLIS.items()}
+    if any(turning.values()):
+        draft.attributes["coriolis"] = "no"
+        found |= turning
+    if "X_uu_c" in d:
+        d.without("X_uu")
+        draft.add("surge-friction", factor=f"{-d['X_uu_c']:g} kg/m", residual="0.014", length=f"{d['L_pp']:g} m")
+    else:
+        found["X_u_au"] = float(d.get("X_uu", 0.0))
+    if "C_d_2d" in d:
+        d.without("Y_vv", "N_vv")
+        density = draft.ask("cross-flow-density", 1)
+        if density is not None:
+            c = 0.5 * density[0] * d["T"] * d["C_d_2d"]
+            draft.add("cross-flow", length=f"{d['L_pp']:g} m", sway=f"{2 * c:.12g} kg/m2", yaw=f"{c:.12g} kg/m2")
+    draft.derivatives(found)
+    g = np.zeros((6, 6))
+    g[2, 2], g[3, 3], g[4, 4], g[2, 4], g[4, 2] = (
+        -d["Z_z"], -d["K_phi"], -d["M_theta"], -d["Z_theta"], -d["M_z"],
+    )  # fmt: skip
+    draft.matrix("restoring", g)
+    wind = [
+        d.get(key, 0.0) for key in ("A_Fw", "A_Lw", "s_H", "s_L", "CD_l_af_0", "CD_l_af_pi", "CD_t", "delta", "kappa")
+    ]
+    if wind[0]:
+        frontal, lateral, height, forward, *coefficients = (float(x) for x in wind)
+        draft.add(
+            "wind-drag", frontal=f"{frontal:g} m2", lateral=f"{lateral:g} m2", length=f"{d['L_pp']:g} m",
+            height=f"{height:g} m", forward=f"{forward:g} m", drag=text(*coefficients),
+        )  # fmt: skip
+    if "K_1_w" in d:
+        draft.add("wave-filter", gain=text(*(d[f"K_{i}_w"] for i in range(1, 7))))
+    k, low, high = d["K_thruster"] * 3600.0, d["n_min"] / 60.0, d["n_max"] / 60.0
+    for side in (1, 2):
+        t = draft.add(
+            "thruster", name=f"thruster-{side}", position=text(d[f"l_x_{side}"], d[f"l_y_{side}"], 0.0) + " m",
+            direction="1 0 0", law="shaft", minimum="0", maximum="1", motor=text(low, high - low),
+            lag=f"{d['T_n']:g} s", coefficients=text(0.0, k, 0.0),
+        )  # fmt: skip
+        if "alpha_max" in d:
+            limit = math.degrees(draft.angle(d["alpha_max"], "alpha_max"))
+            etree.SubElement(
+                t, "swivel", minimum=f"{-limit:.9g} deg", maximum=f"{limit:.9g} deg", lag=f"{d['T_alpha']:g} s"
+            )
+            etree.SubElement(t, "deflector", lag=f"{d['T_beta']:g} s")
+    draft.notes.append("hilsim's code adds fluid memory of another hull, which is not in this file")
+    draft.left += d.unread
+    return draft
+
+
+def _rigid_body(draft: Draft, m: Array) -> None:
+    """M_RB; if its halves differ (that code takes any), that which the user names."""
+    odd = [
+        f"m_{i + 1}{j + 1} = {m[i, j]:g} and m_{j + 1}{i + 1} = {m[j, i]:g}" for i, j in _PAIRS if m[i, j] != m[j, i]
+    ]
+    if odd and (half := draft.ask_text("rigid-body", f": {', '.join(odd)}")) is not None:
+        if half not in ("upper", "lower"):
+            raise ConfigError(f"--set rigid-body: {SETTINGS['rigid-body']}; it is '{half}'")
+        triangle = np.triu(m) if half == "upper" else np.tril(m)
+        m = triangle + triangle.T - np.diag(np.diag(m))
+    draft.matrix("rigid-body", m)

@@ -1,0 +1,243 @@
+"""A vessel folder of Panisim/Makara: geometry, inertia, hydrodynamics, control surfaces, thrusters, sensors."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from lxml import etree
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.importers.draft import NOTHING, Draft, Keys, text
+
+GRAVITY = 9.80665
+PROPELLER_LAG_S = 1.0  #: of every propeller, in that code
+
+
+def read(folder: Path, settings: dict[str, str], angles: str | None) -> Draft:
+    """As its class `Vessel` has them; the added mass and restoring from a HydRA file, an aerofoil from a NACA table, both
+    beside it."""
+    geometry, inertia = _part(folder, "geometry.yml"), _part(folder, "inertia.yml")
+    hydro, controls = _part(folder, "hydrodynamics.yml"), _part(folder, "control_surfaces.yml")
+    name = Path(str(hydro.get("hydra_file", folder.name))).stem.replace("_hydra", "")
+    draft = Draft(name, f"{folder.name} (Panisim/Makara)", settings, angles)
+    draft.attributes |= {"type": "surface", "coriolis": "yes" if hydro.get("coriolis_flag", True) else "no"}
+    length = float(geometry["length"])
+    draft.add("box", length=f"{length:g} m", width=f"{geometry['breadth']:g} m", height=f"{geometry['depth']:g} m")
+    _masses(draft, folder, name, geometry, inertia)
+    prime = not hydro.get("dim_flag", False)
+    speed = float(geometry["Fn"]) * math.sqrt(GRAVITY * length)
+    system = {"system": "prime", "length": f"{length:g} m", "speed": f"{speed:.12g} m/s"} if prime else {}
+    found = {
+        key: float(hydro[key])
+        for key in hydro
+        if re.fullmatch(r"[XYZKMN]_[a-z_]+", key) and isinstance(hydro[key], (int, float))
+    }
+    for k, surface in enumerate(controls.get("control_surfaces") or []):
+        found |= _surface(draft, folder, controls, surface if isinstance(surface, dict) else {}, k)
+    draft.derivatives(found, **system)
+    thrusters = _part(folder, "thrusters.yml", needed=False)
+    for k, one in enumerate(thrusters.get("thrusters") or []):
+        _thruster(draft, Keys(one, f"thrusters.yml {k + 1}"))
+    _sensors(draft, _part(folder, "sensors.yml", needed=False))
+    _start(draft, _part(folder, "initial_conditions.yml", needed=False))
+    geometry.without("CO", "geometry_file")  # of the drawing
+    controls.without("naca_number", "naca_file", "delta_max", "deltad_max", "area")  # the surfaces name them
+    for part in (geometry, inertia, hydro, controls, thrusters):
+        draft.left += part.unread
+    return draft
+
+
+def _part(folder: Path, name: str, needed: bool = True) -> Keys:
+    path = folder / name
+    if not needed and not path.is_file():
+        return Keys({})
+    found = yaml.safe_load(path.read_text()) or {}
+    if not isinstance(found, dict):
+        raise ConfigError("no table of keys", str(path))
+    return Keys(found, name)
+
+
+def _matrix(table: Keys, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """A 6x6 matrix of the file, None where it says None."""
+    value = table.get(key)
+    return None if isinstance(value, str) or value is None else np.array(value, float).reshape(6, 6)
+
+
+def _masses(draft: Draft, folder: Path, name: str, geometry: Keys, inertia: Keys) -> None:
+    mass = float(inertia["mass"])
+    draft.add("mass", value=f"{mass:g} kg", centre=text(*geometry["CG"]["position"]) + " m")
+    rigid, added = _matrix(inertia, "inertia_matrix"), _matrix(inertia, "added_mass_matrix")
+    gyration = geometry.get("gyration")
+    if rigid is not None:
+        draft.matrix("rigid-body", rigid)
+    else:
+        draft.add("inertia", gyration=text(*(gyration if gyration is not None else geometry["gyration"])) + " m")
+    hydra = next(
+        (p for p in (folder / f"{name}_hydra.json", folder.parent / f"{name}_hydra.json") if p.is_file()), None
+    )
+    data = {} if hydra is None else json.loads(hydra.read_text())
+    if added is not None:
+        draft.matrix("added-mass", added)
+    elif hydra is not None:
+        draft.matrix("added-mass", np.array(data["A_inf"], float))
+    elif (diagonal := draft.ask("added-mass", 6)) is not None:
+        draft.matrix("added-mass", np.diag(diagonal))
+    if hydra is not None:
+        stiff = np.array(data["C"], float)
+        stiff[np.abs(stiff) < 1e-12 * np.abs(stiff).max()] = 0.0  # left by rounding
+        draft.matrix("restoring", stiff)
+        draft.notes.append(
+            f"of {hydra.name}: added mass at infinite frequency and restoring, not its damping and waves"
+        )
+        geometry.without("CB")  # the restoring is about the equilibrium, and holds it
+        if (floating := float(inertia.get("buoyancy_mass", mass))) != mass:
+            draft.left.append(f"inertia.yml: buoyancy_mass = {floating:g}, since it is not the mass")
+
+
+def _surface(
+    draft: Draft, folder: Path, controls: Mapping[str, Any], table: dict[str, Any], number: int
+) -> dict[str, float]:
+    """A control surface; its derivatives. It is limited in deg, and turns with at most so many rad/s: as that code reads them."""
+    s = Keys(table, f"control_surfaces.yml {number + 1}")
+    limit = math.degrees(draft.angle(float(s["control_surface_delta_max"]), "control_surface_delta_max"))
+    common = {
+        "name": str(s["control_surface_type"]).lower(),
+        "limit": f"{limit:.9g} deg",
+        "rate": f"{float(s['control_surface_deltad_max']):.9g} rad/s",
+        "lag": f"{s['control_surface_T']:g} s",
+    }
+    found = {}
+    terms = s.get("control_surface_hydrodynamics")
+    for key, value in (terms if isinstance(terms, dict) else {}).items():
+        found[f"{str(key).partition('_')[0]}_d{number + 1}"] = float(value)
+    s.without("control_surface_id")
+    aerofoil = _naca(folder, s.get("control_surface_NACA"), controls.get("naca_file"))
+    if aerofoil is None:
+        draft.add("fin", law="derivatives", **common)
+        s.without("control_surface_location", "control_surface_orientation", "control_surface_area")
+    else:
+        # a rudder stands upright; turned about x by its orientation (rad)
+        roll, *others = (float(a) for a in s["control_surface_orientation"])
+        if any(others):
+            draft.left.append(f"control_surfaces.yml {number + 1}: pitch and yaw of its orientation")
+        fin = draft.add(
+            "fin", law="aerofoil", position=text(*s["control_surface_location"]) + " m",
+            normal=text(0.0, round(math.cos(roll), 12), round(math.sin(roll), 12)),
+            area=f"{s['control_surface_area']:g} m2", **common,
+        )  # fmt: skip
+        etree.SubElement(fin, "aerofoil").text = "  ".join(text(*row) for row in aerofoil)
+    draft.left += s.unread
+    return found
+
+
+def _naca(folder: Path, *names: Any) -> list[tuple[float, float, float]] | None:
+    """Rows (alpha in deg, CL, CD) of the aerofoil table that a control surface names; None if it names none."""
+    for name in names:
+        if name in NOTHING:
+            continue
+        for place in (folder, folder.parent):
+            for path in (place / str(name), place / f"NACA{name}.csv"):
+                if path.is_file():
+                    with path.open(newline="") as file:
+                        return [(float(r["Alpha"]), float(r["Cl"]), float(r["Cd"])) for r in csv.DictReader(file)]
+        raise ConfigError(f"there is no aerofoil table '{name}' or 'NACA{name}.csv' in it or beside it", str(folder))
+    return None
+
+
+def _thruster(draft: Draft, t: Keys) -> None:
+    """T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s, along the x axis of roll, pitch, yaw as that code turns them."""
+    roll, pitch, yaw = (float(a) for a in t["thruster_orientation"])
+    along = (
+        math.cos(pitch) * math.cos(yaw),
+        math.sin(roll) * math.sin(pitch) * math.cos(yaw) + math.cos(roll) * math.sin(yaw),
+        -math.cos(roll) * math.sin(pitch) * math.cos(yaw) + math.sin(roll) * math.sin(yaw),
+    )
+    most, kt = float(t["n_max"]) / 60.0, float(t["KT_at_J0"])
+    element = draft.add(
+        "thruster", name=str(t.get("thruster_name") or f"thruster-{t['thruster_id']}"),
+        position=text(*t["thruster_location"]) + " m", direction=text(*np.round(along, 12)), law="shaft",
+        minimum=text(-most), maximum=text(most), lag=f"{PROPELLER_LAG_S:g} s",
+    )  # fmt: skip
+    etree.SubElement(
+        element, "open-water", diameter=f"{t['D_prop']:g} m", kt=text(kt, -kt), torque_share="0",
+        deduction=text(float(t.get("tp") or 0.0)),
+    )  # fmt: skip
+    t.without("thruster_id", "T_prop", "J_vs_KT")  # which that code does not use
+    draft.left += t.unread
+
+
+#: its type -> ours
+SENSORS = {"imu": "imu", "gps": "gps", "uwb": "uwb", "dvl": "dvl", "encoder": "encoder"}
+COVARIANCES = {
+    "linear_acceleration_covariance": "accelerometer_noise", "angular_velocity_covariance": "gyro_noise",
+    "position_covariance": "position", "linear_velocity_covariance": "bottom_sigma",
+}  # fmt: skip
+
+
+def _sensors(draft: Draft, table: Keys) -> None:
+    """Place, rate and the size of the noise; the covariances' other elements are named."""
+    list_ = etree.Element("sensors")
+    for k, one in enumerate(table.get("sensors") or []):
+        s = Keys(one, f"sensors.yml {k + 1}")
+        kind = SENSORS.get(str(s["sensor_type"]).lower())
+        if kind is None:
+            draft.left.append(f"sensors.yml {k + 1}: a sensor of type {s['sensor_type']}")
+            continue
+        rate = float(s["publish_rate"])
+        element = etree.SubElement(list_, kind, rate=f"{rate:g} Hz")
+        if any(place := s.get("sensor_location") or ()):
+            element.set("position", text(*place) + " m")
+        if any(turn := s.get("sensor_orientation") or ()):
+            element.set("attitude", text(*turn) + " rad")
+        if s.get("use_custom_covariance"):
+            _noise(draft, element, Keys(s["custom_covariance"], s["sensor_type"]), kind, rate)
+        s.without("sensor_topic", "actuator_type", "actuator_id", "custom_covariance")
+        draft.left += s.unread
+    if len(list_):
+        draft.elements.append(list_)
+
+
+def _noise(draft: Draft, element: etree._Element, covariances: Keys, kind: str, rate: float) -> None:
+    for key, ours in COVARIANCES.items():
+        if key not in covariances:
+            continue
+        m = np.array(covariances[key], float).reshape(3, 3)
+        sigma = math.sqrt(np.trace(m) / 3.0)
+        if ours == "position":
+            level = math.sqrt(np.trace(m[:2, :2]))
+            if kind == "gps":
+                element.set("hacc", f"{level:.6g} m")
+                element.set("vacc", f"{math.sqrt(m[2, 2]):.6g} m")
+            else:
+                element.set("sigma", f"{level / math.sqrt(2.0):.6g} m")
+        elif ours == "bottom_sigma":
+            element.set(ours, f"{sigma:.6g} m/s")
+        else:
+            element.set(ours, f"{sigma / math.sqrt(rate):.6g}")  # of a sample -> per square root of Hz
+        if np.count_nonzero(m - np.diag(np.diag(m))) or np.ptp(np.diag(m)):
+            draft.notes.append(f"{element.tag}: of {key} the mean of the variances is taken, the same for each axis")
+    draft.left += covariances.unread
+
+
+def _start(draft: Draft, table: Keys) -> None:
+    """Where it starts is a vehicle's affair, not a model's: said as the element to write."""
+    if not table:
+        return
+    place, turn, motion = (
+        [float(x) for x in table.get(f"start_{what}") or [0.0] * n]
+        for what, n in (("location", 3), ("orientation", 3), ("velocity", 6))
+    )
+    draft.notes.append(
+        f'it starts so: <vehicle model="{draft.name}" position="{text(*place)} m" attitude="{text(*turn)} rad" '
+        f'velocity="{text(*motion[:3])} m/s" angular_velocity="{text(*motion[3:])} rad/s" .../>'
+    )
+    table.without("use_quaternion")
+    draft.left += table.unread

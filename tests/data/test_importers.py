@@ -1,0 +1,185 @@
+"""What is imported is what the other simulator computes; what has no place here is named, and refused unless it is wanted so."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.load import models_of
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.importers import read
+from wavesim_server.study import empty_sea
+
+pytestmark = pytest.mark.data
+
+
+def imported(
+    path: Path, tmp_path: Path, *, section: str | None = None, partial: bool = False, **settings: str
+) -> Model:
+    given = {key.replace("_", "-"): value for key, value in settings.items()}
+    out = tmp_path / "models.xml"
+    out.write_text(read(path, section, given, "deg", partial).xml)
+    return next(iter(models_of(out).values()))
+
+
+def hilsim_acceleration(d: dict[str, float], nu: Any, rho: float) -> Any:
+    """Of a hull in its equilibrium, with the upper half of its M_RB, after `Vessel::updateMatrices` and `nuFunction`: M dnu = -(C + D) nu."""
+    u, v, _, _, q, r = nu
+    g = {k: float(x) for k, x in d.items()}
+    m = [[g[f"m_{min(i, j)}{max(i, j)}"] for j in range(1, 7)] for i in range(1, 7)]
+    added = [[g[f"{f}_{s}_dot"] for s in "uvwpqr"] for f in "XYZKMN"]
+    friction = g["X_uu_c"] * (0.075 / (math.log10(u * g["L_pp"] / 1e-6) - 2.0) ** 2 + 0.014)
+    x = np.linspace(-0.5, 0.5, 200_001) * g["L_pp"]
+    cross = v + x * r
+    strip = g["T"] * g["C_d_2d"] * rho / 2.0 * np.abs(cross) * cross
+    sway, yaw = -2.0 * np.trapezoid(strip, x), -np.trapezoid(strip * x, x)
+    tau = np.array([
+        (g["X_u"] + friction * abs(u) + g["X_uuu"] * u * u) * u,
+        (g["Y_v"] + g["Y_vvv"] * v * v + g["Y_rv"] * abs(r)) * v + sway
+        + (g["Y_r"] + g["Y_vr"] * abs(v) + g["Y_rr"] * abs(r) + g["Y_rrr"] * r * r) * r,
+        0.0,
+        0.0,
+        g["M_qq"] * abs(q) * q,
+        (g["N_v"] + g["N_rv"] * abs(r) + g["N_vvv"] * v * v) * v + yaw
+        + (g["N_r"] + g["N_vr"] * abs(v) + g["N_rr"] * abs(r) + g["N_rrr"] * r * r) * r,
+    ])  # fmt: skip
+    tau -= u * np.array([
+        0.0, (g["C_rb_26"] + g["C_a_26"]) * r, (g["C_rb_35"] + g["C_a_35"]) * q, (g["C_rb_46"] + g["C_a_46"]) * r,
+        g["C_a_55"] * q, g["C_a_66"] * r,
+    ])  # fmt: skip
+    return np.linalg.solve(np.add(m, added), tau)
+
+
+def test_hilsims_forces_term_by_term(data_dir: Path, tmp_path: Path) -> None:
+    """Jolner, whose file has nearly every term; the two that are zero there are given a value."""
+    text = (data_dir / "odin/Jolner.yaml").read_text() + "\nM_qq: -3.0\nN_rrr: -2.0\n"
+    path = tmp_path / "jolner.yaml"
+    path.write_text(text)
+    model = imported(path, tmp_path, partial=True, size="1.65 0.7 0.4", cross_flow_density="1025", rigid_body="upper")
+    assert model.cross_flow is not None and model.cross_flow.sway == pytest.approx(1025 * 0.2 * 0.65)
+    for nu in ((1.5, 0.3, 0, 0, 0.2, 0.4), (0.8, -0.2, 0, 0, -0.3, 0.5), (1.2, 0.4, 0, 0, 0.0, -0.6)):
+        sim = empty_sea(1, 1e-4, "")
+        row = sim.enter("v", position=(0.0, 0.0, 0.0), variant=model)
+        sim.set_pose(row, velocity=nu)
+        sim.advance(1)
+        now = sim.state()[row]
+        rate = (np.concatenate([now["v_WB_B"], now["w_WB_B"]]) - nu) / 1e-4
+        wanted = hilsim_acceleration(yaml.safe_load(text), nu, 1025.0)
+        assert rate == pytest.approx(wanted, abs=2e-3 * np.abs(wanted).max()), nu
+
+
+def test_what_hilsim_has_more_is_named(data_dir: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"K_bowthruster = 0\.001") as found:
+        imported(data_dir / "odin/Odin.yaml", tmp_path, size="10.5 3.5 1.4", cross_flow_density="1000")
+    assert "X_uu" not in str(found.value), "the friction takes its place there, too"
+    path = tmp_path / "odin.yaml"
+    path.write_text((data_dir / "odin/Odin.yaml").read_text() + "\nY_uvw: 7.0\n")
+    with pytest.raises(ConfigError, match=r"Y_uvw = 7\.0"):
+        imported(path, tmp_path, size="10.5 3.5 1.4", cross_flow_density="1000")
+
+
+def test_a_matrix_that_is_not_symmetric_is_asked_for_not_averaged(data_dir: Path, tmp_path: Path) -> None:
+    path, size = data_dir / "odin/Jolner.yaml", "1.65 0.7 0.4"
+    with pytest.raises(ConfigError, match=r"--set rigid-body=.*m_42 = 11\.4 and m_24 = -11\.4"):
+        imported(path, tmp_path, partial=True, size=size, cross_flow_density="1000")
+    for half, sign in (("upper", -1.0), ("lower", 1.0)):
+        model = imported(path, tmp_path, partial=True, size=size, cross_flow_density="1000", rigid_body=half)
+        assert model.rigid_body is not None
+        m = np.reshape(model.rigid_body.rows, (6, 6))
+        assert m[1, 3] == m[3, 1] == sign * 11.4
+
+
+THRUSTERS = """thrusters:
+  - thruster_name: back
+    thruster_id: 1
+    thruster_location: [-0.5, 0.1, 0.05]
+    thruster_orientation: [0.0, 0.0, 0.2]
+    T_prop: 1.0
+    D_prop: 0.1
+    tp: 0.1
+    KT_at_J0: 0.4
+    n_max: 1200
+    J_vs_KT: None
+"""
+
+
+def boat(data_dir: Path, tmp_path: Path, **files: str) -> Path:
+    """Sookshma's folder with other files in it; beside it what it has beside it."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in (data_dir / "sookshma/model").iterdir():
+        (folder / file.name).write_text(files.get(file.stem, file.read_text()))
+    (tmp_path / "sookshma_hydra.json").write_text((data_dir / "sookshma/sookshma_hydra.json").read_text())
+    return folder
+
+
+def test_a_panisim_folder_is_carried_over_whole(data_dir: Path, tmp_path: Path) -> None:
+    folder = boat(data_dir, tmp_path, thrusters=THRUSTERS)
+    model, notes = imported(folder, tmp_path), read(folder, None, {}, "deg").notes
+    assert model.fin[0].rate == 1.0, "it turns with at most 1 rad/s, not 1 deg/s"
+    assert model.fin[0].limit == pytest.approx(math.radians(35.0))
+    (propeller,) = model.thruster
+    assert propeller.open_water is not None and propeller.open_water.kt == (0.4, -0.4)
+    assert propeller.open_water.deduction == pytest.approx(0.1) and propeller.maximum == pytest.approx(20.0)
+    assert propeller.direction == pytest.approx((math.cos(0.2), math.sin(0.2), 0.0)) and propeller.lag == 1.0
+    assert model.sensors is not None
+    rates = {i.name: i.parameters.rate for i in model.sensors.instruments}
+    assert rates == {"imu": 50.0, "uwb": 1.0, "encoder": 10.0}
+    assert model.sensors.uwb[0].sigma == pytest.approx(math.sqrt((0.04533883 + 0.05869406) / 2), rel=1e-5)
+    assert any('position="50 73 0 m"' in note and 'velocity="0.4 0 0 m/s"' in note for note in notes)
+    assert any("sookshma_hydra.json" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("hydrodynamics", "cross_flow_drag: false", "cross_flow_drag: true", "cross_flow_drag = True"),
+        ("sensors", "sensor_type: UWB", "sensor_type: lidar", "a sensor of type lidar"),
+        ("inertia", "buoyancy_mass: 7.65", "buoyancy_mass: 9.0", "buoyancy_mass"),
+        ("geometry", "length: 1\n", "length: 1\nkeel: 0.1\n", "keel = 0.1"),
+    ],
+)
+def test_what_a_panisim_folder_has_more_is_named(
+    data_dir: Path, tmp_path: Path, file: str, old: str, new: str, message: str
+) -> None:
+    text = (data_dir / f"sookshma/model/{file}.yml").read_text()
+    assert old in text
+    folder = boat(data_dir, tmp_path, **{file: text.replace(old, new, 1)})
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        imported(folder, tmp_path)
+    assert any(message in note for note in read(folder, None, {}, "deg", True).notes)
+
+
+def test_panisims_own_matrices_come_first(data_dir: Path, tmp_path: Path) -> None:
+    rigid, added = np.diag([8.0, 8, 8, 0.1, 0.5, 0.5]), np.diag([1.0, 2, 3, 0.1, 0.2, 0.3])
+    inertia = {"mass": 8.0, "buoyancy_mass": 8.0, "inertia_matrix": rigid.tolist(), "added_mass_matrix": added.tolist()}
+    model = imported(boat(data_dir, tmp_path, inertia=yaml.safe_dump(inertia)), tmp_path)
+    assert model.rigid_body is not None and model.rigid_body.diagonal == pytest.approx(np.diag(rigid))
+    assert model.inertia is None and model.added_mass.diagonal == pytest.approx(np.diag(added))
+
+
+def test_which_axes_of_a_dune_boat_move_is_asked(data_dir: Path, tmp_path: Path) -> None:
+    """Its sections damp no heave, roll or pitch, or do not float: DUNE moves boats in the plane."""
+    path = data_dir / "dune/vsim-models.ini"
+    with pytest.raises(ConfigError, match="--set active"):
+        imported(path, tmp_path, section="autonaut")
+    model = imported(path, tmp_path, section="autonaut", active="u v r")
+    sim = empty_sea(1, 0.01, "")
+    row = sim.enter("v", position=(0.0, 0.0, 0.0), variant=model)
+    sim.command(row, [0.5, 0.1])
+    sim.advance(2000)
+    p = sim.state()["p_WB_W"][row]
+    assert p[2] == 0.0 and 1.0 < np.hypot(p[0], p[1]) < 100.0
+    assert imported(path, tmp_path, section="lauv").active == "u v w p q r", "an AUV moves in all of them"
+
+
+def test_a_setting_that_nothing_asks_for_is_refused(data_dir: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--set mass: nothing asks for it"):
+        imported(data_dir / "dune/vsim-models.ini", tmp_path, section="lauv", mass="30")

@@ -1,0 +1,192 @@
+"""Each kernel against a slow, obvious twin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.emulators.sonar import world
+from wavesim_emulators.sonar import engine, kernels, scene
+from wavesim_sdk import randomness
+from wavesim_sdk.frames import quaternion, rotation
+from wavesim_sdk.ocean.bed import sea_bed
+from wavesim_sdk.ocean.scene import Scene
+
+HILLS = """<bed depth="20 m" slope_north="0.05" slope_east="-0.1"><bump height="-6 m" north="12 m" east="4 m" alpha="0.2 1/m" beta="0.3 1/m"/></bed>
+<obstacles><block position="10 -5 12 m" size="3 2 8 m" heading="30 deg"/><pier position="8 6 10 m" radius="0.5 m" height="20 m"/></obstacles>"""
+
+
+def soundings(tmp_path: Any) -> str:
+    rng = np.random.default_rng(3)
+    n, e = rng.uniform(-40, 40, (2, 400))
+    depth = 15.0 + 2.0 * np.sin(n / 6.0) + 1.5 * np.cos(e / 5.0)
+    (tmp_path / "bed.txt").write_text("\n".join(f"{a} {b} {c}" for a, b, c in zip(n, e, depth, strict=True)))
+    return '<soundings file="bed.txt"/>'
+
+
+def test_rays_end_where_the_other_emulators_scene_says(config: Any) -> None:
+    loaded = config(f"<world>{HILLS}</world>")
+    w, slow, bed = scene.World3(loaded), Scene(loaded), sea_bed(loaded)
+    rng = np.random.default_rng(1)
+    for p, heading in (((0.0, 0.0, 5.0), 0.2), ((-9.0, 3.0, 9.0), 1.3)):
+        R = rotation(quaternion(0.1, -0.2, heading))
+        u, e = np.sort(rng.uniform(-0.9, 0.9, 40)), np.sort(rng.uniform(-0.5, 1.4, 30))
+        out, what = w.cast(np.array(p), R, u, e, 60.0, 0.0, True)
+        d = scene.directions(u, e) @ R.T
+        far = slow.cast(np.array(p), d.reshape(-1, 3), 60.0).reshape(out.shape[:2])
+        hit = np.isfinite(far)
+        assert ((out[..., 0] < kernels.FAR) == hit).mean() > 0.999
+        both = hit & (out[..., 0] < kernels.FAR)
+        assert np.abs(out[..., 0] - far)[both].max() < 5e-3
+        on_bed = (what[..., 1] == kernels.BED) & both
+        ends = np.array(p) + out[..., :1] * d
+        assert np.abs(bed(ends[..., 0], ends[..., 1]) - ends[..., 2])[on_bed].max() < 5e-3
+        assert on_bed.sum() > 200
+        assert ((out[..., 0] < kernels.FAR) == (what[..., 1] != kernels.NO_HIT)).all()
+
+
+def test_rays_over_soundings_end_where_a_fine_march_does(config: Any, tmp_path: Any) -> None:
+    loaded = config(f"<world>{soundings(tmp_path)}</world>")
+    w, bed = scene.World3(loaded), sea_bed(loaded)
+    p, R = np.array([-9.0, 3.0, 9.0]), rotation(quaternion(0.1, -0.2, 1.3))
+    u, e = np.linspace(-0.8, 0.8, 12), np.linspace(0.0, 1.3, 12)
+    out, _ = w.cast(p, R, u, e, 30.0, 0.0, False)
+    d = scene.directions(u, e) @ R.T
+    t = np.arange(0.0, 30.0, 0.06)
+    points = p + t[:, None, None, None] * d
+    clear = bed(points[..., 0], points[..., 1]) - points[..., 2]
+    under = clear <= 0.0
+    first = np.where(under.any(axis=0), under.argmax(axis=0), -1)
+    assert ((out[..., 0] < kernels.FAR) == (first >= 0)).mean() > 0.98
+    both = (first >= 0) & (out[..., 0] < kernels.FAR)
+    assert both.sum() > 60
+    behind = t[first][both] - out[..., 0][both]
+    assert (behind >= -1e-9).all()
+    assert (behind <= 0.0601).mean() > 0.98, "a march steps over the edges of hills"
+
+
+def test_normals_are_those_of_the_bed(config: Any) -> None:
+    """By differences of ranges: how fast the range grows with elevation and u is what the normal says."""
+    w = world(config, HILLS)
+    R, p = rotation(quaternion(0.1, -0.3, 0.4)), np.array([0.0, 0.0, 8.0])
+    u, e, h = np.linspace(-0.6, 0.6, 9), np.linspace(0.3, 1.0, 9), 1e-5
+    out, what = w.cast(p, R, u, e, 60.0)
+    by_e = (w.cast(p, R, u, e + h, 60.0)[0][..., 0] - w.cast(p, R, u, e - h, 60.0)[0][..., 0]) / (2 * h)
+    angle = np.arcsin(u)
+    up, down = np.sin(angle + h), np.sin(angle - h)
+    by_a = (w.cast(p, R, up, e, 60.0)[0][..., 0] - w.cast(p, R, down, e, 60.0)[0][..., 0]) / (2 * h)
+    bed = what[..., 1] == kernels.BED
+    r, cosine = out[..., 0], out[..., 1]
+    ahead = np.sqrt(1 - u * u)[:, None]
+    assert by_e[bed] == pytest.approx((r * out[..., 3] * ahead / cosine)[bed], rel=2e-2, abs=0.1)
+    assert by_a[bed] == pytest.approx((r * out[..., 2] / cosine)[bed], rel=2e-2, abs=0.1)
+
+
+def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
+    """Bin by bin within 0.1 dB of 1e5 rays that are put whole into the bin where they end."""
+    w = world(config, '<ground material="clay"/><bed depth="20 m" slope_north="0.1"/>')
+    tables = w.palette.tables(450e3, 1500.0, 5.0)
+    p, R = np.array([0.0, 0.0, 10.0]), np.eye(3)
+    bins, bin_ = 40, 0.5
+
+    def fan(columns: int, rays: int) -> Any:
+        a, da = (np.arange(columns) + 0.5) / columns * 0.2 - 0.1, 0.2 / columns
+        e, de = (np.arange(rays) + 0.5) / rays * 0.9 + 0.5, 0.9 / rays
+        out, what = w.cast(p, R, np.sin(a), e, 60.0)
+        return np.sin(a), da, e, de, out, what
+
+    u, da, e, de, out, what = fan(3, 64)
+    energy, none = np.zeros((3, bins)), np.zeros((0, 0))
+    kernels.spread(
+        p, R, u, e, np.full(3, da), np.full(64, de), np.ones(3), np.ones(64), out, what, tables, 0.02,
+        w.palette.patches, w.palette.cells, np.uint64(1), np.zeros(2), np.zeros(3), 1500.0, 0.0, bin_, energy, none,
+        np.zeros((0, 0, 2), np.int32),
+    )  # fmt: skip
+    u, da, e, de, out, what = fan(10, 10_000)
+    r, cosine = out[..., 0], out[..., 1]
+    angle = np.degrees(np.arccos(cosine))
+    s_b = np.interp(angle, np.arange(91.0), tables[0])
+    power = s_b * np.sqrt(1 - u * u)[:, None] * da * de * np.exp(-0.02 * r) / (r * r * cosine)
+    slow = np.bincount(np.minimum(r / bin_, bins).astype(int).ravel(), power.ravel(), bins + 1)[:bins]
+    inside = (slow > 0) & (np.roll(slow, 1) > 0) & (np.roll(slow, -1) > 0)
+    assert inside.sum() > 8
+    assert 10 * np.log10(energy.sum(axis=0)[inside] / slow[inside]) == pytest.approx(0.0, abs=0.1)
+
+
+def test_blur_matrix_and_levels() -> None:
+    rng = np.random.default_rng(2)
+    power, kernel = rng.random((3, 50)), rng.random(7)
+    out = np.empty_like(power)
+    kernels.blur(power, kernel, out)
+    assert out == pytest.approx(np.array([np.convolve(row, kernel, "same") for row in power]))
+    x = np.arange(65) / 8.0
+    table = np.cos(x) ** 2
+    W = np.empty((4, 6))
+    beams, columns, shift = rng.uniform(-1, 1, 4), rng.uniform(-1, 1, 6), rng.uniform(-0.1, 0.1, 6)
+    kernels.pattern_matrix(beams, columns, shift, table, 8.0, W)
+    gap = np.abs(columns + shift - beams[:, None])
+    assert pytest.approx(np.interp(gap, x, table)) == W
+    levels = np.empty((3, 50), np.uint8)
+    gain = np.linspace(0.0, 30.0, 50)
+    cut = kernels.to_levels(power, gain, 5.0, 255 / 20.0, 255, levels)
+    want = np.floor((10 * np.log10(power) + gain - 5.0) * 255 / 20.0 + 0.5)
+    assert cut == (want > 255).sum() > 0
+    assert (levels == np.clip(want, 0, 255)).all()
+
+
+def test_random_numbers_are_those_of_the_project() -> None:
+    """Speckle draws the bits that wavesim_sdk.randomness draws at (2 ping + 1, bin)."""
+    n = 200
+    power, z = np.ones((1, n)), np.zeros((1, n, 2), np.float32)
+    key = np.uint64(randomness.key(1, "a", "b"))
+    kernels.speckle(power, np.zeros(n), key, 5, z, np.zeros(1), engine.NORMAL, engine.EXPONENTIAL)
+    bits = randomness.uniform(np.full(n, key), 5, np.arange(n)) * 2.0**32  # the upper half of a hash
+    exact = engine.EXPONENTIAL[np.floor(bits).astype(np.uint64) & np.uint64(65535)]
+    quiet, other = np.zeros((1, n)), np.zeros((1, n, 2), np.float32)
+    kernels.speckle(quiet, np.ones(n), key, 5, other, np.zeros(1), engine.NORMAL, engine.EXPONENTIAL)
+    assert quiet[0] == pytest.approx(exact)
+    assert power[0] == pytest.approx((z[0].astype(float) ** 2).sum(axis=1))
+
+
+def test_speckle_has_the_moments_of_a_complex_gaussian() -> None:
+    beams, bins = 100, 1000
+    z = np.zeros((beams, bins, 2), np.float32)
+
+    def draw(ping: int, memory: float) -> Any:
+        power = np.ones((beams, bins))
+        kernels.speckle(
+            power, np.zeros(bins), np.uint64(99), ping, z, np.full(beams, memory), engine.NORMAL, engine.EXPONENTIAL
+        )
+        return power
+
+    first = draw(0, 0.0)
+    amplitude, level = np.sqrt(first), 10 * np.log10(first)
+    assert amplitude.mean() / amplitude.std() == pytest.approx(1.913, rel=0.01)
+    assert first.mean() / first.std() == pytest.approx(1.0, rel=0.01)
+    assert level.std() == pytest.approx(5.57, rel=0.01)
+    assert 10 * math.log10(first.mean()) - level.mean() == pytest.approx(2.51, rel=0.01)
+    assert draw(1, 1.0) == pytest.approx(first, rel=1e-6), "nothing moves: frozen"
+    half = draw(2, 0.14)
+    assert abs(np.corrcoef(half.ravel(), first.ravel())[0, 1]) < 0.1
+    power = np.zeros((beams, bins))
+    kernels.speckle(power, np.full(bins, 2.0), np.uint64(7), 0, z, np.zeros(beams), engine.NORMAL, engine.EXPONENTIAL)
+    assert power.mean() == pytest.approx(2.0, rel=0.01)
+    assert power.std() == pytest.approx(2.0, rel=0.02), "noise is exponential in power"
+
+
+def test_patches_follow_a_K_distribution_and_stay_where_they_are() -> None:
+    """SI = <I^2>/<I>^2 - 1 = 1 + 2/nu with the speckle on top."""
+    nu = 1.5
+    quantiles = scene.gamma_quantiles(nu)
+    key = np.uint64(3)
+    cells = np.array(
+        [[kernels.texture(x, y, 0.5, key, quantiles) for x in np.arange(0.2, 80, 0.5)] for y in np.arange(0.2, 80, 0.5)]
+    )
+    assert cells.mean() == pytest.approx(1.0, abs=0.02)
+    rng = np.random.default_rng(5)
+    intensity = cells * rng.exponential(size=cells.shape)
+    assert (intensity**2).mean() / intensity.mean() ** 2 - 1.0 == pytest.approx(1.0 + 2.0 / nu, rel=0.08)
+    assert kernels.texture(10.1, -3.2, 0.5, key, quantiles) == kernels.texture(10.4, -3.4, 0.5, key, quantiles)

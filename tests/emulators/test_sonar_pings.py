@@ -1,0 +1,203 @@
+"""Whole pings: geometry of echoes and shadows, motion, soundings, labels, bytes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.emulators.sonar import dB, design, pose, world
+from wavesim_emulators.sonar import engine
+from wavesim_emulators.sonar.soundings import SOUNDING, Bathymetry
+
+FLAT = '<ground material="medium-sand"/><bed depth="20 m"/>'
+
+
+def column(name: str) -> int:
+    return SOUNDING.index(name)
+
+
+def test_first_bottom_echo_and_surface(config: Any) -> None:
+    """10 m above the bed: sample 133 of 1000 over 75 m; the surface at the depth of the sonar."""
+    d = design("starfish-450", 75.0, 1000, {"vertical": math.radians(100)})
+    frame = engine.SideScan(d, world(config, FLAT), 0.0, 1).ping(pose((0, 0, 10.0)), 0)
+    assert pytest.approx(13.333e-3, abs=1e-6) == 2 * 10.0 / 1500.0
+    for side in frame.power:
+        assert abs(int(np.flatnonzero(side > 1e3)[0]) - 133) <= 1
+    d = design("starfish-450", 75.0, 1000, {"vertical": math.radians(170), "tilt": 0.0}, surface=True)
+    frame = engine.SideScan(d, world(config, FLAT), 12.0, 1).ping(pose((0, 0, 5.0)), 0)
+    assert int(np.flatnonzero(frame.power[0] > 1.0)[0]) * d.bin == pytest.approx(5.0, abs=2 * d.bin)
+
+
+def test_shadow_of_a_thin_wall(config: Any) -> None:
+    """1 m high, 30 m away, seen from 10 m above the bed: dark from 31.321 to 34.801 m."""
+    wall = '<obstacles><block position="0 30 19.5 m" size="40 0.02 1 m"/></obstacles>'
+    d = design("starfish-450", 50.0, 1000, {"vertical": math.radians(100)})
+    line = engine.SideScan(d, world(config, FLAT + wall), 0.0, 1).ping(pose((0, 0, 10.0)), 0).power[1]
+    before = line[int(29.0 / d.bin)]
+    # behind the wall's top (r = 31.321) nothing but leakage; beyond its shadow the bed again
+    dark = np.flatnonzero((line < 1e-2 * before) & (np.arange(1000) * d.bin > 31.0) & (np.arange(1000) * d.bin < 36.0))
+    begin, end = dark[0] * d.bin, (dark[-1] + 1) * d.bin
+    assert begin == pytest.approx(math.hypot(30.0, 10.0), abs=0.5)
+    assert end == pytest.approx(34.801, abs=0.15)
+    length = end - math.hypot(30.0, 9.0)
+    assert length * 10.0 / end == pytest.approx(1.0, rel=0.06), "its height from its shadow"
+
+
+def test_still_sonars_see_still_speckle_and_moving_ones_do_not(config: Any) -> None:
+    w = world(config, FLAT)
+    d = design("m750d-low", 30.0, 200, {"beams": 32}, speckle=True)
+    sonar, numbers = engine.Forward(d, w, 0.0, 7), itertools.count()
+
+    def at(**where: float) -> Any:
+        """Intensity of the speckle."""
+        x = where.pop("x", 0.0)
+        sonar.ping(pose((x, 0, 15.0), **where), next(numbers))
+        return (sonar.z.astype(float) ** 2).sum(axis=2).ravel()
+
+    first = at()
+    assert np.corrcoef(first, at())[0, 1] > 0.99
+    assert abs(np.corrcoef(first, at(heading=d.preset.beam))[0, 1]) < 0.1
+    first = at()
+    assert abs(np.corrcoef(first, at(x=0.5 * d.array))[0, 1]) < 0.2
+
+
+def test_frames_are_identical_to_the_byte_for_a_seed(config: Any) -> None:
+    w = world(config, FLAT)
+    for preset in ("m750d-low", "starfish-450", "ping360"):
+        of = {"forward": engine.Forward, "sidescan": engine.SideScan, "scanning": engine.Scanning}
+        d = design(
+            preset, 30.0, 100, noise=True, speckle=True, **({} if preset != "m750d-low" else {"changes": {"beams": 16}})
+        )
+        made = [of[d.preset.kind](d, w, 3.0, key) for key in (5, 5, 6)]
+        first, again, other = ([s.ping(pose((0.01 * i, 0, 12.0)), i).levels.tobytes() for i in range(2)] for s in made)
+        assert first == again
+        assert first != other
+        assert first[0] != first[1]
+
+
+def test_turning_blurs_what_a_turning_receiver_hears(config: Any) -> None:
+    """A point at 60 m, 20 deg/s: the receiver has turned by 1.6 deg when its echo comes."""
+    point = '<bed depth="900 m"/><target name="p" position="60 0 100 m" size="1 1 m"/>'
+    d = design("m750d-low", 75.0, 600, {"beams": 131})
+    sonar = engine.Forward(d, world(config, point), 0.0, 1)
+    rate = math.radians(20.0)
+
+    def bearing(w: float) -> float:
+        power = sonar.ping(pose((0, 0, 100.0), w=(0, 0, w)), 0).power
+        return float(sonar.angles[power.max(axis=1).argmax()])
+
+    assert bearing(0.0) == pytest.approx(0.0, abs=math.radians(0.6))
+    assert bearing(rate) == pytest.approx(-rate * 2 * 60.0 / 1500.0, abs=math.radians(0.6))
+
+
+def test_moving_towards_a_wall_shortens_its_range(config: Any) -> None:
+    wall = '<obstacles><block position="41 0 10 m" size="2 200 40 m"/></obstacles><bed depth="400 m"/>'
+    w = world(config, wall)
+    d = design("m750d-low", 60.0, 3000, {"beams": 9, "sector": 0.2, "bandwidth": 20e3})
+    sonar = engine.Forward(d, w, 0.0, 1)
+    still, moving = (int(sonar.ping(pose((0, 0, 10.0), v=(v, 0, 0)), 0).power[4].argmax()) * d.bin for v in (0.0, 5.0))
+    assert still - moving == pytest.approx(40.0 * 5.0 / 1500.0, abs=2 * d.bin)
+
+
+def test_a_post_is_no_streak(config: Any) -> None:
+    """Rays at its edges meet it at grazing angles; their energy stays where it stands."""
+    post = '<bed depth="400 m"/><obstacles><pier position="20 3 10 m" radius="0.5 m" height="30 m"/></obstacles>'
+    d = design("m750d-low", 30.0, 600, {"beams": 64})
+    power = engine.Forward(d, world(config, post), 0.0, 1).ping(pose((0, 0, 5.0)), 0).power
+    near = math.hypot(20.0, 3.0) - 0.5
+    inside = (d.ranges > near - 0.1) & (d.ranges < (near + 0.5) / math.cos(math.radians(13.0)) + 0.1)
+    assert power[:, inside].max() > 1e6 * power[:, ~inside].max()
+
+
+def test_labels_say_what_was_seen(config: Any) -> None:
+    inner = FLAT + '<obstacles><block position="20 0 15 m" size="2 40 10 m" material="steel"/></obstacles>'
+    w = world(config, inner)
+    d = design("m750d-low", 40.0, 200, {"beams": 16}, labels=True)
+    frame = engine.Forward(d, w, 0.0, 1).ping(pose((0, 0, 16.0)), 0)
+    assert frame.labels is not None
+    wall = frame.labels[8, int(19.1 / d.bin)]
+    assert w.palette.names[wall[0]] == "steel"
+    assert w.labels[int(wall[1])] == "block 0"
+    assert (frame.labels[8, : int(3.5 / d.bin)] == -1).all()
+
+
+def test_a_body_is_seen_and_a_body_hides(config: Any) -> None:
+    w = world(config, '<bed depth="400 m"/>')
+    from wavesim_emulators.sonar.scene import an_object
+
+    w.objects = np.array([an_object(1.0, (12.0, 0.0, 100.0), np.eye(3), (1.0, 0.2, 0.2), w.palette["steel"], 3)])
+    d = design("m750d-low", 20.0, 200, {"beams": 33, "sector": 1.0}, labels=True)
+    frame = engine.Forward(d, w, 0.0, 1).ping(pose((0, 0, 100.0)), 0)
+    beam, at = np.unravel_index(frame.power.argmax(), frame.power.shape)
+    assert (beam, frame.labels[beam, at, 1]) == (16, 3)
+    assert (at + 0.5) * d.bin == pytest.approx(11.0, abs=0.2)
+
+
+# ------------------------------------------------------------------ soundings
+
+
+def soundings(config: Any, inner: str = FLAT, p: Any = (0, 0, 0.0), changes: Any = None, **given: Any) -> Any:
+    pose_ = {k: given.pop(k) for k in ("roll", "pitch", "heading") if k in given}
+    d = design("r2sonic-2024", 200.0, 2000, changes, **given)
+    return Bathymetry(d, world(config, inner), 0.0, 1).ping(pose(p, **pose_), 0).soundings
+
+
+def test_soundings_of_a_plane_in_any_attitude(config: Any) -> None:
+    for roll, pitch, z in ((10.0, 5.0, 0.0), (-10.0, 5.0, 0.3), (3.0, -5.0, -0.3)):
+        table = soundings(config, p=(0, 0, z), roll=math.radians(roll), pitch=math.radians(pitch))
+        depth = z + table[:, column("z")]
+        good = np.isfinite(depth)
+        assert good.mean() > 0.95
+        assert math.sqrt(np.mean((depth[good] - 20.0) ** 2)) <= 0.02
+
+
+def test_two_thirds_of_the_soundings_lie_within_their_sigma(config: Any) -> None:
+    w = world(config, FLAT)
+    d = design("r2sonic-2024", 100.0, 2000, noise=True)
+    sonar = Bathymetry(d, w, 0.0, 1)
+    tables = np.concatenate([sonar.ping(pose((0, 0, 0)), n).soundings for n in range(20)])
+    good = tables[:, column("detection")] > 0
+    error = np.abs(tables[good, column("z")] - 20.0) / tables[good, column("sigma_z")]
+    assert (error < 1.0).mean() == pytest.approx(0.68, abs=0.03)
+    assert {1.0, 2.0} <= set(tables[:, column("detection")]), "by amplitude at nadir, by phase outside"
+
+
+def test_rolled_beams_and_their_spacing(config: Any) -> None:
+    table = soundings(config, roll=math.radians(5.0), stabilised=False)
+    r = table[:, column("time")] * 750.0
+    assert (r[0], r[-1]) == (pytest.approx(47.324, abs=1e-3), pytest.approx(34.869, abs=1e-3))
+    angle = soundings(config)[:, column("angle")]
+    assert np.degrees(np.diff(angle)) == pytest.approx(0.4706, abs=1e-4)
+    across = soundings(config, equidistant=True)[:, column("y")]
+    assert np.diff(across) == pytest.approx((across[-1] - across[0]) / 255, abs=1e-6)
+
+
+def test_wrong_sound_speed_at_the_array(config: Any) -> None:
+    """Believed 1 % too high: what comes from 60 deg is taken for 61.008 deg, and 20 m for 19.388 m; nadir is right."""
+    sector = 2 * math.asin(1.01 * math.sin(math.radians(60.0)))
+    table = soundings(config, changes={"sector": sector, "beams": 101}, assumed_speed=1515.0)
+    assert math.degrees(table[-1, column("angle")]) == pytest.approx(61.008, abs=1e-3)
+    assert table[-1, column("z")] == pytest.approx(19.388, abs=2e-3)
+    assert table[50, column("z")] == pytest.approx(20.0, abs=1e-6)
+
+
+def test_faint_soundings_are_lost(config: Any) -> None:
+    table = soundings(config, changes={"source_level": 140.0})
+    lost = table[:, column("detection")] == 0
+    assert lost.any()
+    assert np.isnan(table[lost][:, 1:9]).all()
+    assert np.isfinite(table[:, column("down")]).all(), "the truth is there all the same"
+
+
+def test_levels_come_back_from_numbers(config: Any) -> None:
+    """A reader recovers dB from gain, floor and span."""
+    d = design("m750d-low", 30.0, 200, {"beams": 16}, bits=16, floor=30.0, span=120.0)
+    frame = engine.Forward(d, world(config, FLAT), 0.0, 1).ping(pose((0, 0, 15.0)), 0)
+    recovered = frame.levels * d.span / d.top + d.floor - d.gain_dB
+    lit = (frame.levels > 0) & (frame.levels < d.top)
+    assert lit.sum() > 500
+    assert recovered[lit] == pytest.approx(dB(frame.power)[lit], abs=0.01)

@@ -1,0 +1,188 @@
+"""Levels along rays: against a dense bundle of rays counted by where they come, closed forms, and published formulas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.physics.sea import PLAIN, heard, node, run, sea
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.ocean.sound import munk
+from wavesim_server.acoustics import paths, rays, tubes
+
+Make = Callable[..., Loaded]
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def bundle(z: Array, c: Array, source: float, receiver: float, distance: float, width: float) -> float:
+    """Transmission loss in dB (incoherent) at a depth, over ranges `distance` +- `width`, by counting: rays of equal steps in
+    launch angle carry power as cos(angle) and cross the receiver's depth; no derivative, no Snell's law by layers.
+
+    Power through a ring of the level z = receiver is that between its rays; intensity is that over the ring's area across
+    the ray: |p|^2 = c_r / c_s sum (cos a da) / (x dx sin a_r).
+    """
+    angles = np.linspace(-1.45, 1.45, 8001)
+    angles = angles[np.abs(angles) > 1e-6]
+    da, ca = 2.9 / 8000, np.interp(source, z, c)
+    xs, depth = np.zeros_like(angles), np.full_like(angles, source)
+    slope = np.tan(angles)
+    g = np.diff(c) / np.diff(z)
+    invariant = np.cos(angles) / ca
+    bounced = np.zeros(len(angles), int)
+    total = 0.0
+    step = distance / 4000
+    while xs[0] < distance + width:  # dz/dx = tan, d(angle)/dx = -c'/c: a leap frog in range
+        middle = np.abs(depth + 0.5 * step * slope)
+        middle = np.where(middle > z[-1], 2 * z[-1] - middle, middle)
+        k = np.clip(np.searchsorted(z, middle) - 1, 0, len(g) - 1)
+        cm = c[k] + g[k] * (middle - z[k])
+        slope = slope - step * g[k] / cm * (1.0 + slope * slope)
+        after = depth + step * slope
+        new = np.abs(after)
+        bounced += (after < 0.0) | (new > z[-1])
+        slope = np.where(after < 0.0, -slope, slope)
+        slope = np.where(new > z[-1], -slope, slope)
+        new = np.where(new > z[-1], 2 * z[-1] - new, new)
+        xs += step
+        if abs(xs[0] - distance) <= width:
+            crossed = ((depth - receiver) * (new - receiver) < 0.0) & (bounced <= BOUNCES)
+            cr = np.interp(receiver, z, c)
+            sine = np.sqrt(np.maximum(1.0 - (invariant[crossed] * cr) ** 2, 1e-9))
+            total += float((np.cos(angles[crossed]) * da / (xs[0] * 2 * width * sine)).sum() * cr / ca)
+        depth = new
+    return -10.0 * math.log10(total)
+
+
+def rayed(z: Array, c: Array, source: float, receiver: float, distance: float, bounces: int) -> list[float]:
+    """The loss of each eigenray."""
+    found, out = np.zeros((64, 4)), np.zeros(rays.RAY)
+    angles, widths = np.zeros(rays.ANGLES + 8), np.zeros((rays.ANGLES + 8, 4))
+    classes, none = np.zeros(rays.ANGLES + 8, np.int64), np.zeros((0, 2))
+    n = rays.fan(z, c, source, angles, widths, classes)
+    count = rays.eigenrays(z, c, source, receiver, distance, bounces, angles, widths, classes, n, found, out)
+    losses = []
+    for theta, down, reversals, _ in found[:count]:
+        assert rays.ray(z, c, source, receiver, theta, down > 0, int(reversals), none, out)
+        losses.append(tubes.tube(z, c, source, receiver, down > 0, int(reversals), out)[0])
+    return losses
+
+
+def mean_loss(z: Array, c: Array, source: float, receiver: float, distance: float, width: float, bounces: int) -> float:
+    """Of the incoherent sum of all rays, over the same ranges as the bundle's."""
+    power = [
+        sum(10 ** (-0.1 * loss) for loss in rayed(z, c, source, receiver, x, bounces))
+        for x in np.linspace(distance - width, distance + width, 21)
+    ]
+    return -10.0 * math.log10(float(np.mean(power)))
+
+
+ZM = np.linspace(0.0, 5000.0, 501)
+ZT = np.array([0.0, 20.0, 30.0, 40.0, 50.0, 60.0, 200.0])
+BOUNCES = 8
+CASES = {
+    "munk 20 km": (ZM, munk(ZM), 1000.0, 2000.0, 20e3, 400.0),
+    "munk 50 km": (ZM, munk(ZM), 1000.0, 1500.0, 50e3, 500.0),
+    "thermocline 1.5 km": (
+        ZT,
+        np.array([1520.0, 1519.5, 1512.0, 1503.0, 1497.0, 1495.0, 1493.0]),
+        10.0,
+        80.0,
+        1.5e3,
+        40.0,
+    ),
+    "thermocline 3 km": (ZT, np.array([1520.0, 1519.5, 1512.0, 1503.0, 1497.0, 1495.0, 1493.0]), 10.0, 80.0, 3e3, 80.0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_levels_against_a_dense_bundle(case: str) -> None:
+    """Surface and bottom reflect all here, so that nothing but the tubes is compared."""
+    z, c, source, receiver, distance, width = CASES[case]
+    assert mean_loss(z, c, source, receiver, distance, width, BOUNCES) == pytest.approx(
+        bundle(z, c, source, receiver, distance, width), abs=1.0
+    )
+
+
+def test_tubes_are_spheres_in_still_water_and_know_an_arc_in_closed_form() -> None:
+    z, out = np.array([0.0, 40.0, 200.0]), np.zeros(rays.RAY)
+    images = [20.0 * math.log10(math.hypot(3e3, up)) for up in (95.0, 145.0, 255.0, 305.0, 495.0)]
+    assert sorted(rayed(z, np.full(3, 1500.0), 25.0, 120.0, 3e3, 2)) == pytest.approx(images, abs=1e-6)
+    deep, c = np.array([0.0, 9000.0]), np.array([1500.0, 1644.0])
+    for source, receiver, x in ((1000.0, 3000.0, 5e3), (3000.0, 2900.0, 9e3)):
+        direct = min(rayed(deep, c, source, receiver, x, 0))
+        assert rays.arc(1500.0, 0.016, 9000.0, source, receiver, x, out)
+        cs, cr = 1500.0 + 0.016 * source, 1500.0 + 0.016 * receiver
+        assert tubes.arc(x, out[rays.S], out[rays.SIN_SOURCE], cs, cr) == pytest.approx(direct, abs=1e-6)
+
+
+MIRROR = '<multipath order="1" surface="{surface}"/>'
+
+
+@pytest.mark.parametrize("profile", ["constant", "file"])
+@pytest.mark.parametrize("way", ["first", "incoherent", "coherent"])
+def test_lloyds_mirror(config: Make, tmp_path: Path, profile: str, way: str) -> None:
+    """Direct sound and that from the surface, against their sum by hand; by images and by rays."""
+    (tmp_path / "c.txt").write_text("0 1500\n9000 1500\n")
+    extra = f'sound_speed="1500 m/s" absorption="0 dB/m" sum="{way}"'
+    if profile == "file":
+        extra += f' profile="file" file="{tmp_path / "c.txt"}"'
+    sim = sea(config, "4 ms", PLAIN, extra=extra, inner=MIRROR.format(surface="flat"))
+    node(sim, "a", 0, 0.0, z=3.0)
+    places = [(220.0, 2.0), (250.0, 2.5), (301.0, 4.0)]
+    rows = [node(sim, f"b{k}", 0, x, z=z) for k, (x, z) in enumerate(places)]
+    sim.ping(0, 25e3, 200.0)
+    _, receptions = run(sim, 0.6)
+    for row, (x, z) in zip(rows, places, strict=True):
+        near, far = math.hypot(x, z - 3.0), math.hypot(x, z + 3.0)
+        wave = 2.0 * math.pi * 25e3 / 1500.0
+        wanted = {
+            "first": near**-2,
+            "incoherent": near**-2 + far**-2,
+            "coherent": abs(np.exp(1j * wave * near) / near - np.exp(1j * wave * far) / far) ** 2,
+        }[way]
+        (mine,) = heard(receptions, row)
+        assert mine["level"] == pytest.approx(200.0 + 10.0 * math.log10(wanted), abs=0.02)
+        assert mine["heard_level"] == mine["level"]
+
+
+@pytest.mark.parametrize("surface", ["rough", "bubbles"])
+def test_what_a_rough_surface_takes(config: Make, surface: str) -> None:
+    """At 2 kHz by waves of Hs 0.4 m (Eckart), at 25 kHz by the bubbles of a wind of 8 m/s (APL-UW)."""
+    frequency = 2e3 if surface == "rough" else 25e3
+    world = '<bed depth="9000 m"/><wind speed="8 m/s"/><waves height="0.4 m" peak="0.9 rad/s"/>'
+    plain = PLAIN.replace("10 kHz", "1 kHz")
+    sim = sea(
+        config,
+        "4 ms",
+        plain,
+        extra='sound_speed="1500 m/s" absorption="0 dB/m"',
+        inner=MIRROR.format(surface=surface),
+        world=world,
+    )
+    node(sim, "a", 0, 0.0, z=1000.0)
+    b = node(sim, "b", 0, 3000.0, z=900.0)
+    sim.ping(0, frequency, 220.0)
+    _, receptions = run(sim, 3.0)
+    (echo,) = receptions[(receptions["receiver"] == b) & (receptions["surface"] == 1)]
+    length, sine = math.hypot(3000.0, 1900.0), 1900.0 / math.hypot(3000.0, 1900.0)
+    loss = (
+        -20.0 * math.log10(math.exp(-2.0 * (2.0 * math.pi * frequency / 1500.0 * 0.1 * sine) ** 2))
+        if surface == "rough"
+        else 1.26e-3 * 8.0**1.57 * 25.0**0.85 / sine
+    )
+    assert echo["level"] == pytest.approx(220.0 - 20.0 * math.log10(length) - loss, abs=0.01)
+    assert loss > 0.5
+
+
+def test_the_bottoms_phase_and_loss_are_one_coefficient() -> None:
+    """Rayleigh's: no loss, and a phase that goes from 180 degrees to 0, between grazing and the critical angle."""
+    for sine in (0.05, 0.2, 0.3):
+        assert paths.bottom_loss(sine, 1.9, 1500.0 / 1650.0, 0.0) == pytest.approx(0.0, abs=1e-9)
+    phases = [abs(tubes.bottom_phase(s, 1.9, 1500.0 / 1650.0, 0.0)) for s in (1e-4, 0.1, 0.2, 0.3, 0.41, 0.43, 0.9)]
+    assert phases[0] == pytest.approx(math.pi, abs=1e-2) and phases[-1] == phases[-2] == 0.0
+    assert np.all(np.diff(phases) <= 0.0)

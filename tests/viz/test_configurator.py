@@ -1,0 +1,254 @@
+"""The configurator and the mission tool in a real browser: what is drawn is written, and flies."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import Server, wavesim
+from tests.viz.sea import READY, Opener, Page, colours
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.config import load
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
+
+
+def drag(page: Page) -> None:
+    """Drag what is chosen along the gizmo's forward axis."""
+    page.page.wait_for_timeout(500)
+    a, b = page.see(
+        "(() => { const w = configure.bench, g = w.gizmo.object, c = w.canvas.getBoundingClientRect(), s = w.gizmo.size;"
+        " const at = (d) => { const v = g.position.clone(); const far = v.distanceTo(w.camera.position); v.z -= d * far; v.project(w.camera);"
+        " return [c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] }; return [at(0.05), at(0.2)] })()"
+    )
+    page.page.mouse.move(*a)
+    page.page.mouse.down()
+    page.page.mouse.move(*b, steps=6)
+    page.page.mouse.up()
+
+
+def test_configurator_makes_a_model_that_flies(
+    view: Any, open_page: Opener, serve: Callable[..., Server], tmp_path: Path, name: str
+) -> None:
+    """Choose, move by gizmo and by number, add a sensor, try, save; the reader accepts it and the server flies it."""
+    page = open_page(view("--folder", tmp_path, command="configure").url)
+    page.page.wait_for_selector("#verdict.good")
+    assert page.see("document.querySelector('#to-the-sea').classList.contains('hidden')"), "there is none here"
+    page.page.locator("select[aria-label='Add to sensors']").select_option(label="dvl")
+    page.wait("configure.bench.instruments.length === 1")
+    for model in ("remus100", "lauv"):
+        page.page.select_option("#models", model)
+        page.wait(f"configure.tree().model.attributes.name === '{model}'")
+        page.page.wait_for_selector("#verdict.good")
+    assert page.see("[configure.tree().sensors.children.length, configure.bench.rays.children.length]") == [0, 0]
+    # a click on the handle of a thruster chooses it
+    at = page.see(
+        "(() => { const w = configure.bench, [, place] = [...w.places].find(([t]) => t.tag === 'thruster'), c = w.canvas.getBoundingClientRect();"
+        " const v = place.position.clone().project(w.camera); return [c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] })()"
+    )
+    page.page.mouse.click(*at)
+    page.wait("configure.chosen?.tag === 'thruster'")
+    page.page.locator("input[data-key='model.name']").first.fill("mylauv")
+    page.page.keyboard.press("Tab")
+    # a wrong value is told as the reader tells it, then mended
+    page.page.locator(".element .title", has_text="mass").first.click()
+    field = page.page.locator(".form input[data-key='mass.value']")
+    field.fill("18 lb")
+    page.page.keyboard.press("Tab")
+    page.page.wait_for_selector("#verdict.bad")
+    assert "unit 'lb'" in page.page.locator("#verdict").text_content()
+    field = page.page.locator(".form input[data-key='mass.value']")
+    field.fill("18.5 kg")
+    page.page.keyboard.press("Tab")
+    page.page.wait_for_selector("#verdict.good")
+    page.page.click("#undo")
+    page.wait("configure.mass() === '18 lb'")
+    page.page.click("#undo")
+    page.wait("configure.mass() === '18 kg'")
+    page.page.locator(".element .title", has_text="mass").first.click()
+    page.page.locator(".form input[data-key='mass.value']").fill("18.5 kg")
+    page.page.keyboard.press("Tab")
+    page.page.wait_for_selector("#verdict.good")
+    # drag the transducer along the gizmo's forward axis
+    page.see(
+        "(() => { const m = configure.tree().model.children.find(c => c.tag === 'transducer'); configure.choose(m) })()"
+    )
+    before = page.see("configure.tree().model.children.find(c => c.tag === 'transducer').attributes.position")
+    drag(page)
+    after = page.see("configure.tree().model.children.find(c => c.tag === 'transducer').attributes.position")
+    x0, x1 = (float(re.split(r"[\s,]+", p.strip())[0]) for p in (before, after))
+    assert x1 > x0 + 0.01, (before, after)
+    # instruments: two of a type have names of their own; mounted by numbers and by the gizmo
+    for type_ in ("echosounder", "dvl", "dvl"):
+        page.page.locator("select[aria-label='Add to sensors']").select_option(label=type_)
+    assert page.see("configure.tree().sensors.children.map(c => c.attributes.name ?? c.tag)") == ["echosounder", "dvl", "dvl2"]  # fmt: skip
+    for key, text in (("name", "dvl-up"), ("attitude", "180 0 0 deg"), ("rate", "5 Hz"), ("noise", "0.5")):
+        page.page.locator(f".side input[data-key='dvl.{key}']").fill(text)
+        page.page.keyboard.press("Tab")
+    page.page.wait_for_selector("#verdict.good")
+    drag(page)
+    position = page.see("configure.tree().sensors.children[2].attributes.position")
+    assert float(re.split(r"[\s,]+", position.strip())[0]) > 0.01, position
+    page.page.wait_for_selector("#verdict.good")
+    page.wait("configure.bench.rays.children.length === 3")  # beams of all three
+    # try it
+    page.page.click("#try-turn")
+    page.page.wait_for_selector("#way", timeout=120_000)
+    page.shot("configurator")
+    assert colours(page, "#configure .view canvas") > 50
+    page.page.fill("#save-file", "mine.xml")
+    page.page.click("#save")
+    page.wait("document.querySelector('.toast')?.textContent.includes('saved')")
+    page.clean()
+
+    assert "mylauv" in wavesim("vehicles", "mylauv", "--models", tmp_path / "mine.xml").stdout
+    trial = tmp_path / "mine-trial.xml"
+    assert wavesim("check", trial).returncode == 0
+    loaded = load(trial)
+    assert loaded.model("mylauv").mass.value == 18.5
+    assert loaded.model("mylauv").transducer.position[0] == pytest.approx(x1, abs=1e-3)
+    (vehicle,) = loaded.config.fleet.vehicle
+    suite = {i.name: i.parameters for i in loaded.suite(vehicle)}
+    assert list(suite) == ["echosounder", "dvl", "dvl-up"]
+    up = suite["dvl-up"]
+    assert (up.rate, up.noise, up.attitude[0]) == (5.0, 0.5, pytest.approx(math.pi))
+    assert up.position[0] == pytest.approx(float(re.split(r"[\s,]+", position.strip())[0]), abs=1e-3)
+    server = serve(trial, "--start")
+    with Broker("mylauv", ("127.0.0.1", server.port)) as broker:
+        for step in broker.steps():
+            broker.answer([8.0])
+            if step.state.motion is not None and step.state.motion[7] > 0.3:  # surge
+                break
+        assert step.time > 0.5
+
+
+def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path) -> None:
+    """What the model and the fleet give is shown; own ones are added beside it, or take its place; the checked file is saved."""
+    (tmp_path / "sea.xml").write_text(
+        '<wavesim><fleet><vehicle name="one" model="lauv" position="0 0 5 m"><sensors><imu/></sensors></vehicle>'
+        '<vehicle name="two" model="lauv" position="9 0 5 m"/><sensors><ctd/><dvl/></sensors></fleet></wavesim>'
+    )
+    page = open_page(view("--folder", tmp_path, command="configure").url)
+    page.page.wait_for_selector("#verdict.good")
+    label = page.page.locator("#models option", has_text="one — lauv").text_content()
+    page.page.select_option("#models", label=label)
+    page.wait("document.querySelector('#verdict').textContent.includes('vehicle')")
+    assert "Its model and the fleet give it: ctd, dvl" in page.see("document.querySelector('.form').textContent")
+    assert page.see("configure.tree().sensors.children.map(c => c.tag)") == ["imu"]
+    for type_ in ("dvl", "gps"):
+        page.page.locator("select[aria-label='Add to sensors']").select_option(label=type_)
+    page.page.locator(".side input[data-key='gps.position']").fill("0 0 -0.5 m")
+    page.page.keyboard.press("Tab")
+    page.wait("configure.bench.places.size === 3 && document.querySelector('#verdict.good')")
+    page.wait(
+        "document.querySelector('.form').textContent.includes('give it: ctd.')"
+    )  # the own dvl takes the other's place
+    page.page.locator(".side input[data-key='gps.rate']").fill("2 m")
+    page.page.keyboard.press("Tab")
+    page.page.wait_for_selector("#verdict.bad")
+    page.page.click("#undo")
+    page.page.wait_for_selector("#verdict.good")
+    page.shot("configurator-vehicle")
+    page.page.fill("#save-file", "fitted.xml")
+    page.page.click("#save")
+    page.wait("document.querySelector('.toast')?.textContent.includes('saved')")
+    page.clean()
+    assert wavesim("check", tmp_path / "fitted.xml").returncode == 0
+    loaded = load(tmp_path / "fitted.xml")
+    one, two = loaded.config.fleet.vehicle
+    assert [i.name for i in loaded.suite(one)] == ["ctd", "dvl", "imu", "gps"]
+    assert next(i for i in loaded.suite(one) if i.name == "gps").parameters.position == (0.0, 0.0, -0.5)
+    assert [i.name for i in loaded.suite(two)] == ["ctd", "dvl"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fitted.xml", "sea.xml"]
+
+
+def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
+    """Waypoints, a beacon and a fence clicked on the chart are in the saved configuration, where they were clicked."""
+    _, path = sea
+    page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
+    page.wait(f"{READY} === 3")
+    page.page.keyboard.press("]")  # room for the chart
+    page.page.keyboard.press("m")
+    page.page.wait_for_selector("#mission:not(.hidden)")
+    box = page.page.locator("canvas.chart").bounding_box()
+
+    def click(north: float, east: float) -> None:
+        x, y = page.see(f"wavesim.chart.px({north}, {east})")
+        page.page.mouse.click(box["x"] + x, box["y"] + y)
+
+    click(30, 10)
+    click(30, -30)
+    # a waypoint is dragged, one is put in between, changed in the table, and taken out
+    at, to = (page.see(f"wavesim.chart.px({p})") for p in ("30, -30", "30, -40"))
+    page.page.mouse.move(box["x"] + at[0], box["y"] + at[1])
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + to[0], box["y"] + to[1], steps=4)
+    page.page.mouse.up()
+    ways = "wavesim.chart.draft.waypoints.get('sub').map(p => p.slice())"
+    assert page.see(ways)[1][:2] == pytest.approx([30, -40], abs=0.6) and len(page.see(ways)) == 2
+    page.page.get_by_title("Put one in after it").first.click()
+    assert page.see(ways)[1][:2] == pytest.approx([30, -15], abs=0.7)
+    page.page.get_by_label("depth of waypoint 2").fill("7")
+    page.page.keyboard.press("Tab")
+    assert page.see(ways)[1][2] == 7
+    page.page.get_by_label("Take out waypoint 2").click()
+    page.page.get_by_label("east of waypoint 2").fill("-30")
+    page.page.keyboard.press("Tab")
+    assert np.array(page.see(ways)) == pytest.approx(np.array([(30, 10, 5, 1), (30, -30, 5, 1)]), abs=0.6)
+    page.page.get_by_role("button", name="beacons").click()
+    click(-20, 20)
+    page.page.get_by_role("button", name="fences", exact=True).click()
+    for corner in ((-20, -20), (20, -20), (0, 30)):
+        click(*corner)
+    page.page.click("#close-fence")
+    page.shot("mission")
+    # closed and opened again the draft is there, and a fence that was begun takes no other with it
+    click(60, -60)
+    for _ in range(2):
+        page.page.click("#do-mission")
+    click(70, -60)
+    fences = "wavesim.chart.draft.fences.map(f => [f.name, f.corners.length]).join()"
+    assert page.see(fences) == "bay,4,fence1,3,fence2,2"
+    for _ in range(2):
+        page.page.get_by_role("button", name="undo").click()
+    assert page.see(fences) == "bay,4,fence1,3" and page.see("wavesim.chart.draft.waypoints.get('sub').length") == 2
+    # a speed that cannot be is refused in words; what lies in the bed is saved with a word
+    page.page.get_by_role("button", name="waypoints").click()
+    for label, value in (("depth m", "90"), ("m/s", "-1")):
+        page.page.get_by_label(label).fill(value)
+        page.page.keyboard.press("Tab")
+    click(40, 40)
+    page.page.click("#mission-save")
+    page.page.wait_for_selector(".toast.bad")
+    assert (
+        "speed" in page.page.locator(".toast").text_content()
+        and "failed" not in page.page.locator(".toast").text_content()
+    )
+    assert [e for e in page.errors if "400" not in e] == []
+    page.errors.clear()  # the browser tells of what was refused
+    page.page.get_by_role("button", name="undo").click()
+    page.page.get_by_label("m/s").fill("1")
+    page.page.keyboard.press("Tab")
+    click(40, 40)
+    page.page.click("#mission-save")
+    page.wait(
+        "document.querySelector('#mission-warning').textContent.includes(\"waypoint 3 of 'sub' is at 90 m, where the bed is at\")"
+    )
+    page.page.get_by_role("button", name="undo").click()
+    page.page.locator("#mission input[type='checkbox']").check()
+    page.page.click("#mission-save")
+    page.wait("document.querySelector('#mission-warning').textContent === ''")
+    fleet = load(path.parent / "mission.xml").config.fleet
+    ways = [(w.north, w.east, w.depth) for w in fleet.vehicle[0].waypoint]
+    assert np.array(ways) == pytest.approx(np.array([(30, 10, 5), (30, -30, 5)]), abs=0.6)
+    assert fleet.buoy[-1].name == "beacon1"
+    assert fleet.buoy[-1].position == pytest.approx((-20, 20, 5), abs=0.6)
+    assert [f.name for f in fleet.fence] == ["bay", "fence1"]
+    assert len(fleet.fence[1].corner) == 3
+    page.clean()

@@ -1,0 +1,147 @@
+"""Numbers against time for charts: of a log from its first moment to its last, of a server as far as its viewer was there.
+
+A *line* is ``ROW/KEY``; keys are those of the page: ``motion.depth``, ``nav.error``, ``actuator.NAME``, ``actuator.NAME:command``,
+``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are SI, angles of ``motion`` degrees; None where there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.log import Log
+from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, STATE
+from wavesim_viz.trees import Trouble
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Line = tuple[Array, Array]  #: times in s, values
+NOTHING: Line = (np.zeros(0), np.zeros(0))
+AXES = ("X", "Y", "Z", "K", "M", "N")
+MOST_LINES, MOST_POINTS = 16, 4000
+ABSURD = 1e12  #: what is beyond is drawn as a gap
+
+
+def motion_of(key: str, p: Array, q: Array, speed: Array) -> Array:
+    """A number of the motion of a body, from columns of positions, attitudes and speeds over ground."""
+    match key:
+        case "north" | "east" | "depth":
+            return p[:, ("north", "east", "depth").index(key)]
+        case "speed":
+            return speed
+        case "roll" | "pitch" | "heading":
+            with np.errstate(invalid="ignore"):
+                angle = np.degrees(frames.euler(q)[:, ("roll", "pitch", "heading").index(key)])
+            return np.asarray(angle % 360.0 if key == "heading" else angle)
+    raise Trouble(f"there is no motion '{key}'")
+
+
+def navigation_of(key: str, true: Array, believed: Array, sigma: Array) -> Array:
+    """``error``: horizontal distance of belief and truth; ``vertical``: belief deeper than truth; ``sigma``: the horizontal
+    standard deviation that the navigator states, sqrt(north^2 + east^2)."""
+    match key:
+        case "error":
+            return np.hypot(believed[:, 0] - true[:, 0], believed[:, 1] - true[:, 1])
+        case "vertical":
+            return np.asarray(believed[:, 2] - true[:, 2])
+        case "sigma":
+            return np.hypot(sigma[:, 0], sigma[:, 1])
+    raise Trouble(f"there is no number 'nav.{key}'")
+
+
+class LogLines:
+    """Lines of a log."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def line(self, body: str, key: str, actuators: Sequence[str]) -> Line:
+        """A line of a body; nothing where the log has none."""
+        kind, _, rest = key.partition(".")
+        match kind:
+            case "motion":
+                s = self.log.get(f"/state/{body}", STATE)
+                p, q, v = (s.records[n] for n in ("p_WB_W", "q_WB", "v_WB_B"))
+                return _seconds(s.time_ns), motion_of(rest, p, q, np.linalg.norm(v, axis=1))
+            case "nav":
+                return self._navigation(body, rest)
+            case "actuator":
+                name, command = rest.removesuffix(":command"), rest.endswith(":command")
+                s = self.log.get(f"/actuation/{body}", ACTUATION)
+                if name not in actuators:
+                    return NOTHING
+                return _seconds(s.time_ns), s.records["command" if command else "actual"][:, actuators.index(name)]
+            case "force":
+                part, _, axis = rest.partition(".")
+                s = self.log.get(f"/effort/{body}", EFFORT)
+                if axis not in AXES or part not in (s.records.dtype.names or ()):
+                    return NOTHING
+                return _seconds(s.time_ns), s.records[part][:, AXES.index(axis)]
+            case "sensor":
+                return self._sensor(body, rest)
+        raise Trouble(f"there is no line '{key}'")
+
+    def _navigation(self, body: str, key: str) -> Line:
+        believed, true = self.log.get(f"/estimate/{body}", ESTIMATE), self.log.get(f"/state/{body}", STATE)
+        _, i, k = np.intersect1d(believed.time_ns, true.time_ns, return_indices=True)
+        b = believed.records[i]
+        return _seconds(believed.time_ns[i]), navigation_of(key, true.records["p_WB_W"][k], b["p_WB_W"], b["sigma"])
+
+    def _sensor(self, body: str, rest: str) -> Line:
+        name, _, tail = rest.rpartition(".")
+        name, _, field = name.rpartition(".")
+        s = self.log.sensors(body).get(name)
+        if s is None or field not in (s.records.dtype.names or ()) or not tail.isdecimal():
+            return NOTHING
+        values = s.records[field].reshape(len(s.records), -1)
+        if int(tail) >= values.shape[1]:
+            return NOTHING
+        return _seconds(s.records["time_ns"]), np.where(s.records["valid"] != 0, values[:, int(tail)], np.nan)
+
+
+def _seconds(time_ns: Any) -> Array:
+    return np.asarray(time_ns, float) * 1e-9
+
+
+def aligned(lines: Sequence[Line], since: float, until: float, points: int) -> dict[str, Any]:
+    """Lines as one chart draws them: the times of the first, and of each line the newest value there; of each stretch of a long
+    line its least and its greatest value, so that no peak is lost."""
+    times = next((t for t, _ in lines if len(t)), np.zeros(0))
+    a, b = np.searchsorted(times, [since, until])
+    a, b = max(int(a) - 1, 0), min(int(b) + 1, len(times))
+    times = times[a:b]
+    columns = [_at(times, line) for line in lines]
+    if len(times) > points > 0:
+        keep = np.unique(np.concatenate([_peaks(c, points) for c in columns]))
+        times, columns = times[keep], [c[keep] for c in columns]
+    return {"time": times.round(6).tolist(), "values": [_plain(c) for c in columns]}
+
+
+def _at(times: Array, line: Line) -> Array:
+    """The newest value of a line at each time; NaN before its first."""
+    t, v = line
+    if len(t) == len(times) and np.array_equal(t, times):
+        return np.asarray(v, float)
+    if not len(t):
+        return np.full(len(times), np.nan)
+    k = np.searchsorted(t, times + 1e-9, "right") - 1
+    return np.where(k >= 0, np.asarray(v, float)[np.maximum(k, 0)], np.nan)
+
+
+def _peaks(v: Array, points: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Where the first, least and greatest values of equal stretches stand."""
+    size = max(1, math.ceil(3 * len(v) / points))
+    n = len(v) // size * size
+    whole, starts = v[:n].reshape(-1, size), np.arange(0, n, size)
+    low = np.where(np.isfinite(whole), whole, np.inf).argmin(axis=1)
+    high = np.where(np.isfinite(whole), whole, -np.inf).argmax(axis=1)
+    return np.concatenate([starts, starts + low, starts + high, [len(v) - 1]])
+
+
+def _plain(v: Array) -> list[float | None]:
+    with np.errstate(invalid="ignore"):
+        good = np.abs(v) < ABSURD
+    return [float(f"{x:.7g}") if ok else None for x, ok in zip(v.tolist(), good.tolist(), strict=True)]

@@ -1,0 +1,63 @@
+// The time of a log: a slider, and over it marks of what happened when.
+
+import { clock, css, h, put } from "./dom";
+import type { Mark } from "./link";
+import type { Store } from "./store";
+
+const TINTS: Record<string, string> = { notice: "--warm", fault: "--bad", command: "--accent", join: "--good", loss: "--soft" };
+const NEAR = 5; // px
+
+export class ReplayBar {
+  readonly element = h("div", { id: "replay", class: "hidden" });
+  private readonly at = h("span", { id: "replay-at", class: "num" });
+  private readonly end = h("span", { class: "soft num" });
+  private readonly strip = h("canvas", { class: "marks", id: "marks" });
+  private readonly slider: HTMLInputElement;
+  private marks: Mark[] = [];
+  private sliding = false;
+  private drawn = "";
+
+  constructor(private readonly store: Store, seek: (time: number) => void) {
+    const slider = (this.slider = h("input", { type: "range", id: "slider", step: 0.01, "aria-label": "Time",
+      oninput: () => { this.sliding = true; seek(Number(slider.value)); }, onchange: () => { this.sliding = false; } }));
+    this.strip.addEventListener("click", (e) => { const m = this.near(e.offsetX); seek(m ? m.time : this.timeAt(e.offsetX)); });
+    this.strip.addEventListener("pointermove", (e) => { const m = this.near(e.offsetX); this.strip.title = m ? `${clock(m.time)}  ${m.kind}: ${m.text}` : ""; });
+    this.element.append(h("b", {}, "Replay"), this.at, h("div", { class: "grow time-line" }, this.strip, slider), this.end);
+  }
+
+  /** The log is this long. */
+  set(start: number, end: number): void {
+    if (this.slider.min === String(start) && this.slider.max === String(end)) return;
+    this.slider.min = String(start);
+    this.slider.max = String(end);
+    put(this.end, clock(end));
+    this.element.classList.remove("hidden");
+  }
+
+  mark(marks: Mark[]): void { this.marks = marks; this.drawn = ""; }
+
+  private get range(): [number, number] { return [Number(this.slider.min), Math.max(Number(this.slider.max), Number(this.slider.min) + 1e-3)]; }
+  private x(time: number): number { const [a, b] = this.range; return 8 + ((time - a) / (b - a)) * (this.strip.clientWidth - 16); }
+  private timeAt(x: number): number { const [a, b] = this.range; return a + ((x - 8) / Math.max(this.strip.clientWidth - 16, 1)) * (b - a); }
+  private near(x: number): Mark | null {
+    let best: Mark | null = null, near = NEAR;
+    for (const m of this.marks) { const d = Math.abs(this.x(m.time) - x) + (m.kind === "loss" ? 2 : 0); if (d < near) { near = d; best = m; } }
+    return best;
+  }
+
+  update(): void {
+    if (!this.sliding) this.slider.value = String(this.store.time);
+    put(this.at, clock(this.store.time));
+    const w = this.strip.clientWidth, key = `${w} ${this.marks.length} ${css("--bad")}`;
+    if (!w || key === this.drawn) return;
+    this.drawn = key;
+    this.strip.width = 2 * w;
+    this.strip.height = 20;
+    const c = this.strip.getContext("2d")!;
+    c.scale(2, 2);
+    for (const m of [...this.marks].sort((a, b) => Number(a.kind !== "loss") - Number(b.kind !== "loss"))) {
+      c.fillStyle = css(TINTS[m.kind] ?? "--soft");
+      if (m.kind === "loss") c.fillRect(this.x(m.time) - 0.5, 6, 1, 4); else c.fillRect(this.x(m.time) - 1, 0, 2.5, 10);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+// What the page computes, without a page.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { number } from "../src/dom";
+import { bearing, euler, fromThree, toThree } from "../src/frames";
+import { degrees, depthAt, geodetic, way } from "../src/geo";
+import { meant, nextSpeed, SPEEDS } from "../src/keys";
+import { BODY, decode, WILD } from "../src/link";
+import { Store, Track } from "../src/store";
+import { shown, written } from "../src/units";
+
+test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
+  assert.equal(nextSpeed(0, -1, SPEEDS), 30);
+  assert.equal(nextSpeed(30, 1, SPEEDS), 0);
+  assert.equal(nextSpeed(0, 1, SPEEDS), 0);
+  assert.equal(nextSpeed(1, 1, SPEEDS), 2);
+  assert.equal(nextSpeed(3, -1, SPEEDS), 2);
+  assert.equal(nextSpeed(0.1, -1, SPEEDS), 0.1);
+  assert.equal(nextSpeed(30, 1, SPEEDS.filter((v) => v)), 30);
+});
+
+test("Caps Lock is no Shift", () => {
+  const key = (name: string, shiftKey: boolean): string => meant({ key: name, shiftKey } as KeyboardEvent);
+  assert.deepEqual([key("N", false), key("n", true), key("B", true), key("+", true)], ["n", "N", "B", "+"]);
+});
+
+test("numbers never push a column off", () => {
+  for (const v of [-1e25, 1e300, 123456789, NaN, Infinity, null]) assert.ok(number(v, 3).length < 10 && written(v, shown("m")).length < 10);
+  assert.equal(number(-0.001, 1), "0.0");
+  assert.equal(number(12.345, 2), "12.35");
+});
+
+test("places of the world: one minute north is a nautical mile, the bed between its points, legs of a measure", () => {
+  const [lat, lon] = geodetic([41.0, -8.0], 1852.0, 0, 0);
+  assert.ok(Math.abs((lat - 41.0) * 60 - 1) < 0.003 && Math.abs(lon + 8.0) < 1e-12);
+  assert.equal(degrees(-8.5, "EW"), "8°30.0000'W");
+  assert.equal(degrees(41.5, "NS"), "41°30.0000'N");
+  const bed = { north: [0, 10], east: [0, 10], depth: [[1, 3], [5, 7]] };
+  assert.equal(depthAt(bed, 5, 5), 4);
+  assert.equal(depthAt(bed, 10, 10), 7);
+  assert.equal(depthAt(bed, 11, 0), null);
+  assert.equal(depthAt({ ...bed, depth: [[1, null], [5, 7]] }, 1, 9), null);
+  assert.deepEqual(way([0, 0], [0, 5]), [5, 90]);
+});
+
+test("axes go to three's and back; angles of a quaternion", () => {
+  assert.deepEqual(fromThree(...toThree(1, 2, 3)), [1, 2, 3]);
+  const [, , heading] = euler(Math.SQRT1_2, 0, 0, -Math.SQRT1_2);
+  assert.ok(Math.abs(bearing(heading) - 270) < 1e-9);
+});
+
+test("a way is thinned, and found by time", () => {
+  const track = new Track();
+  for (let k = 0; k < 20000; k++) track.append(k, k, 0, 0);
+  assert.ok(track.time.length <= 4001 && track.time[0] === 0);
+  const n = track.until(track.time[10]!);
+  assert.equal(n, 11);
+});
+
+function frame(time: number, rows: number[][]): ArrayBuffer {
+  const data = new ArrayBuffer(64 + 4 * BODY * rows.length), v = new DataView(data);
+  v.setUint32(0, 0x31465657, true);
+  v.setFloat64(8, time, true);
+  v.setUint32(48, rows.length, true);
+  new Float32Array(data, 64).set(rows.flat());
+  return data;
+}
+
+test("a body whose state is no state stays where it was; a frame of other bytes is none", () => {
+  const store = new Store();
+  store.frame(decode(frame(1, [[7, 1, 2, 3, 1, 0, 0, 0, 0.5, 0]]))!);
+  store.frame(decode(frame(2, [[7, NaN, NaN, NaN, NaN, NaN, NaN, NaN, NaN, WILD]]))!);
+  store.now();
+  assert.deepEqual([...store.ned], [1, 2, 3]);
+  assert.equal(store.condition[0], WILD);
+  assert.equal(store.track(7).time.length, 1);
+  assert.equal(decode(frame(3, []).slice(0, 60)), null);
+  assert.equal(decode(new ArrayBuffer(64)), null);
+});
