@@ -12,7 +12,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
 from wavesim_sdk import elementary
@@ -26,8 +26,8 @@ def like(kind: Any, of: Any) -> Any:
     return ir.VectorType(kind, of.count) if isinstance(of, ir.VectorType) else kind
 
 
-def constant(kind: Any, value: int) -> Any:
-    """An integer, in all lanes."""
+def constant(kind: Any, value: float) -> Any:
+    """A number, in all lanes."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
@@ -39,16 +39,17 @@ def mantissa_code(builder: Any, x: Any) -> Any:
 
 
 def exponent_code(builder: Any, x: Any) -> Any:
-    """The bits of the exponent as a number."""
+    """The bits of the exponent as the last ones of a number from 2^52 on: conversions of integers are slow on lanes."""
     long = like(_LONG, x.type)
     bits = builder.lshr(builder.bitcast(x, long), constant(long, 52))
-    return builder.sitofp(builder.sub(bits, constant(long, 1022)), x.type)
+    found = builder.bitcast(builder.or_(bits, constant(long, 0x4330000000000000)), x.type)
+    return builder.fsub(found, constant(x.type, 2.0**52 + 1022.0))
 
 
 def power_code(builder: Any, n: Any) -> Any:
-    """The number with exponent n."""
+    """The number with exponent n, whose bits are the last ones of n + 1.5 2^52."""
     long = like(_LONG, n.type)
-    bits = builder.add(builder.fptosi(n, long), constant(long, 1023))
+    bits = builder.bitcast(builder.fadd(n, constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
     return builder.bitcast(builder.shl(bits, constant(long, 52)), n.type)
 
 
@@ -71,20 +72,35 @@ bitwise(elementary._exponent, exponent_code)
 bitwise(elementary._power, power_code)
 
 
+@intrinsic
+def _select(typing: Any, mask: Any, a: Any, b: Any) -> Any:
+    made = types.float64(types.boolean, types.float64, types.float64)
+    return made, lambda context, builder, sig, args: builder.select(*args)
+
+
+_choose: Any = _select
+
+
 @overload(elementary._where, jit_options=_options, strict=False)
 def _where(mask: Any, a: Any, b: Any) -> Any:
-    return (lambda mask, a, b: a if mask else b) if isinstance(mask, types.Boolean) else None
+    """Without a branch, or the compiler would not make vectors of a loop."""
+    return (lambda mask, a, b: _choose(mask, a, b)) if isinstance(mask, types.Boolean) else None
 
 
-@overload(elementary._root, jit_options=_options, strict=False)
-def _root(x: Any) -> Any:
-    return (lambda x: math.sqrt(x)) if isinstance(x, types.Float) else None
+def root_code(builder: Any, x: Any) -> Any:
+    """The instruction; ``math.sqrt`` would be a call that sets ``errno``."""
+    name = f"llvm.sqrt.v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "llvm.sqrt.f64"
+    kind = ir.FunctionType(x.type, [x.type])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x])
+
+
+bitwise(elementary._root, root_code)
 
 
 def _define(function: Any) -> None:
-    """Let Numba compile a function where it is called."""
+    """Let Numba compile a function into what calls it: loops can then become vectors, and there is no status to look at."""
     source = getattr(function, "__wrapped__", function)
-    overload(function, jit_options=_options, strict=False)(lambda *args: source)
+    overload(function, jit_options={**_options, "forceinline": True}, strict=False)(lambda *args: source)
 
 
 for _function in (*elementary.PARTS, *elementary.FUNCTIONS):

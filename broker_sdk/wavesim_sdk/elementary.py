@@ -160,9 +160,10 @@ def _wide_logarithm(x: Any) -> tuple[Any, Any]:
     """log x as a sum of two numbers, to 2^-65: 2 s + 2/3 s^3 + ..., s = f/(2 + f), the first two terms with their errors."""
     f, e = _split(x)
     d, d_low = _sum(2.0 + 0.0 * f, f)
-    s = f / d
+    inverse = 1.0 / d
+    s = f * inverse
     p, p_low = _product(s, d)
-    s_low = (((f - p) - p_low) - s * d_low) / d
+    s_low = (((f - p) - p_low) - s * d_low) * inverse
     z, z_low = _product(s, s)
     z_low = z_low + 2.0 * s * s_low
     c, c_low = _product(s, z)
@@ -199,10 +200,10 @@ def _angle(y: Any, y_low: Any, x: Any, x_low: Any) -> Any:
     more, more_low = _sum(a, b)
     n, n_low = _where(far, less, a), _where(far, less_low + (a_low - b_low), a_low)
     d, d_low = _where(far, more, b), _where(far, more_low + (a_low + b_low), b_low)
-    d = _where(d > 0.0, d, 1.0)
-    q = n / d
+    inverse = 1.0 / _where(d > 0.0, d, 1.0)
+    q = n * inverse
     p, p_low = _product(q, d)
-    q_low = ((((n - p) - p_low) + n_low) - q * d_low) / d
+    q_low = ((((n - p) - p_low) + n_low) - q * d_low) * inverse
     z = q * q
     zz = z * z
     t = z * (

@@ -160,11 +160,6 @@ def _select(typing: Any, mask: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def _sqrt(typing: Any, a: Any) -> Any:
-    return VECTOR(a), lambda context, builder, sig, args: _call(builder, "sqrt", args[0])
-
-
-@intrinsic
 def _broadcast(typing: Any, a: Any) -> Any:
     return VECTOR(_F), lambda context, builder, sig, args: _splat(builder, args[0])
 
@@ -185,8 +180,7 @@ def _of_bits(code: Any) -> Any:
     return made
 
 
-_known(elementary._root, _sqrt)
-for _part in ("mantissa", "exponent", "power"):
+for _part in ("mantissa", "exponent", "power", "root"):
     _known(getattr(elementary, f"_{_part}"), _of_bits(getattr(compiled, f"{_part}_code")))
 
 
@@ -220,7 +214,7 @@ at: Any = _load
 of: Any = _spread  #: one number of an array, the same in all lanes: a parameter
 put: Any = _store
 where: Any = _select
-root: Any = _sqrt
+root: Any = _of_bits(compiled.root_code)
 vector: Any = _broadcast
 greater: Any = max
 lesser: Any = min

@@ -86,7 +86,7 @@ from wavesim_server.dynamics.rows import (
     K,
     X,
 )
-from wavesim_server.elementary import asin, atan2, exp, log10, sin_cos
+from wavesim_server.elementary import atan2, exp, log10, sin_cos
 
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
@@ -403,7 +403,7 @@ def restoring(b: Any, p: Any, w: Any) -> None:
     s = -(unit * (at(w, ROT + 6) + sx * at(w, ROT) + sy * at(w, ROT + 3)))
     y = unit * (at(w, ROT + 7) + sx * at(w, ROT + 1) + sy * at(w, ROT + 4))
     c = unit * (at(w, ROT + 8) + sx * at(w, ROT + 2) + sy * at(w, ROT + 5))
-    theta, phi = asin(s), atan2(y, c)
+    theta, phi = atan2(s, root(greater(1.0 - s * s, 0.0))), atan2(y, c)
     for i in range(6):
         o = G + 3 * i
         add(w, F + i, -(of(p, o) * z + of(p, o + 1) * phi + of(p, o + 2) * theta))

@@ -10,6 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 import numba as nb
+import numpy as np
 
 from wavesim_server.draws import normal
 from wavesim_server.dynamics.rows import ACCEL, CURRENT, ENV, LANES, LEVEL, PX, PY, PZ, QW, QX, QY, QZ, SLOPE, U
@@ -122,6 +123,7 @@ def orbit(
     cx: float,
     sx: float,
     still: float,
+    parts: Any,
     b: Any,
     l: int,
 ) -> None:
@@ -130,7 +132,8 @@ def orbit(
 
     All are means over its length and width: of a wave of number k by exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has
     the second moment of the rectangle; the slope, a first moment, by the power 3/5 of that. (cx, sx): its heading, not
-    of unit length. Above the still level the motion is that at it.
+    of unit length. Above the still level the motion is that at it. ``parts`` (5, n) is for what is worked out first, so that
+    the compiler makes vectors of it.
     """
     down = max(depth, 0.0)
     n = sea.shape[0]
@@ -140,26 +143,27 @@ def orbit(
     turn = 1.0 / math.sqrt(max(cx * cx + sx * sx, 1e-12))
     cx *= turn
     sx *= turn
-    small = sea[n - 1, S_K] * max(long, wide) < SMALL
+    while not near and n > 0 and sea[n - 1, S_K] * down > FADED:  # ascending
+        n -= 1
+    cosines, sines, decays, means, steeps = parts[0], parts[1], parts[2], parts[3], parts[4]
     for i in range(n):
-        k = sea[i, S_K]
-        if not near and k * down > FADED:  # ascending
-            break
-        a = sea[i, S_A]
         angle = sea[i, S_W] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
-        sine, cosine = sin_cos(angle)
-        c, s = a * cosine, a * sine
-        mean = steep = 1.0
-        if not small:
+        sines[i], cosines[i] = sin_cos(angle)
+        decays[i] = exp(-min(sea[i, S_K] * down, 700.0))
+        means[i] = steeps[i] = 1.0
+    if sea[sea.shape[0] - 1, S_K] * max(long, wide) >= SMALL:
+        for i in range(n):
             kx = long * (sea[i, S_NORTH] * cx + sea[i, S_EAST] * sx)
             ky = wide * (sea[i, S_EAST] * cx - sea[i, S_NORTH] * sx)
             q = (kx * kx + ky * ky) / 6.0
-            mean, steep = exp(-q), exp(-0.6 * q)
+            means[i], steeps[i] = exp(-q), exp(-0.6 * q)
+    for i in range(n):
+        k, mean, decay = sea[i, S_K], means[i], decays[i]
+        c, s = sea[i, S_A] * cosines[i], sea[i, S_A] * sines[i]
         if near:
             up += mean * c
-            north += steep * sea[i, S_NORTH] * s
-            east += steep * sea[i, S_EAST] * s
-        decay = exp(-min(k * down, 700.0))
+            north += steeps[i] * sea[i, S_NORTH] * s
+            east += steeps[i] * sea[i, S_EAST] * s
         bed = min(sea[i, S_BED] / decay, decay)  # the wave that the bed sends back
         flat, tall = sea[i, S_DEEP] * (decay + bed) * mean, sea[i, S_DEEP] * (decay - bed) * mean
         w = sea[i, S_W]
@@ -192,6 +196,7 @@ def act(
 ) -> None:
     """Current, water plane and held forces of every body in this tick."""
     s = w.state
+    parts = np.empty((5, w.sea.shape[0]))
     n, e = stream(flow, time)
     uniform = flow.layers.shape[0] == 0 and flow.values.shape[2] == 0
     for i in range(count):
@@ -214,7 +219,9 @@ def act(
                     b[(CURRENT + k) * LANES + l] = b[(ACCEL + k) * LANES + l] = 0.0
             else:
                 cx, sx = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 + q3 * q0)
-                orbit(w.sea, time, x, y, depth, near, exposure[E_LONG], exposure[E_WIDE], cx, sx, s[W_LEVEL], b, l)
+                orbit(
+                    w.sea, time, x, y, depth, near, exposure[E_LONG], exposure[E_WIDE], cx, sx, s[W_LEVEL], parts, b, l
+                )
         else:
             b[LEVEL * LANES + l] = s[W_LEVEL]
             if b[(CURRENT + 2) * LANES + l] != 0.0 or b[SLOPE * LANES + l] != 0.0 or b[(SLOPE + 1) * LANES + l] != 0.0:
