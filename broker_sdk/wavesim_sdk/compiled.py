@@ -18,6 +18,7 @@ from numba.extending import intrinsic, overload
 from wavesim_sdk import elementary
 
 _options: Any = {"error_model": "numpy"}
+_inlined: Any = {**_options, "forceinline": True}
 _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
 
 
@@ -90,8 +91,8 @@ def _where(mask: Any, a: Any, b: Any) -> Any:
 def root_code(builder: Any, x: Any) -> Any:
     """The instruction; ``math.sqrt`` would be a call that sets ``errno``."""
     name = f"llvm.sqrt.v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "llvm.sqrt.f64"
-    kind = ir.FunctionType(x.type, [x.type])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x])
+    declare: Any = cgutils.get_or_insert_function
+    return builder.call(declare(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
 
 
 bitwise(elementary._root, root_code)
@@ -100,7 +101,7 @@ bitwise(elementary._root, root_code)
 def _define(function: Any) -> None:
     """Let Numba compile a function into what calls it: loops can then become vectors, and there is no status to look at."""
     source = getattr(function, "__wrapped__", function)
-    overload(function, jit_options={**_options, "forceinline": True}, strict=False)(lambda *args: source)
+    overload(function, jit_options=_inlined, strict=False)(lambda *args: source)
 
 
 for _function in (*elementary.PARTS, *elementary.FUNCTIONS):

@@ -71,6 +71,14 @@ def warm(say: Callable[[str], None]) -> None:
     if done is not None and done.exists():
         return
     say("compiling the kernels, once: a minute or two")
+    exercise()
+    if done is not None:
+        done.touch()
+
+
+def exercise() -> None:
+    """Ask a small world for all that compiled functions do, so that each is there, compiled or loaded, before time runs:
+    whoever asks for one in mid-run would have everybody wait for its compilation."""
     from wavesim_sdk.config import load
     from wavesim_server.simulation import Simulation
 
@@ -81,8 +89,11 @@ def warm(say: Callable[[str], None]) -> None:
     first = simulation.enter("first", "lauv", (0.0, 0.0, 20.0))
     simulation.enter("second", "buoy", (60.0, 0.0, 0.0))
     simulation.ping(first, 25e3)
-    simulation.advance(50)
+    simulation.set_weather(current_north=0.1)
+    simulation.advance(2)
+    simulation.take_signals()
     simulation.state()
+    simulation.effort()
+    simulation.surroundings()
+    simulation.current()
     simulation.live_signals(simulation.new_signals_table())
-    if done is not None:
-        done.touch()

@@ -26,6 +26,7 @@ from wavesim_sdk.actuators import Actuator, arranged, fault_amount, position_of
 from wavesim_sdk.algebra import turned
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
 from wavesim_sdk.config.plausible import at
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import (
@@ -42,10 +43,10 @@ from wavesim_sdk.tables import (
 from wavesim_server import tick
 from wavesim_server.acoustics import layout, medium
 from wavesim_server.acoustics.channel import Channel, Fittings
-from wavesim_server.dynamics import contact, effort, trim
+from wavesim_server.dynamics import contact, effort, meetings, trim
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
-from wavesim_server.dynamics.fleet import Fleet, Form, shape_of
+from wavesim_server.dynamics.fleet import Fleet, Form
 from wavesim_server.environment import exposure, kernels
 from wavesim_server.environment.climate import Climate
 from wavesim_server.values import FAR, STRONG, motion, numbers
@@ -102,7 +103,11 @@ class Simulation:
             np.zeros(3, np.int64),
         )
         self._one = self._work._replace(order=np.zeros(1, np.int64), counters=np.array([1, 0, 0]))
-        self._touch = contact.touch(capacity, exposure.obstacles(loaded))
+        parts = exposure.owners(loaded)
+        self._obstacles = list(dict.fromkeys(parts))
+        whose = {name: k for k, name in enumerate(self._obstacles)}
+        fixed = exposure.obstacles(loaded)
+        self._touch = contact.touch(capacity, fixed, [whose[name] for name in parts], step)
         self.channel = Channel(loaded, self.water, capacity, step, self.seed, self.climate.wind.mean)
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
         self._parts = effort.scratch()
@@ -190,6 +195,7 @@ class Simulation:
         if entry.body is not None:
             self._start(row, entry.body, entry.commands)
         self._work.faults[row] = 0
+        self._touch.meetings.last[row, :, meetings.WHEN] = -np.inf
         self._remember(row)
         generation = generation or int(self.identity[row]["generation"]) + 1
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
@@ -525,6 +531,22 @@ class Simulation:
     def contacts(self) -> int:
         """Contacts resolved since the start."""
         return int(self._work.counters[1])
+
+    def take_meetings(self) -> list[tuple[int, int, str, float]]:
+        """What bodies have begun to touch since the last call, in order of time: (time in ns, row, what, speed of approach in
+        m/s along the normal). What touches again within a second is no news."""
+        m = self._touch.meetings
+        count = int(m.counters[meetings.N_NEWS])
+        m.counters[meetings.N_NEWS] = 0
+        return [
+            (round(tick) * self.step_ns, round(row), self._partner(round(partner)), speed)
+            for row, partner, tick, speed in m.news[:count].tolist()
+        ]
+
+    def _partner(self, code: int) -> str:
+        if code >= 0:
+            return f"'{self.occupants[code].name}'" if code in self.occupants else "a body"
+        return "the sea bed" if code == meetings.BED else self._obstacles[-2 - code]
 
     @property
     def contacts_dropped(self) -> int:

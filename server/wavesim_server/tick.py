@@ -109,7 +109,9 @@ def ticks(
             )
             new, fastest = contact.survey(f, work.order, n, work.last, work.faults)
             work.counters[2] += new
-            work.counters[1] += contact.resolve(f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor)
+            work.counters[1] += contact.resolve(
+                f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1
+            )
             if machine.meters.shape[0]:
                 fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
             tick += 1
