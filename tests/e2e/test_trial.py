@@ -242,7 +242,7 @@ def _quiet_models(root: Path) -> str:
 
 #: the first 40 s of the demonstration trial, seed 7, on any machine; it changes when what is computed changes, and then
 #: on purpose
-GOLDEN = "e93168f5bff6b0896876305f0af4890279488962dceba3656e04ca775015d426"
+GOLDEN = "272786c02dd847e38e91527d5993579919dd8d9b3bce97347ce454ec9c5ceb3e"
 #: what chooses other code in NumPy, in its BLAS, and in the C library
 SIMD = "AVX512F,AVX512CD,AVX512_SKX,AVX512_CLX,AVX512_CNL,AVX512_ICL,AVX512_SPR,AVX2,FMA3"
 OLD_NUMPY = {"NPY_DISABLE_CPU_FEATURES": SIMD, "OPENBLAS_CORETYPE": "Nehalem", "PYTHONWARNINGS": "ignore"}
