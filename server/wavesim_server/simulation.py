@@ -1,11 +1,11 @@
 """The engine as a library: bodies, water and sound advance together, with no network and no files.
 
-from wavesim_server import Simulation
-sim = Simulation.from_config("config.xml")
-row = sim.enter("lauv")
-sim.command(row, {"propeller": 10.0})
-sim.advance(250)
-print(sim.state()["p_WB_W"][row])
+    from wavesim_server import Simulation
+    sim = Simulation.from_config("config.xml")
+    row = sim.enter("lauv")
+    sim.command(row, {"propeller": 10.0})
+    sim.advance(250)
+    print(sim.state()["p_WB_W"][row])
 
 Everything that a caller says is checked before anything is changed: what cannot be is a ValueError or a ConfigError, and
 the simulation is as it was.
@@ -48,6 +48,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
 from wavesim_server.dynamics.fleet import Fleet, Form
 from wavesim_server.environment import exposure, kernels
+from wavesim_server.environment import weather as w
 from wavesim_server.environment.climate import Climate
 from wavesim_server.values import FAR, STRONG, motion, numbers
 
@@ -427,29 +428,32 @@ class Simulation:
         self._reorder()
         last, half, contacts = self.tick + ticks, False, self.contacts
         while self.tick < last or half:
-            f = self.fleet
             self.tick, code, half = tick.ticks(
-                self._bodies(),
-                tick.Machine(
-                    f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
-                ),
-                f.integrator,
-                self._touch,
-                self.climate.weather,
-                self._sea,
-                self._work,
-                self.channel.table,
-                self._scene,
-                self.step_ns,
-                self.tick,
-                last,
-                half,
-            )
+                *self._movers(), self._scene, self.step_ns, self.tick, last, half
+            )  # fmt: skip
             if code == layout.GROW:
                 self.channel.grow()
             self.channel.collect()
         if self.contacts != contacts:
             self._hold_unbounded()
+
+    def _movers(self) -> tuple[Bodies, Any, int, Any, Any, Any, Any, Any]:
+        """What moves the bodies, for the kernels of a tick."""
+        f = self.fleet
+        machine = tick.Machine(
+            f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
+        )
+        return (
+            self._bodies(), machine, f.integrator, self._touch, self.climate.weather, self._sea, self._work, self.channel.table,
+        )  # fmt: skip
+
+    def compile_motion(self) -> None:
+        """The kernels of a tick's motion, each by itself."""
+        tick.move.py_func(*self._movers(), self.step_ns, self.tick)
+
+    def compile_sound(self) -> None:
+        """The kernel of a tick's sound, by itself."""
+        medium.advance(self.channel.table, self._scene, self.tick, 0.0, self.step_ns * 1e-9, self.capacity)
 
     def _hold_unbounded(self) -> None:
         """A contact can throw a body beyond all numbers. The tick looks for such bodies before contacts only, the next one would
@@ -521,6 +525,14 @@ class Simulation:
     def current(self) -> Array:
         """The uniform part of the flow now, drift included."""
         return self.climate.uniform(self.time_ns * 1e-9)
+
+    def weather(self) -> tuple[Any, ...]:
+        """The record of the table `weather` now."""
+        now, wind = self.climate.weather.state, self.climate.weather.wind
+        return (
+            tuple(self.current()), now[w.W_WIND], wind[w.I_FROM], -now[w.W_LEVEL], wind[w.I_HEIGHT], wind[w.I_PEAK],
+            wind[w.I_TO],
+        )  # fmt: skip
 
     @property
     def faults(self) -> list[str]:

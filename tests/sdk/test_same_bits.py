@@ -36,6 +36,8 @@ EXCEPTIONS = {
     "server/wavesim_server/environment/exposure.py::read_operators": "a reader of files",
     "broker_sdk/wavesim_sdk/sonars": "images of sonars: outside of the promise",
     "emulators/wavesim_emulators/sonar": "images of sonars: outside of the promise",
+    "server/wavesim_server/estimate.py": "models are drafted before a run",
+    "server/wavesim_server/lab.py::States": "what a notebook is shown of a run",
     "server/wavesim_server/importers": "models are drafted before a run",
     "server/wavesim_server/logbook/report.py": "after a run",
     "server/wavesim_server/sailing.py": "tables about models",
