@@ -115,7 +115,7 @@ class LineOfSight:
         leg = atan2(target.east - self._from[1], target.north - self._from[0])
         dn, de = north - self._from[0], east - self._from[1]
         self.cross_track = -dn * sin(leg) + de * cos(leg)
-        return leg - atan2(self.cross_track, self.lookahead)
+        return float(leg - atan2(self.cross_track, self.lookahead))
 
     def _passed(self, north: float, east: float) -> bool:
         """Whether the point lies beyond the end of the leg."""
