@@ -62,6 +62,7 @@ class Client:
         self.habits = r.sample(usual, r.randint(1, len(usual))) + r.sample(rare, r.choice((0, 1, 2, len(rare))))
         self.habits = [h for h in self.habits if f"{name}.{h}" not in world.without]
         self.favourite = r.choice(self.habits) if self.habits else ""
+        self.listens = 0  #: to sound, whatever the dice say
         self.thinks = r.choice((0.03, 0.1, 0.4))  #: greatest time for a step
         self.lockstep_ticks = r.choice((0, 1, 2, 5)) if role is Role.PILOT else 0
         self._step_ns = round(world.scene.loaded.config.time.step * 1e9)
@@ -84,7 +85,7 @@ class Client:
             "position": (r.uniform(-50, 50), r.uniform(-50, 50), r.uniform(1, 30)),
             "lockstep_ns": self.lockstep_ticks * self._step_ns,
             "state_period_ns": r.choice((0, 100_000_000, 300_000_000)),
-            "acoustics": r.randrange(2),
+            "acoustics": max(r.randrange(2), self.listens),
             "effort": 0,
             "others": r.randrange(2),
         }
@@ -115,6 +116,10 @@ class Client:
             return False
         over = front.sessions._over._of.get(self.session.token)
         return over is not None and over.session.address != self.address and "no sign of life" not in over.text
+
+    def _well(self, now: float) -> bool:
+        """Whether it was served and has spoken as it should."""
+        return self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6 and not self._told_elsewhere()
 
     @property
     def live(self) -> bool:
@@ -164,7 +169,7 @@ class Client:
             return
         if self.live and now - session.last_heard > LOST_S:  # the server does not know it any more
             self.world.note("lost", self.name)
-            if self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6 and not self._told_elsewhere():
+            if self._well(now) and now - self.world.server.stood > LOST_S + 0.6:
                 raise Broken(f"lost: {self.name} heard nothing for {LOST_S} s, and nothing was wrong")
             self.begin(self.join(), now)
             return
@@ -196,9 +201,24 @@ class Client:
                 self.world.note("ended", self.name, text)
                 if "failed" in text:
                     raise Broken(f"a session ended by a failure of the server: {self.name}: {text}")
+                if "no sign of life" in text and self._well(now):
+                    raise Broken(f"taken for silent: {self.name}, which spoke")
                 self.world.clock.at(now + REFUSED_AGAIN_S, self._again)
             case _:
                 self.world.note(type(event).__name__)
+                self._happened(event)
+
+    def _happened(self, event: Any) -> None:
+        """What is told of a body that came with this session came about after it."""
+        welcome = self.welcome
+        if welcome is None or self.role is not Role.PILOT or welcome.resumed != Resumption.NEW or not self.honest:
+            return
+        if (
+            isinstance(event, items.Reception) and len(self.world.server.disks) == 1
+        ):  # else it may have come to a body that was there
+            since = welcome.tick * self._step_ns
+            if event.reception_ns < since:
+                raise Broken(f"of a life before: {self.name}, in row {welcome.id} since {since} ns: {event}")
 
     def _again(self, now: float) -> None:
         if self._quits or self.gone or self.session is None:
@@ -428,7 +448,8 @@ class Client:
         """It leaves in order, and comes again as somebody new."""
         if self.session is not None:
             self.session.leave()
-            self.world.clock.at(now + self.random.random(), self._again)
+            soon = 0.01 if self.world.loud else 1.0  # its row may be another's before the engine has heard of it
+            self.world.clock.at(now + soon * self.random.random(), self._again)
 
     def resume(self, now: float) -> None:
         """It died and comes back, with what it remembers and perhaps other wishes."""

@@ -71,15 +71,19 @@ def _last_line(traces: set[str]) -> str:
 def _limits(world: World) -> None:
     """Nobody waits longer than the time limit, as long as there is an engine."""
     witness, server, now = world.witness, world.server, world.clock.now
-    if server.engine.over:
+    if server.engine.over or now < server.stood:
         return
     limit = world.scene.loaded.config.network.lockstep_timeout + GRACE_S
     waits, asks = witness.waits, witness.asks
-    if waits is not None and server.front is not None and now - max(waits.since, server.front_since) > limit:
+    if (
+        waits is not None
+        and server.front is not None
+        and now - max(waits.since, server.front_since, server.stood) > limit
+    ):
         raise Broken(
             f"a barrier stands too long: since {now - waits.since:.2f} s at tick {waits.tick}: {server.front.barrier}"
         )
-    if asks is not None and now - asks.since > limit:
+    if asks is not None and now - max(asks.since, server.stood) > limit:
         awaited = server.engine.emulators.awaited
         raise Broken(f"emulators are awaited too long: since {now - asks.since:.2f} s at tick {asks.tick}: {awaited}")
 

@@ -6,6 +6,7 @@ the log to a disk that may be full, and takes the front away and starts another.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import io
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 ADDRESS: Address = ("10.0.0.1", 9750)
 LOOK_S = 0.04
 SWITCH_S = 0.0005  #: from one process to the other
+BEHIND_S = 0.15  #: the front has so much to do with what the engine told before
 ENGINE_S = 0.005  #: until the engine goes on: time that nothing holds up costs us, not the clock
 
 
@@ -101,10 +103,14 @@ class Server:
         self.engine = Engine(
             simulation, self.areas, self.commands, self.events, emulators, log=True, wake=self._events_wait
         )
+        self._resident = max(row for row, b in enumerate(loaded.config.fleet.bodies) if b.client == "none")
         self._dice = r
         self.front: Front | None = None
         self.front_since = 0.0
         self.said: list[str] = []
+        self.stood = 0.0  #: until when a part stood still
+        self._still = ""  #: the part that does
+        self._unread: list[Callable[[float], None]] = []  #: what waits for the front meanwhile
         self._engine_due = Timer(world.clock, self._turn_engine)
         self._front_due = Timer(world.clock, self._turn_front)
         self._look = Timer(world.clock, self._take_events)
@@ -115,25 +121,63 @@ class Server:
         self._begin_front(now, again=False)
         self._engine_due.at(now)
 
+    # -- SIGSTOP and SIGCONT -------------------------------------------------------------------------
+
+    def stand_still(self, part: str, now: float, seconds: float) -> None:
+        """A process is stopped: nothing of it moves, and what is sent to it waits."""
+        self._still, self.stood = part, now + seconds
+        self.world.clock.at(self.stood, self.go_on)
+
+    def go_on(self, now: float) -> None:
+        """It is continued."""
+        if not self._still:
+            return
+        self._still, self.stood = "", now
+        self._engine_due.at(now)
+        self._wakes(now)
+
+    def _wakes(self, now: float) -> None:
+        """What the front does first: it looks at the socket before it looks at its sessions; the engine is heard sooner or later."""
+        if self._dice.random() < 0.5:
+            self._take_events(now)
+        self._read(now)
+        self._turn_front(now)
+        self._take_events(now)
+
+    def _read(self, now: float) -> None:
+        unread, self._unread = self._unread, []
+        for read in unread:
+            read(now)
+
     # -- the engine ----------------------------------------------------------------------------------
 
     def _turn_engine(self, now: float) -> None:
+        if self._still == "engine":
+            return
         if self.engine.over:
             if not self.engine.flush():
                 self._engine_due.at(now + SWITCH_S)
             return
+        if self.world.loud:
+            self._ping()
         due = self.engine.turn(now)
         if due <= now:
             due = now + self.slow
         self._engine_due.at(due)
         self.world.turned(now)
 
+    def _ping(self) -> None:
+        """A body that is always there makes a noise, which all others hear."""
+        with contextlib.suppress(ValueError):  # its transducer is busy
+            self.engine.sim.ping(self._resident, 25_000.0)
+
     def wake_engine(self) -> None:
         """Commands wait, or an emulator has answered."""
         self._engine_due.at(self.world.clock.now + ENGINE_S)
 
     def _events_wait(self) -> None:
-        self._look.at(self.world.clock.now + SWITCH_S)
+        behind = self.world.loud and not self.world.calm
+        self._look.at(self.world.clock.now + (BEHIND_S if behind else SWITCH_S))
 
     # -- the front -----------------------------------------------------------------------------------
 
@@ -158,19 +202,21 @@ class Server:
         self.said.append(text)
 
     def _turn_front(self, now: float) -> None:
-        if self.front is not None:
+        if self.front is not None and self._still != "front":
             due = self.front.turn(now)
             self._send()
             self._front_due.at(max(due, now + self.seldom))
 
     def receive(self, data: bytes, source: Address, now: float) -> None:
         """A datagram arrived."""
-        if self.front is not None:
+        if self._still == "front":
+            self._unread.append(lambda at: self.receive(data, source, at))
+        elif self.front is not None:
             self.front.receive(data, source, now)
             self._settle()
 
     def _take_events(self, now: float) -> None:
-        if self.front is not None:
+        if self.front is not None and self._still != "front":
             for kind, payload in self.events.pop_all():
                 self.front.event(kind, payload, now)
             self._settle()
@@ -179,9 +225,16 @@ class Server:
         """A command of the queue; whether somebody took it."""
         if self.front is None:
             return False
+        if self._still == "front":
+            self._unread.append(lambda at: self._obey(message, at))
+        else:
+            self._obey(message, now)
+        return True
+
+    def _obey(self, message: dict[str, Any], now: float) -> None:
+        assert self.front is not None
         self.front.command(message, now)
         self._settle()
-        return True
 
     def _settle(self) -> None:
         assert self.front is not None
@@ -201,6 +254,8 @@ class Server:
     def crash(self, lose: Callable[[], bool]) -> None:
         """The front's process is killed. ``lose``: whether it had taken the next record of the engine already."""
         self.front = None
+        self._still, self._unread = "", []  # SIGKILL ends who is stopped, too
+        self._engine_due.at(self.world.clock.now)
         self._front_due.stop()
         self.world.network.close(ADDRESS)
         for _ in self.events.pop_all():

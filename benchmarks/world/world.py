@@ -44,6 +44,8 @@ PLAGUES = ("loss", "double", "flip", "cut", "late", "crash", "disk", "rings", "e
 TOMBS_S = 11.0  #: so long are sessions remembered that are over
 CALM_S = 1.3  #: longer than every time limit, one after the other
 SETTLED_S = 0.2  #: after which what was said before has been heard
+STALLS = 0.2  #: share of the worlds in which a part of the server stands still for a while
+LOUD = 0.3  #: share of those in which somebody pings all the time, and somebody leaves and comes again all the time
 KINDS = 4  #: of so many seeds the first is looked through for leaks, and the last two end in the midst of it: calm costs much
 _FAMILIES = {
     family.name: {number: schema_of(record).describe() for number, record in family.records.items()}
@@ -82,6 +84,7 @@ class World:
         self._places: dict[Address, Client] = {}
         self._addresses = 0
         self._names: dict[str, int] = {}
+        self.loud = "loud" not in without and self.stream("loud").random() < LOUD
         self.server = Server(self, self.scene, self.stream("server"))
         self.witness = Witness(self.server, self.trace)
         vehicles = self.server.areas["vehicles"]
@@ -100,6 +103,9 @@ class World:
         self.length = 2.0 if r.random() < 0.05 else r.choice((0.3, 0.5, 0.8))
         if "crash" in self.plagues:
             self.clock.at(BEGIN_S + self.length * r.random(), self._crash)
+        self.stalls = "stall" not in without and self.stream("stalls").random() < STALLS
+        if self.stalls:
+            self.clock.at(BEGIN_S + self.length * self.stream("stall at").random(), self._stall)
 
     def stream(self, of: str) -> random.Random:
         """Random numbers of one part: what another part draws does not change them."""
@@ -121,6 +127,10 @@ class World:
                 body = f"watcher-{k}"
             name = f"{role.name.lower()}-{k}"
             found.append(Client(self, name, self.stream(name), role, body))
+        if self.loud:  # it listens, leaves and comes again, always in the same row
+            restless = Client(self, "restless", self.stream("restless"), Role.PILOT, "usv")
+            restless.habits, restless.favourite, restless.listens = ["leave"], "leave", 1
+            found.append(restless)
         return found
 
     @property
@@ -131,7 +141,8 @@ class World:
         others = [f"stranger-{k}" for k in range(len(self.strangers))] + [
             f"emulator-{e.sensor}" for e in self.emulators
         ]
-        return [p for p in (*names, *others, *self.plagues, *habits) if p not in self.without]
+        rare = [name for name, there in (("stall", self.stalls), ("loud", self.loud)) if there]
+        return [p for p in (*names, *others, *self.plagues, *rare, *habits) if p not in self.without]
 
     @property
     def clean(self) -> bool:
@@ -217,6 +228,12 @@ class World:
         self.commander.waiting.clear()
         self.clock.at(now + r.choice((0.01, 0.2, 0.6)), self._restart)
 
+    def _stall(self, now: float) -> None:
+        r = self.stream("stall")
+        part, seconds = r.choice(("front", "front", "engine")), r.choice((0.3, 0.65, 0.65, 1.2))
+        self.note("stall", part, seconds)
+        self.server.stand_still(part, now, seconds)
+
     def _restart(self, now: float) -> None:
         self.note("restart")
         self.server.restart(now)
@@ -266,11 +283,12 @@ class World:
             stranger.start(now)
         self._until(now + self.length)
         if self.short:
+            self.server.go_on(self.clock.now)
             self.server.restart(self.clock.now)
             self.server.finish(self.clock.now)
         else:
             self._become_calm()
-            self._until(self.clock.now + CALM_S)
+            self._until(max(self.clock.now, self.server.stood) + CALM_S)
             before = invariants.said(self)
             self._until(self.clock.now + SETTLED_S)
             invariants.at_rest(self, before)

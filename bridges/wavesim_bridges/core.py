@@ -14,6 +14,7 @@ import click
 
 from wavesim_bridges.motion import Motion, motion_of
 from wavesim_sdk.broker import JOIN_TIMEOUT_S, AsyncBroker, Step
+from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
 AGAIN_S = 1.0  #: between two attempts to find a server that was lost
@@ -39,8 +40,7 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
     """A command `wavesim bridge NAME`: the function gets the seat, and the options of its own."""
     options = (
         click.option("--vehicle", required=True, help="Name of the vehicle."),
-        click.option("--host", default="127.0.0.1", show_default=True, help="Server's address."),
-        click.option("--port", default=9750, show_default=True, help="Server's port."),
+        address_options,
         click.option("--model", default="", help="Model, for a vehicle that the configuration does not name."),
         click.option(
             "--period", default=period, show_default=True, help="Lockstep period in s, a multiple of the server's step."
@@ -55,11 +55,13 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
     )
 
     def make(function: Callable[..., None]) -> click.Command:
-        def run(vehicle: str, host: str, port: int, model: str, period: float, wait: float | None, **own: Any) -> None:
+        def run(
+            vehicle: str, server: tuple[str, int], model: str, period: float, wait: float | None, **own: Any
+        ) -> None:
             def say(text: str) -> None:
                 click.echo(f"{name}: {text}", err=True)
 
-            function(Seat(vehicle, (host, port), period, model, say, wait), **own)
+            function(Seat(vehicle, server, period, model, say, wait), **own)
 
         run.__doc__ = function.__doc__
         run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # those of its own

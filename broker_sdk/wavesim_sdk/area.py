@@ -38,7 +38,7 @@ import json
 import mmap
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +82,20 @@ def alive(pid: int, start: int) -> bool:
     return pid > 0 and process_start(pid) == start
 
 
-def others_running(server: str) -> str:
-    """`` (running here: 'demo')``: which servers somebody who named a wrong one may have meant; empty where there are none."""
-    found = []
+def running() -> Iterator[tuple[str, int]]:
+    """(name, process of the engine) of every server on this machine, by name."""
     for path in sorted(MEMORY.glob("wavesim.*.simulation")):
         with contextlib.suppress(OSError, ValueError, UnicodeError):
             with path.open("rb") as segment:
                 head = segment.read(HEADER_BYTES)
             pid, start = (int.from_bytes(head[at : at + 8], "little") for at in (40, 48))
-            name = path.name.removeprefix("wavesim.").removesuffix(".simulation")
-            if head.startswith(MAGIC) and alive(pid, start) and name != server:
-                found.append(f"'{name}'")
+            if head.startswith(MAGIC) and alive(pid, start):
+                yield path.name.removeprefix("wavesim.").removesuffix(".simulation"), pid
+
+
+def others_running(server: str) -> str:
+    """`` (running here: 'demo')``: which servers somebody who named a wrong one may have meant; empty where there are none."""
+    found = [f"'{name}'" for name, _ in running() if name != server]
     return f" (running here: {', '.join(found[:MOST_NAMED])}; -s NAME)" if found else ""
 
 
@@ -172,9 +175,12 @@ def make_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
         shared.close_fd()
 
 
-def map_memory(name: str, least: int, other: str, writable: bool = False) -> mmap.mmap:
-    """The shared memory that somebody else made; posix_ipc.ExistentialError where there is none, AttachError where it may not be
-    read or has fewer than ``least`` bytes: what it then is, ``other`` says."""
+def map_memory(name: str, magic: bytes, least: int, what: str, writable: bool = False) -> mmap.mmap:
+    """The shared memory that another process made; ``what`` it should be: begun by ``magic``, of ``least`` bytes or more.
+
+    posix_ipc.ExistentialError where there is none; NotRunning where it is just being made; AttachError where it may not be read
+    or is something else.
+    """
     require_order()
     try:
         shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
@@ -183,10 +189,15 @@ def map_memory(name: str, least: int, other: str, writable: bool = False) -> mma
     try:
         size = os.fstat(shared.fd).st_size
         if size < least:
-            raise AttachError(f"{name} {other} (only {size} bytes)")
-        return mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
+            raise AttachError(f"{name} is no {what} (only {size} bytes)")
+        memory = mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
     finally:
         shared.close_fd()
+    if memory[:8] == bytes(8):  # its maker writes the magic last
+        raise NotRunning(f"the server that makes {name} is just starting")
+    if memory[:8] != magic:
+        raise AttachError(f"{name} is no {what}")
+    return memory
 
 
 def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:
@@ -238,7 +249,8 @@ class Area:
         self.tables: dict[str, TableView] = {}
         for t in self.layout:
             dtype = np.dtype([(f["name"], f["type"], tuple(f["shape"])) for f in t["fields"]])
-            if t["offset"] + TABLE_HEADER_BYTES + 2 * t["capacity"] * dtype.itemsize > len(self._view):
+            end = t["offset"] + TABLE_HEADER_BYTES + 2 * t["capacity"] * dtype.itemsize
+            if min(t["offset"], t["capacity"]) < 0 or end > len(self._view):
                 raise AttachError(f"{name} is damaged: table '{t['name']}' lies outside the segment")
             self.tables[t["name"]] = TableView(self._view, t["offset"], t["capacity"], dtype)
 
@@ -270,7 +282,7 @@ class Area:
     def attach(cls, name: str, writable: bool = False) -> Area:
         """Attach to a server's segment, or say why that cannot be done."""
         try:
-            memory = map_memory(name, HEADER_BYTES, "is no WaVeSim area", writable)
+            memory = map_memory(name, MAGIC, HEADER_BYTES, "WaVeSim area", writable)
         except posix_ipc.ExistentialError:
             server = name.split(".")[1] if name.count(".") == 2 else name
             raise NotRunning(
@@ -278,17 +290,13 @@ class Area:
             ) from None
         version = int.from_bytes(memory[8:16], "little")
         found = memory[16:32].decode(errors="replace")
-        if memory[0:8] == bytes(8):
-            raise NotRunning(f"the server that makes {name} is just starting")
-        if memory[0:8] != MAGIC:
-            raise AttachError(f"{name} is no WaVeSim area")
         if version != LAYOUT_VERSION or found != layout_hash():
             raise AttachError(
                 f"{name} has layout version {version} ({found}), this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
             )
         try:
             area = cls(name, memory)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise AttachError(f"{name} is damaged: {error}") from None
         if not alive(*area.server):
             raise NotRunning(f"the server that owned {name} is gone; start it again (it clears what was left)")

@@ -9,6 +9,9 @@ A broker joins a body by its name and then works step by step::
             print(step.sensors.ctd.temperature)
             broker.answer({"propeller": 8.0, "rudder-top": 0.1})
 
+The server is that on port 9750 of this machine, or the one that WAVESIM_SERVER names; ``Broker("lauv", "demo")`` names one
+that runs here, ``Broker("lauv", "10.0.0.5:9750")`` one elsewhere.
+
 In lockstep the server waits for each answer; with ``lockstep=0`` a step is simply each new state. What the body has stands
 in ``broker.actuators`` and ``broker.sensors``. A program beside the one that drives joins with ``role="instrument"`` (or
 ``"listener"``, which never sends).  :class:`AsyncBroker` is the same for asyncio programs.
@@ -24,7 +27,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from wavesim_sdk.errors import SessionLost
-from wavesim_sdk.onboard import DEFAULT_SERVER, Base, Command, Step
+from wavesim_sdk.onboard import Base, Command, Step
+from wavesim_sdk.servers import DEFAULT_SERVER
 from wavesim_sdk.wire.client import ClientSession, Phase
 from wavesim_sdk.wire.link import FAREWELL_S, Link, check, make_session, no_answer, own_address, silent
 from wavesim_sdk.wire.messages import Welcome

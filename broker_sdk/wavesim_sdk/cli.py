@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from wavesim_sdk import __version__
+from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.errors import WaveSimError
 
-_ORDER = ("serve", "trial", "start", "stop", "pause", "resume", "step", "speed", "status", "shutdown")
+_ORDER = ("serve", "trial", "servers", "start", "stop", "pause", "resume", "step", "speed", "status", "shutdown")
 
 
 class _Group(click.Group):
@@ -58,6 +59,14 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the command."""
+    try:
+        _main()
+    except KeyboardInterrupt:  # while the commands are being loaded
+        click.echo("wavesim: interrupted", err=True)
+        sys.exit(130)
+
+
+def _main() -> None:
     for entry in entry_points(group="wavesim.commands"):
         try:
             offered = entry.load()()
@@ -159,18 +168,17 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option("--queue", required=True, help="POSIX message queue to fill, such as /auv.in; made if absent.")
 @click.option("--signal", "signal_name", default="", help="Signal to send at each message, such as USR1.")
 @click.option("--pid", type=int, default=0, help="Process that gets the signal.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Server's address.")
-@click.option("--port", default=9750, show_default=True, help="Server's port.")
+@address_options
 @click.option("--model", default="", help="Model, for a body that the configuration does not name.")
 @click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
 def mailbox(
-    name: str, queue: str, signal_name: str, pid: int, host: str, port: int, model: str, lockstep: float
+    name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float
 ) -> None:
     """Join as NAME and drop every message into a POSIX queue, for programs in any language."""
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox
 
-    with Mailbox(queue, signal_name, pid) as box, Broker(name, (host, port), model=model, lockstep=lockstep) as broker:
+    with Mailbox(queue, signal_name, pid) as box, Broker(name, server, model=model, lockstep=lockstep) as broker:
         box.run(broker)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 from typing import Any
 
@@ -12,6 +14,27 @@ from wavesim_sdk.commands import TIMER_VERBS
 server_option = click.option(
     "--server", "-s", default="wavesim", envvar="WAVESIM_SERVER", show_default=True, help="Name of the server."
 )
+
+
+def address_options(function: Any) -> Any:
+    """``--server``, or ``--host`` and ``--port``, of a program that joins over the network: the function gets ``server``, an address."""
+
+    @functools.wraps(function)
+    def run(server: str | None, host: str | None, port: int | None, **own: Any) -> Any:
+        from wavesim_sdk.servers import DEFAULT_SERVER, address_of
+
+        here = host or DEFAULT_SERVER[0], port or DEFAULT_SERVER[1]
+        return function(server=here if host or port else address_of(server), **own)
+
+    for option in (
+        click.option("--port", type=click.IntRange(1, 65535), help="Server's port.  [default: 9750]"),
+        click.option("--host", help="Server's address.  [default: 127.0.0.1]"),
+        click.option("--server", "-s", envvar="WAVESIM_SERVER", help="Name of a server on this machine, or HOST:PORT."),
+    ):
+        run = option(run)
+    return run
+
+
 _NEGATIVE: dict[str, Any] = {"ignore_unknown_options": True}  # numbers may begin with a minus
 
 
@@ -128,7 +151,41 @@ def weather(
     _send(server, "weather", **given)
 
 
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+def servers(as_json: bool) -> None:
+    """List the servers that run on this machine."""
+    from wavesim_sdk.area import running
+    from wavesim_sdk.commander import Commander
+    from wavesim_sdk.errors import WaveSimError
+
+    found: list[dict[str, Any]] = []
+    for name, pid in running():
+        entry: dict[str, Any] = {"name": name, "process": pid}
+        try:
+            with Commander(name) as commander:
+                told = commander.send("status").data
+            entry |= {k: told.get(k) for k in ("address", "state", "clients_total", "configuration")}
+            entry["time_s"] = told["time_ns"] * 1e-9
+        except WaveSimError as error:  # another user's; one that is just ending
+            entry["refuses"] = str(error)
+        found.append(entry)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for e in found:
+        if "refuses" in e:
+            click.echo(f"{e['name']:16} process {e['process']}: {e['refuses']}")
+            continue
+        at = "{}:{}".format(*e["address"]) if e["address"] else "-"
+        click.echo(
+            f"{e['name']:16} {at:21} {e['state']:8} {e['time_s']:9.1f} s  {e['clients_total']} clients  {e['configuration']}"
+        )
+    if not found:
+        click.echo("no server runs here; start one with: wavesim serve CONFIG", err=True)
+
+
 def commands() -> list[click.Command]:
     """All of them."""
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
-    return [*verbs, fault, push, pose, allocate, weather]
+    return [servers, *verbs, fault, push, pose, allocate, weather]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wavesim_sdk.cli_commands import address_options
+
 if TYPE_CHECKING:
     from wavesim_sdk.devices.serve import Place, Ports
 
@@ -19,11 +21,11 @@ def _at_body(function: Any) -> Any:
     """The options of a command whose device belongs to body NAME; the function gets it as its first argument."""
 
     def run(
-        name: str, host: str, port: int, pilot: bool, lockstep: float, sensor: tuple[str, ...] = (), **own: Any
+        name: str, server: tuple[str, int], pilot: bool, lockstep: float, sensor: tuple[str, ...] = (), **own: Any
     ) -> None:
         from wavesim_sdk.devices.serve import Place
 
-        function(Place(name, (host, port), pilot or lockstep > 0.0, lockstep, sensor, click.echo), **own)
+        function(Place(name, server, pilot or lockstep > 0.0, lockstep, sensor, click.echo), **own)
 
     run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # those of its own
     run.__name__ = function.__name__
@@ -32,8 +34,7 @@ def _at_body(function: Any) -> Any:
         click.option(
             "--pilot", is_flag=True, help="No other program drives the body: it comes and goes with this one."
         ),
-        click.option("--port", default=9750, show_default=True, help="Server's port."),
-        click.option("--host", default="127.0.0.1", show_default=True, help="Server's address."),
+        address_options,
         click.argument("name"),
     ):
         run = option(run)

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.broker import ANSWER_TIMEOUT_S, DEFAULT_SERVER, JOIN_TIMEOUT_S
+from wavesim_sdk.broker import ANSWER_TIMEOUT_S, JOIN_TIMEOUT_S
 from wavesim_sdk.errors import BrokerError, SessionLost
 from wavesim_sdk.onboard import Outcomes, Permitted
+from wavesim_sdk.servers import Server, address_of
 from wavesim_sdk.wire.client import SessionEvent
 from wavesim_sdk.wire.items import (
     Answer,
@@ -61,7 +62,7 @@ class Observer(Permitted):
     def __init__(
         self,
         name: str,
-        server: tuple[str, int] = DEFAULT_SERVER,
+        server: Server | None = None,
         *,
         rate: float = 20.0,
         bodies: Sequence[int] | None = None,
@@ -70,7 +71,7 @@ class Observer(Permitted):
         sounds: bool = False,
         key: bytes | None = None,
     ) -> None:
-        self.link = Link(Join(name=name, role=Role.OBSERVER), server, key)
+        self.link = Link(Join(name=name, role=Role.OBSERVER), address_of(server), key)
         self.session = self.link.session
         self.names: dict[int, str] = {}  #: row -> name of the bodies that are there
         self.models: dict[int, str] = {}

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.errors import BrokerError, Refused
+from wavesim_sdk.servers import Server, address_of
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
@@ -33,7 +34,6 @@ from wavesim_sdk.wire.state import Sensors, State, absent
 if TYPE_CHECKING:
     from wavesim_sdk.sonars.frames import Frame
 
-DEFAULT_SERVER = ("127.0.0.1", 9750)
 KEPT_ANSWERS = 256
 KEPT_FRAMES = 4  #: of each sonar, for a program that is slow
 Command = Mapping[str, float] | Sequence[float | None]
@@ -188,7 +188,7 @@ class Base(Permitted):
     def __init__(
         self,
         name: str,
-        server: tuple[str, int] = DEFAULT_SERVER,
+        server: Server | None = None,
         *,
         role: str = "pilot",
         model: str = "",
@@ -205,7 +205,7 @@ class Base(Permitted):
     ) -> None:
         if role not in ROLES:
             raise BrokerError(f"{absent('there is', role, ROLES)} among the roles")
-        self.name, self.server, self.lockstep = name, server, lockstep
+        self.name, self.server, self.lockstep = name, address_of(server), lockstep
         self.join = Join(
             name=name, role=ROLES[role], model=model, position=_floats(position), attitude=_floats(attitude),
             lockstep_ns=round(lockstep * 1e9), state_period_ns=round(state_period * 1e9), previous=previous,

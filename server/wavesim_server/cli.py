@@ -23,12 +23,15 @@ def _say(text: str) -> None:
 
 config_argument = click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Instead of the configuration's seed.")
+name_option = click.option(
+    "--server", "-s", "--name", "name", help="Name for the server, instead of the configuration's."
+)
 port_option = click.option("--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free one.")
 
 
 @click.command()
 @config_argument
-@click.option("--name", help="Name of the server, instead of the configuration's.")
+@name_option
 @port_option
 @click.option("--log", "log_file", help="Log file, instead of the configuration's; empty = none.")
 @seed_option
@@ -62,7 +65,7 @@ def serve(
         if not server.wait_ready(options.name):
             return
         click.echo(
-            f"server '{options.name}' on UDP {loaded.config.network.address}:{server.port}; log {options.log or 'off'}",
+            f"server '{options.name}' on UDP {loaded.config.network.address}:{server.port}; log {server.options.log or 'off'}",
             err=True,
         )
         if loaded.config.network.insecure:
@@ -167,7 +170,7 @@ def report(file: Path, as_json: bool) -> None:
 )
 @click.option("--realtime", is_flag=True, help="Keep wall time instead of running as fast as possible.")
 @click.option("--duration", type=click.FloatRange(0.1), help="End after this many simulated seconds.")
-@click.option("--name", help="Name of the server, instead of the configuration's.")
+@name_option
 @port_option
 @seed_option
 @click.option("--no-plots", is_flag=True, help="Make no pictures.")

@@ -1,6 +1,6 @@
 """A bounded ring of records in shared memory, from one process to another.
 
-Header: eight int64 (written, read, capacity, dropped, then free); data behind it.  A record is an
+Header: the magic "WVSMRING", then seven int64 (written, read, capacity, dropped, then free); data behind it.  A record is an
 int32 length, an int32 kind, the payload, padding to 8 bytes.  One writer, one reader: each moves
 its own counter only, after the bytes are in place (x86-64 and Python keep that order).
 
@@ -12,7 +12,6 @@ after one that died, a record that its writer gave up) leaves it out.
 from __future__ import annotations
 
 import mmap
-import os
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
@@ -20,11 +19,13 @@ from enum import IntEnum
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.area import make_memory
+from wavesim_sdk.area import make_memory, map_memory
+from wavesim_sdk.errors import AttachError, NotRunning
 
 _HEAD = struct.Struct("<ii")
 _BASE = 64
-WRITTEN, READ, CAPACITY, DROPPED = range(4)
+MAGIC = b"WVSMRING"
+WRITTEN, READ, CAPACITY, DROPPED = range(1, 5)
 _WHOLE, _FIRST, _MIDDLE, _LAST = (piece << 16 for piece in range(4))
 _KIND = (1 << 16) - 1
 
@@ -58,12 +59,18 @@ class Ring:
 
     @classmethod
     def attach(cls, name: str) -> Ring:
-        """One that another process created."""
-        shared = posix_ipc.SharedMemory(name, 0)
+        """One that another process created; NotRunning or AttachError says why that cannot be done."""
         try:
-            return cls(mmap.mmap(shared.fd, os.fstat(shared.fd).st_size))
-        finally:
-            shared.close_fd()
+            memory = map_memory(name, MAGIC, _BASE, "ring of WaVeSim", writable=True)
+        except posix_ipc.ExistentialError:
+            raise NotRunning(f"the server that owned {name} is gone; start it again") from None
+        ring = cls(memory)
+        written, read = int(ring._header[WRITTEN]), int(ring._header[READ])
+        if ring.capacity != len(memory) - _BASE or not 0 <= read <= written <= read + ring.capacity:
+            raise AttachError(
+                f"{name} is damaged: {len(memory)} bytes for a capacity of {ring.capacity}, written {written}, read {read}"
+            )
+        return ring
 
     @classmethod
     def private(cls, capacity: int) -> Ring:
@@ -144,4 +151,5 @@ class Ring:
 
 def _sized(memory: mmap.mmap | bytearray, capacity: int) -> mmap.mmap | bytearray:
     np.frombuffer(memory, np.int64, 8)[CAPACITY] = capacity
+    memory[0:8] = MAGIC
     return memory

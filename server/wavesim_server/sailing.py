@@ -17,8 +17,8 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kind import shape_of
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, position, resting_depth
 

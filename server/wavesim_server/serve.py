@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import glob
+import itertools
 import os
 import signal
 import socket
@@ -106,13 +109,30 @@ def ready(name: str) -> bool:
         return False
 
 
+def fresh(log: str) -> str:
+    """A place for a log, made at once so that no other server takes it: this one, or with a number where a log is already."""
+    path = Path(log)
+    if not log or (path.exists() and not path.is_file()):  # none, or a device
+        return log
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(1):
+            place = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+            if not any(place.parent.glob(f"{glob.escape(place.stem)}.*{glob.escape(place.suffix)}")):  # parts of a log
+                with contextlib.suppress(FileExistsError):
+                    place.open("xb").close()
+                    return str(place)
+    except OSError as error:
+        raise LogError(f"cannot write the log {path}: {error.strerror}") from None
+    return log
+
+
 class Supervisor:
     """A running server as seen by the process that started it."""
 
     def __init__(self, loaded: Loaded, options: Options, sock: socket.socket) -> None:
         self.options, self.restarts = options, loaded.config.network.restarts
         self._crashes: list[float] = []
-        self._started = 1  # fronts
         self.stopping: Callable[[], bool] = lambda: False
         self.port = int(sock.getsockname()[1])
         commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
@@ -144,9 +164,7 @@ class Supervisor:
         self._crashes = [t for t in self._crashes if now - t < RESTART_WINDOW_S] + [now]
         if len(self._crashes) > self.restarts:
             return False
-        self._started += 1
-        log = Path(self.options.log)
-        again = str(log.with_stem(f"{log.stem}-{self._started}")) if self.options.log else ""
+        again = fresh(self.options.log)
         print(
             f"wavesim: the front process {cause}; it is started again, its clients have to join again"
             + (f"; the log goes on in {again}" if again else ""),
@@ -247,6 +265,7 @@ def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], Non
     lock = NameLock(options.name)
     try:
         sock = bind(loaded, options.port)
+        options = dataclasses.replace(options, log=fresh(options.log))
         with shared_objects(loaded, options.name):
             previous = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
             server = Supervisor(loaded, options, sock)

@@ -22,11 +22,11 @@ from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuators_of, position_of
 from wavesim_sdk.config import Model, library, load
 from wavesim_sdk.config.plausible import check_model, matrix
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.vehicle import Matrix6
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
 from wavesim_server.dynamics import hydrostatics
-from wavesim_server.dynamics.kind import shape_of
 from wavesim_server.simulation import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

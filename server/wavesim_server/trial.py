@@ -192,18 +192,18 @@ class Trial:
 
     def _watch(self, server: Supervisor, reader: SharedState) -> None:
         with tqdm(
-            total=round(self.duration, 1),
-            unit="s",
+            total=self.duration,
             disable=self.quiet,
             # On a terminal a bar that moves; in a file a line now and then.
             mininterval=0.1 if sys.stderr.isatty() else 10.0,
             ascii=None if sys.stderr.isatty() else " -",
             desc=f"trial {self.name}",
-            bar_format="{desc}: {percentage:3.0f}%|{bar:30}| {n:.0f}/{total:.0f} s simulated, {rate_fmt}",
+            bar_format="{desc}: {percentage:3.0f}%|{bar:30}| {n:.0f}/{total:.0f} s simulated{postfix}",
         ) as bar:
             while True:
                 clock = reader.clock()
-                bar.update(float(clock["time_ns"]) * 1e-9 - bar.n)
+                bar.set_postfix_str(f"{clock['realtime_factor']:.1f} x real time", refresh=False)
+                bar.update(min(float(clock["time_ns"]) * 1e-9, self.duration) - bar.n)
                 if clock["state"] == RunState.ENDED:
                     bar.refresh()
                     return

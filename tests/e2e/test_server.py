@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -22,8 +23,9 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.errors import Refused
+from wavesim_sdk.errors import ConfigError, NotRunning, Refused
 from wavesim_sdk.log import read
+from wavesim_sdk.servers import address_of
 
 pytestmark = pytest.mark.system
 
@@ -101,6 +103,26 @@ def test_who_names_a_wrong_server_is_told_which_there_are(server: Server) -> Non
         assert done.returncode == 3 and f"'{server.name}'" in done.stderr and "running here" in done.stderr
     found = others_running(server.name)
     assert f"'{server.name}'" not in found, "only others are told"
+
+
+def test_a_server_is_named_in_one_way_everywhere(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name here, or host and port, as an argument or by WAVESIM_SERVER."""
+    here = ("127.0.0.1", server.port)
+    assert address_of(server.name) == address_of(f"127.0.0.1:{server.port}") == address_of(here) == here
+    monkeypatch.setenv("WAVESIM_SERVER", server.name)
+    assert address_of(None) == here
+    for broker in (Broker("boat"), Broker("boat", server.name)):
+        with broker:
+            assert broker.poll(5.0)
+    with pytest.raises(ConfigError, match="write its name, or HOST:PORT"):
+        address_of("demo:x")
+    with pytest.raises(NotRunning, match="no server named 'nobody'"):
+        address_of("nobody")
+    (told,) = [s for s in json.loads(wavesim("servers", "--json").stdout) if s["name"] == server.name]
+    assert told["address"] == list(here) and told["state"] == "stopped"
+    assert server.name in wavesim("servers").stdout
+    done = wavesim("device", "nmea", "nobody", "--tcp", "0")
+    assert f"127.0.0.1:{server.port}" in done.stderr or "nobody" in done.stderr, done.stderr
 
 
 def test_bad_messages_in_the_commander_queue_are_counted(server: Server) -> None:

@@ -154,6 +154,13 @@ def test_no_rings_no_server(name: str) -> None:
         frames.Rings.attach(name)
 
 
+@pytest.mark.parametrize(("place", "value"), [(7, 2**60), (7, -1), (8, 0), (8, 2**40), (9, -16), (9, 8)])
+def test_rings_whose_sizes_cannot_be_are_refused(rings: str, place: int, value: int) -> None:
+    frames.Rings.attach(rings, writable=True).header[place] = value
+    with pytest.raises(AttachError, match=rf"{segment_name(rings, 'sonars')} is damaged: -?\d+ rings of"):
+        frames.Rings.attach(rings)
+
+
 def run(loaded: Any, name: str, ticks: Any, replace_at: int = -1) -> list[bytes]:
     """All frames of the first body's sonar."""
     frames.make(loaded, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,8 +27,10 @@ def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., 
     )
     (program,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     hello = tmp_path / "hello.py"
-    hello.write_text(program.replace('Broker("jolner")', f'Broker("jolner", ("127.0.0.1", {server.port}))'))
-    process = subprocess.Popen([sys.executable, "-u", str(hello)], stdout=subprocess.PIPE, text=True)
+    hello.write_text(program.replace('"demo"', repr(name)))
+    process = subprocess.Popen(
+        [sys.executable, "-u", str(hello)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         server.wait(lambda s: s["clients_total"] == 1)
         for command in (["speed", "1"], ["start"]):
@@ -48,6 +51,10 @@ def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., 
         server.wait(lambda _: bool(reader.values("ctd")["sequence"].max() > 3))
         emulator.terminate()
         emulator.wait()
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.stderr is not None and process.stderr.read() == "", "Ctrl-C is how it ends"
+        assert process.wait(30) == 0
     finally:
         process.kill()
         process.wait()

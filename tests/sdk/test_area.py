@@ -130,6 +130,26 @@ def test_a_layout_that_cannot_be_read(area: Area) -> None:
         Area.attach(NAME)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 5000,
+        b"{}[",
+        b'[{"name": "state", "offset": -1e400}]',
+        b'[{"name": "state", "offset": 4096, "capacity": -7, "fields": [{"name": "a", "type": "<f8", "shape": []}]}]',
+        b'[{"name": "state", "offset": -9999999999999999999999, "capacity": 1, "fields": [{"name": "a", "type": "<f8", "shape": []}]}]',
+        b'[{"name": "state", "offset": 4096, "capacity": 1, "fields": [{"name": "a", "type": "|O", "shape": []}]}]',
+        b'[{"name": "state", "offset": 4096, "capacity": 1, "fields": [{"name": "a", "type": "<f8", "shape": [9e99]}]}]',
+        b'[{"name": "state", "offset": 4096, "capacity": 1, "fields": [[]]}]',
+    ],
+)
+def test_a_layout_of_nonsense(area: Area, text: bytes) -> None:
+    area._view[64 : 64 + len(text)] = text
+    area.header[7] = len(text)
+    with pytest.raises(AttachError, match=f"{NAME} is damaged: "):
+        Area.attach(NAME)
+
+
 def test_permission(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise posix_ipc.PermissionsError("no")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +80,11 @@ def test_a_good_file(config: Callable[..., Loaded]) -> None:
         ),
         ('<fleet><buoy name="b" model="buoy"/></fleet>', "<buoy> needs the key 'position'", 2),
         ('<fleet><vehicle name="b" model="buoy" position="0 0 5 m"/></fleet>', "write it as <buoy>", 2),
+        (
+            '<fleet><vehicle name="a" model="lauv" position="0 0 -5 m"/></fleet>',
+            "would begin 4.45 m above the water",
+            2,
+        ),
         ('<fleet><buoy name="b c" model="buoy" position="0 0 5 m"/></fleet>', "use 1 to 31 letters", 2),
         (
             BODY.replace("</fleet>", '\n<buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'),
@@ -107,6 +113,8 @@ MODEL = """<models><model name="m" type="buoy"><sphere diameter="1 m"/><mass val
     ("old", "new", "message"),
     [
         ('<mass value="1 kg"/>', '<mass value="-1 kg"/>', "below the least allowed"),
+        ('<mass value="1 kg"/>', '<mass value="500 g"/>', "its mass is 0.5 kg, but submerged it displaces 537 kg"),
+        ('<mass value="1 kg"/>', '<mass value="500 t"/>', "in another unit?"),
         ('<mass value="1 kg"/>', "", "needs an element <mass>"),
         ('xx="1"', 'xx="9"', "no mass distribution has this inertia"),
         ('xx="1" yy="1"', 'xx="0" yy="1"', "not positive definite"),
@@ -184,9 +192,21 @@ def test_the_library_cites_its_sources() -> None:
         assert model.source and model.validated and model.title, model.name
 
 
+def test_the_sdk_alone_reads_a_configuration_with_models_of_the_library(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a vehicle's computer, where no package but the SDK is installed."""
+    library.cache_clear()
+    monkeypatch.setattr(sys.modules["wavesim_sdk.config.load"], "entry_points", lambda **_: ())
+    try:
+        assert load(root / "config.xml").models["lauv"].type == "underwater"
+    finally:
+        library.cache_clear()
+
+
 def test_the_schema_agrees_with_the_reader(root: Path) -> None:
     schema = etree.XMLSchema(etree.fromstring(export.xsd()))
-    for path in [root / "config.xml", *(root / "server/wavesim_server/models").glob("*.xml")]:
+    for path in [root / "config.xml", *(root / "broker_sdk/wavesim_sdk/models").glob("*.xml")]:
         assert schema.validate(etree.parse(str(path))), f"{path}: {schema.error_log}"
     for bad in (
         '<time stepp="4 ms"/>',

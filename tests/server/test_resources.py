@@ -15,10 +15,12 @@ from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.attach import make_semaphores, remove_semaphores, simulation_tables
 from wavesim_sdk.commander import Commander, CommanderQueue
 from wavesim_sdk.config import load
+from wavesim_sdk.errors import LogError
 from wavesim_sdk.sensors import known, table_of
 from wavesim_sdk.tables import CLOCK, VEHICLE_TABLES
 from wavesim_server.resources import AlreadyRunning, NameLock, ring_names, tables_of, wipe
 from wavesim_server.ring import Ring
+from wavesim_server.serve import fresh
 
 NAME = f"resources-test-{os.getpid()}"
 
@@ -78,6 +80,17 @@ def test_a_file_that_was_removed_meanwhile_is_no_lock(folder: Path, monkeypatch:
     with pytest.raises(AlreadyRunning):
         NameLock("x")
     lock.release()
+
+
+def test_no_log_is_written_over(tmp_path: Path) -> None:
+    """Nor by two servers that start at once: a place is taken when it is found."""
+    log = str(tmp_path / "run.mcap")
+    assert [Path(fresh(log)).name for _ in range(3)] == ["run.mcap", "run-2.mcap", "run-3.mcap"]
+    (tmp_path / "other.2.mcap").touch()  # a part of a log
+    assert Path(fresh(str(tmp_path / "other.mcap"))).name == "other-2.mcap"
+    assert fresh("/dev/null") == "/dev/null" and fresh("") == ""
+    with pytest.raises(LogError, match="cannot write the log"):
+        fresh(str(tmp_path / "run.mcap" / "inside.mcap"))
 
 
 def test_without_a_folder_of_the_user_it_lies_in_the_temporary_one(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Iterator
 
 import posix_ipc
 import pytest
 
+from wavesim_sdk.area import make_memory
+from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_server import ring as module
-from wavesim_server.ring import Pushed, Ring
+from wavesim_server.ring import CAPACITY, MAGIC, READ, WRITTEN, Pushed, Ring
 
 NAME = f"/wavesim.ring-test-{os.getpid()}"
 LARGE = 1024 - 8  #: the largest payload that goes in one piece through 4096 bytes
@@ -137,3 +140,37 @@ def test_a_pop_that_is_not_finished_goes_on(ring: Ring) -> None:
         ring.push(k, b"x")
     first = next(iter(ring.pop_all()))
     assert [first, *ring.pop_all()] == [(0, b"x"), (1, b"x"), (2, b"x")]
+
+
+@pytest.mark.parametrize(
+    ("what", "size", "says"),
+    [
+        (b"", 64, "is just starting"),
+        (MAGIC, 63, "is no ring of WaVeSim (only 63 bytes)"),
+        (b"WVSMAREA", 4160, "is no ring of WaVeSim"),
+        (MAGIC, 4160, "is damaged: 4160 bytes for a capacity of 0, written 0, read 0"),
+    ],
+)
+def test_what_is_no_ring_is_refused(what: bytes, size: int, says: str) -> None:
+    """Nothing there, something cut short, something of another, something half made."""
+    memory = make_memory(NAME, size)
+    memory[: len(what)] = what
+    try:
+        with pytest.raises(AttachError if what else NotRunning, match=re.escape(f"{NAME} {says}")):
+            Ring.attach(NAME)
+    finally:
+        posix_ipc.unlink_shared_memory(NAME)
+
+
+def test_a_ring_that_is_gone_is_no_servers() -> None:
+    with pytest.raises(NotRunning, match=f"the server that owned {NAME} is gone"):
+        Ring.attach(NAME)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(CAPACITY, 4097), (CAPACITY, -1), (WRITTEN, 4097), (WRITTEN, -8), (READ, 8), (READ, -8)]
+)
+def test_a_ring_whose_counters_cannot_be_is_refused(ring: Ring, place: int, value: int) -> None:
+    ring._header[place] = value
+    with pytest.raises(AttachError, match=f"{NAME} is damaged: 4160 bytes for a capacity of"):
+        Ring.attach(NAME)

@@ -120,7 +120,7 @@ def test_rows_are_given_out_from_the_lowest(config: Callable[..., Loaded]) -> No
     assert [sim.enter(f"m{k}", "lauv", (50.0 * k, 50.0, 20.0)) for k in range(2)] == [0, 2]
 
 
-UNSTABLE = """<models><model name="{}" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="1 kg"/>
+UNSTABLE = """<models><model name="{}" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="10 kg"/>
 <inertia xx="5" yy="80" zz="81"/><added-mass diagonal="0 0 0 0 0 0"/><linear-drag diagonal="5000 9 10 3 4 5"/></model></models>"""
 
 

@@ -140,10 +140,14 @@ def _known(name: str, models: dict[str, Model], where: str) -> bool:
 
 @functools.cache
 def library() -> dict[str, Model]:
-    """The models that installed packages offer under the entry point group ``wavesim.models``."""
+    """Our own models, and those that installed packages offer under the entry point group ``wavesim.models``."""
     found: dict[str, Model] = {}
-    for entry in entry_points(group="wavesim.models"):
-        for resource in sorted(files(entry.value).iterdir(), key=lambda r: r.name):
+    for package in ("wavesim_sdk.models", *(e.value for e in entry_points(group="wavesim.models"))):
+        try:
+            offered = sorted(files(package).iterdir(), key=lambda r: r.name)
+        except ModuleNotFoundError:  # of a release that had its models elsewhere
+            continue
+        for resource in offered:
             if resource.name.endswith(".xml"):
                 path = Path(str(resource))
                 root, _ = _parse(path)

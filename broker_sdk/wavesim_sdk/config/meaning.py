@@ -14,12 +14,14 @@ from wavesim_sdk.config import suites
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config
 from wavesim_sdk.config.plausible import at, check_model
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
 from wavesim_sdk.sensors import SCALARS
 from wavesim_sdk.wire.messages import Right
 
+IN_AIR_M = 2.0  #: so far above the level a body may begin, clear of all water: waves are no higher
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -131,6 +133,13 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
         if (model.type == "buoy") != (body in config.fleet.buoy):
             word = "buoy" if model.type == "buoy" else "vehicle"
             at(body.place, f"model '{body.model}' is a {model.type} model; write it as <{word}>")
+        above = -body.position[2] - shape_of(model).reach
+        if above > IN_AIR_M:
+            at(
+                body.place,
+                f"'{body.name}' would begin {above:.3g} m above the water: a position is north, east, down, so that depths are "
+                "positive",
+            )
         if body.client == "none" and body.program is not None:
             at(body.place, f"'{body.name}' has a program but client=\"none\"")
         _failsafe(body, model)

@@ -9,9 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wavesim_sdk.actuators import BALLASTS, FINS, SWIVELS, THRUSTERS, actuators_of
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.vehicle import Fin, Matrix6, Model, Thruster
 from wavesim_sdk.errors import ConfigError
 
+WATER = 1025.0  #: kg/m3
+ODD = 700.0  #: a mass this many times the water that a body displaces, or less than that part of it, is a mistake
 MAX_MEMORY, MAX_STATES, MAX_DERIVATIVES = 24, 64, 48
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
 MUNK = ("15", "16", "26", "35", "51", "53", "61", "62")
@@ -62,6 +65,12 @@ def check_model(model: Model) -> None:
 
 
 def _masses(model: Model, fail: Any) -> None:
+    if model.restoring is None:  # else buoyancy is what its weight is
+        displaced = WATER * (shape_of(model).volume if model.buoyancy is None else model.buoyancy.volume)
+        if displaced and not 1.0 / ODD < model.mass.value / displaced < ODD:
+            fail(
+                f"its mass is {model.mass.value:g} kg, but submerged it displaces {displaced:.3g} kg of water: is one of them in another unit?"
+            )
     added = matrix(model.added_mass)
     if np.linalg.eigvalsh(0.5 * (added + added.T)).min() < -1e-9:
         fail("the added mass has a negative eigenvalue; M_A is given with positive sign here")

@@ -254,15 +254,18 @@ class Rings:
         """Map them; NotRunning or AttachError says why that cannot be done."""
         name = segment_name(server, "sonars")
         try:
-            memory = map_memory(name, HEADER, "holds no rings", writable)
+            memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)
         except posix_ipc.ExistentialError:
             raise NotRunning(f"no server '{server}' with imaging sonars runs") from None
-        if memory[0:8] != MAGIC or memory[16:32] != _hash():
+        if memory[16:32] != _hash():
             raise AttachError(f"{name} is of another release; install the same on both sides")
-        made = cls(memory)
-        if HEADER + made.rings * made._each > len(memory) or not alive(int(made.header[5]), int(made.header[6])):
+        header = [int(n) for n in np.frombuffer(memory, np.int64, 10)]
+        rings, slots, size = header[7:]
+        if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
+            raise AttachError(f"{name} is damaged: {rings} rings of {slots} x {size} bytes in {len(memory)} bytes")
+        if not alive(header[5], header[6]):
             raise NotRunning(f"the server that owned {name} is gone")
-        return made
+        return cls(memory)
 
     def _slot(self, ring: int, number: int) -> int:
         return HEADER + ring * self._each + RING + (number - 1) % self.slots * self.slot_bytes

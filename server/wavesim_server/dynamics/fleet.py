@@ -21,10 +21,11 @@ from wavesim_sdk.actuators import Actuator, actuators_of
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.plausible import check_model
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.world import World
 from wavesim_server.dynamics import kernel
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kind import Kind, kind_of, shape_of
+from wavesim_server.dynamics.kind import Kind, kind_of
 from wavesim_server.pool import Pool, roomy
 
 __all__ = ["Fleet", "Form", "shape_of"]

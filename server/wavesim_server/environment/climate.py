@@ -9,12 +9,12 @@ import numpy as np
 
 from wavesim_sdk import randomness, units
 from wavesim_sdk.config import Loaded, Model
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.schema import Key, keys
 from wavesim_sdk.config.world import Current, Waves, Wind
 from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_server.dynamics.fleet import Fleet
-from wavesim_server.dynamics.kind import shape_of
 from wavesim_server.environment import exposure, kernels, spectra
 from wavesim_server.environment import weather as w
 from wavesim_server.pool import Pool, roomy

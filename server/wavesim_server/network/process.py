@@ -66,9 +66,11 @@ class Process:
         self._ended = asyncio.Event()
         self._more = False  # events are left, and will be taken in the next turn of the loop
         self._parent = os.getppid()
+        self._address: tuple[str, int] = ("", 0)
 
     def _gauges(self) -> dict[str, Any]:
         return {
+            "address": self._address,
             "queue_dropped": self.udp.dropped if self.udp is not None else 0,
             "commander_bad": self.queue.bad,
             "commander_unread": self.queue.unread,
@@ -76,6 +78,7 @@ class Process:
 
     async def run(self, sock: socket.socket) -> None:
         """Until the supervisor sends SIGTERM."""
+        self._address = sock.getsockname()[:2]
         self.udp = await Udp.over(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
         loop.add_reader(self.events_fd, self._on_bell)
