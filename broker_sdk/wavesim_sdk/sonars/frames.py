@@ -177,12 +177,12 @@ class Frame:
     @property
     def body(self) -> str:
         """Name of the body that carries the sonar."""
-        return bytes(self.record["body"]).decode("utf-8", "replace")
+        return bytes(self.record["body"]).rstrip(b"\0").decode("utf-8", "replace")
 
     @property
     def name(self) -> str:
         """Name of the sonar."""
-        return bytes(self.record["name"]).decode("utf-8", "replace")
+        return bytes(self.record["name"]).rstrip(b"\0").decode("utf-8", "replace")
 
     @property
     def kind(self) -> str:
