@@ -49,6 +49,7 @@ from wavesim_server.dynamics.fleet import Fleet, Form
 from wavesim_server.environment import exposure, kernels
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.climate import Climate
+from wavesim_server.start import Room
 from wavesim_server.values import FAR, STRONG, motion, numbers
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -108,6 +109,7 @@ class Simulation:
         whose = {name: k for k, name in enumerate(self._obstacles)}
         fixed = exposure.obstacles(loaded)
         self._touch = contact.touch(capacity, fixed, [whose[name] for name in parts], step)
+        self._room = Room(parts, bed, net, fixed)
         self.channel = Channel(loaded, self.water, capacity, step, self.seed, self.climate.wind.mean)
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
         self._parts = effort.scratch()
@@ -126,6 +128,11 @@ class Simulation:
             self.climate.operators(model)
         for body in config.fleet.bodies:
             self._configured(body)
+        together = [b for b in config.fleet.bodies if b.client != "optional"]
+        pair = self._room.apart([(loaded.model(b.model), b.position, b.attitude) for b in together])
+        if pair is not None:
+            first, second = (together[k] for k in pair)
+            at(second.place, f"'{second.name}': it starts inside '{first.name}'")
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
@@ -184,6 +191,9 @@ class Simulation:
             kind = variant or self.loaded.model(str(model))
             p, e = numbers("a position", position, 3, FAR), numbers("an attitude", attitude, 3, FAR)
             entry = self._entry(kind, kind.transducer, p, e, variant is None)
+        beside = self._room.beside(entry.form.model, entry.position, entry.attitude, self.fleet)
+        if beside is not None:
+            raise ValueError(f"it starts inside '{self.occupants[beside].name}'")
         # from here on nothing can fail
         kind, transducer = entry.form.model, entry.transducer
         self.fleet.add(row, entry.form, entry.position, entry.attitude, entry.body.mooring if entry.body else None)
@@ -230,6 +240,7 @@ class Simulation:
         self, model: Model, transducer: Transducer | None, position: Array, attitude: Array, shared: bool
     ) -> Entry:
         form, operators = self.fleet.form(model, shared), self.climate.operators(model)
+        self._room.check(model, position, attitude)
         return Entry(form, transducer, position, attitude, operators, self.channel.fittings(transducer))
 
     def _vacant(self, name: str, row: int | None) -> int:

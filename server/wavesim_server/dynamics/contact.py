@@ -266,12 +266,19 @@ def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
     if far - round_ > reach:
         return n
     other = rb if rb >= 0 else rb - 1
-    if far <= 0.0:  # the cores overlap: part them along the line of centres, or from the side of a triangle
+    if far <= 0.0:  # the cores overlap: part them along the line of centres, or from a side of what is fixed
         nx, ny, nz = gb[5] - ga[5], gb[6] - ga[6], gb[7] - ga[7]
         if gb[0] == TRIANGLE:
             fx, fy, fz = shapes.normal(gb)
             facing = math.copysign(1.0, nx * fx + ny * fy + nz * fz)
             nx, ny, nz = facing * fx, facing * fy, facing * fz
+        elif rb < 0 and gb[0] == shapes.BOX:  # a wall: through its nearest side
+            least, axis, facing = math.inf, 0, 1.0
+            for i in range(3):
+                along = gb[8 + i] * nx + gb[11 + i] * ny + gb[14 + i] * nz
+                if gb[1 + i] - abs(along) < least:
+                    least, axis, facing = gb[1 + i] - abs(along), i, math.copysign(1.0, along)
+            nx, ny, nz = facing * gb[8 + axis], facing * gb[11 + axis], facing * gb[14 + axis]
         s = math.sqrt(nx * nx + ny * ny + nz * nz)
         nx, ny, nz = (nx / s, ny / s, nz / s) if s > 1e-9 else (0.0, 0.0, 1.0)
         return _note(
