@@ -225,11 +225,11 @@ class LogWriter:
         for r in receptions:
             self.record("/acoustics/reception", RECEPTION, int(r["arrival_ns"]), r.tobytes())
 
-    def estimate(self, time_ns: int, row: int, values: list[float | None]) -> None:
-        """What an on-board navigator believes."""
+    def estimate(self, time_ns: int, body: str, values: list[float | None]) -> None:
+        """What the on-board navigator of a body believes. It may be there before the log has that body."""
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:
-            self.record(f"/estimate/{self._name(row)}", ESTIMATE, time_ns, numbers.tobytes())
+            self.record(f"/estimate/{body}", ESTIMATE, time_ns, numbers.tobytes())
 
     def close(self) -> None:
         """Write the index and close."""
