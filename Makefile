@@ -5,6 +5,7 @@ ORACLES := .venv-oracles
 MHKIT := .venv-mhkit
 MUTANTS := .venv-mutants
 AUDIT := .venv-audit
+DOCS := .venv-docs
 JUDGES := tests/judges
 WEB := viz/web
 PAGE := viz/wavesim_viz/static/main.js
@@ -18,19 +19,22 @@ NPM := npm ci --no-audit --no-fund --loglevel=error --fetch-retries=1
 ABSENT := { echo "this needs packages that could not be had (see above): is there a network? Without one: fill a folder elsewhere with"; \
 	echo "  pip download --require-hashes --only-binary :all: -r FILE -d FOLDER      (FILE: the one of locked/ that was being installed)"; \
 	echo "and tell pip of it here: PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER make ..."; exit 1; }
+PARTS := broker_sdk server emulators viz bridges
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml
 SOURCES := broker_sdk server emulators viz bridges examples tests benchmarks locked
 # more than the usual two cores: tests wait for other processes a third of their time
 WORKERS ?= 3
 
-.PHONY: help trial web test test-uncompiled test-mhkit setup lint types imports docs docs-check examples bench mutants pictures lock audit clean
+.PHONY: help trial web wheels test test-uncompiled test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
 	@echo "make web       build the viewer's page (\`make trial\` does so too)"
 	@echo "make test      set up, run all tests"
-	@echo "make lint types imports docs-check test-uncompiled test-mhkit    the other checks of CI"
+	@echo "make wheels    build the wheels of all distributions into dist"
+	@echo "make lint types imports docs-check test-uncompiled test-mhkit test-wheels    the other checks of CI"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
+	@echo "make site      the documents as a site with search, for a browser without a network"
 	@echo "make mutants   change the code in small ways: do the tests notice? (MODULES=\"area ring\" for some)"
 	@echo "make bench     measure; results go to docs/performance.md by hand"
 	@echo "make lock      write locked/ and the locks of npm anew, after a change of requirements or constraints.txt"
@@ -41,11 +45,20 @@ trial: $(VENV)/.installed $(PAGE)
 
 web: $(PAGE)
 
+wheels: $(VENV)/.installed $(PAGE)
+	@rm -rf dist $(PARTS:%=%/build)
+	@$(PIP:install=wheel) $(OWN) -w dist $(PARTS:%=./%)
+	@rm -rf $(PARTS:%=%/build)
+	@ls dist/*.whl
+
 test: $(VENV)/.tools $(PAGE) $(VENV)/.oracles $(VENV)/.judges
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -W default::RuntimeWarning -m "not compiled" tests/physics
+
+test-wheels: $(VENV)/.tools wheels  # in an environment that knows nothing of this folder
+	@$(BIN)/python -m pytest -q -m wheels tests/wheels
 
 test-mhkit: $(VENV)/.tools $(VENV)/.mhkit  # a large judge of our Doppler logs
 	@$(BIN)/python -m pytest -q -m mhkit $(JUDGES)
@@ -98,6 +111,11 @@ $(VENV)/.mhkit: locked/mhkit.txt | $(VENV)/.tools
 	@$(PYTHON) -m venv $(MHKIT) && $(MHKIT)/bin/python $(INSTALL) $(LOCKED) -r locked/mhkit.txt || $(ABSENT)
 	@touch $@
 
+$(VENV)/.docs: locked/docs.txt | $(VENV)/.python
+	@echo "installing mkdocs-material into $(DOCS) (once)"
+	@$(PYTHON) -m venv $(DOCS) && $(DOCS)/bin/python $(INSTALL) $(LOCKED) -r locked/docs.txt || $(ABSENT)
+	@touch $@
+
 $(VENV)/.audit: locked/audit.txt | $(VENV)/.python
 	@$(PYTHON) -m venv $(AUDIT) && $(AUDIT)/bin/python $(INSTALL) $(LOCKED) -r locked/audit.txt || $(ABSENT)
 	@touch $@
@@ -127,6 +145,10 @@ docs: $(VENV)/.tools
 docs-check: $(VENV)/.tools
 	@$(BIN)/python docs/generate.py --check
 
+site: $(VENV)/.docs  # strict: a link that leads nowhere fails
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
+	@echo "the documents are a site now: site/index.html"
+
 examples: $(VENV)/.tools
 	@$(BIN)/python -m pytest -q tests/examples $(ARGS)
 
@@ -146,4 +168,4 @@ pictures: $(VENV)/.tools $(PAGE)
 	@$(BIN)/python docs/pictures.py
 
 clean:
-	rm -rf $(VENV) $(ORACLES) $(MUTANTS) $(MHKIT) $(AUDIT) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf dist site $(DOCS) $(VENV) $(ORACLES) $(MUTANTS) $(MHKIT) $(AUDIT) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

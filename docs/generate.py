@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
+
+import click
 
 from wavesim_sdk import mailbox, tables
 from wavesim_sdk.config import export
@@ -33,6 +36,33 @@ def offsets(table: tables.Table) -> str:
     return "\n".join([*rows, "", f"The payload begins at {table.dtype.itemsize}."])
 
 
+def commands() -> str:
+    """The help of every command."""
+    group = click.Group("wavesim")
+    for entry in sorted(entry_points(group="wavesim.commands"), key=lambda e: e.value):
+        for command in entry.load()():
+            group.add_command(command)
+    lines = [
+        "# Commands",
+        "",
+        "`wavesim COMMAND --help` says the same. Written by `make docs`.",
+    ]
+
+    def tell(command: click.Command, words: str) -> None:
+        context = click.Context(command, info_name=words, terminal_width=100, max_content_width=100)
+        context.show_default = None
+        lines.extend(["", f"## {words}", "", "```text", command.get_help(context).rstrip(), "```"])
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                inner = command.get_command(context, name)
+                if inner is not None:
+                    tell(inner, f"{words} {name}")
+
+    for name in sorted(group.commands):
+        tell(group.commands[name], f"wavesim {name}")
+    return "\n".join(lines) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Every generated file and what it should hold."""
     protocol = (ROOT / "docs/PROTOCOL.md").read_text()
@@ -50,6 +80,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.markdown()),
         ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
         ROOT / "docs/CONFIG.md": export.markdown(),
+        ROOT / "docs/COMMANDS.md": commands(),
         ROOT / "docs/wavesim.xsd": export.xsd().decode(),
         ROOT / "examples/mailbox-c/wavesim_mailbox.h": mailbox.c_header(),
     }

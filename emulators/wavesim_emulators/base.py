@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,11 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Sensor
 from wavesim_sdk.config.world import World
 from wavesim_sdk.ocean.water import tide
+from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import WEATHER
+
+if TYPE_CHECKING:
+    from wavesim_emulators.station import Station
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -179,6 +183,12 @@ class Emulator:
     def prepare(self, parameters: Any) -> Any:
         """What follows from the parameters alone; done once for instruments of equal parameters."""
         return None
+
+    def station(self, seed: int, count: int) -> Station:
+        """All instruments of this type, with a table of their own of so many rows: for who has no server."""
+        from wavesim_emulators.station import Station
+
+        return Station(self, seed, np.zeros(count, table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:
         """Called once in a process that serves a running server: for what an emulator writes beside its table."""

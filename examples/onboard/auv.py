@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 import sys
 
-import control
-import guidance
 import program
 from navigator import Beacon, Navigator
+from wavesim_sdk import control
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Body, Loaded
 from wavesim_sdk.ocean.water import depth_of_pressure
@@ -38,8 +37,8 @@ class Auv:
                 self.beacons[t.reply] = Beacon(place, t.reply, t.turn_around)
                 self.query = t.query
         self.navigator = Navigator(body.position[0], body.position[1], config.acoustics.sound_speed)
-        self.guidance = guidance.LineOfSight(body.waypoint, (body.position[0], body.position[1]))
-        self.crab = guidance.CrabAngle()
+        self.guidance = control.LineOfSight(body.waypoint, (body.position[0], body.position[1]))
+        self.crab = control.CrabAngle()
         limit = min(f.limit for f in model.fin)
         self.heading = control.Heading(1.0, 1.2, limit)
         self.depth = control.Depth(limit=limit)

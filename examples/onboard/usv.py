@@ -11,9 +11,8 @@ import sys
 
 import numpy as np
 
-import control
-import guidance
 import program
+from wavesim_sdk import control
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Body, Loaded
 from wavesim_sdk.errors import BrokerError
@@ -24,10 +23,10 @@ class Boat:
     """Guidance and control of one boat."""
 
     def __init__(self, loaded: Loaded, body: Body) -> None:
-        self.guidance = guidance.LineOfSight(
+        self.guidance = control.LineOfSight(
             body.waypoint, (body.position[0], body.position[1]), lookahead=25.0, acceptance=6.0
         )
-        self.crab = guidance.CrabAngle()
+        self.crab = control.CrabAngle()
         self.heading = control.Heading(250.0, 700.0, 100.0)
         self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
         self.port, self.starboard = (t.name for t in loaded.model(body.model).thruster)

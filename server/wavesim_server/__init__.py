@@ -5,17 +5,22 @@ from typing import TYPE_CHECKING, Any
 from wavesim_server import cache
 
 if TYPE_CHECKING:
+    from wavesim_server.lab import Lab
     from wavesim_server.simulation import Simulation
 
-__all__ = ["Simulation"]
+__all__ = ["Lab", "Simulation"]
 
 cache.choose()  # before any kernel is imported
 
 
 def __getattr__(name: str) -> Any:
-    """``Simulation`` when it is asked for: the kernels that it brings are of no use to front and supervisor."""
-    if name != "Simulation":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from wavesim_server.simulation import Simulation
+    """``Simulation`` and ``Lab`` when they are asked for: the kernels that it brings are of no use to front and supervisor."""
+    if name == "Simulation":
+        from wavesim_server.simulation import Simulation
 
-    return Simulation
+        return Simulation
+    if name == "Lab":
+        from wavesim_server.lab import Lab
+
+        return Lab
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,17 +7,23 @@ by them; folders of earlier states are removed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wavesim_sdk import actuators, tables
+
+if TYPE_CHECKING:
+    from wavesim_server.simulation import Simulation
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 _KEPT = 4  #: folders that are kept
@@ -61,25 +67,57 @@ def choose() -> None:
 
 
 def warm(say: Callable[[str], None]) -> None:
-    """Compile the kernels, unless that has been done; ``say`` is told when it takes its time."""
+    """Compile the kernels, unless that has been done; ``say`` is told when it takes its time.
+
+    Those of motion and those of sound are half of the work each, and are compiled side by side.
+    """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return
     done = Path(os.environ[_VARIABLE]) / "complete" if _VARIABLE in os.environ else None
     if done is not None and done.exists():
         return
     say("compiling the kernels, once: a minute or two")
+    if done is not None and len(os.sched_getaffinity(0)) > 1:
+        code = "from wavesim_server import cache; cache.compile_sound()"
+        with subprocess.Popen([sys.executable, "-c", code]) as sound:
+            try:
+                _small_world().compile_motion()
+            except BaseException:
+                sound.terminate()
+                raise
+    exercise()
+    if done is not None:
+        done.touch()
+
+
+def compile_sound() -> None:
+    """One half of :func:`warm`, in a process of its own."""
+    with contextlib.suppress(KeyboardInterrupt):
+        _small_world().compile_sound()
+
+
+def _small_world() -> Simulation:
     from wavesim_sdk.config import load
     from wavesim_server.simulation import Simulation
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "warm.xml"
         path.write_text("<wavesim><shared vehicles='4' signals='16'/></wavesim>")
-        simulation = Simulation(load(path))
-    first = simulation.enter("first", "lauv", (0.0, 0.0, 20.0))
-    simulation.enter("second", "buoy", (60.0, 0.0, 0.0))
-    simulation.ping(first, 25e3)
-    simulation.advance(50)
-    simulation.state()
-    simulation.live_signals(simulation.new_signals_table())
-    if done is not None:
-        done.touch()
+        return Simulation(load(path))
+
+
+def exercise() -> None:
+    """Ask a small world for all that compiled functions do, so that each is there, compiled or loaded, before time runs:
+    whoever asks for one in mid-run would have everybody wait for its compilation."""
+    world = _small_world()
+    first = world.enter("first", "lauv", (0.0, 0.0, 20.0))
+    world.enter("second", "buoy", (60.0, 0.0, 0.0))
+    world.ping(first, 25e3)
+    world.set_weather(current_north=0.1)
+    world.advance(2)
+    world.take_signals()
+    world.state()
+    world.effort()
+    world.surroundings()
+    world.current()
+    world.live_signals(world.new_signals_table())

@@ -142,6 +142,29 @@ def import_(
     click.echo(f'wrote {out}; use it with <models><include file="{out.name}"/></models>')
 
 
+@vehicles.command()
+@click.argument("name")
+@click.option("--length", type=float, required=True, help="Of the hull, m.")
+@click.option("--diameter", type=float, required=True, help="Of the hull, m.")
+@click.option("--mass", type=float, help="kg; default: that of the water that the hull displaces.")
+@click.option("--speed", type=float, default=1.5, show_default=True, help="That it is made for, m/s.")
+@click.option("--out", type=click.Path(path_type=Path), help="Models file to write; default: print it.")
+def estimate(name: str, length: float, diameter: float, mass: float | None, speed: float, out: Path | None) -> None:
+    """A first model NAME of a torpedo-shaped vehicle from its dimensions.
+
+    Every coefficient is an estimate, by formulas that stand in the file: good enough to begin with, to be mended by trials.
+    """
+    from wavesim_server.estimate import models_file
+
+    text = models_file(name, length, diameter, mass, speed)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    out.write_text(text)
+    _of_file(out)
+    click.echo(f'wrote {out}; use it with <models><include file="{out.name}"/></models>')
+
+
 @click.command("replay-actuators")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--model", required=True, help="Model to drive.")

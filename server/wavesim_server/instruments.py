@@ -17,7 +17,9 @@ from wavesim_sdk.area import Record
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.names import nearest
 from wavesim_sdk.sensor_faults import fault_of
+from wavesim_sdk.sensors import value_fields
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
+from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -47,6 +49,13 @@ class Entry:
     row: int
     place: int
     pace: Pace
+
+
+def described(number: int, instrument: Instrument, step_ns: int) -> SensorDescription:
+    """What is told of an instrument: its number in the suite, name, type, period, fields."""
+    fields = (FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in value_fields(instrument.table))
+    period_ns = instrument.period(step_ns * 1e-9) * step_ns
+    return SensorDescription(number, instrument.name, instrument.type, period_ns, tuple(fields))
 
 
 class Instruments:

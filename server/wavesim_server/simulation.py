@@ -1,11 +1,11 @@
 """The engine as a library: bodies, water and sound advance together, with no network and no files.
 
-from wavesim_server import Simulation
-sim = Simulation.from_config("config.xml")
-row = sim.enter("lauv")
-sim.command(row, {"propeller": 10.0})
-sim.advance(250)
-print(sim.state()["p_WB_W"][row])
+    from wavesim_server import Simulation
+    sim = Simulation.from_config("config.xml")
+    row = sim.enter("lauv")
+    sim.command(row, {"propeller": 10.0})
+    sim.advance(250)
+    print(sim.state()["p_WB_W"][row])
 
 Everything that a caller says is checked before anything is changed: what cannot be is a ValueError or a ConfigError, and
 the simulation is as it was.
@@ -42,12 +42,14 @@ from wavesim_sdk.tables import (
 from wavesim_server import tick
 from wavesim_server.acoustics import layout, medium
 from wavesim_server.acoustics.channel import Channel, Fittings
-from wavesim_server.dynamics import contact, effort, trim
+from wavesim_server.dynamics import contact, effort, meetings, trim
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
 from wavesim_server.dynamics.fleet import Fleet, Form
 from wavesim_server.environment import exposure, kernels
+from wavesim_server.environment import weather as w
 from wavesim_server.environment.climate import Climate
+from wavesim_server.start import Room
 from wavesim_server.values import FAR, STRONG, motion, numbers
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -102,7 +104,12 @@ class Simulation:
             np.zeros(3, np.int64),
         )
         self._one = self._work._replace(order=np.zeros(1, np.int64), counters=np.array([1, 0, 0]))
-        self._touch = contact.touch(capacity, exposure.obstacles(loaded))
+        parts = exposure.owners(loaded)
+        self._obstacles = list(dict.fromkeys(parts))
+        whose = {name: k for k, name in enumerate(self._obstacles)}
+        fixed = exposure.obstacles(loaded)
+        self._touch = contact.touch(capacity, fixed, [whose[name] for name in parts], step)
+        self._room = Room(parts, bed, net, fixed)
         self.channel = Channel(loaded, self.water, capacity, step, self.seed, self.climate.wind.mean)
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
         self._parts = effort.scratch()
@@ -121,6 +128,11 @@ class Simulation:
             self.climate.operators(model)
         for body in config.fleet.bodies:
             self._configured(body)
+        together = [b for b in config.fleet.bodies if b.client != "optional"]
+        pair = self._room.apart([(loaded.model(b.model), b.position, b.attitude) for b in together])
+        if pair is not None:
+            first, second = (together[k] for k in pair)
+            at(second.place, f"'{second.name}': it starts inside '{first.name}'")
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
@@ -179,6 +191,9 @@ class Simulation:
             kind = variant or self.loaded.model(str(model))
             p, e = numbers("a position", position, 3, FAR), numbers("an attitude", attitude, 3, FAR)
             entry = self._entry(kind, kind.transducer, p, e, variant is None)
+        beside = self._room.beside(entry.form.model, entry.position, entry.attitude, self.fleet)
+        if beside is not None:
+            raise ValueError(f"it starts inside '{self.occupants[beside].name}'")
         # from here on nothing can fail
         kind, transducer = entry.form.model, entry.transducer
         self.fleet.add(row, entry.form, entry.position, entry.attitude, entry.body.mooring if entry.body else None)
@@ -190,6 +205,7 @@ class Simulation:
         if entry.body is not None:
             self._start(row, entry.body, entry.commands)
         self._work.faults[row] = 0
+        self._touch.meetings.last[row, :, meetings.WHEN] = -np.inf
         self._remember(row)
         generation = generation or int(self.identity[row]["generation"]) + 1
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
@@ -224,6 +240,7 @@ class Simulation:
         self, model: Model, transducer: Transducer | None, position: Array, attitude: Array, shared: bool
     ) -> Entry:
         form, operators = self.fleet.form(model, shared), self.climate.operators(model)
+        self._room.check(model, position, attitude)
         return Entry(form, transducer, position, attitude, operators, self.channel.fittings(transducer))
 
     def _vacant(self, name: str, row: int | None) -> int:
@@ -417,29 +434,32 @@ class Simulation:
         self._reorder()
         last, half, contacts = self.tick + ticks, False, self.contacts
         while self.tick < last or half:
-            f = self.fleet
             self.tick, code, half = tick.ticks(
-                self._bodies(),
-                tick.Machine(
-                    f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
-                ),
-                f.integrator,
-                self._touch,
-                self.climate.weather,
-                self._sea,
-                self._work,
-                self.channel.table,
-                self._scene,
-                self.step_ns,
-                self.tick,
-                last,
-                half,
-            )
+                *self._movers(), self._scene, self.step_ns, self.tick, last, half
+            )  # fmt: skip
             if code == layout.GROW:
                 self.channel.grow()
             self.channel.collect()
         if self.contacts != contacts:
             self._hold_unbounded()
+
+    def _movers(self) -> tuple[Bodies, Any, int, Any, Any, Any, Any, Any]:
+        """What moves the bodies, for the kernels of a tick."""
+        f = self.fleet
+        machine = tick.Machine(
+            f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
+        )
+        return (
+            self._bodies(), machine, f.integrator, self._touch, self.climate.weather, self._sea, self._work, self.channel.table,
+        )  # fmt: skip
+
+    def compile_motion(self) -> None:
+        """The kernels of a tick's motion, each by itself."""
+        tick.move.py_func(*self._movers(), self.step_ns, self.tick)
+
+    def compile_sound(self) -> None:
+        """The kernel of a tick's sound, by itself."""
+        medium.advance(self.channel.table, self._scene, self.tick, 0.0, self.step_ns * 1e-9, self.capacity)
 
     def _hold_unbounded(self) -> None:
         """A contact can throw a body beyond all numbers. The tick looks for such bodies before contacts only, the next one would
@@ -512,6 +532,14 @@ class Simulation:
         """The uniform part of the flow now, drift included."""
         return self.climate.uniform(self.time_ns * 1e-9)
 
+    def weather(self) -> tuple[Any, ...]:
+        """The record of the table `weather` now."""
+        now, wind = self.climate.weather.state, self.climate.weather.wind
+        return (
+            tuple(self.current()), now[w.W_WIND], wind[w.I_FROM], -now[w.W_LEVEL], wind[w.I_HEIGHT], wind[w.I_PEAK],
+            wind[w.I_TO],
+        )  # fmt: skip
+
     @property
     def faults(self) -> list[str]:
         """Names of bodies that were frozen because their state was no longer finite."""
@@ -521,6 +549,22 @@ class Simulation:
     def contacts(self) -> int:
         """Contacts resolved since the start."""
         return int(self._work.counters[1])
+
+    def take_meetings(self) -> list[tuple[int, int, str, float]]:
+        """What bodies have begun to touch since the last call, in order of time: (time in ns, row, what, speed of approach in
+        m/s along the normal). What touches again within a second is no news."""
+        m = self._touch.meetings
+        count = int(m.counters[meetings.N_NEWS])
+        m.counters[meetings.N_NEWS] = 0
+        return [
+            (round(tick) * self.step_ns, round(row), self._partner(round(partner)), speed)
+            for row, partner, tick, speed in m.news[:count].tolist()
+        ]
+
+    def _partner(self, code: int) -> str:
+        if code >= 0:
+            return f"'{self.occupants[code].name}'" if code in self.occupants else "a body"
+        return "the sea bed" if code == meetings.BED else self._obstacles[-2 - code]
 
     @property
     def contacts_dropped(self) -> int:

@@ -74,6 +74,36 @@ def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
         a[6], a[7], a[8], a[9] = w, x, y, z
 
 
+@nb.njit(cache=True, error_model="numpy", forceinline=True)
+def move(
+    f: Bodies,
+    machine: Machine,
+    integrator: int,
+    touch: Touch,
+    air: weather.Weather,
+    sea: Sea,
+    work: Work,
+    sound: Any,
+    step_ns: int,
+    tick: int,
+) -> None:
+    """The motion of all bodies from ``tick`` to the next, and where that brings their transducers."""
+    h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, work.counters[0]
+    weather.advance(air, tick, start, h)
+    weather.act(air, sea.flow, f.blocks, f.slots, work.order, n, tick, start, h)
+    if machine.held[0]:
+        fleet.release(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
+    kernel.step_all(
+        f.blocks, f.heads, machine.turn, f.params, machine.kinds, machine.tables, machine.work, h, integrator
+    )
+    new, fastest = contact.survey(f, work.order, n, work.last, work.faults)
+    work.counters[2] += new
+    work.counters[1] += contact.resolve(f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1)
+    if machine.meters.shape[0]:
+        fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
+    transducers(f, work, sound, tick + 1)
+
+
 @nb.njit(cache=True, error_model="numpy", nogil=True)
 def ticks(
     f: Bodies,
@@ -94,26 +124,11 @@ def ticks(
 
     A tick is half done when its sound still needs room: the caller makes it and calls again.
     """
-    h = step_ns * 1e-9
     capacity = f.slots.shape[0]
     while tick < last_tick or half:
         if not half:
-            start = tick * step_ns * 1e-9
-            n = work.counters[0]
-            weather.advance(air, tick, start, h)
-            weather.act(air, sea.flow, f.blocks, f.slots, work.order, n, tick, start, h)
-            if machine.held[0]:
-                fleet.release(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
-            kernel.step_all(
-                f.blocks, f.heads, machine.turn, f.params, machine.kinds, machine.tables, machine.work, h, integrator
-            )
-            new, fastest = contact.survey(f, work.order, n, work.last, work.faults)
-            work.counters[2] += new
-            work.counters[1] += contact.resolve(f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor)
-            if machine.meters.shape[0]:
-                fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
+            move(f, machine, integrator, touch, air, sea, work, sound, step_ns, tick)
             tick += 1
-            transducers(f, work, sound, tick)
         code = medium.advance(sound, scene, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9, capacity)
         half = code != layout.OK
         if half:

@@ -48,6 +48,7 @@ class Seen:
     magnetic: tuple[float, ...] = ()  #: gauss
     pressure: float = math.nan  #: hPa
     gps: tuple[float, ...] = ()  #: degrees, degrees, m
+    way: tuple[float, ...] = ()  #: m/s north, east
     fix: int = -1
     odometry: tuple[float, ...] = ()  #: x, y, z, q, v, rates
     truth: tuple[float, ...] = ()
@@ -56,6 +57,7 @@ class Seen:
 
 
 Pilot = Callable[[Seen], list[float]]
+STAY_M = 4.0  #: a boat goes astern rather than turn round
 
 
 class Px4(StandIn):
@@ -125,7 +127,7 @@ class Px4(StandIn):
             self.times.append(v[0])
             return True
         if number == 113:
-            seen.gps, seen.fix = (1e-7 * v[1], 1e-7 * v[2], 1e-3 * v[3]), v[11]
+            seen.gps, seen.way, seen.fix = (1e-7 * v[1], 1e-7 * v[2], 1e-3 * v[3]), (0.01 * v[7], 0.01 * v[8]), v[11]
         elif number == 331:
             assert v[56:58] == (1, 12) and v[59] == 2, "local NED, body FRD, vision"
             seen.odometry = v[1:14]
@@ -166,7 +168,8 @@ def uuv(depth: float, heading: float) -> Pilot:
 
 
 def boat(points: list[tuple[float, float]], near: float = 1.5) -> Pilot:
-    """Goes from point to point (latitude, longitude) by satellites and compass: 1 port, 2 starboard. Stops at the last."""
+    """Goes from point to point (latitude, longitude) by satellites and compass: 1 port, 2 starboard. At the last it stays: near it
+    it goes astern rather than turn round, and brakes by its speed over ground."""
     left = list(points)
 
     def fly(s: Seen) -> list[float]:
@@ -177,7 +180,13 @@ def boat(points: list[tuple[float, float]], near: float = 1.5) -> Pilot:
         heading = math.atan2(-s.magnetic[1], s.magnetic[0]) - math.radians(0.95)  # declination 0.95 degrees west
         turn = _turn(math.atan2(east, north), heading)
         way = math.hypot(north, east)
-        ahead = min(0.9, 0.3 * way) * max(math.cos(turn), 0.0)
+        along = north * math.cos(heading) + east * math.sin(heading)
+        speed = s.way[0] * math.cos(heading) + s.way[1] * math.sin(heading)
+        if way < STAY_M and len(left) == 1:
+            turn = math.remainder(turn, math.pi)
+        elif along < 0.0:
+            along = 0.0
+        ahead = max(-0.9, min(0.9, 0.4 * along - (0.5 * speed if len(left) == 1 else 0.0)))
         steer = max(-0.4, min(0.4, 0.7 * turn - 0.5 * s.gyro[2])) if way > 1.0 else 0.0
         return [ahead + steer, ahead - steer]
 

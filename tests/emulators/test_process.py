@@ -21,7 +21,7 @@ from wavesim_sdk.tables import WORLD
 
 FLEET = """<fleet><sensors><pressure name="first" rate="10 Hz" position="0 0 1 m"/></sensors>
 <vehicle name="alpha" model="jolner" position="0 0 0 m"><sensors><pressure name="second" rate="5 Hz" position="0 0 2 m"/></sensors></vehicle>
-<vehicle name="gamma" model="jolner" position="0 0 0 m"><sensors inherit="no"/></vehicle></fleet>"""
+<vehicle name="gamma" model="jolner" position="0 20 0 m"><sensors inherit="no"/></vehicle></fleet>"""
 
 
 @pytest.fixture

@@ -27,6 +27,32 @@ def test_a_sinking_body_comes_to_rest_on_the_bed(config: Callable[..., Loaded]) 
 
 
 @pytest.mark.compiled
+def test_who_touches_what_is_told_once(config: Callable[..., Loaded]) -> None:
+    """With the time of the tick, however many are advanced in one call; a body that rests is no news again."""
+    block = '<obstacles><block position="0 0 5 m" size="4 4 1 m"/></obstacles>'
+    world = f'<time step="20 ms"/><world><bed depth="20 m"/>{block}</world>{NEUTRAL}'
+
+    def told(at_once: int) -> list[tuple[int, int, str, float]]:
+        sim = Simulation(config(world))
+        for name, north, down, v in (("a", 0.0, 6.5, [0.0, 0, -0.5, 0, 0, 0]), ("b", 20.0, 10.0, [1.0, 0, 0, 0, 0, 0])):
+            set_velocity(sim, sim.enter(name, "bare", (north, 0.0, down)), v)
+        set_velocity(sim, sim.enter("c", "bare", (24.0, 0.0, 10.0)), [0.0, 0, 0, 0, 0, 0])
+        sim.enter("d", "bare", (40.0, 0.0, 19.75))
+        set_velocity(sim, 3, [0.0, 0, 0.2, 0, 0, 0])
+        found = []
+        while sim.tick < 200:
+            sim.advance(at_once)
+            found += sim.take_meetings()
+        return found
+
+    found = told(1)
+    assert [(row, what) for _, row, what, _ in found] == [(3, "the sea bed"), (0, "block 1"), (1, "'c'"), (2, "'b'")]
+    speeds = [speed for *_, speed in found]
+    assert speeds == pytest.approx([0.2, 0.5, 1.0, 1.0], rel=0.1), "drag is none, and nearly all of it along the normal"
+    assert told(50) == found
+
+
+@pytest.mark.compiled
 def test_a_slope_and_a_hill(config: Callable[..., Loaded]) -> None:
     bed = '<bed depth="20 m" slope_north="0.3"><bump height="-6 m" north="10 m" east="0 m" alpha="0.2 1/m" beta="0.2 1/m"/></bed>'
     sim = Simulation(config(f'<time step="4 ms"/><world>{bed}</world>{HEAVY}'))

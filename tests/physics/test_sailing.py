@@ -69,6 +69,19 @@ def test_a_push_does_not_leave_jolner_spinning() -> None:
         assert sim.fleet.body(row)[r.U] == pytest.approx(speed, rel=0.01)
 
 
+def test_jolner_turns_as_its_authors_parameter_file_lets_it() -> None:
+    """Rates of steady turns under a force ahead and a yaw moment: those that sway and yaw of that file's derivatives
+    (Y_v, N_r, N_rr, N_v, C_rb_26, cross-flow) give at this model's surge drag, solved apart from this program."""
+    turns = {(25.0, 0.5): 0.0306, (25.0, 2.0): 0.106, (50.0, 3.0): 0.1496, (100.0, 5.0): 0.228, (250.0, 5.0): 0.228}
+    sim = empty_sea(len(turns), 0.02)
+    for k, (ahead, moment) in enumerate(turns):
+        row = sim.enter(f"j{k}", "jolner", (0.0, 2000.0 * k, 0.0))
+        sim.push(row, [ahead, 0.0, 0.0], [0.0, 0.0, moment])
+    sim.advance(10_000)
+    rates = [sim.fleet.body(k)[r.R] for k in range(len(turns))]
+    assert rates == pytest.approx(list(turns.values()), rel=0.25)
+
+
 def test_jolner_in_the_sea_of_the_thesis_third_scenario() -> None:
     """Significant height 1 m, peak 0.888 rad/s, at cruising thrust, on eight courses."""
     world = f'<waves height="{SEA[0]} m" peak="{SEA[1]} rad/s" direction="30 deg"/><bed depth="300 m"/>'

@@ -143,8 +143,8 @@ class Found(Exception):
 SENSORS = """<wavesim><time step="4 ms"/><world><bed depth="30 m"/></world><fleet>
 <sensors><{sensor} name="first" rate="10 Hz" {mounted}/></sensors>
 <vehicle name="alpha" model="jolner" position="0 0 0 m"><sensors><{sensor} name="second" rate="5 Hz" {mounted}/></sensors></vehicle>
-<vehicle name="beta" model="jolner" position="0 0 0 m"/>
-<vehicle name="gamma" model="jolner" position="0 0 0 m"><sensors inherit="no"/></vehicle></fleet></wavesim>"""
+<vehicle name="beta" model="jolner" position="0 20 0 m"/>
+<vehicle name="gamma" model="jolner" position="0 40 0 m"><sensors inherit="no"/></vehicle></fleet></wavesim>"""
 MOUNTED = {"ctd": 'position="0 0 0.6 m"', "gps": 'position="0 0 -1.5 m"'}
 FAULTY = """
 import sys

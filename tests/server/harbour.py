@@ -39,6 +39,7 @@ class Sea:
         self.identity = np.zeros(self.capacity, IDENTITY.dtype)
         self.geometry = np.zeros(self.capacity, GEOMETRY.dtype)
         self.done: list[tuple[Any, ...]] = []
+        self.meetings: list[list[tuple[int, int, str, float]]] = []
         self.signals: list[tuple[Any, Any]] = []
         self.faults: list[str] = []
         self.counters = (0, 0, 0)
@@ -117,6 +118,9 @@ class Sea:
 
     def live_signals(self, table: Any) -> int:
         return 0
+
+    def take_meetings(self) -> list[tuple[int, int, str, float]]:
+        return self.meetings.pop(0) if self.meetings else []
 
     def take_signals(self) -> tuple[Any, Any]:
         if self.signals:

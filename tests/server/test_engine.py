@@ -368,6 +368,14 @@ def test_the_watchdog_acts_at_its_tick(harbour: Harbour) -> None:
     assert len(done(harbour, "command")) == 2, "once"
 
 
+def test_a_contact_is_told_to_the_body_it_happens_to(harbour: Harbour) -> None:
+    """And to log and viewers, as every notice; one of a body that has left to nobody."""
+    a = harbour.join("a")
+    harbour.sea.meetings = [[(20_000_000, 0, "the sea bed", 0.5), (20_000_000, 7, "'a'", 0.5)]]
+    harbour.order("step", ticks=3)
+    assert [(n.time_ns, n.text) for n in a.of(Notice)] == [(20_000_000, "contact with the sea bed at 0.5 m/s")]
+
+
 def test_each_answer_feeds_the_watchdog(harbour: Harbour) -> None:
     a = harbour.join("a", lockstep_ns=20_000_000)
     harbour.order("start")

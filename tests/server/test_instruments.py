@@ -18,7 +18,7 @@ FLEET = """<shared vehicles="5"/>
 <vehicle name="bare" model="otter" position="0 0 0 m"><sensors inherit="no"/></vehicle>
 <vehicle name="two" model="lauv" position="0 0 5 m"><sensors><dvl name="dvl-down"/><ctd rate="2 Hz"/><dvl name="dvl-up" attitude="180 0 0 deg" rate="2 Hz"/>
 <ahrs rate="50 Hz"/></sensors></vehicle>
-<buoy name="float" model="buoy" position="0 0 0 m"><sensors><leak compartments="bow stern"/></sensors></buoy></fleet>"""
+<buoy name="float" model="buoy" position="0 20 0 m"><sensors><leak compartments="bow stern"/></sensors></buoy></fleet>"""
 
 
 @pytest.fixture

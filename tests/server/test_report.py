@@ -50,6 +50,18 @@ def test_a_run_without_trouble_says_nothing_of_it(tmp_path: Path, loaded: Loaded
     assert "FROZEN" not in text and not any(t in text for t in report.TROUBLES.values())
 
 
+def test_contacts_stand_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
+    writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
+    writer.body(0, 0, "b", "buoy", "buoy", True)
+    writer.notice(500_000_000, "b", "left the fence 'f'")
+    writer.notice(1_250_000_000, "b", "contact with the sea bed at 0.3 m/s")
+    writer.notice(3_000_000_000, "b", "contact with block 1 at 1 m/s")
+    writer.close()
+    table = report.make(tmp_path / "a.mcap")
+    assert [c["time_s"] for c in table["vehicles"][0]["contacts"]] == [1.25, 3.0]
+    assert "b         contact with the sea bed at 0.3 m/s, after 1.250 s, and 1 more" in report.text(table).splitlines()
+
+
 def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=True)
     table = report.make(tmp_path / "a.mcap")

@@ -120,7 +120,7 @@ def test_rows_are_given_out_from_the_lowest(config: Callable[..., Loaded]) -> No
     assert [sim.enter(f"m{k}", "lauv", (50.0 * k, 50.0, 20.0)) for k in range(2)] == [0, 2]
 
 
-UNSTABLE = """<models><model name="{}" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="1 kg"/>
+UNSTABLE = """<models><model name="{}" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="10 kg"/>
 <inertia xx="5" yy="80" zz="81"/><added-mass diagonal="0 0 0 0 0 0"/><linear-drag diagonal="5000 9 10 3 4 5"/></model></models>"""
 
 
@@ -321,7 +321,8 @@ def test_an_actuator_that_has_not_started_stays_so_when_repaired(config: Callabl
 def test_contacts_that_find_no_room_are_counted(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config(f'<shared vehicles="3"/>{DEEP}'))
     for k in range(3):
-        sim.enter(f"v{k}", "box-buoy", (0.3 * k, 0.0, 0.0))
+        sim.enter(f"v{k}", "box-buoy", (3.0 * k, 0.0, 0.0))
+        sim.set_pose(k, (0.3 * k, 0.0, 0.0))
     sim.advance(1)
     assert sim.contacts > 0 and sim.contacts_dropped == 0
     sim._touch = sim._touch._replace(contacts=np.zeros((1, contact.CONTACT)))
@@ -414,7 +415,7 @@ def test_nothing_that_may_be_asked_for_stops_the_tick(
         return [min(max(dice.gauss(0.0, most), -most), most) for _ in range(count)]
 
     rows = [
-        sim.enter(m, m, (9.0 * k, 0.0, 4.0)) for k, m in enumerate(("lauv", "vita1", "jolner", "box-buoy", "supply"))
+        sim.enter(m, m, (0.0, 15.0 * k, 4.0)) for k, m in enumerate(("lauv", "vita1", "jolner", "box-buoy", "supply"))
     ]
     for turn in range(40):
         row = dice.choice(rows)

@@ -59,6 +59,29 @@ def test_actuators_are_drawn_by_name_and_unit(log: Path, tmp_path: Path) -> None
     assert {p.name for p in draw(log, tmp_path / "out")} == {"motion.png", "tracks.png"}
 
 
+def test_obstacles_and_contacts_are_drawn(config: Callable[..., Loaded], tmp_path: Path) -> None:
+    loaded = config(
+        '<world><obstacles><block position="10 20 5 m" size="8 2 4 m" heading="90 deg"/><pier position="0 0 5 m" radius="3 m" '
+        'height="10 m"/></obstacles></world><fleet><vehicle name="auv" model="lauv" position="0 0 5 m"/></fleet>'
+    )
+    writer = LogWriter(tmp_path / "run.mcap", loaded, 1)
+    writer.body(0, 0, "auv", "lauv", "underwater", True)
+    state = np.zeros(1, STATE.dtype)
+    for k in range(3):
+        state["p_WB_W"][0, 0] = 2.0 * k
+        writer.table(k * 1_000_000_000, "state", [0], state.tobytes())
+    writer.notice(500_000_000, "auv", "contact with pier 1 at 1 m/s")
+    writer.close()
+    figure = tracks(Run(tmp_path / "run.mcap"))
+    assert figure is not None
+    block, pier = figure.axes[0].patches
+    low, high = block.get_path().get_extents().get_points()
+    assert np.allclose(low, (16.0, 9.0)) and np.allclose(high, (24.0, 11.0)), "east, north"
+    assert pier.center == (0.0, 0.0) and pier.radius == 3.0
+    (mark,) = [line for line in figure.axes[0].lines if line.get_label() == "contact"]
+    assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (0.0, 1.0)
+
+
 def test_the_chart_holds_the_whole_track(log: Path) -> None:
     """Where the log's grid of the bed ends before the track does, too."""
     run = Run(log)

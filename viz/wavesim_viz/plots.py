@@ -14,13 +14,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Polygon
 from matplotlib.ticker import MaxNLocator
 
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
+from wavesim_viz.scene import of_log
 
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#6a4c93", "#30638e", "#8c564b")
+_CORNERS = np.array([(1, 1), (1, -1), (-1, -1), (-1, 1)])
 INK, FAINT = "#22313f", "#8395a7"
 _STYLE: Any = {
     "figure.dpi": 130,
@@ -127,6 +130,8 @@ def tracks(run: Run) -> Figure | None:
         time = run.state(name).time_ns * 1e-9
         profile.plot(time, p[:, 2], color=colour, label=name)
         _bottom_under(run, profile, name, colour)
+    _obstacles(run, chart)
+    _contacts(run, chart)
     for name in run.buoys:
         p = run.state(name).records["p_WB_W"]
         if len(p):
@@ -154,6 +159,28 @@ def tracks(run: Run) -> Figure | None:
     profile.set_ylabel("depth (m)")
     profile.set_title("Depth, and the sea bed under each vehicle as its echosounder saw it (dots)")
     return figure
+
+
+def _obstacles(run: Run, chart: Axes) -> None:
+    """Blocks, walls of tunnels and piers, from above."""
+    scene, _ = of_log(run.log)
+    for x, y, _, length, width, _, heading in scene["boxes"]:
+        c, s = np.cos(heading), np.sin(heading)
+        corners = [(y + s * a + c * b, x + c * a - s * b) for a, b in _CORNERS * (length, width)]
+        chart.add_patch(Polygon(corners, fc=FAINT, ec=INK, lw=0.6, alpha=0.7, zorder=3))
+    for x, y, _, radius, _ in scene["piers"]:
+        chart.add_patch(Circle((y, x), radius, fc=FAINT, ec=INK, lw=0.6, alpha=0.7, zorder=3))
+
+
+def _contacts(run: Run, chart: Axes) -> None:
+    """Where bodies touched something."""
+    label: str | None = "contact"
+    for time_ns, notice in run.log.json.get("/notices", []):
+        if notice["body"] in run.vehicles and notice["text"].startswith("contact with "):
+            state = run.state(notice["body"])
+            north, east = (np.interp(time_ns, state.time_ns, state.records["p_WB_W"][:, k]) for k in (0, 1))
+            chart.plot(east, north, "X", color="#d00000", mec="white", ms=8, ls="", zorder=9, label=label)
+            label = None
 
 
 def _thin(values: Any, points: int = 1200) -> Any:

@@ -17,6 +17,7 @@ import numba as nb
 import numpy as np
 
 from wavesim_server.dynamics import shapes
+from wavesim_server.dynamics.meetings import BED, Meetings, meet, meetings
 from wavesim_server.dynamics.rows import (
     BLOCK_KIND,
     CLEARANCE,
@@ -49,8 +50,9 @@ SKIN = 1.0  #: m around a body, see the module
 FRICTION = 0.3
 SWEEPS = 24
 NEAR = 0.01  #: points of a side within this of the nearest one bear too, m
-#: a contact: row a, row b (-1 = fixed), point (3), normal from a to b (3), gap, impulse, friction impulse on b (3)
-C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_RUB, CONTACT = 0, 1, 2, 5, 8, 9, 10, 13
+#: a contact: row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction impulse
+#: on b (3), speed of approach
+C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_RUB, C_SPEED, CONTACT = 0, 1, 2, 5, 8, 9, 10, 13, 14
 #: counters of a Bodies tuple
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
 
@@ -75,10 +77,11 @@ class Touch(NamedTuple):
     shapes: Any  # (2, GEOMETRY)
     travel: Any  # (1,): way since the pairs were listed
     counters: Any
+    meetings: Meetings
 
 
-def touch(capacity: int, fixed: Any) -> Touch:
-    """Memory for a fleet of this size."""
+def touch(capacity: int, fixed: Any, owners: Any, step: float) -> Touch:
+    """Memory for a fleet of this size, fixed geometries and which obstacle each is of."""
     pairs = capacity * capacity if capacity <= 512 else 128 * capacity
     return Touch(
         fixed,
@@ -89,6 +92,7 @@ def touch(capacity: int, fixed: Any) -> Touch:
         np.zeros((2, GEOMETRY)),
         np.array([math.inf]),
         np.zeros(4, np.int64),
+        meetings(capacity, owners, step),
     )
 
 
@@ -261,13 +265,20 @@ def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
     reach = _speed(f, ra) * h + (_speed(f, rb) * h if rb >= 0 else 0.0) + SLOP
     if far - round_ > reach:
         return n
-    other = rb if rb >= 0 else -1
-    if far <= 0.0:  # the cores overlap: part them along the line of centres, or from the side of a triangle
+    other = rb if rb >= 0 else rb - 1
+    if far <= 0.0:  # the cores overlap: part them along the line of centres, or from a side of what is fixed
         nx, ny, nz = gb[5] - ga[5], gb[6] - ga[6], gb[7] - ga[7]
         if gb[0] == TRIANGLE:
             fx, fy, fz = shapes.normal(gb)
             facing = math.copysign(1.0, nx * fx + ny * fy + nz * fz)
             nx, ny, nz = facing * fx, facing * fy, facing * fz
+        elif rb < 0 and gb[0] == shapes.BOX:  # a wall: through its nearest side
+            least, axis, facing = math.inf, 0, 1.0
+            for i in range(3):
+                along = gb[8 + i] * nx + gb[11 + i] * ny + gb[14 + i] * nz
+                if gb[1 + i] - abs(along) < least:
+                    least, axis, facing = gb[1 + i] - abs(along), i, math.copysign(1.0, along)
+            nx, ny, nz = facing * gb[8 + axis], facing * gb[11 + axis], facing * gb[14 + axis]
         s = math.sqrt(nx * nx + ny * ny + nz * nz)
         nx, ny, nz = (nx / s, ny / s, nz / s) if s > 1e-9 else (0.0, 0.0, 1.0)
         return _note(
@@ -347,13 +358,13 @@ def _bottom(f: Bodies, t: Touch, n: int, row: int, h: float, bed: Any, net: Any,
         if gap > way + SLOP or not math.isfinite(gap + s):
             continue
         nx, ny, nz, away = -sx * s, -sy * s, s, g[ROUND]
-        n = _note(t, n, row, -1, point[0] + away * nx, point[1] + away * ny, point[2] + away * nz, nx, ny, nz, gap)
+        n = _note(t, n, row, BED, point[0] + away * nx, point[1] + away * ny, point[2] + away * nz, nx, ny, nz, gap)
     return n
 
 
 @_njit
 def resolve(
-    f: Bodies, order: Any, count: int, t: Touch, fastest: float, h: float, bed: Any, net: Any, cursor: Any
+    f: Bodies, order: Any, count: int, t: Touch, fastest: float, h: float, bed: Any, net: Any, cursor: Any, tick: int
 ) -> int:
     """All contacts of this tick; ``fastest`` is the greatest speed of any body. Returns how many touch."""
     t.travel[0] += 2.0 * fastest * h
@@ -374,6 +385,9 @@ def resolve(
             n = _bottom(f, t, n, order[i], h, bed, net, cursor)
     if n == 0:
         return 0
+    for i in range(n):
+        c = t.contacts[i]
+        c[C_SPEED] = _approach(f, t, c)
     for _ in range(SWEEPS):
         for i in range(n):
             c = t.contacts[i]
@@ -386,8 +400,22 @@ def resolve(
         c = t.contacts[i]
         if c[C_IMPULSE] > 0.0 or c[C_GAP] < 0.0:
             touching += 1
+            a, b = int(c[C_A]), int(c[C_B])
+            meet(t.meetings, a, b if b >= BED else -2 - t.meetings.owners[-2 - b], tick, c[C_SPEED])
+            if b >= 0:
+                meet(t.meetings, b, a, tick, c[C_SPEED])
             _part(f, t, c, h)
     return touching
+
+
+@_njit
+def _approach(f: Bodies, t: Touch, c: Any) -> float:
+    """How fast the two of a contact approach along its normal."""
+    va, _ = _lever(f, int(c[C_A]), c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2], t.levers[0])
+    if c[C_B] < 0:
+        return va
+    vb, _ = _lever(f, int(c[C_B]), c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2], t.levers[1])
+    return va - vb
 
 
 @_njit

@@ -12,7 +12,7 @@ import numpy as np
 
 from wavesim_sdk.config import Model, matrix
 from wavesim_sdk.config.plausible import at
-from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.primitives import Shape, shape_of
 from wavesim_sdk.config.vehicle import Aerofoil, Derivatives, Thruster
 from wavesim_sdk.config.world import World
 from wavesim_server.dynamics import rows as r
@@ -24,6 +24,11 @@ NO_LAG = 1e-9
 AXES = "XYZKMN"
 MOTIONS = "uvwpqr"
 PLANE = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  #: degrees of freedom of the horizontal plane
+
+
+def margin_of(shape: Shape) -> float:
+    """Radius by which a shape's core is rounded for contact."""
+    return shape.half[0] if shape.code == 2 else 0.5 * min(shape.half)
 
 
 def skew(v: Any) -> Array:
@@ -170,7 +175,7 @@ def _body(p: Array, model: Model, world: World) -> None:
     p[r.GRAVITY], p[r.BY_GRAVITY] = world.gravity, 1.0 / world.gravity if world.gravity > 0.0 else 0.0
     p[r.SHAPE], p[r.REACH] = shape.code, shape.reach
     p[r.HALF : r.HALF + 3] = shape.half
-    p[r.MARGIN] = shape.half[0] if shape.code == 2 else 0.5 * min(shape.half)
+    p[r.MARGIN] = margin_of(shape)
     if model.restoring is None:
         volume = model.buoyancy.volume if model.buoyancy else shape.volume
         p[r.FULL_B] = world.density * world.gravity * volume

@@ -144,6 +144,10 @@ class Engine:
             self.budget -= ticks
         for record in signal_records(*self.sim.take_signals(), self.sim.identity["generation"]):
             self.emit(record)
+        for time_ns, row, what, speed in self.sim.take_meetings():
+            if (o := self.sim.occupants.get(row)) is not None:
+                text = f"contact with {what} at {speed:.2g} m/s"
+                self.emit(Notice(time_ns, row, o.name, text, self.generation(row)))
         if len(self.sim.faults) > frozen:
             self.emit(Frozen(self.sim.time_ns, self.sim.faults))
 

@@ -18,6 +18,7 @@ from wavesim_sdk.attach import semaphore
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.kinds import clean
+from wavesim_server import cache
 from wavesim_server.engine.core import FULL_S, Engine
 from wavesim_server.engine.emulators import Emulators, Semaphores
 from wavesim_server.instruments import Instruments
@@ -101,16 +102,6 @@ def _turns(engine: Engine, commands_fd: int, parent: int) -> None:
                 os.eventfd_read(commands_fd)
 
 
-def compile_kernels(simulation: Simulation) -> None:
-    """Load (or, the first time, compile) every kernel before the first tick is due."""
-    twin = Simulation(simulation.loaded, simulation.seed)
-    twin.enter_residents()
-    twin.advance(1)
-    twin.take_signals()
-    twin.state()
-    twin.live_signals(twin.new_signals_table())
-
-
 def main() -> None:
     """Entry point of the process; arguments come from the supervisor."""
     parser = argparse.ArgumentParser()
@@ -129,7 +120,7 @@ def main() -> None:
         engine.pace.speed = float(a.pace)
     if a.duration:
         engine.end_tick = round(float(a.duration) * 1e9 / simulation.step_ns)
-    compile_kernels(simulation)
+    cache.exercise()
     os.eventfd_write(int(a.events_fd), 1)
     sys.exit(run(engine, int(a.commands_fd)))
 

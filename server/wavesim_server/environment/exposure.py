@@ -172,3 +172,13 @@ def obstacles(loaded: Loaded) -> Array:
     faces[:, CORE] = np.linalg.norm(relative, axis=2).max(axis=1, initial=0.0)
     blocks = len(o.block)
     return np.concatenate([np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY), faces])
+
+
+def owners(loaded: Loaded) -> list[str]:
+    """What each row of :func:`obstacles` is a part of."""
+    o = loaded.config.world.obstacles
+    found = [f"block {k}" for k in range(1, len(o.block) + 1)] + [f"pier {k}" for k in range(1, len(o.pier) + 1)]
+    found += [f"tunnel {k}" for k in range(1, len(o.tunnel) + 1) for _ in range(4)]
+    for m, triangles in zip(o.mesh, mesh.triangles_of_each(loaded), strict=True):
+        found += [f"mesh {m.file}"] * len(triangles)
+    return found

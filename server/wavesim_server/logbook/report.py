@@ -21,6 +21,9 @@ TROUBLES = {
 }
 
 
+CONTACT = "contact with "  #: so notices of contacts begin
+
+
 def ranges(receptions: Any) -> tuple[Any, Any]:
     """(receptions that gave a two-way range, its error in m): measured, less the mean of both true distances."""
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
@@ -72,6 +75,7 @@ def make(path: Path) -> dict[str, Any]:
     minutes = max(log.end_ns * 1e-9 / 60.0, 1e-9)
     frozen = {name: time_ns * 1e-9 for time_ns, m in log.json.get("/frozen", []) for name in m["bodies"]}
     became = fates(receptions)
+    notices = log.json.get("/notices", [])
     vehicles = []
     for row, body in sorted(log.bodies.items()):
         name = body["name"]
@@ -89,6 +93,10 @@ def make(path: Path) -> dict[str, Any]:
         }
         if name in frozen:
             entry["frozen_at_s"] = frozen[name]
+        if touched := [
+            (t * 1e-9, m["text"]) for t, m in notices if m["body"] == name and m["text"].startswith(CONTACT)
+        ]:
+            entry["contacts"] = [{"time_s": t, "text": text} for t, text in touched]
         residual = residuals[found["receiver"] == row]
         if len(residual):
             entry |= {
@@ -179,6 +187,10 @@ def text(table: dict[str, Any]) -> str:
     for v in table["vehicles"]:
         if "frozen_at_s" in v:
             lines.append(f"{v['name']:9} FROZEN at {v['frozen_at_s']:.3f} s: its state was no longer finite")
+    for v in table["vehicles"]:
+        if touched := v.get("contacts"):
+            more = f", and {len(touched) - 1} more" if len(touched) > 1 else ""
+            lines.append(f"{v['name']:9} {touched[0]['text']}, after {touched[0]['time_s']:.3f} s{more}")
     for v in table["vehicles"]:
         if "one_way_ranges" in v:
             lines.append(

@@ -12,11 +12,11 @@ from wavesim_sdk.config import Body, Loaded, Model
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
-from wavesim_sdk.sensors import value_fields
 from wavesim_sdk.tables import BodyType
-from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, SensorDescription
+from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.messages import Join, Refusal, Right, Role
 from wavesim_sdk.wire.session import Admission, Refused
+from wavesim_server.instruments import described
 from wavesim_server.network.crew import Berth
 
 LEAST_PERIOD_NS = 1_000_000
@@ -167,12 +167,7 @@ class Gate:
 
     def describe(self, suite: Sequence[Instrument]) -> tuple[SensorDescription, ...]:
         """The sensors of a suite that clients may get; their numbers are those of the suite."""
-        step = self.step_ns * 1e-9
-        return tuple(
-            SensorDescription(k, i.name, i.type, i.period(step) * self.step_ns, _fields(i))
-            for k, i in enumerate(suite)
-            if i.parameters.send
-        )
+        return tuple(described(k, i, self.step_ns) for k, i in enumerate(suite) if i.parameters.send)
 
 
 def _actuators(model: Model) -> tuple[ActuatorDescription, ...]:
@@ -180,11 +175,6 @@ def _actuators(model: Model) -> tuple[ActuatorDescription, ...]:
         ActuatorDescription(k, a.name, int(a.kind), a.unit, a.minimum, a.maximum)
         for k, a in enumerate(actuators_of(model))
     )
-
-
-def _fields(instrument: Instrument) -> tuple[FieldDescription, ...]:
-    found = value_fields(instrument.table)
-    return tuple(FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in found)
 
 
 def _fresh_ns(instrument: Instrument) -> int:

@@ -1,0 +1,144 @@
+"""Control and guidance that the example programs use: heading, depth and speed of a vehicle, and lines between waypoints.
+
+    steer = LineOfSight(waypoints, (0.0, 0.0))
+    heading, depth, speed = Heading(1.0, 1.2, 0.26), Depth(), Speed(12.0, 4.0, 0.0, 15.0)
+    ...
+    course = steer.course(north, east)
+    rudder = -heading.turn(course, measured_heading, rate_of_turn)
+    planes = depth.planes(steer.target.depth, measured_depth, pitch, pitch_rate, dt)
+    thrust = speed.thrust(steer.target.speed, surge, dt)
+
+Angles in rad, lengths in m, times in s; ``dt`` is the time since the last call.  The defaults suit torpedo-shaped AUVs of a
+metre or two at 1 to 2 m/s; gains of boats are found in ``examples/onboard/usv.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from wavesim_sdk.config.model import Waypoint
+from wavesim_sdk.frames import wrap
+
+
+def clamp(value: float, limit: float) -> float:
+    """A value held within -limit .. limit."""
+    return max(-limit, min(limit, value))
+
+
+class Speed:
+    """PI control of surge speed; the output is a thrust in N."""
+
+    def __init__(self, kp: float, ki: float, low: float, high: float) -> None:
+        self.kp, self.ki, self.low, self.high = kp, ki, low, high
+        self._integral = 0.0
+
+    def thrust(self, wanted: float, surge: float, dt: float) -> float:
+        """Thrust in N for a wanted and a measured speed (m/s)."""
+        error = wanted - surge
+        raw = self.kp * error + self.ki * (self._integral + error * dt)
+        if self.low < raw < self.high:  # no wind-up while saturated
+            self._integral += error * dt
+        return max(self.low, min(self.high, raw))
+
+
+class Heading:
+    """PD control of heading with the measured rate of turn."""
+
+    def __init__(self, kp: float, kd: float, limit: float) -> None:
+        self.kp, self.kd, self.limit = kp, kd, limit
+
+    def turn(self, wanted: float, heading: float, rate: float) -> float:
+        """Control action, positive to starboard."""
+        return clamp(self.kp * wrap(wanted - heading) - self.kd * rate, self.limit)
+
+
+class Depth:
+    """Depth by pitch: an outer PI loop asks for a pitch angle, an inner PD loop moves the planes."""
+
+    def __init__(
+        self,
+        kz: float = 0.12,
+        ki: float = 0.008,
+        kp: float = 1.2,
+        kd: float = 1.0,
+        pitch_limit: float = math.radians(25.0),
+        limit: float = math.radians(15.0),
+    ) -> None:
+        self.kz, self.ki, self.kp, self.kd = kz, ki, kp, kd
+        self.pitch_limit, self.limit = pitch_limit, limit
+        self._integral = 0.0
+
+    def planes(self, wanted: float, depth: float, pitch: float, rate: float, dt: float) -> float:
+        """Plane angle, positive for nose up."""
+        error = wanted - depth
+        ask = -self.kz * error - self.ki * self._integral
+        if abs(ask) < self.pitch_limit and abs(error) < 3.0:
+            self._integral += error * dt
+        return clamp(self.kp * (clamp(ask, self.pitch_limit) - pitch) - self.kd * rate, self.limit)
+
+
+class LineOfSight:
+    """Steers along the legs between waypoints, round and round: line-of-sight guidance (Fossen 2021, section 12.4).
+
+    ``lookahead`` is the distance ahead on the leg that is aimed at; a waypoint counts as reached
+    within ``acceptance``.
+    """
+
+    def __init__(
+        self,
+        waypoints: Sequence[Waypoint],
+        start: tuple[float, float],
+        lookahead: float = 12.0,
+        acceptance: float = 10.0,
+    ) -> None:
+        if not waypoints:
+            raise ValueError("a mission needs at least one waypoint")
+        self.waypoints, self.lookahead, self.acceptance = waypoints, lookahead, acceptance
+        self._from = start
+        self._next = 0
+        self.cross_track = 0.0
+
+    @property
+    def target(self) -> Waypoint:
+        """The waypoint ahead."""
+        return self.waypoints[self._next]
+
+    def course(self, north: float, east: float) -> float:
+        """Desired course over ground in rad."""
+        target = self.target
+        if math.hypot(target.north - north, target.east - east) < self.acceptance or self._passed(north, east):
+            self._from = (target.north, target.east)
+            self._next = (self._next + 1) % len(self.waypoints)
+            target = self.target
+        leg = math.atan2(target.east - self._from[1], target.north - self._from[0])
+        dn, de = north - self._from[0], east - self._from[1]
+        self.cross_track = -dn * math.sin(leg) + de * math.cos(leg)
+        return leg - math.atan(self.cross_track / self.lookahead)
+
+    def _passed(self, north: float, east: float) -> bool:
+        """Whether the point lies beyond the end of the leg."""
+        ln, le = self.target.north - self._from[0], self.target.east - self._from[1]
+        return (north - self._from[0]) * ln + (east - self._from[1]) * le > ln * ln + le * le
+
+
+class CrabAngle:
+    """Turns a desired course into a heading: the crab angle is measured and smoothed.
+
+    The smoothing (``tau`` seconds) keeps the sideslip of a turn out of the loop.
+    """
+
+    def __init__(self, tau: float = 10.0) -> None:
+        self.tau = tau
+        self._drift = 0.0
+
+    def heading(
+        self, course: float, heading: float, surge: float, sway: float, current: tuple[float, float], dt: float
+    ) -> float:
+        """Heading for a course; velocities through the water (B) and of the water (W)."""
+        vn = surge * math.cos(heading) - sway * math.sin(heading) + current[0]
+        ve = surge * math.sin(heading) + sway * math.cos(heading) + current[1]
+        if math.hypot(vn, ve) > 0.2:
+            drift = max(-0.6, min(0.6, wrap(math.atan2(ve, vn) - heading)))
+            self._drift += (drift - self._drift) * min(1.0, dt / self.tau)
+        return wrap(course - self._drift)

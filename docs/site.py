@@ -1,0 +1,67 @@
+"""What the site has beside the pages of this folder (a hook of mkdocs): the pages at the top, the API, links that lead out.
+
+A link to a file of the repository that is no page becomes its name; one to a file that does not exist is an error.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parent.parent
+#: page -> file at the top
+TOP = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+#: page -> title, modules
+API = {
+    "api/broker.md": ("Brokers", ("wavesim_sdk.broker", "wavesim_sdk.onboard", "wavesim_sdk.servers")),
+    "api/lab.md": ("Lab and simulation", ("wavesim_server.lab", "wavesim_server.simulation", "wavesim_server.study")),
+    "api/observer.md": ("Observers, shared memory", ("wavesim_sdk.observer", "wavesim_sdk.attach")),
+    "api/commander.md": ("Commander", ("wavesim_sdk.commander",)),
+    "api/control.md": ("Control and guidance", ("wavesim_sdk.control",)),
+    "api/log.md": ("Logs", ("wavesim_sdk.log",)),
+    "api/emulators.md": ("Emulators", ("wavesim_emulators.base", "wavesim_emulators.station")),
+}
+_SHIM = re.compile(r'src="https://[^"]*iframe-worker[^"]*"')
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that are not in this folder."""
+    for page, source in TOP.items():
+        files.append(File.generated(config, page, content=(ROOT / source).read_text()))
+    for page, (title, modules) in API.items():
+        content = "\n\n".join([f"# {title}", *(f"::: {m}" for m in modules)])
+        files.append(File.generated(config, page, content=content + "\n"))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
+    """Links as they stand in the repository, to where their pages are in the site."""
+    here = page.file.src_uri
+    folder = "" if here in TOP else posixpath.join("docs", posixpath.dirname(here))
+    tops = {source: p for p, source in TOP.items()}
+
+    def link(found: re.Match[str]) -> str:
+        picture, text, target, anchor = found[1], found[2], found[3], found[4] or ""
+        if "://" in target or here in API:
+            return found[0]
+        path = posixpath.normpath(posixpath.join(folder, target))
+        if not (ROOT / path).exists():
+            raise PluginError(f"{here}: the link to {target} leads nowhere")
+        inside = tops.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else "")
+        if inside and files.get_file_from_path(inside) is not None:
+            return f"{picture}[{text}]({posixpath.relpath(inside, posixpath.dirname(here) or '.')}{anchor})"
+        return f"{text} (`{path}`)" if text.strip("`") not in (path, Path(path).name) else f"`{path}`"
+
+    return _LINK.sub(link, markdown)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Nothing is fetched from elsewhere: the theme would ask a server for a worker that runs from files."""
+    up = "../" * page.file.dest_uri.count("/")
+    return _SHIM.sub(f'src="{up}worker.js"', output)

@@ -1,0 +1,288 @@
+"""The engine for programs and notebooks: bodies by name, instruments in this process, tracks that are kept.
+
+    from wavesim_server import Lab
+    lab = Lab('<wavesim><fleet><sensors><ctd/><ahrs/></sensors></fleet></wavesim>')
+    for k in range(20):
+        lab.enter(f"auv{k}", "lauv", (0.0, 20.0 * k, 15.0))
+    lab.commands({name: {"propeller": 8.0} for name in lab.names})
+    lab.ping(lab.row("auv0"), 25e3)
+    lab.run(60.0, every=0.5)
+    print(lab.states(), lab.sensors("auv3").ctd.temperature, lab.heard())
+    lab.plot()
+
+The values are those that emulators would give a broker in lockstep: the same models, with the same random numbers.  Imaging
+sonars, whose frames lie in shared memory, are left out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.actuators import arranged
+from wavesim_sdk.attach import Snapshot
+from wavesim_sdk.config import Loaded, Model, load
+from wavesim_sdk.names import nearest
+from wavesim_sdk.sensors import HEAD, numbers, table_of
+from wavesim_sdk.tables import WEATHER, Outcome, SignalKind
+from wavesim_sdk.wire.state import Layout, Sensors, Value
+from wavesim_server.instruments import Instruments, described
+from wavesim_server.simulation import Simulation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Record = np.ndarray[Any, np.dtype[np.void]]
+Command = Sequence[float | None] | Mapping[Any, float]
+#: columns of :class:`States`: unit, digits
+STATE_COLUMNS = {
+    "north": ("m", 2), "east": ("m", 2), "depth": ("m", 2), "roll": ("deg", 1), "pitch": ("deg", 1), "heading": ("deg", 1),
+    "speed": ("m/s", 3),
+}  # fmt: skip
+
+
+class States(Mapping[str, Any]):
+    """Where the bodies are, by name: ``states["lauv"]["depth"]``. ``table`` has all of the table `state`, a row for each."""
+
+    def __init__(self, names: Sequence[str], table: Record) -> None:
+        self.names, self.table = tuple(names), table
+        p, angles = table["p_WB_W"], np.degrees(frames.euler(table["q_WB"]).reshape(-1, 3))
+        speed = np.linalg.norm(table["v_WB_B"], axis=1)
+        self.columns = dict(
+            zip(STATE_COLUMNS, [*p.T, angles[:, 0], angles[:, 1], angles[:, 2] % 360.0, speed], strict=True)
+        )
+
+    def __getitem__(self, name: str) -> dict[str, float]:
+        if name not in self.names:
+            raise KeyError(f"there is no body '{name}'{nearest(name, self.names)}")
+        k = self.names.index(name)
+        return {column: float(values[k]) for column, values in self.columns.items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _rows(self) -> list[list[str]]:
+        head = ["", *(f"{column} ({unit})" for column, (unit, _) in STATE_COLUMNS.items())]
+        digits = [d for _, d in STATE_COLUMNS.values()]
+        numbers_ = zip(*self.columns.values(), strict=True)
+        return [head] + [
+            [name, *(f"{v:.{d}f}" for v, d in zip(row, digits, strict=True))]
+            for name, row in zip(self.names, numbers_, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        return "<table><tr>" + "".join(f"<th>{cell}</th>" for cell in head) + f"</tr>{body}</table>"
+
+
+class Lab(Simulation):
+    """A simulation with instruments. ``configuration``: a file, its text (``<wavesim>...``), or what was loaded."""
+
+    def __init__(self, configuration: str | Path | Loaded = "<wavesim/>", seed: int | None = None) -> None:
+        loaded = configuration if isinstance(configuration, Loaded) else _loaded(configuration)
+        self._entered: list[dict[str, Any]] = []
+        self.instruments = Instruments(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
+        super().__init__(loaded, seed)
+        offered = {e.name: e for e in entry_points(group="wavesim.emulators")}
+        self._stations: dict[str, Any] = {}
+        for name, count in loaded.sensor_rows.items():
+            if name in offered and name != "sonar":
+                self._stations[name] = offered[name].load()(loaded).station(self.seed, count)
+        self._version = 0
+        #: of :meth:`run`: (time in s, names of the bodies, their rows of the table `state`)
+        self.tracks: list[tuple[float, tuple[str, ...], Record]] = []
+        self.enter_residents()
+
+    def __repr__(self) -> str:
+        named = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+        return f"<Lab '{self.config.name}' at {self.time_ns * 1e-9:.3f} s: {len(self.names)} bodies ({named})>"
+
+    # -- bodies --------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """The bodies that are in, by row."""
+        return [self.occupants[row].name for row in self.rows]
+
+    def row(self, name: str) -> int:
+        """The row of a body; KeyError names the nearest."""
+        found = self.row_of(name)
+        if found is None:
+            raise KeyError(f"there is no body '{name}'{nearest(name, self.names)}")
+        return found
+
+    def enter(
+        self, name: str, model: str = "", position: Sequence[float] = (0.0, 0.0, 0.0),
+        attitude: Sequence[float] = (0.0, 0.0, 0.0), row: int | None = None, variant: Model | None = None,
+        generation: int = 0,
+    ) -> int:  # fmt: skip
+        """As :meth:`Simulation.enter`; it comes with its instruments."""
+        told = {
+            "name": name,
+            "model": model,
+            "position": position,
+            "attitude": attitude,
+            "row": row,
+            "variant": variant,
+        }
+        row = super().enter(name, model, position, attitude, row, variant, generation)
+        try:
+            self.instruments.enter(row, self.loaded.suite_for(name, self.occupants[row].model.name))
+        except ValueError:
+            super().leave(row)
+            raise
+        self._version += 1
+        if self.tick == 0:
+            self._entered.append(told)
+        return row
+
+    def leave(self, row: int) -> None:
+        """As :meth:`Simulation.leave`."""
+        name = self._occupant(row).name
+        super().leave(row)
+        self.instruments.leave(row)
+        self._version += 1
+        if self.tick == 0:
+            self._entered = [e for e in self._entered if e["name"] != name]
+
+    def reset(self, seed: int | None = None) -> None:
+        """Back to the beginning, with the bodies that came before the first tick, where they came in; whatever follows then is
+        what followed before, to the last bit. With another ``seed``: the same with other random numbers."""
+        entered = self._entered
+        Lab.__init__(self, self.loaded, self.seed if seed is None else seed)
+        for e in entered:
+            if self.row_of(e["name"]) is None:
+                self.enter(**e)
+
+    # -- commands, time ------------------------------------------------------------------------
+
+    def commands(self, values: Mapping[str, Command]) -> None:
+        """Actuator commands of many bodies: name -> as :meth:`command`. ValueError for anything that cannot be, and then none
+        of all of them is taken."""
+        rows = [self.row(name) for name in values]
+        found = [arranged(self.occupants[row].actuators, v) for row, v in zip(rows, values.values(), strict=True)]
+        for row, numbers_ in zip(rows, found, strict=True):
+            self.fleet.command(row, numbers_)
+
+    def advance(self, ticks: int = 1) -> None:
+        """Advance by whole ticks; instruments measure when they are due."""
+        end = self.tick + ticks
+        if self.tick == 0:
+            self._measure(list(self._stations))
+        while self.tick < end:
+            due = {name: self.instruments.next_due(name, self.tick) for name in self._stations}
+            stop = min([end, *(at for at in due.values() if at is not None)])
+            super().advance(stop - self.tick)
+            self._measure([name for name, at in due.items() if at == stop])
+
+    def run(self, seconds: float, every: float = 0.0) -> None:
+        """Advance by some seconds; ``every`` so many the states are added to :attr:`tracks`."""
+        end = self.tick + round(seconds * 1e9) // self.step_ns
+        period = max(1, round(every * 1e9) // self.step_ns) if every else 0
+        while self.tick < end:
+            if period and self.tick % period == 0:
+                self._track()
+            stop = (self.tick // period + 1) * period if period else end
+            self.advance(min(stop, end) - self.tick)
+        if period and self.tick % period == 0:
+            self._track()
+
+    def _track(self) -> None:
+        now = self.time_ns * 1e-9
+        if not self.tracks or self.tracks[-1][0] != now:
+            self.tracks.append((now, tuple(self.names), self.state()[self.rows]))
+
+    # -- what is there -------------------------------------------------------------------------
+
+    def states(self) -> States:
+        """Where the bodies are now."""
+        return States(self.names, self.state()[self.rows])
+
+    def sensors(self, name: str) -> Sensors:
+        """The newest values of a body's instruments, by name: ``lab.sensors("lauv").ctd.temperature``."""
+        found: dict[str, Value] = {}
+        for k, entry in enumerate(self.instruments.suite(self.row(name))):
+            instrument = entry.instrument
+            if instrument.type not in self._stations:
+                continue
+            record = self._stations[instrument.type].table[entry.place]
+            if record["valid"] == 1:
+                count = numbers(table_of(instrument.type))
+                values = np.frombuffer(record.tobytes(), np.float64)[HEAD : HEAD + count]
+                layout = Layout(described(k, instrument, self.step_ns))
+                found[instrument.name] = Value(layout, int(record["time_ns"]), tuple(values.tolist()))
+        return Sensors(found)
+
+    def heard(self) -> list[dict[str, Any]]:
+        """What transducers heard since the last call (of this or :meth:`take_signals`), in order of time: ``time`` (s),
+        ``receiver``, ``source`` (names), ``kind``, ``distance`` (m, true)."""
+        _, receptions = self.take_signals()
+        name = {row: o.name for row, o in self.occupants.items()}
+        return [
+            {
+                "time": int(r["arrival_ns"]) * 1e-9,
+                "receiver": name.get(int(r["receiver"]), ""),
+                "source": name.get(int(r["source"]), ""),
+                "kind": SignalKind(int(r["kind"])).name.lower(),
+                "distance": float(r["distance"]),
+            }
+            for r in receptions[receptions["outcome"] == Outcome.HEARD]
+        ]
+
+    def plot(self) -> Figure:
+        """The tracks from above, and depths over time (needs matplotlib)."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        chart, depths = figure.subplots(1, 2)
+        names = dict.fromkeys(n for _, there, _ in self.tracks for n in there)
+        for name in names:
+            at = [(t, table["p_WB_W"][there.index(name)]) for t, there, table in self.tracks if name in there]
+            t, p = np.array([t for t, _ in at]), np.array([p for _, p in at])
+            (line,) = chart.plot(p[:, 1], p[:, 0], label=name if len(names) <= 12 else None)
+            depths.plot(t, p[:, 2], color=line.get_color())
+        chart.set(xlabel="east (m)", ylabel="north (m)", aspect="equal")
+        depths.set(xlabel="time (s)", ylabel="depth (m)")
+        depths.invert_yaxis()
+        if len(names) <= 12:
+            chart.legend(fontsize=8)
+        return figure
+
+    # -- instruments ---------------------------------------------------------------------------
+
+    def _measure(self, types: Sequence[str]) -> None:
+        if not types:
+            return
+        weather = np.zeros(1, WEATHER.dtype)
+        weather[0] = self.weather()
+        tables = {"instruments": self.instruments.rows, "weather": weather}
+        if any("actuation" in self._stations[name].emulator.needs for name in types):
+            tables["actuation"] = self.actuation()
+        rows = np.array(self.rows, np.int64)
+        view = Snapshot(self.tick, self.time_ns, rows, self.identity, self.state(), tables, (self._version,))
+        for name in types:
+            self._stations[name].compute(view, self.tick)
+
+
+def _loaded(configuration: str | Path) -> Loaded:
+    if isinstance(configuration, str) and configuration.lstrip().startswith("<"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "config.xml"
+            path.write_text(configuration)
+            return load(path)
+    return load(configuration)

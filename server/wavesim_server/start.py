@@ -1,0 +1,121 @@
+"""Room for a body where it starts: not inside the bed, an obstacle or another body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.primitives import shape_of
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import shapes
+from wavesim_server.dynamics.fleet import Fleet
+from wavesim_server.dynamics.kind import margin_of
+from wavesim_server.environment.kernels import Bed, Net, bed_depth
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Vector = Sequence[float] | Array
+DEEPEST = 0.01  #: overlap that contact undoes unseen, m
+
+
+class Room:
+    """The bed and the obstacles of a configuration, for bodies that are about to start."""
+
+    def __init__(self, names: Sequence[str], bed: Bed, net: Net, fixed: Array) -> None:
+        """``names`` of the obstacles, for each row of ``fixed``."""
+        self.bed, self.net, self.fixed, self._names = bed, net, fixed, names
+        self._cursor = np.zeros(1, np.int64)
+        self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))
+        # a ball around each
+        cores = fixed[:, shapes.CORE : shapes.CORE + 3]
+        self._reach = np.where(fixed[:, 0] == shapes.TRIANGLE, cores[:, 0], np.linalg.norm(cores, axis=1))
+
+    def check(self, model: Model, position: Vector, attitude: Vector) -> None:
+        """ValueError if the body would start inside the bed or an obstacle; it says how deep."""
+        g, reach = geometry(model, position, attitude), shape_of(model).reach
+        self._above_bed(g, reach)
+        middles = self.fixed[:, shapes.POSE : shapes.POSE + 3]
+        away = np.linalg.norm(middles - g[shapes.POSE : shapes.POSE + 3], axis=1)
+        for k in np.flatnonzero(away < self._reach + reach).tolist():
+            if self._overlap(g, self.fixed[k]) > DEEPEST:
+                place = ", ".join(f"{x:g}" for x in middles[k])
+                what = self._names[k].replace("tunnel", "a wall of tunnel")
+                raise ValueError(f"it starts inside {what} (at {place} m): {_place(g)}")
+
+    def beside(self, model: Model, position: Vector, attitude: Vector, fleet: Fleet) -> int | None:
+        """The row of a body of the fleet inside which this one would start, if there is one."""
+        g, reach = geometry(model, position, attitude), shape_of(model).reach
+        p, lanes = fleet.blocks[: len(fleet.heads)], r.LANES
+        x, y, z = (p[:, (r.PX + i) * lanes : (r.PX + i + 1) * lanes] - g[shapes.POSE + i] for i in range(3))
+        there = p[:, r.PRESENT * lanes : (r.PRESENT + 1) * lanes] != 0.0
+        far = reach + fleet.params[fleet.heads[:, r.BLOCK_KIND], r.REACH][:, None]
+        for block, lane in np.argwhere(there & (x * x + y * y + z * z < far * far)).tolist():
+            row = int(np.flatnonzero(fleet.slots == block * lanes + lane)[0])
+            b, c = fleet.body(row), fleet.coefficients(row)
+            other = _geometry(
+                int(c[r.SHAPE]), c[r.HALF : r.HALF + 3], c[r.MARGIN], b[r.PX : r.PX + 3], b[r.QW : r.QW + 4]
+            )
+            if self._overlap(g, other) > DEEPEST:
+                return row
+        return None
+
+    def apart(self, starts: Sequence[tuple[Model, Vector, Vector]]) -> tuple[int, int] | None:
+        """The numbers of two of these (model, position, attitude) that would start inside each other, if there are such."""
+        shape = [geometry(m, p, a) for m, p, a in starts]
+        reach = [shape_of(m).reach for m, _, _ in starts]
+        order = sorted(range(len(starts)), key=lambda k: shape[k][shapes.POSE] - reach[k])
+        active: list[int] = []
+        for k in order:
+            g = shape[k]
+            active = [i for i in active if shape[i][shapes.POSE] + reach[i] > g[shapes.POSE] - reach[k]]
+            for i in active:
+                near = np.linalg.norm(shape[i][5:8] - g[5:8]) < reach[i] + reach[k]
+                if near and self._overlap(g, shape[i]) > DEEPEST:
+                    return min(i, k), max(i, k)
+            active.append(k)
+        return None
+
+    def _above_bed(self, g: Array, reach: float) -> None:
+        if not self._under(g[5], g[6], g[7] + reach * (1.0 + self.bed.slope)):
+            return
+        point, deepest = self._points[0], (0.0, 0.0, 0.0)
+        for k in range(shapes.POINTS if g[0] != shapes.SPHERE else 1):
+            shapes.feature(g, k, 0.0, 0.0, 1.0, point)
+            z = point[2] + g[shapes.ROUND]
+            depth = bed_depth(self.bed, self.net, self._cursor, 0, point[0], point[1])
+            deepest = max(deepest, (z - depth, z, depth))
+        if deepest[0] > DEEPEST:
+            raise ValueError(
+                f"it starts {deepest[0]:.2f} m inside the bed: its lowest point is {deepest[1]:.2f} m deep, the bed "
+                f"there {deepest[2]:.2f} m; {_place(g)}"
+            )
+
+    def _under(self, x: float, y: float, z: float) -> bool:
+        """Whether a point is under the bed; not where none is known."""
+        return bool(bed_depth(self.bed, self.net, self._cursor, 0, x, y) < z)
+
+    def _overlap(self, a: Array, b: Array) -> float:
+        far = shapes.distance(a, b, self._work, self._points[1], self._points[2])
+        return float(a[shapes.ROUND] + b[shapes.ROUND] - far)
+
+
+def geometry(model: Model, position: Vector, attitude: Vector) -> Array:
+    """A body as a row of :mod:`wavesim_server.dynamics.shapes`; position in m, roll, pitch, yaw in rad."""
+    shape = shape_of(model)
+    return _geometry(shape.code, shape.half, margin_of(shape), position, frames.quaternion(*attitude))
+
+
+def _geometry(code: int, half: Any, margin: float, position: Any, q_WB: Any) -> Array:
+    g = np.zeros(shapes.GEOMETRY)
+    g[0], g[shapes.ROUND] = code, margin
+    g[shapes.CORE : shapes.CORE + 3] = np.maximum(np.asarray(half) - margin, 0.0)
+    g[shapes.POSE : shapes.POSE + 3] = position
+    g[shapes.POSE + 3 :] = frames.rotation(q_WB).ravel()
+    return g
+
+
+def _place(g: Array) -> str:
+    return f"it starts at {g[5]:g} {g[6]:g} {g[7]:g} m (north, east, down)"

@@ -1,0 +1,62 @@
+"""Control and guidance: what they do to simple plants, and at their limits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from wavesim_sdk.config.model import Waypoint
+from wavesim_sdk.control import CrabAngle, Depth, Heading, LineOfSight, Speed
+
+
+def test_speed_is_reached_without_an_error_and_without_wind_up() -> None:
+    """A mass of 20 kg with 10 N per m/s of drag: 1.5 m/s need 15 N."""
+    speed, u, dt = Speed(12.0, 4.0, 0.0, 20.0), 0.0, 0.1
+    peak = 0.0
+    for _ in range(600):
+        u += dt * (speed.thrust(1.5, u, dt) - 10.0 * u) / 20.0
+        peak = max(peak, u)
+    assert u == pytest.approx(1.5, abs=1e-3) and peak < 1.65
+    assert speed.thrust(100.0, 0.0, dt) == 20.0 and speed.thrust(-100.0, 0.0, dt) == 0.0
+
+
+def test_heading_turns_the_short_way() -> None:
+    heading = Heading(1.0, 0.0, 0.3)
+    assert heading.turn(math.radians(-170.0), math.radians(170.0), 0.0) == pytest.approx(0.3), (
+        "to starboard, through south"
+    )
+    assert heading.turn(0.1, 0.0, 0.0) == pytest.approx(0.1)
+    assert Heading(1.0, 2.0, 1.0).turn(0.1, 0.0, 0.05) == pytest.approx(0.0), "the rate damps"
+
+
+def test_depth_pitches_the_nose_down_to_go_down() -> None:
+    depth = Depth()
+    assert depth.planes(20.0, 5.0, 0.0, 0.0, 0.1) == pytest.approx(-depth.limit), "far away: as steep as it may"
+    assert depth.planes(5.0, 5.0, 0.1, 0.0, 0.1) < 0.0, "on its depth, nose up: down with it"
+    assert depth.planes(5.0, 5.0, 0.0, 0.1, 0.1) < 0.0, "and against the rate"
+
+
+def test_legs_are_followed_one_after_the_other() -> None:
+    """A boat that goes where it is told comes onto each leg, and round again."""
+    corners = [Waypoint(north=n, east=e) for n, e in ((100.0, 0.0), (100.0, 100.0), (0.0, 100.0), (0.0, 0.0))]
+    los = LineOfSight(corners, (0.0, 0.0), lookahead=12.0, acceptance=5.0)
+    n, e, off, seen = 0.0, 20.0, [], []
+    for step in range(900):
+        course = los.course(n, e)
+        n, e = n + 0.5 * math.cos(course), e + 0.5 * math.sin(course)
+        seen += [los.target] if not seen or seen[-1] is not los.target else []
+        if 120 < step < 180:
+            off.append(abs(los.cross_track))
+    assert seen[:5] == [*corners, corners[0]]
+    assert max(off) < 1.0, "after some lookaheads it is on the line"
+    with pytest.raises(ValueError, match="at least one waypoint"):
+        LineOfSight([], (0.0, 0.0))
+
+
+def test_the_crab_angle_holds_a_course_across_a_current() -> None:
+    """At 1 m/s with half a metre of current from the west, a course north needs 30 degrees of crab."""
+    crab, heading = CrabAngle(tau=5.0), 0.0
+    for _ in range(1000):
+        heading = crab.heading(0.0, heading, 1.0, 0.0, (0.0, 0.5), 0.1)
+    assert math.degrees(heading) == pytest.approx(-30.0, abs=0.5)

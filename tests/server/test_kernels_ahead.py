@@ -1,0 +1,87 @@
+"""No kernel is compiled or loaded while time runs: everybody would wait for it.
+
+Run as a program (a process of its own, since another test may have loaded what is looked for), this file prints the kernels
+that a world asks for after all have been loaded.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from wavesim_sdk.config import Loaded, load
+
+WORLDS = {
+    "soundings": """<world><soundings file="bed.asc" north="-100 m" east="-100 m"/><waves height="1 m"/><wind speed="8 m/s"/>
+<current><layer depth="0 m" north="1 m/s"/><layer depth="20 m" north="0.5 m/s" east="0.2 m/s"/></current>
+<obstacles><block position="30 0 5 m" size="4 9 18 m"/><pier position="-20 0 10 m" radius="1 m" height="20 m"/></obstacles></world>
+<acoustics/>""",
+    "profile": """<world><bed depth="18 m"/><temperature surface="19 C" knee_1="4 m" knee_2="9 m" gradient_1="-0.9 C/m" gradient_2="-0.02 C/m"/>
+<tide amplitude="1.5 m" period="1000 s"/></world>
+<acoustics profile="water" formula="chen-millero" sum="coherent"><multipath order="3" bottom_speed="1650 m/s" bottom_density="1.9"/></acoustics>""",
+    "free": "",
+}
+MODEM = '<transducer><modem address="{}"/></transducer>'
+FLEET = f"""<fleet><vehicle name="lauv" model="lauv" position="0 0 3 m" speed="1 m/s">{MODEM.format(1)}</vehicle>
+<buoy name="b" model="buoy" position="40 20 5 m">{MODEM.format(2)}<mooring anchor="40 20 17 m" length="11.9 m" stiffness="1500 N/m" damping="150 N s/m"/></buoy></fleet>"""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("world", WORLDS)
+def test_nothing_is_compiled_or_loaded_once_time_runs(
+    config: Callable[..., Loaded], tmp_path: Path, world: str
+) -> None:
+    (tmp_path / "bed.asc").write_text("ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 50\n" + "20 25 30 40\n" * 4)
+    path = config(f'<time step="20 ms"/><shared vehicles="8" signals="64"/>{WORLDS[world]}{FLEET}').path
+    run = subprocess.run([sys.executable, __file__, path], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["heard"], run.stdout
+
+
+def main(path: Path) -> None:
+    import numba.core.dispatcher
+
+    from wavesim_server import cache
+    from wavesim_server.simulation import Simulation
+
+    cache.choose()
+    cache.exercise()
+    compiled = numba.core.dispatcher.Dispatcher.compile
+
+    def watched(kernel: object, signature: object) -> object:
+        print(f"{kernel.py_func.__module__}.{kernel.py_func.__name__}")  # type: ignore[attr-defined]
+        return compiled(kernel, signature)
+
+    numba.core.dispatcher.Dispatcher.compile = watched
+    world = Simulation(load(path))
+    world.enter_residents()
+    lauv = world.row_of("lauv")
+    assert lauv is not None
+    rows = [world.enter(m, m, (9.0 * k, 9.0, 0.0)) for k, m in enumerate(("vita1", "jolner", "box-buoy", "supply"), 2)]
+    world.ping(lauv, 25e3)
+    world.advance(100)
+    world.send(lauv, b"hello", 2)
+    world.advance(200)
+    world.range_request(lauv, 2)
+    world.advance(200)
+    if world.take_signals()[1].size:
+        print("heard")
+    world.command(lauv, [0.5] * len(world.actuators(lauv)))
+    world.fail(lauv, 0, "stuck")
+    world.allocate(rows[0], [[1.0] * len(world.occupants[rows[0]].model.thruster)] * 6)
+    world.push(rows[0], (10.0, 0.0, 0.0))
+    world.set_pose(rows[0], (5.0, 0.0, 3.0))
+    world.set_weather(current_north=0.3, wind_speed=8.0)
+    world.advance(50)
+    world.effort(), world.surroundings(), world.current(), world.state(), world.actuation()
+    world.live_signals(world.new_signals_table())
+    world.leave(rows[0])
+    world.advance(10)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,88 @@
+"""The engine as a library for notebooks: instruments in process, what can be repeated, what is shown."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wavesim_sdk.ocean.water import depth_of_pressure
+from wavesim_server import Lab
+
+SEA = """<wavesim><shared vehicles="16"/><fleet><sensors><ctd/><ahrs rate="20 Hz" latency="30 ms"/></sensors>
+<vehicle name="boat" model="jolner" position="0 50 0 m" client="none"/></fleet></wavesim>"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Lab:
+    """Five AUVs beside a boat, ten seconds on."""
+    lab = Lab(SEA, seed=7)
+    for k in range(5):
+        lab.enter(f"auv{k}", "lauv", (0.0, 20.0 * k, 15.0))
+    drive(lab)
+    return lab
+
+
+def drive(lab: Lab) -> None:
+    lab.commands({f"auv{k}": {"propeller": 4.0 + k} for k in range(5)})
+    lab.ping(lab.row("auv0"), 25e3)
+    lab.run(10.0, every=0.5)
+
+
+def everything(lab: Lab) -> tuple[bytes, str, str, int]:
+    told = "".join(repr(lab.sensors(name)) for name in lab.names)
+    return lab.state().tobytes(), told, repr(lab.states()), len(lab.tracks)
+
+
+def test_instruments_tell_what_the_emulators_would(lab: Lab) -> None:
+    """Due as their rates say, late as their latencies; the noise is that of the seed."""
+    true = lab.states()["auv3"]
+    sensors = lab.sensors("auv3")
+    assert depth_of_pressure(lab.config.world, sensors.ctd.pressure) == pytest.approx(true["depth"], abs=0.05)
+    assert math.degrees(sensors.ahrs.pitch) == pytest.approx(true["pitch"], abs=0.5) and sensors.ahrs.rates[0] != 0.0
+    assert sensors.ahrs.time_ns == 9_936_000_000, "every 12 ticks, 30 ms on its way: that of 9.984 s is not there yet"
+    assert sensors.ctd.time_ns == 10_000_000_000
+
+
+def test_all_of_it_repeats_exactly(lab: Lab) -> None:
+    """And with another seed the motion is the same in still water, the noise another."""
+    heard = lab.heard()
+    before = everything(lab)
+    lab.reset()
+    assert lab.tick == 0 and lab.names == ["boat", *(f"auv{k}" for k in range(5))] and not lab.tracks
+    drive(lab)
+    assert everything(lab) == before
+    assert heard and lab.heard() == heard and heard[0]["source"] == "auv0"
+    assert [h["receiver"] for h in heard[:2]] == ["auv1", "auv2"]
+    assert heard[0]["time"] == pytest.approx(20.0 / 1500.0, rel=0.01)
+    lab.reset(seed=8)
+    drive(lab)
+    again = everything(lab)
+    assert again[0] == before[0] and again[1] != before[1]
+    lab.heard()
+
+
+def test_commands_of_many_are_taken_all_or_none(lab: Lab) -> None:
+    before = lab.actuation().tobytes()
+    with pytest.raises(ValueError, match="propeler"):
+        lab.commands({"auv0": {"propeller": 1.0}, "auv1": {"propeler": 1.0}})
+    with pytest.raises(KeyError, match="did you mean 'auv1'"):
+        lab.commands({"auv0": {"propeller": 1.0}, "auv1x": {"propeller": 1.0}})
+    assert lab.actuation().tobytes() == before
+
+
+def test_what_a_notebook_shows(lab: Lab, tmp_path: Path) -> None:
+    assert repr(lab) == "<Lab 'wavesim' at 10.000 s: 6 bodies (boat, auv0, auv1, auv2, auv3, auv4)>"
+    states = lab.states()
+    assert len(repr(states).splitlines()) == 7 and "<td>auv4</td>" in states._repr_html_()
+    assert states["auv4"]["north"] > states["auv0"]["north"] > 1.0, "who is told more goes farther"
+    with pytest.raises(KeyError, match="did you mean 'auv1'"):
+        states["auv1x"]
+    assert [t for t, *_ in lab.tracks] == pytest.approx([0.5 * k for k in range(21)])
+    figure = lab.plot()
+    figure.savefig(tmp_path / "tracks.png")
+    assert len(figure.axes[0].lines) == 6 and np.allclose(
+        figure.axes[0].lines[1].get_ydata()[-1], states["auv0"]["north"]
+    )

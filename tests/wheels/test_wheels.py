@@ -1,0 +1,156 @@
+"""The wheels in an environment that knows nothing of this folder: commands, page and models are all in them.
+
+What others made comes from the environment of the tests; ours only from the wheels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import urllib.parse
+import urllib.request
+import venv
+import zipfile
+from collections.abc import Iterator
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.wheels, pytest.mark.system, pytest.mark.xdist_group("wheels")]
+PARTS = ("sdk", "server", "emulators", "viz", "bridges")
+TRIAL = """<wavesim name="{name}"><time step="20 ms" duration="0.4 s"/><fleet><sensors><ctd/></sensors>
+<vehicle name="auv" model="lauv" position="0 0 10 m" client="required"><program run="fly.py" period="100 ms"/></vehicle></fleet></wavesim>"""
+FLY = """import argparse
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.control import Speed
+parser = argparse.ArgumentParser()
+for name in ("--config", "--vehicle", "--port"):
+    parser.add_argument(name)
+a = parser.parse_args()
+with Broker(a.vehicle, f"127.0.0.1:{a.port}", lockstep=0.1) as broker:
+    for step in broker.steps():
+        broker.answer({"propeller": Speed(12.0, 4.0, 0.0, 10.0).thrust(1.0, 0.0, 0.1)})
+"""
+
+
+class Elsewhere:
+    """An environment with the wheels, and a folder that is not this one."""
+
+    def __init__(self, folder: Path, wheels: list[Path]) -> None:
+        self.folder, self.place = folder / "work", folder / "env"
+        self.folder.mkdir()
+        venv.create(self.place, with_pip=False)
+        self.bin = self.place / "bin"
+        # a trial as slow as it is short: compiling for this place would take minutes
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "WAVESIM"))}
+        self.environment |= {"NUMBA_DISABLE_JIT": "1", "PATH": f"{self.bin}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "-qq", "--no-index", "--no-deps",
+             "--disable-pip-version-check", *map(str, wheels)],
+            capture_output=True, text=True, check=False, env=self.environment,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (site,) = self.place.glob("lib/python*/site-packages")
+        (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    @contextlib.contextmanager
+    def page(self, *command: str) -> Iterator[str]:
+        """The address that a command serves its page at."""
+        process = subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        try:
+            assert process.stdout is not None
+            said = ""
+            for line in process.stdout:
+                said += line
+                if found := re.search(r"http://127\.0\.0\.1:\d+\S*", line):
+                    yield found[0]
+                    break
+            else:
+                raise AssertionError(said)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def wheels(root: Path) -> list[Path]:
+    found = [p for part in PARTS for p in (root / "dist").glob(f"wavesim_{part}-*.whl")]
+    assert len(found) == len(PARTS), "make wheels"
+    return found
+
+
+@pytest.fixture(scope="session")
+def elsewhere(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
+    return Elsewhere(tmp_path_factory.mktemp("wheels"), wheels)
+
+
+def test_they_say_what_they_are(wheels: list[Path]) -> None:
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as packed:
+            (place,) = [n for n in packed.namelist() if n.endswith(".dist-info/METADATA")]
+            told = Parser().parsestr(packed.read(place).decode())
+            assert (
+                told["License-Expression"] == "Apache-2.0" and told["Summary"] and told["Requires-Python"] == ">=3.11"
+            )
+            assert told.get_all("Classifier") and "x86-64" in told.get_payload(), "a readme"
+            assert any(n.endswith("licenses/LICENSE") for n in packed.namelist())
+            assert not any("test" in Path(n).parts for n in packed.namelist())
+
+
+def test_the_commands_come_from_the_wheels(elsewhere: Elsewhere) -> None:
+    where = elsewhere.run(
+        "python", "-c", "import wavesim_sdk, wavesim_server, wavesim_viz as v; print(wavesim_sdk.__file__, v.__file__)"
+    )
+    assert [str(elsewhere.place) in p for p in where.stdout.split()] == [True, True], where
+    assert re.fullmatch(r"wavesim, version \d+\.\d+\.\d+\n", elsewhere.run("wavesim", "--version").stdout)
+    listed = elsewhere.run("wavesim", "vehicles", "list")
+    assert "lauv" in listed.stdout and "jolner" in listed.stdout, listed.stderr
+    for command in ("serve", "trial", "viz", "configure", "emulate", "bridge", "plot", "device"):
+        done = elsewhere.run("wavesim", command, "--help")
+        assert done.returncode == 0 and "Usage" in done.stdout, done.stderr
+    completion = subprocess.run(
+        ["wavesim"], cwd=elsewhere.folder, env=elsewhere.environment | {"_WAVESIM_COMPLETE": "bash_source"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "complete " in completion.stdout
+
+
+def test_a_trial_and_its_replay(elsewhere: Elsewhere, name: str) -> None:
+    """Server, emulator, program, table, pictures; then the page of the viewer."""
+    (elsewhere.folder / "t.xml").write_text(TRIAL.format(name=name))
+    (elsewhere.folder / "fly.py").write_text(FLY)
+    done = elsewhere.run("wavesim", "trial", "t.xml", "--quiet", "--port", "0")
+    assert done.returncode == 0 and "tracks.png" in done.stdout, done.stdout + done.stderr
+    log = f"runs/{name}/run.mcap"
+    exported = elsewhere.run("wavesim", "log", "export", log, "--csv", "out")
+    assert "ctd.csv" in exported.stdout, exported
+    with elsewhere.page("wavesim", "viz", log, "--port", "0") as address:
+        _page(address)
+
+
+def test_the_configurator(elsewhere: Elsewhere) -> None:
+    with elsewhere.page("wavesim", "configure", "--port", "0") as address:
+        _page(address)
+
+
+def _page(address: str) -> None:
+    """Both the page and its program come, and hold no address of another place to fetch from."""
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        page = answer.read().decode()
+    (script,) = re.findall(r'src="([^"]*main\.js[^"]*)"', page)
+    with urllib.request.urlopen(urllib.parse.urljoin(address, script), timeout=30) as answer:
+        assert len(answer.read()) > 100_000
+    assert not re.search(r'(src|href)="https?://', page)
