@@ -62,6 +62,26 @@ def test_contacts_stand_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
     assert "b         contact with the sea bed at 0.3 m/s, after 1.250 s, and 1 more" in report.text(table).splitlines()
 
 
+def test_the_closest_approach_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
+    """Two that meet at 4 m/s with 3 m between their courses, seen once a second, nearest half way between."""
+    writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
+    for row, name in enumerate(("one", "two", "float")):
+        writer.body(0, row, name, "lauv", "buoy" if name == "float" else "underwater", True)
+    for second in range(11):
+        state = np.zeros(3, STATE.dtype)
+        state["p_WB_W"][:2] = (2.0 * second, 0.0, 5.0), (18.0 - 2.0 * second, 3.0, 5.0)
+        writer.table(second * 1_000_000_000, "state", [0, 1, 2], state.tobytes())
+    writer.close()
+    table = report.make(tmp_path / "a.mcap")
+    assert [v.get("closest") for v in table["vehicles"]] == [
+        {"to": "two", "distance_m": 3.0, "time_s": 4.5},
+        {"to": "one", "distance_m": 3.0, "time_s": 4.5},
+        None,
+    ]
+    said = [line for line in report.text(table).splitlines() if "closest" in line]
+    assert said == ["one       closest to two: 3.00 m after 4.5 s"]
+
+
 def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=True)
     table = report.make(tmp_path / "a.mcap")

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.log import read
+from wavesim_sdk.encounters import passes
+from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
 #: counters of a run that should be 0 -> what is said otherwise
@@ -22,6 +23,7 @@ TROUBLES = {
 
 
 CONTACT = "contact with "  #: so notices of contacts begin
+MOST = 64  #: vehicles whose passes are compared
 
 
 def ranges(receptions: Any) -> tuple[Any, Any]:
@@ -76,6 +78,7 @@ def make(path: Path) -> dict[str, Any]:
     frozen = {name: time_ns * 1e-9 for time_ns, m in log.json.get("/frozen", []) for name in m["bodies"]}
     became = fates(receptions)
     notices = log.json.get("/notices", [])
+    near = _passes(log, frozen)
     vehicles = []
     for row, body in sorted(log.bodies.items()):
         name = body["name"]
@@ -93,6 +96,9 @@ def make(path: Path) -> dict[str, Any]:
         }
         if name in frozen:
             entry["frozen_at_s"] = frozen[name]
+        if name in near:
+            other, least, when = near[name]
+            entry["closest"] = {"to": other, "distance_m": round(least, 2), "time_s": round(when, 3)}
         if touched := [
             (t * 1e-9, m["text"]) for t, m in notices if m["body"] == name and m["text"].startswith(CONTACT)
         ]:
@@ -132,6 +138,15 @@ def make(path: Path) -> dict[str, Any]:
         "utilisation": round(float(sent["duration"][sent["outcome"] == 0].sum()) / max(log.end_ns * 1e-9, 1e-9), 4),
         "packets": packets(sent, became),
     }
+
+
+def _passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
+    """Who came nearest to each vehicle; nothing for fleets of more than MOST, for all pairs are looked at."""
+    names = [b["name"] for _, b in sorted(log.bodies.items()) if b["type"] != "buoy" and b["name"] not in frozen]
+    if len(names) > MOST:
+        return {}
+    states = {name: log.get(f"/state/{name}", STATE) for name in names}
+    return passes({name: (s.time_ns * 1e-9, s.records["p_WB_W"]) for name, s in states.items()})
 
 
 def _length(track: Any) -> float:
@@ -187,6 +202,11 @@ def text(table: dict[str, Any]) -> str:
     for v in table["vehicles"]:
         if "frozen_at_s" in v:
             lines.append(f"{v['name']:9} FROZEN at {v['frozen_at_s']:.3f} s: its state was no longer finite")
+    pairs = set()
+    for v in table["vehicles"]:
+        if (c := v.get("closest")) and frozenset((v["name"], c["to"])) not in pairs:
+            pairs.add(frozenset((v["name"], c["to"])))
+            lines.append(f"{v['name']:9} closest to {c['to']}: {c['distance_m']:.2f} m after {c['time_s']:.1f} s")
     for v in table["vehicles"]:
         if touched := v.get("contacts"):
             more = f", and {len(touched) - 1} more" if len(touched) > 1 else ""
