@@ -109,7 +109,7 @@ def test_a_writer_that_is_killed_in_a_frame_tears_nothing(rings: str) -> None:
     out, looks = frames.Rings.attach(rings, writable=True), frames.Rings.attach(rings)
     for n in range(1, 5):
         out.write(0, record(), bytes([n]) * 32)
-    out.counts[0][0] = 5  # it has begun the fifth, over the first
+    out.begun[0] = 5  # it has begun the fifth, over the first
     at = out._slot(0, 5)
     out._memory[at + frames.RECORD.itemsize : at + frames.RECORD.itemsize + 16] = bytes(16)
     assert looks.read(0, 1) is None

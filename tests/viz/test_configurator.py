@@ -201,6 +201,19 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     page.page.get_by_label("east of waypoint 2").fill("-30")
     page.page.keyboard.press("Tab")
     assert np.array(page.see(ways)) == pytest.approx(np.array([(30, 10, 5, 1), (30, -30, 5, 1)]), abs=0.6)
+    # legs over an area, with how long it takes; taken back by undo
+    page.page.get_by_role("button", name="survey").click()
+    for corner in ((-40, -60), (0, -60), (0, -20), (-40, -20)):
+        click(*corner)
+    page.page.click("#lay-legs")
+    assert np.array(page.see(ways))[2:, :2] == pytest.approx(
+        np.array([(-40, -50), (0, -50), (0, -30), (-40, -30)]), abs=0.7
+    )
+    assert re.search(r"6 new waypoints of sub: \d+ m, \d+:\d\d", page.page.locator("#mission").text_content())
+    page.shot("survey")
+    for _ in range(4):
+        page.page.get_by_role("button", name="undo").click()
+    assert len(page.see(ways)) == 2
     page.page.get_by_role("button", name="beacons").click()
     click(-20, 20)
     page.page.get_by_role("button", name="fences", exact=True).click()

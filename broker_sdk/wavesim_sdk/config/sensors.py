@@ -114,6 +114,13 @@ class Sonar(Sensor):
         "Scattering strength of the water in dB: -90 clear, -60 in a wake.", default=-90.0, low=-300.0, high=0.0
     )
     speckle: bool = flag("Whether levels fluctuate as of many small scatterers.", True)
+    log: int = key(
+        "Every so manieth frame goes into the log, if there is one; 0 = none.",
+        default=1,
+        low=0,
+        high=1_000_000,
+        integer=True,
+    )
     truth: bool = flag("Whether each sample tells the material and object behind it.", False)
     stabilised: bool = flag("A multibeam echosounder: beams held against roll up to 10 deg.", True)
     equidistant: bool = flag("A multibeam echosounder: soundings at equal steps across instead of equal angles.", False)

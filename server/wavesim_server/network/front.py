@@ -44,6 +44,7 @@ from wavesim_server.network.broadcast import Address, Broadcast, Rows
 from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue
 from wavesim_server.network.crew import Crews, Member
 from wavesim_server.network.damage import Damage
+from wavesim_server.network.frames import Feeds, FrameLog
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.network.lockstep import Reply as StepReply
 from wavesim_server.network.news import News
@@ -114,6 +115,8 @@ class Front:
             areas["vehicles"], self.step_ns, self.sessions, self.crews, self.observers, self.bodies,
             self._tick_and_state, self.lives,
         )  # fmt: skip
+        self.feeds = Feeds(name, self.sessions, self.broadcast.writer.instruments, network.frame_rate)
+        self.frame_log = FrameLog(name, loaded, self.bodies, log, self.damage.tell) if log is not None else None
         self.news = News(
             self.sessions, self.crews, self.observers, self.tables, self.under_way, log, self.clock, self.step_ns, say,
             self.lives,
@@ -190,7 +193,9 @@ class Front:
             self._happened(self.sessions.tick(now))
         states = math.inf
         try:
-            states = self.broadcast.turn(now)
+            states = min(self.broadcast.turn(now), self.feeds.turn(now))
+            if self.frame_log is not None:
+                states = min(states, self.frame_log.turn(now))
             if now >= self._orphans_until:
                 self._let_orphans_go()
             self.tables.turn(now, self.tick, self.crews.by_token.values())
@@ -230,6 +235,8 @@ class Front:
             self.sessions.bye(session, "the server shuts down")
         self.broadcast.take()
         self.tables.flush(self.tick)
+        if self.frame_log is not None:
+            self.frame_log.turn(now)
         if self.log is not None:
             self.log.close()
 

@@ -13,6 +13,7 @@ export interface Draft {
   waypoints: Map<string, [number, number, number, number][]>;
   beacons: { name: string; position: [number, number, number] }[];
   fences: { name: string; keep: string; corners: [number, number][] }[];
+  area: [number, number][]; // that is to be surveyed
 }
 
 export class Chart {
@@ -225,6 +226,14 @@ export class Chart {
       if (first) c.fillText(`${f.name} (keep ${f.keep})`, this.px(...first)[0] + 6, this.px(...first)[1] + 12);
       for (const p of f.corners) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
     }
+    c.strokeStyle = c.fillStyle = css("--warm");
+    c.setLineDash([2, 3]);
+    c.beginPath();
+    for (const p of this.draft?.area ?? []) c.lineTo(...this.px(p[0], p[1]));
+    c.closePath();
+    c.stroke();
+    c.setLineDash([]);
+    for (const p of this.draft?.area ?? []) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
     for (const b of this.draft?.beacons ?? []) this.triangle(c, ...this.px(b.position[0], b.position[1]), css("--warm"), b.name);
     c.strokeStyle = css("--soft");
     for (const b of s.boxes) {

@@ -1,11 +1,14 @@
 // Missions drawn on the chart: waypoints, beacons and fences by clicks; saved as a configuration of their own.
 
 import type { Chart, Draft } from "./chart";
-import { fill, h, number, toast } from "./dom";
+import { clock, fill, h, number, toast } from "./dom";
 import { post } from "./http";
 import type { Store } from "./store";
+import { circle, journey, legs, type Point, type Waypoint } from "./survey";
 
-type Tool = "waypoint" | "beacon" | "fence";
+type Tool = "waypoint" | "survey" | "beacon" | "fence";
+
+function lasting(seconds: number): string { return Number.isFinite(seconds) ? clock(seconds) : "–"; }
 
 function round(metres: number): number { return Math.round(metres * 10) / 10; }
 
@@ -17,6 +20,8 @@ export class Mission {
   private depth = 5;
   private speed = 1;
   private keep = "inside";
+  private spacing = 20; // of the legs of a survey; radius of a circle
+  private heading = 0;
   private drawing: [number, number][] = []; // corners of the fence that is being drawn: the last of the draft
   private draft: Draft | null = null;
   private saved = true;
@@ -47,7 +52,7 @@ export class Mission {
 
   /** Who moves the point of the draft that stands there. */
   private grab(n: number, e: number, near: number): ((n: number, e: number) => void) | null {
-    const d = this.chart.draft!, points: number[][] = this.tool === "waypoint" ? d.waypoints.get(this.vehicle) ?? [] : this.tool === "beacon" ? d.beacons.map((b) => b.position) : d.fences.flatMap((f) => f.corners);
+    const d = this.chart.draft!, points: number[][] = this.tool === "survey" ? d.area : this.tool === "waypoint" ? d.waypoints.get(this.vehicle) ?? [] : this.tool === "beacon" ? d.beacons.map((b) => b.position) : d.fences.flatMap((f) => f.corners);
     const found = points.find((p) => Math.hypot(p[0]! - n, p[1]! - e) < near);
     return found ? (north, east) => { [found[0], found[1]] = [round(north), round(east)]; this.saved = false; this.build(); } : null;
   }
@@ -61,15 +66,16 @@ export class Mission {
       const input = h("input", { type: "number", step: "any", value: p[i], "aria-label": `${["north", "east", "depth", "speed"][i]} of waypoint ${k + 1}`, onchange: () => { if (Number.isFinite(input.valueAsNumber)) p[i] = input.valueAsNumber; changed(); } });
       return h("td", {}, input);
     };
+    const trip = this.trip(points);
     const put = (k: number): void => { const a = points[k]!, b = points[k + 1] ?? a; points.splice(k + 1, 0, [round((a[0] + b[0]) / 2), round((a[1] + b[1]) / 2), a[2], a[3]]); changed(); };
-    const rows = points.map((p, k) => h("tr", {}, h("td", { class: "n soft" }, k + 1), ...[0, 1, 2, 3].map((i) => cell(p, k, i)), h("td", {}, h("button", { class: "small", title: "Put one in after it", onclick: () => put(k) }, "+"), h("button", { class: "small", title: "Take it out", "aria-label": `Take out waypoint ${k + 1}`, onclick: () => { points.splice(k, 1); changed(); } }, "×"))));
-    return h("div", { class: "list waypoints" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", ""].map((t) => h("th", {}, t)))), h("tbody", {}, ...rows)));
+    const rows = points.map((p, k) => h("tr", {}, h("td", { class: "n soft", title: `${number(trip[k]!.distance, 0)} m from the start` }, k + 1), ...[0, 1, 2, 3].map((i) => cell(p, k, i)), h("td", { class: "n soft" }, lasting(trip[k]!.time)), h("td", {}, h("button", { class: "small", title: "Put one in after it", onclick: () => put(k) }, "+"), h("button", { class: "small", title: "Take it out", "aria-label": `Take out waypoint ${k + 1}`, onclick: () => { points.splice(k, 1); changed(); } }, "×"))));
+    return h("div", { class: "list waypoints" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", "after", ""].map((t) => h("th", {}, t)))), h("tbody", {}, ...rows)));
   }
 
   private fresh(): Draft {
     this.drawing = [];
     this.saved = true;
-    return { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []) };
+    return { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []), area: [] };
   }
 
   private startOver(): void {
@@ -96,11 +102,13 @@ export class Mission {
     fill(
       this.box,
       h("div", { class: "row" }, h("h3", { class: "grow" }, "Mission"), this.where),
-      h("div", { class: "row" }, choice("waypoint", "waypoints"), choice("beacon", "beacons"), choice("fence", "fences")),
-      this.tool === "waypoint" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
+      h("div", { class: "row" }, choice("waypoint", "waypoints"), choice("survey", "survey"), choice("beacon", "beacons"), choice("fence", "fences")),
+      this.tool === "survey" ? h("div", { class: "row" }, field("spacing m", this.spacing, (v) => { this.spacing = v; }), field("heading °", this.heading, (v) => { this.heading = v; })) : null,
+      this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "lay-legs", disabled: this.draft!.area.length < 3, title: "Parallel legs over the area, as waypoints", onclick: () => this.lay(legs(this.draft!.area, this.spacing, this.heading)) }, "lay legs"), h("button", { id: "lay-circle", disabled: this.draft!.area.length !== 1, title: "A circle around the point, the spacing its radius", onclick: () => this.lay(circle(this.draft!.area[0]!, this.spacing)) }, "circle")) : null,
+      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
       this.tool === "beacon" ? h("div", { class: "row" }, field("depth m", this.depth, (v) => { this.depth = v; })) : null,
       this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
-      this.tool === "waypoint" ? this.table() : null,
+      this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
       this.info,
       h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { id: "start-over", onclick: () => this.startOver() }, "start over")),
       h("div", { class: "row" }, name, h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save")),
@@ -112,14 +120,16 @@ export class Mission {
   update(): void {
     const d = this.chart.draft;
     if (!this.open || !d) return;
-    const n = d.waypoints.get(this.vehicle)?.length ?? 0;
-    this.info.textContent = this.tool === "waypoint" ? `${n} new waypoints of ${this.vehicle || "nobody"}` : this.tool === "beacon" ? `${d.beacons.length} new beacons` : `${d.fences.length} fences; ${this.drawing.length} corners of the next`;
+    const points = d.waypoints.get(this.vehicle) ?? [], end = this.trip(points).at(-1);
+    const ways = `${points.length} new waypoints of ${this.vehicle || "nobody"}` + (end ? `: ${number(end.distance, 0)} m, ${lasting(end.time)}` : "");
+    this.info.textContent = this.tool === "waypoint" ? ways : this.tool === "survey" ? `${d.area.length} corners of the area; ${ways}` : this.tool === "beacon" ? `${d.beacons.length} new beacons` : `${d.fences.length} fences; ${this.drawing.length} corners of the next`;
   }
 
   private clicked(n: number, e: number): void {
     this.saved = false;
     const d = this.chart.draft!, p: [number, number] = [round(n), round(e)];
     if (this.tool === "waypoint" && this.vehicle) d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.depth, this.speed]]);
+    if (this.tool === "survey") d.area.push(p);
     if (this.tool === "beacon") {
       const taken = new Set([...(this.store.scene?.bodies ?? []).map((b) => b.name), ...d.beacons.map((b) => b.name)]);
       let k = 1;
@@ -134,6 +144,21 @@ export class Mission {
     this.build();
   }
 
+  /** Add points as waypoints of the vehicle, and be done with the area. */
+  private lay(points: Point[]): void {
+    if (!points.length) { toast("no legs: is the spacing too small for this area?", true); return; }
+    const d = this.draft!;
+    d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), ...points.map(([n, e]): Waypoint => [round(n), round(e), this.depth, this.speed])]);
+    d.area = [];
+    this.saved = false;
+    this.build();
+  }
+
+  private trip(points: Waypoint[]): ReturnType<typeof journey> {
+    const [n, e, d] = this.store.scene?.bodies.find((b) => b.name === this.vehicle)?.position ?? [0, 0, 0];
+    return journey([n!, e!, d!], points);
+  }
+
   private fenceName(): string {
     const d = this.chart.draft!, taken = new Set(d.fences.map((f) => f.name));
     let k = 1;
@@ -146,7 +171,8 @@ export class Mission {
   private back(): void {
     this.saved = false;
     const d = this.chart.draft!;
-    if (this.tool === "waypoint") d.waypoints.get(this.vehicle)?.pop();
+    if (this.tool === "waypoint" || (this.tool === "survey" && !d.area.length)) d.waypoints.get(this.vehicle)?.pop();
+    else if (this.tool === "survey") d.area.pop();
     if (this.tool === "beacon") d.beacons.pop();
     if (this.tool === "fence") {
       const last = d.fences.at(-1);

@@ -8,6 +8,7 @@ import { degrees, depthAt, geodetic, way } from "../src/geo";
 import { meant, nextSpeed, SPEEDS } from "../src/keys";
 import { BODY, decode, WILD } from "../src/link";
 import { Store, Track } from "../src/store";
+import { circle, journey, legs, type Point } from "../src/survey";
 import { shown, written } from "../src/units";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
@@ -77,4 +78,29 @@ test("a body whose state is no state stays where it was; a frame of other bytes 
   assert.equal(store.track(7).time.length, 1);
   assert.equal(decode(frame(3, []).slice(0, 60)), null);
   assert.equal(decode(new ArrayBuffer(64)), null);
+});
+
+test("legs lie over an area, there and back, no point of it farther from one than half the spacing", () => {
+  const area: Point[] = [[0, 0], [100, 0], [100, 45], [0, 45]];
+  assert.deepEqual(legs(area, 15, 0), [[0, 7.5], [100, 7.5], [100, 22.5], [0, 22.5], [0, 37.5], [100, 37.5]]);
+  const across = legs(area, 25, 90);
+  assert.equal(across.length, 8);
+  for (const [n, e] of across) assert.ok((Math.abs(e) < 1e-9 || Math.abs(e - 45) < 1e-9) && n > 0 && n < 100);
+  const hollow: Point[] = [[0, 0], [60, 0], [60, 60], [40, 60], [40, 20], [20, 20], [20, 60], [0, 60]]; // two prongs to the east
+  for (const heading of [0, 33, 90]) {
+    const found = legs(hollow, 7, heading);
+    assert.ok(found.length >= 2 && found.length % 2 === 0);
+    for (let k = 0; k < found.length; k += 2) {
+      const [n, e] = [(found[k]![0] + found[k + 1]![0]) / 2, (found[k]![1] + found[k + 1]![1]) / 2];
+      assert.ok(!(n > 20 && n < 40 && e > 20) && n >= 0 && n <= 60, "the middle of a leg is inside");
+    }
+  }
+  assert.deepEqual([legs(area, 0.01, 0), legs(area, 0, 0), legs(area.slice(0, 2), 5, 0)], [[], [], []]);
+});
+
+test("a circle comes back; a journey takes what its legs do", () => {
+  const around = circle([10, 20], 5, 8);
+  assert.equal(around.length, 9);
+  for (const [n, e] of around) assert.ok(Math.abs(Math.hypot(n - 10, e - 20) - 5) < 1e-9);
+  assert.deepEqual(journey([0, 0, 0], [[3, 4, 0, 1], [3, 4, 12, 2], [3, 4, 12, 0]]), [{ distance: 5, time: 5 }, { distance: 17, time: 11 }, { distance: 17, time: Infinity }]);
 });
