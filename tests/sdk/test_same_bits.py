@@ -34,7 +34,7 @@ EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/ocean/bed.py::Triangles": "Qhull's triangles; which of two a point on their edge belongs to",
     "broker_sdk/wavesim_sdk/ocean/bodies.py::(module)": "SciPy's tree proposes pairs, our own code decides",
     "broker_sdk/wavesim_sdk/ocean/volume.py::Cloud": "SciPy's tree finds neighbours",
-    "server/wavesim_server/environment/exposure.py::read_operators": "a reader of files",
+    "server/wavesim_server/environment/exposure.py::_vessel": "a reader of files",
     "broker_sdk/wavesim_sdk/sonars": "images of sonars: outside of the promise",
     "emulators/wavesim_emulators/sonar": "images of sonars: outside of the promise",
     "server/wavesim_server/estimate.py": "models are drafted before a run",
