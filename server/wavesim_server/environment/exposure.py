@@ -19,6 +19,7 @@ from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
 from wavesim_server.dynamics.kind import AXES, MOTIONS, mass_matrices
 from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, TRIANGLE
+from wavesim_server.environment import operator_table
 from wavesim_server.environment import weather as w
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -93,31 +94,21 @@ def impedance(model: Model, frequencies: Array) -> Any:
 
 
 def read_operators(model: Model, rao: Rao) -> Operators:
-    """The operators of a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad, 0 = following sea),
-    ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds); the same of
-    ``motionRAO``; ``driftfrc.amp`` of surge, sway, yaw.
-    """
-    from scipy.io import loadmat  # only those who use such a file pay for it
-    from scipy.io.matlab import MatReadError
-
+    """The operators of a file: a table (``.csv``, see :mod:`~wavesim_server.environment.operator_table`) or a MATLAB structure."""
     path = Path(model.place.rpartition(":")[0]).parent / rao.file
-    what = f"{rao.use}RAO"
     if rao.use == "motion" and model.restoring is None:
         raise ConfigError(
             f"model '{model.name}': <rao use=\"motion\"> needs <restoring>", model.place.rpartition(":")[0]
         )
     try:
-        vessel = loadmat(str(path), squeeze_me=True, struct_as_record=False)[rao.group]
-        found, headings = getattr(vessel, what), np.atleast_1d(vessel.headings)
-        frequencies = np.atleast_1d(np.asarray(found.w, float))
-        response = np.array([_response(found.amp[k], found.phase[k], rao.speed) for k in range(6)])
-        drift = np.zeros((3, *response.shape[1:]))
-        if hasattr(vessel, "driftfrc"):
-            drift = np.array([_response(vessel.driftfrc.amp[k], 0.0, rao.speed).real for k in range(3)])
+        if path.suffix.lower() == ".csv":
+            frequencies, headings, response, drift = operator_table.read(path)
+        else:
+            frequencies, headings, response, drift = _vessel(path, rao)
     except OSError as error:
         raise ConfigError(f"cannot read the RAO file: {error.strerror or error}", str(path)) from None
-    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
-        raise ConfigError(f"the RAO file holds no {what} of '{rao.group}': {error}", str(path)) from None
+    except ValueError as error:
+        raise ConfigError(f"the RAO file: {error}", str(path)) from None
     shape = len(frequencies), len(headings)
     if response.shape[1:] != shape or drift.shape[1:] != shape:
         raise ConfigError(
@@ -139,6 +130,28 @@ def read_operators(model: Model, rao: Rao) -> Operators:
         drift[:, :, keep],
         functools.partial(impedance, model) if rao.use == "motion" else None,
     )
+
+
+def _vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
+    """(frequencies, headings, operators, mean drift) of a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad,
+    0 = following sea), ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds); the
+    same of ``motionRAO``; ``driftfrc.amp`` of surge, sway, yaw. OSError; ValueError for what is no such file.
+    """
+    from scipy.io import loadmat  # only those who use such a file pay for it
+    from scipy.io.matlab import MatReadError
+
+    what = f"{rao.use}RAO"
+    try:
+        vessel = loadmat(str(path), squeeze_me=True, struct_as_record=False)[rao.group]
+        found, headings = getattr(vessel, what), np.atleast_1d(vessel.headings)
+        frequencies = np.atleast_1d(np.asarray(found.w, float))
+        response = np.array([_response(found.amp[k], found.phase[k], rao.speed) for k in range(6)])
+        drift = np.zeros((3, *response.shape[1:]))
+        if hasattr(vessel, "driftfrc"):
+            drift = np.array([_response(vessel.driftfrc.amp[k], 0.0, rao.speed).real for k in range(3)])
+    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
+        raise ValueError(f"it holds no {what} of '{rao.group}': {error}") from None
+    return frequencies, headings, response, drift
 
 
 def _response(amplitude: Any, phase: Any, speed: int) -> Any:
