@@ -41,7 +41,7 @@ ENGINE_S = 0.005  #: until the engine goes on: time that nothing holds up costs 
 
 
 #: configuration, shared tables, the log's file: they do not grow with clients
-_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "vehicles", "said", "emulator", "awaited"})
+_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "said", "emulator", "awaited"})
 
 
 @functools.cache

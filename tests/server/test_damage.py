@@ -112,7 +112,9 @@ def test_a_front_that_stood_still_removes_nobody(crew: tuple[Harbour, Client, Cl
     harbour.order("start")
     for first in ("turn", "receive", "event"):
         harbour.now += 7.0
-        if first == "receive":
+        if first == "turn":
+            harbour.front.turn(harbour.now)
+        elif first == "receive":
             harbour.front.receive(b"nothing", ("127.0.0.1", 9), harbour.now)
         elif first == "event":
             harbour.front.event(4, b"\xc0", harbour.now)
