@@ -129,7 +129,7 @@ def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_exported_is_said_in_a_line(log: Path, tmp_path: Path, config: Callable[..., Loaded]) -> None:
     for arguments, code, text in (
-        ([], 2, "name what to write: --csv FOLDER, --xtf FILE or --kmall FILE"),
+        ([], 2, "name what to write: --csv FOLDER, --xtf FILE, --kmall FILE or --ros FILE"),
         (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no such sonar of this kind (--vehicle, --sonar): it has auv bed"),
         (["--kmall", tmp_path / "none" / "b.kmall"], 6, "cannot write"),
     ):  # fmt: skip
@@ -141,3 +141,39 @@ def test_what_cannot_be_exported_is_said_in_a_line(log: Path, tmp_path: Path, co
     (tmp_path / "empty.mcap").write_bytes(empty.getvalue())
     told = wavesim("log", "export", tmp_path / "empty.mcap", "--xtf", tmp_path / "c.xtf")
     assert (told.returncode, "it has none" in told.stderr) == (6, True)
+
+
+def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Path) -> None:
+    from mcap_ros2.reader import read_ros2_messages
+    from rosbags.highlevel import AnyReader
+
+    told = wavesim("log", "export", log, "--ros", tmp_path / "a.mcap")
+    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 15 messages"), told.stderr
+    with (tmp_path / "a.mcap").open("rb") as file:
+        by_topic: dict[str, list[Any]] = {}
+        for m in read_ros2_messages(file):
+            by_topic.setdefault(m.channel.topic, []).append(m.ros_msg)
+    with AnyReader([tmp_path / "a.mcap"]) as reader:
+        again: dict[str, list[Any]] = {}
+        for connection, _, raw in reader.messages():
+            again.setdefault(connection.topic, []).append(reader.deserialize(raw, connection.msgtype))
+    assert {k: len(v) for k, v in by_topic.items()} == {"/auv/bed": 5, "/auv/side": 5, "/auv/low": 5}
+    for found in (by_topic, again):
+        for n, image in enumerate(found["/auv/side"], 1):
+            line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
+            data = np.frombuffer(bytes(image.image.data), np.uint8).reshape(60, 2)
+            assert (data == line.T).all(), "all beams of one range, then the next"
+            assert (image.image.beam_count, image.image.dtype, image.image.is_bigendian) == (2, 0, False)
+            assert [(b.x, round(b.y, 9), round(b.z, 9)) for b in image.beam_directions] == [(0, -1, 0), (0, 1, 0)]
+            assert np.asarray(image.ranges) == pytest.approx((np.arange(60) + 0.5) * 40.0 / 60)
+            assert image.header.stamp.nanosec == n * 10**8 + 7 and image.header.stamp.sec == START.timestamp()
+            assert image.header.frame_id == "auv/side" and image.ping_info.frequency == 400e3
+        for n, sounded in enumerate(found["/auv/bed"], 1):
+            wanted = soundings(n)
+            flags = [f.flag for f in sounded.flags]
+            assert flags == [int(k == 2) for k in range(BEAMS)]
+            good = np.array(flags) == 0
+            times, angles = np.asarray(sounded.two_way_travel_times), np.asarray(sounded.rx_angles)
+            assert times[good] == pytest.approx(wanted[good, SOUNDING.index("time")])
+            assert angles == pytest.approx(wanted[:, SOUNDING.index("angle")])
+            assert sounded.ping_info.sound_speed == 1500.0 and len(sounded.ping_info.rx_beamwidths) == BEAMS

@@ -232,11 +232,11 @@ class LogWriter:
         data = frame.record.tobytes() + struct.pack("<I", len(frame.payload)) + frame.payload
         self.record(f"/sonar/{frame.body}/{frame.name}", FRAME, int(frame.record["time_ns"]), data)
 
-    def estimate(self, time_ns: int, row: int, values: list[float | None]) -> None:
-        """What an on-board navigator believes."""
+    def estimate(self, time_ns: int, body: str, values: list[float | None]) -> None:
+        """What the on-board navigator of a body believes. It may be there before the log has that body."""
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:
-            self.record(f"/estimate/{self._name(row)}", ESTIMATE, time_ns, numbers.tobytes())
+            self.record(f"/estimate/{body}", ESTIMATE, time_ns, numbers.tobytes())
 
     def close(self) -> None:
         """Write the index and close."""
