@@ -31,6 +31,7 @@ EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/devices": "what is spoken on a wire, rounded to the digits of its protocol",
     "broker_sdk/wavesim_sdk/log.py::Log": "read from a log",
     "broker_sdk/wavesim_sdk/encounters.py": "read from a log",
+    "broker_sdk/wavesim_sdk/hull.py": "models are drafted before a run",
     "broker_sdk/wavesim_sdk/ocean/bed.py::Triangles": "Qhull's triangles; which of two a point on their edge belongs to",
     "broker_sdk/wavesim_sdk/ocean/bodies.py::(module)": "SciPy's tree proposes pairs, our own code decides",
     "broker_sdk/wavesim_sdk/ocean/volume.py::Cloud": "SciPy's tree finds neighbours",
