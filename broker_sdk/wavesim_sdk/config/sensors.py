@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from wavesim_sdk.config.schema import Vector, children, choice, flag, key, order, place, text
+from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import Table
 
@@ -49,8 +49,8 @@ class RangeBeam:
     @property
     def direction(self) -> Vector:
         """Unit vector in S."""
-        level = math.cos(self.elevation)
-        return level * math.cos(self.azimuth), level * math.sin(self.azimuth), math.sin(self.elevation)
+        (down, level), (east, north) = sin_cos(self.elevation), sin_cos(self.azimuth)
+        return level * north, level * east, down
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import interpolate, norm, times
 from wavesim_sdk.config import Loaded, Model, matrix
 from wavesim_sdk.config.primitives import Shape
 from wavesim_sdk.config.vehicle import Rao
+from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
@@ -54,7 +56,7 @@ class Operators:
     frequencies: Array  # rad/s, ascending
     response: Any
     drift: Any
-    impedance: Callable[[Array], Any] | None  # of motions: complex force per motion (frequencies, 6, 6)
+    impedance: Callable[[Array], tuple[Array, Array]] | None  # of motions: complex force per motion (frequencies, 6, 6)
 
     @property
     def headings(self) -> int:
@@ -63,34 +65,46 @@ class Operators:
 
     def at(self, frequencies: Array) -> Array:
         """(headings, frequencies, 6, 2): real and imaginary parts of the force at other frequencies."""
-        found = np.zeros((self.headings, len(frequencies), 6), complex)
+        real, imaginary = np.zeros((2, self.headings, len(frequencies), 6))
         for dof, responses in enumerate(self.response):
             for k, values in enumerate(responses.T):
-                found[k, :, dof] = np.interp(frequencies, self.frequencies, values)
+                real[k, :, dof] = interpolate(frequencies, self.frequencies, values.real)
+                imaginary[k, :, dof] = interpolate(frequencies, self.frequencies, values.imag)
         if self.impedance is not None:
-            found = np.einsum("fij,kfj->kfi", self.impedance(frequencies), found)
-        return np.stack([found.real, found.imag], axis=-1)
+            a, b = self.impedance(frequencies)
+            real, imaginary = times(a, real) - times(b, imaginary), times(a, imaginary) + times(b, real)
+        return np.stack([real, imaginary], axis=-1)
 
     def drift_at(self, frequencies: Array) -> Array:
         """(headings, frequencies, 3): root of the mean drift force, with its sign."""
         table = np.zeros((self.headings, len(frequencies), 3))
         for dof, responses in enumerate(self.drift):
             for k, values in enumerate(responses.T):
-                table[k, :, dof] = np.interp(frequencies, self.frequencies, values)
+                table[k, :, dof] = interpolate(frequencies, self.frequencies, values)
         return np.sign(table) * np.sqrt(np.abs(table))
 
 
-def impedance(model: Model, frequencies: Array) -> Any:
-    """Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear restoring, K its fluid memory."""
+def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
+    """Real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear restoring, K its fluid memory."""
     rigid, added = mass_matrices(model)
-    s = 1j * np.asarray(frequencies)[:, None, None]
-    z = s * s * (rigid + added) + s * matrix(model.linear_drag) + matrix(model.restoring)
-    s = s[:, 0, 0]
+    w = np.asarray(frequencies)
+    real = matrix(model.restoring) - (w * w)[:, None, None] * (rigid + added)
+    imaginary = w[:, None, None] * matrix(model.linear_drag)
     for m in model.memory:
-        up = sum(c * s**k for k, c in enumerate(m.c))
-        down = sum(a * s**k for k, a in enumerate(m.a)) + s ** len(m.a)
-        z[:, AXES.index(m.force), MOTIONS.index(m.source)] += s * up / down
-    return z
+        at = AXES.index(m.force), MOTIONS.index(m.source)
+        (a, b), (c, d) = _polynomial(m.c, w), _polynomial((*m.a, 1.0), w)
+        square = c * c + d * d
+        real[:, *at] -= w * (b * c - a * d) / square
+        imaginary[:, *at] += w * (a * c + b * d) / square
+    return real, imaginary
+
+
+def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
+    """Real and imaginary part of the sum of c_k (i w)^k."""
+    real = imaginary = np.zeros_like(w)
+    for c in reversed(coefficients):
+        real, imaginary = c - w * imaginary, w * real
+    return real, imaginary
 
 
 def read_operators(model: Model, rao: Rao) -> Operators:
@@ -157,7 +171,8 @@ def _vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
 def _response(amplitude: Any, phase: Any, speed: int) -> Any:
     """Complex operator of one degree of freedom at one speed: (frequencies, headings)."""
     a, p = (np.asarray(x)[..., speed] if np.ndim(x) == 3 else np.asarray(x) for x in (amplitude, phase))
-    return a * np.exp(1j * p)
+    sine, cosine = sin_cos(p)
+    return a * cosine + 1j * (a * sine)
 
 
 def obstacles(loaded: Loaded) -> Array:
@@ -167,7 +182,7 @@ def obstacles(loaded: Loaded) -> Array:
     for x, y, z, length, width, height, heading in boxes_of(o):
         g = np.zeros(GEOMETRY)
         g[0], g[CORE : CORE + 3] = BOX, (length, width, height)
-        c, s = math.cos(heading), math.sin(heading)
+        s, c = sin_cos(heading)
         g[POSE : POSE + 3], g[POSE + 3 :] = (x, y, z), (c, -s, 0, s, c, 0, 0, 0, 1)
         boxes.append(g)
     piers = []
@@ -182,7 +197,7 @@ def obstacles(loaded: Loaded) -> Array:
     middle = corners.mean(axis=1)
     relative = corners - middle[:, None, :]
     faces[:, 0], faces[:, POSE : POSE + 3], faces[:, POSE + 3 :] = TRIANGLE, middle, relative.reshape(-1, 9)
-    faces[:, CORE] = np.linalg.norm(relative, axis=2).max(axis=1, initial=0.0)
+    faces[:, CORE] = norm(relative).max(axis=1, initial=0.0)
     blocks = len(o.block)
     return np.concatenate([np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY), faces])
 

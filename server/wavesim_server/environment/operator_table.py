@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.elementary import sin_cos
+
 Array = np.ndarray[Any, np.dtype[Any]]
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 DRIFT = ("drift_surge", "drift_sway", "drift_yaw")
@@ -55,7 +57,8 @@ def read(path: Path) -> tuple[Array, Array, Array, Array]:
         )
     response = np.empty((6, len(frequencies), len(headings)), complex)
     for k, axis in enumerate(AXES):
-        response[k, j, i] = column[axis] * np.exp(1j * np.radians(column[f"{axis}_phase_deg"]))
+        sine, cosine = sin_cos(np.radians(column[f"{axis}_phase_deg"]))
+        response[k, j, i] = column[axis] * cosine + 1j * (column[axis] * sine)
     drift = np.zeros((3, len(frequencies), len(headings)))
     for k, name in enumerate(drifts):
         drift[k, j, i] = column[name]
