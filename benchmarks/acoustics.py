@@ -82,7 +82,7 @@ def measure(
     start = np.column_stack([rng.uniform(0, side, (nodes, 2)), rng.uniform(5, 100, nodes)])
     speed = np.column_stack([rng.uniform(-2, 2, (nodes, 2)), np.zeros(nodes)])
     for j in range(nodes):
-        m = layout.set_node(m, loaded.config.acoustics, 0.0, j, t, -1.0, j + 1, (0.0, 0.0))
+        layout.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
         m.places[:, j, 6] = 1.0
     sound = pointers.table(m)
     scene = medium.Scene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
@@ -158,7 +158,7 @@ def memory(emissions: int = 100_000) -> tuple[int, int]:
     m = layout.create(loaded, Water(loaded), 50, STEP_NS * 1e-9)
     rng = np.random.default_rng(2)
     for j in range(50):
-        m = layout.set_node(m, loaded.config.acoustics, 0.0, j, t, -1.0, j + 1, (0.0, 0.0))
+        layout.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
         m.places[:, j, :3], m.places[:, j, 6] = (*rng.uniform(0, 1000, 2), 20.0), 1.0
     sound = pointers.table(m)
     scene = medium.Scene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))

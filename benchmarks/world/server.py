@@ -41,7 +41,7 @@ ENGINE_S = 0.005  #: until the engine goes on: time that nothing holds up costs 
 
 
 #: configuration, shared tables, the log's file: they do not grow with clients
-_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "vehicles", "said", "emulator", "awaited"})
+_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "said", "emulator", "awaited"})
 
 
 @functools.cache
@@ -176,8 +176,11 @@ class Server:
         self._engine_due.at(self.world.clock.now + ENGINE_S)
 
     def _events_wait(self) -> None:
-        behind = self.world.loud and not self.world.calm
-        self._look.at(self.world.clock.now + (BEHIND_S if behind else SWITCH_S))
+        self._look.at(self.world.clock.now + (BEHIND_S if self._behind else SWITCH_S))
+
+    @property
+    def _behind(self) -> bool:
+        return self.world.loud and not self.world.calm
 
     # -- the front -----------------------------------------------------------------------------------
 
@@ -217,9 +220,17 @@ class Server:
 
     def _take_events(self, now: float) -> None:
         if self.front is not None and self._still != "front":
-            for kind, payload in self.events.pop_all():
-                self.front.event(kind, payload, now)
+            self._hear(now)
+            # Who is behind reads without a pause, and the engine fills the room: else a small ring would cost several delays.
+            while self._behind and self.engine._backlog and self._still != "engine":
+                self.engine.flush()
+                self._hear(now)
             self._settle()
+
+    def _hear(self, now: float) -> None:
+        assert self.front is not None
+        for kind, payload in self.events.pop_all():
+            self.front.event(kind, payload, now)
 
     def command(self, message: dict[str, Any], now: float) -> bool:
         """A command of the queue; whether somebody took it."""
@@ -272,8 +283,7 @@ class Server:
         assert self.front is not None
         for _ in range(1000):
             told = self.engine.flush()
-            for kind, payload in self.events.pop_all():
-                self.front.event(kind, payload, now)
+            self._hear(now)
             if told:
                 break
         self.front.finish(now)

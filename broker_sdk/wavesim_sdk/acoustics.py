@@ -5,12 +5,13 @@ Times are nanoseconds by the node's own clock, as they come in receptions; angle
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import norm, pseudo_inverse, times
+from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.frames import rotation
 from wavesim_sdk.wire.items import Reception
 
@@ -32,8 +33,8 @@ def one_way_range(sent_ns: int, heard_ns: int, sound_speed: float) -> float:
 
 def direction(azimuth: float, elevation: float) -> Array:
     """Unit vector in B towards the source of a reception, from a head's angles."""
-    c = math.cos(elevation)
-    return np.array([c * math.cos(azimuth), c * math.sin(azimuth), math.sin(elevation)])
+    (s, c), (east, north) = sin_cos(elevation), sin_cos(azimuth)
+    return np.array([c * north, c * east, s])
 
 
 def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | None = None) -> Array | None:
@@ -44,7 +45,7 @@ def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | N
     r = reception.range if distance is None else distance
     if r is None or reception.azimuth is None or reception.elevation is None:
         return None
-    return r * (rotation(np.asarray(q_WB, float)) @ direction(reception.azimuth, reception.elevation))
+    return np.asarray(r * times(rotation(np.asarray(q_WB, float)), direction(reception.azimuth, reception.elevation)))
 
 
 def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> float:
@@ -60,8 +61,8 @@ def position_from_ranges(beacons: Array, ranges: Array, depth: float, near: Sequ
     p = np.array(near[:2], float)
     for _ in range(50):
         delta = np.column_stack([p[0] - beacons[:, 0], p[1] - beacons[:, 1], depth - beacons[:, 2]])
-        far = np.linalg.norm(delta, axis=1)
-        step, *_ = np.linalg.lstsq(delta[:, :2] / far[:, None], ranges - far, rcond=None)
+        far = norm(delta)
+        step = times(pseudo_inverse(delta[:, :2] / far[:, None])[0], ranges - far)
         p += step
         if np.abs(step).max() < 1e-9:
             return np.array([p[0], p[1], depth])

@@ -24,6 +24,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from wavesim_sdk.errors import SessionLost
 from wavesim_sdk.onboard import Base, Command, Step
@@ -32,6 +33,9 @@ from wavesim_sdk.wire.client import ClientSession, Phase
 from wavesim_sdk.wire.link import FAREWELL_S, Link, check, make_session, no_answer, own_address, silent
 from wavesim_sdk.wire.messages import Welcome
 from wavesim_sdk.wire.udp import Address, Udp, open_socket
+
+if TYPE_CHECKING:
+    from wavesim_sdk.sonars.frames import Frame
 
 __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 
@@ -64,7 +68,7 @@ class Broker(Base):
 
     def _turn(self, limit: float) -> list[Step]:
         """Steps that came within a turn."""
-        return [step for event in self._link.turn(limit) if (step := self._steps.feed(event)) is not None]
+        return [step for event in self._link.turn(limit) if (step := self._feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
         """Steps that arrive within ``timeout`` seconds; returns at once when there is one, or when the run ends."""
@@ -160,7 +164,7 @@ class AsyncBroker(Base):
         try:
             for event in self.session.receive(data, time.monotonic()):
                 check(event)
-                step = self._steps.feed(event)
+                step = self._feed(event)
                 if step is not None:
                     self._put(step)
             self._flush()
@@ -215,6 +219,26 @@ class AsyncBroker(Base):
             if self._step is not None and self._step.step:
                 self.answer()
             self._flush()
+
+    async def frames(self, *sonars: str, period: float = 0.0) -> AsyncIterator[Frame]:
+        """Frames of imaging sonars as they come, until the run has ended; see :meth:`subscribe_frames`. Another task may take
+        steps meanwhile."""
+        await self.wait(self.subscribe_frames(*sonars, period=period))
+        try:
+            while True:
+                come = self.take_frames()
+                for frame in come:
+                    yield frame
+                if self._error is not None:
+                    raise self._error
+                if self.ended and not come:
+                    return
+                if not come and not await self._something(LOOK_S) and silent(self.session, time.monotonic()):
+                    raise no_answer(self.server, self.session)
+        finally:
+            if self.session.phase is Phase.JOINED:
+                self.stop_frames()
+                self._flush()
 
     async def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
         """What the server says to a request that it answers (all but ping, send and range_to); Refused if it says no."""

@@ -189,7 +189,7 @@ def mailbox(
 @server_option
 @click.option("--frames", default=0, help="Stop after so many; 0 = when the run ends.")
 def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
-    """Write the frames of a SONAR of a BODY into a FILE for survey software: .xtf for a side-scan."""
+    """Write the frames of a SONAR of a BODY into a FILE for survey software: .xtf for a side-scan, .kmall for a multibeam echosounder."""
     from wavesim_sdk.sonars import record as recorder
 
     written, lost = recorder.record(server, body, sonar, file, frames)

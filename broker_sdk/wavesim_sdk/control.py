@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 
 from wavesim_sdk.config.model import Waypoint
+from wavesim_sdk.elementary import atan2, cos, hypot, sin, sin_cos
 from wavesim_sdk.frames import wrap
 
 
@@ -107,14 +108,14 @@ class LineOfSight:
     def course(self, north: float, east: float) -> float:
         """Desired course over ground in rad."""
         target = self.target
-        if math.hypot(target.north - north, target.east - east) < self.acceptance or self._passed(north, east):
+        if hypot(target.north - north, target.east - east) < self.acceptance or self._passed(north, east):
             self._from = (target.north, target.east)
             self._next = (self._next + 1) % len(self.waypoints)
             target = self.target
-        leg = math.atan2(target.east - self._from[1], target.north - self._from[0])
+        leg = atan2(target.east - self._from[1], target.north - self._from[0])
         dn, de = north - self._from[0], east - self._from[1]
-        self.cross_track = -dn * math.sin(leg) + de * math.cos(leg)
-        return leg - math.atan(self.cross_track / self.lookahead)
+        self.cross_track = -dn * sin(leg) + de * cos(leg)
+        return float(leg - atan2(self.cross_track, self.lookahead))
 
     def _passed(self, north: float, east: float) -> bool:
         """Whether the point lies beyond the end of the leg."""
@@ -136,9 +137,9 @@ class CrabAngle:
         self, course: float, heading: float, surge: float, sway: float, current: tuple[float, float], dt: float
     ) -> float:
         """Heading for a course; velocities through the water (B) and of the water (W)."""
-        vn = surge * math.cos(heading) - sway * math.sin(heading) + current[0]
-        ve = surge * math.sin(heading) + sway * math.cos(heading) + current[1]
-        if math.hypot(vn, ve) > 0.2:
-            drift = max(-0.6, min(0.6, wrap(math.atan2(ve, vn) - heading)))
+        s, c = sin_cos(heading)
+        vn, ve = surge * c - sway * s + current[0], surge * s + sway * c + current[1]
+        if hypot(vn, ve) > 0.2:
+            drift = max(-0.6, min(0.6, wrap(atan2(ve, vn) - heading)))
             self._drift += (drift - self._drift) * min(1.0, dt / self.tau)
         return wrap(course - self._drift)

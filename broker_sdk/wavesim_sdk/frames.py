@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.elementary import asin, atan2, sin_cos
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def quaternion(roll: float, pitch: float, heading: float) -> Array:
     """q_WB from roll, pitch, heading in rad (Fossen 2021, eq. 2.79)."""
-    cr, sr = np.cos(roll / 2), np.sin(roll / 2)
-    cp, sp = np.cos(pitch / 2), np.sin(pitch / 2)
-    cy, sy = np.cos(heading / 2), np.sin(heading / 2)
+    (sr, cr), (sp, cp), (sy, cy) = sin_cos(roll / 2), sin_cos(pitch / 2), sin_cos(heading / 2)
     return np.array(
         [
             cy * cp * cr + sy * sp * sr,
@@ -38,9 +38,9 @@ def rotation(q_WB: Array) -> Array:
 def euler(q_WB: Array) -> Array:
     """(..., 3) roll, pitch, heading in rad; heading in (-pi, pi]."""
     w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
-    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
-    pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
-    heading = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    roll = atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    pitch = asin(2 * (w * y - z * x))
+    heading = atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
     return np.stack([roll, pitch, heading], axis=-1)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config.sensors import Dvl, Multibeam, RangeBeam, Ranger
+from wavesim_sdk.elementary import cos, sin
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -36,8 +37,8 @@ def dvl_beams(p: Dvl) -> tuple[Floats, Floats]:
     if p.beam:
         return listed(p.beam)
     azimuth = p.first + np.arange(4) * math.pi / 2.0
-    around = np.stack([np.cos(azimuth), np.sin(azimuth), np.zeros(4)], axis=1)
-    return math.sin(p.angle) * around + (0.0, 0.0, math.cos(p.angle)), p.radius * around
+    around = np.stack([cos(azimuth), sin(azimuth), np.zeros(4)], axis=1)
+    return sin(p.angle) * around + (0.0, 0.0, cos(p.angle)), p.radius * around
 
 
 def ranger_beams(p: Ranger) -> tuple[Floats, Floats]:
@@ -50,5 +51,5 @@ def multibeam_beams(p: Multibeam) -> tuple[Floats, Floats]:
     if p.beam:
         return listed(p.beam)
     a = np.linspace(-0.5, 0.5, p.beams) * p.width
-    along = np.stack([np.zeros_like(a), np.sin(a), np.cos(a)], axis=1)
+    along = np.stack([np.zeros_like(a), sin(a), cos(a)], axis=1)
     return along, np.zeros_like(along)

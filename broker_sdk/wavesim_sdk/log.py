@@ -7,6 +7,7 @@ import hashlib
 import json
 import struct
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,15 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.logfile import METADATA, records
 from wavesim_sdk.logtexts import is_text, sound, well_formed
 from wavesim_sdk.sensors import known
+from wavesim_sdk.sonars.frames import FRAME, Frame
 from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {t.message: t.told for t in (*VEHICLE_TABLES, SENT, RECEPTION, *known().values())}
+TABLES: dict[str, Table] = {t.message: t.told for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *known().values())}
+_FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
 
 def cdr_text(text: str) -> bytes:
@@ -142,7 +145,8 @@ def read(path: str | Path) -> Log:
                     log.json[topic].append((r.log_time, told))
             else:
                 times[topic].append(r.log_time)
-                data[topic].append(r.data[len(CDR_HEADER) :])
+                end = _FRAME_END if schema == FRAME.message else None  # their payloads do not fit into memory
+                data[topic].append(r.data[len(CDR_HEADER) : end])
                 kinds[topic] = schema
         elif kind == "Whole":
             log.complete = True
@@ -159,3 +163,18 @@ def read(path: str | Path) -> Log:
     if not log.metadata:
         raise LogError(f"{path} is no WaVeSim log (it has no '{METADATA}' metadata)")
     return log
+
+
+def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Frame]:
+    """The frames of imaging sonars of a log, one after the other: of a body, of one of its sonars, or (empty) of all."""
+    wanted: set[int] = set()
+    for r in records(Path(path)):
+        kind = type(r).__name__
+        if kind == "Channel" and r.topic.startswith("/sonar/"):
+            whose = r.topic.split("/")[2:]
+            if all(w in ("", here) for w, here in zip((body, name), whose, strict=False)):
+                wanted.add(r.id)
+        elif kind == "Message" and r.channel_id in wanted:
+            with contextlib.suppress(ValueError):
+                at = _FRAME_END
+                yield Frame.of(r.data[len(CDR_HEADER) : at] + r.data[at + 4 :])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.errors import BrokerError, Refused
 from wavesim_sdk.servers import Server, address_of
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
+from wavesim_sdk.wire.frames import WholeFrame
 from wavesim_sdk.wire.items import (
     ActuatorDescription,
     Answer,
@@ -29,7 +31,11 @@ from wavesim_sdk.wire.messages import Join, Role, Welcome
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.state import Sensors, State, absent
 
+if TYPE_CHECKING:
+    from wavesim_sdk.sonars.frames import Frame
+
 KEPT_ANSWERS = 256
+KEPT_FRAMES = 4  #: of each sonar, for a program that is slow
 Command = Mapping[str, float] | Sequence[float | None]
 ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LISTENER}
 
@@ -209,6 +215,8 @@ class Base(Permitted):
         self.session = self._session(key)
         self._steps = Steps()
         self._step: State | None = None
+        self._frames: dict[int, deque[Frame]] = {}
+        self._frames_late = 0
 
     def _session(self, key: bytes | None) -> ClientSession:
         return make_session(self.join, key)
@@ -243,6 +251,11 @@ class Base(Permitted):
         return tuple(self.session.body.layouts[k].description for k in sorted(self.session.body.layouts))
 
     @property
+    def frames_lost(self) -> int:
+        """Frames of sonars that the network lost a piece of, or that :meth:`take_frames` came too late for."""
+        return self.session.frames.lost + self._frames_late
+
+    @property
     def since(self) -> Step:
         """What happened since the last step that was handed out; its state is that one's."""
         return self._steps.next
@@ -275,6 +288,40 @@ class Base(Permitted):
         names = None if sensors is None else tuple(sensors)
         period = round(state_period * 1e9)
         return self.request(items.Subscribe(names, int(acoustics), int(effort), int(others), period))
+
+    def subscribe_frames(self, *sonars: str, period: float = 0.0) -> int:
+        """Ask for frames of imaging sonars, by their names (none: of all), at least ``period`` s of wall time apart. They come
+        beside the steps, each once or not at all: :meth:`take_frames`. Where the server runs, its rings hold every frame."""
+        return self.request(items.Frames(sonars or None, round(period * 1e9)))
+
+    def stop_frames(self) -> int:
+        """No more frames."""
+        return self.request(items.Frames((), 0))
+
+    def take_frames(self) -> list[Frame]:
+        """The frames that have come since the last call, at most four of each sonar."""
+        found = [frame for frames in self._frames.values() for frame in frames]
+        self._frames.clear()
+        return found
+
+    def _frame(self, whole: WholeFrame) -> None:
+        from wavesim_sdk.sonars.frames import Frame  # NumPy: not before it is needed
+
+        try:
+            frame = Frame.of(whole.data)
+        except ValueError:
+            self.session.drops["frame"] += 1
+            return
+        kept = self._frames.setdefault(whole.sensor, deque(maxlen=KEPT_FRAMES))
+        self._frames_late += len(kept) == KEPT_FRAMES
+        kept.append(frame)
+
+    def _feed(self, event: SessionEvent) -> Step | None:
+        """A finished step, if this event completes one."""
+        if isinstance(event, WholeFrame):
+            self._frame(event)
+            return None
+        return self._steps.feed(event)
 
     def on_reception(self, call: Callable[[Reception], None]) -> None:
         """Call a function with every reception, before its step is handed out."""

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.elementary import cos, log
+
 Keys = np.ndarray[Any, np.dtype[np.uint64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -48,4 +50,4 @@ def normal(keys: Keys, counter: int, index: Any = 0) -> Floats:
     """One standard normal number for each key; made of two of :func:`uniform`, so not for keys from which that draws too."""
     u = uniform(keys, counter, 2 * index)
     v = uniform(keys, counter, 2 * index + 1)
-    return np.asarray(np.sqrt(-2.0 * np.log(u)) * np.cos(2.0 * np.pi * v))
+    return np.asarray(np.sqrt(-2.0 * log(u)) * cos(2.0 * np.pi * v))

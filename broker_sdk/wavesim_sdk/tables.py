@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -99,12 +99,13 @@ class Field:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its columns and who writes it."""
+    """A table: its columns and who writes it. ``tail``: what the bytes are that follow a record in the log, where some do."""
 
     name: str
     doc: str
     writer: str
     fields: tuple[Field, ...]
+    tail: str = field(default="", repr=False)  # kernels know the records of tables by what they say of themselves
 
     @property
     def message(self) -> str:
@@ -114,7 +115,7 @@ class Table:
     @functools.cached_property
     def told(self) -> Table:
         """The table without its hidden columns, which stand last: a row's first bytes are a row of this one."""
-        return Table(self.name, self.doc, self.writer, tuple(f for f in self.fields if not f.hidden))
+        return Table(self.name, self.doc, self.writer, tuple(f for f in self.fields if not f.hidden), self.tail)
 
     @functools.cached_property
     def dtype(self) -> np.dtype[np.void]:
@@ -487,6 +488,8 @@ def ros2msg(table: Table) -> str:
         lines.append(f"# {f.doc}" + (f" [{f.unit}]" if f.unit else ""))
         name = f.name.lower()  # ROS 2 allows nothing else
         lines.append(f"{kind}[{count}] {name}" if count else f"{kind} {name}")
+    if table.tail:
+        lines += [f"# {table.tail}", "uint8[] data"]
     return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from wavesim_sdk import frames, randomness
+from wavesim_sdk.algebra import product, times, turned
 from wavesim_sdk.area import Record
 from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
@@ -96,20 +97,18 @@ class Mounting:
 
     def place(self, R_WB: Floats) -> Floats:
         """The arms in W (n, 3)."""
-        return np.asarray(R_WB @ self.lever if self.lever.ndim == 1 else np.einsum("nij,nj->ni", R_WB, self.lever))
+        return np.asarray(times(R_WB, self.lever))
 
     def speed(self, v_B: Floats, w_B: Floats) -> Floats:
         """Velocity in B of the sensor's place, for velocities (n, 3) of the body's origin."""
-        turning = w_B @ self._cross if self.lever.ndim == 1 else np.einsum("ni,nij->nj", w_B, self._cross)
+        turning = turned(w_B, self._cross)
         return np.asarray(v_B + turning)
 
     def into_S(self, vectors_B: Floats) -> Floats:
         """Vectors (n, 3) of B in S."""
         if not self.turned:
             return vectors_B
-        return np.asarray(
-            vectors_B @ self.R_BS if self.R_BS.ndim == 2 else np.einsum("ni,nij->nj", vectors_B, self.R_BS)
-        )
+        return np.asarray(turned(vectors_B, self.R_BS))
 
 
 class Batch:
@@ -159,14 +158,14 @@ class Batch:
 
     @functools.cached_property
     def R_WS(self) -> Floats:
-        return self.R_WB @ self.mounting.R_BS if self.mounting.turned else self.R_WB
+        return np.asarray(product(self.R_WB, self.mounting.R_BS)) if self.mounting.turned else self.R_WB
 
     @functools.cached_property
     def mounted(self) -> Mounted:
         """Place, attitude and motion of the sensors."""
         state = self.state
         speed = self.mounting.speed(state["v_WB_B"], state["w_WB_B"])
-        v_WS_W = np.einsum("nij,nj->ni", self.R_WB, speed)
+        v_WS_W = times(self.R_WB, speed)
         return Mounted(self.p_WS_W, self.R_WB, self.R_WS, v_WS_W, state["w_WB_B"])
 
 

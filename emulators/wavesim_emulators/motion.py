@@ -9,10 +9,12 @@ import numpy as np
 from wavesim_emulators.base import Batch, Emulator, Floats, Noise
 from wavesim_emulators.ranging import Scenery
 from wavesim_sdk import frames
+from wavesim_sdk.algebra import inner, pseudo_inverse, times, turned
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Dvl as DvlParameters
 from wavesim_sdk.config.sensors import Imu as ImuParameters
+from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_sdk.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_sdk.sensors import DVL_BEAMS
 from wavesim_sdk.tables import SensorFault
@@ -61,7 +63,7 @@ class Imu(Emulator):
         super().__init__(loaded)
         world = loaded.config.world
         self.gravity = world.gravity
-        self.turn_W = EARTH_RATE * np.array([np.cos(world.latitude), 0.0, -np.sin(world.latitude)])
+        self.turn_W = EARTH_RATE * np.array([cos(world.latitude), 0.0, -sin(world.latitude)])
 
     def prepare(self, parameters: ImuParameters) -> ImuParameters:
         return parameters.graded
@@ -86,7 +88,7 @@ class Imu(Emulator):
         force = (v1 - v0) / dt + turning - self.gravity * mounting.into_S(down)
         out["v_WS_S"], out["q_WB"], out["w_WB_B"] = v1, q1, state["w_WB_B"]
         if p.earth:
-            earth = mounting.into_S(np.einsum("nij,i->nj", frames.rotation(half), self.turn_W))
+            earth = mounting.into_S(turned(self.turn_W, frames.rotation(half)))
             w, force = w + earth, force + 2.0 * np.cross(earth, v)
 
         force, w = self._crooked(now, force, w)
@@ -102,9 +104,9 @@ class Imu(Emulator):
         found = np.concatenate([force, w], axis=1)
         unstable = np.repeat([p.accelerometer_instability, p.gyro_instability], 3) / GAUSS_MARKOV_PEAK
         if unstable.any():
-            keep = np.where(fresh, 0.0, np.exp(-now.since / p.instability_time))[:, None]
+            keep = np.where(fresh, 0.0, exp(-now.since / p.instability_time))[:, None]
             new = now.noise.of("instability").several(6)
-            out["slow"] = keep * out["slow"] + np.sqrt(1.0 - keep**2) * unstable * new
+            out["slow"] = keep * out["slow"] + np.sqrt(1.0 - keep * keep) * unstable * new
             found += out["slow"]
         step = np.repeat([p.accelerometer_step, p.gyro_step], 3)
         counts = step > 0.0
@@ -129,8 +131,8 @@ class Imu(Emulator):
             for k, scale in enumerate((p.accelerometer_scale, p.gyro_scale))
         ]
         return (
-            force + np.einsum("nij,nj->ni", errors[0], force),
-            rates + np.einsum("nij,nj->ni", errors[1], rates),
+            force + times(errors[0], force),
+            rates + times(errors[1], rates),
         )
 
 
@@ -141,7 +143,7 @@ class Navigation(Emulator):
 
     def measure(self, now: Batch, out: Record) -> None:
         state = now.state
-        velocity = np.einsum("nij,nj->ni", now.R_WB, state["v_WB_B"])
+        velocity = times(now.R_WB, state["v_WB_B"])
         out["a_WB_W"] = (velocity - out["v_before_W"]) / np.where(now.fresh, 1.0, now.since)[:, None]
         out["v_before_W"] = velocity
         out["p_WB_W"], out["euler"] = state["p_WB_W"], frames.euler(state["q_WB"])
@@ -170,15 +172,15 @@ class Dvl(Scenery):
         solve = {}
         for mask in range(1 << len(along)):
             used = [k for k in range(len(along)) if mask >> k & 1]
-            if len(used) >= 3 and np.linalg.matrix_rank(along[used], tol=1e-3) == 3:
+            if len(used) >= 3 and (found := pseudo_inverse(along[used], 1e-3))[1] == 3:
                 solve[mask] = np.zeros((3, len(along)))
-                solve[mask][:, used] = np.linalg.pinv(along[used])
+                solve[mask][:, used] = found[0]
         return Janus(along, places, solve)
 
     def measure(self, now: Batch, out: Record) -> None:
         p, m, janus = now.parameters, now.mounted, now.prepared
         beams = len(janus.along)
-        directions = np.einsum("nij,kj->nki", m.R_WS, janus.along)
+        directions = times(m.R_WS[:, None], janus.along)
         starts = self.starts(now, janus.places)
         ranges, hit = self.look(now, starts, directions, p.maximum, surface=False)
         lock = np.isfinite(ranges) & (ranges >= p.minimum)
@@ -186,20 +188,20 @@ class Dvl(Scenery):
             lock &= np.stack([now.noise.chance(k) for k in range(beams)], axis=1) >= p.beam_drop_out
         lock &= (now.fault != SensorFault.UNLOCKED)[:, None]
         noise = now.noise.several(2 * beams)
-        over = np.einsum("nji,nj->ni", m.R_WS, m.v_WS_W) @ janus.along.T
+        over = times(janus.along, turned(m.v_WS_W, m.R_WS))
         if (hit >= 0).any():
             points = starts + np.where(hit >= 0, ranges, 0.0)[:, :, None] * directions
-            over -= np.einsum("nki,nki->nk", directions, self.bodies.velocity(hit, points))
+            over -= inner(directions, self.bodies.velocity(hit, points))
         found = over + p.bottom_sigma * noise[:, :beams]
         bottom = np.full((len(now), 3), np.nan)
-        masks = lock @ (1 << np.arange(beams))
+        masks = (lock << np.arange(beams)).sum(axis=1)
         for mask, inverse in janus.solve.items():
             here = masks == mask
             if here.any():
-                bottom[here] = found[here] @ inverse.T
+                bottom[here] = times(inverse, found[here])
         through = now.mounting.into_S(now.mounting.speed(now.state["v_FB_B"], now.state["w_WB_B"]))
-        water = through @ janus.along.T + p.water_sigma * noise[:, beams:]
-        out["bottom"], out["water"] = bottom, water @ janus.solve[(1 << beams) - 1].T
+        water = times(janus.along, through) + p.water_sigma * noise[:, beams:]
+        out["bottom"], out["water"] = bottom, times(janus.solve[(1 << beams) - 1], water)
         if beams < DVL_BEAMS:
             out["beams"], out["ranges"] = np.nan, np.nan
         out["beams"][:, :beams] = np.where(lock, found, np.nan)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pymap3d
 
-from wavesim_emulators.base import Batch, Emulator
+from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.elementary import atan2, exp, hypot, sin_cos
+
+A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84: semi-major axis in m, square of the eccentricity
 
 
 class Gps(Emulator):
@@ -22,22 +24,42 @@ class Gps(Emulator):
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         w = loaded.config.world
-        self.origin = math.degrees(w.latitude), math.degrees(w.longitude)
+        self.latitude, self.longitude = sin_cos(w.latitude), sin_cos(w.longitude)
+
+    def geodetic(self, p_W: Floats) -> tuple[Floats, Floats, Floats]:
+        """(latitude, longitude) in rad on the WGS84 ellipsoid and height above it, m, of points (n, 3) of W (Bowring 1976,
+        by tangents)."""
+        north, east, down = p_W.T
+        (s, c), (sl, cl) = self.latitude, self.longitude
+        radius = A / math.sqrt(1.0 - E2 * s * s)
+        out = (radius - down) * c - s * north  # away from the axis, in the origin's meridian
+        x, y, z = cl * out - sl * east, sl * out + cl * east, ((1.0 - E2) * radius - down) * s + c * north
+        p = np.sqrt(x * x + y * y)
+        tangent = z / (p * math.sqrt(1.0 - E2))  # of the reduced latitude
+        for _ in range(3):
+            cosine = 1.0 / np.sqrt(1.0 + tangent * tangent)
+            sine = tangent * cosine
+            up = z + E2 / math.sqrt(1.0 - E2) * A * sine * sine * sine
+            away = p - E2 * A * cosine * cosine * cosine
+            tangent = math.sqrt(1.0 - E2) * up / away
+        cosine = 1.0 / np.sqrt(1.0 + (up / away) * (up / away))
+        sine = up / away * cosine
+        height = p * cosine + z * sine - A * np.sqrt(1.0 - E2 * sine * sine)
+        return atan2(up, away), atan2(y, x), height
 
     def measure(self, now: Batch, out: Record) -> None:
         p, m = now.parameters, now.mounted
         sigma = np.array([p.hacc, p.hacc, p.vacc]) * (np.sqrt(0.5), np.sqrt(0.5), 1.0)
-        keep = np.exp(-now.since / p.correlation) if p.correlation > 0.0 else np.zeros(len(now))
+        keep = exp(-now.since / p.correlation) if p.correlation > 0.0 else np.zeros(len(now))
         keep = np.where(now.fresh, 0.0, keep)[:, None]
-        error = keep * out["error_W"] + np.sqrt(1.0 - keep**2) * sigma * now.noise.of("slow error").several(3)
+        error = keep * out["error_W"] + np.sqrt(1.0 - keep * keep) * sigma * now.noise.of("slow error").several(3)
         out["error_W"] = error
         place = m.p_WS_W + error
-        latitude, longitude, height = pymap3d.ned2geodetic(*place.T, *self.origin, 0.0)
+        latitude, longitude, height = self.geodetic(place)
         velocity = m.v_WS_W + p.speed_sigma * now.noise.several(3)
-        out["latitude"], out["longitude"] = np.radians(latitude), np.radians(longitude)
-        out["height"] = height
-        out["sog"] = np.hypot(velocity[:, 0], velocity[:, 1])
-        out["cog"] = np.mod(np.arctan2(velocity[:, 1], velocity[:, 0]), 2.0 * np.pi)
+        out["latitude"], out["longitude"], out["height"] = latitude, longitude, height
+        out["sog"] = hypot(velocity[:, 0], velocity[:, 1])
+        out["cog"] = np.mod(atan2(velocity[:, 1], velocity[:, 0]), 2.0 * np.pi)
         out["hdop"], out["hacc"], out["satellites"] = p.hdop, p.hacc, p.satellites
         out["valid"] = now.depth < 0.0
 

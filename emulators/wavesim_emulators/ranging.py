@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats, Rows
+from wavesim_sdk.algebra import times
 from wavesim_sdk.area import Record
 from wavesim_sdk.attach import Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config import sensors as declared
+from wavesim_sdk.elementary import cos, sin
 from wavesim_sdk.instruments import ECHO_SIGMA, multibeam_beams, ranger_beams
 from wavesim_sdk.ocean.bodies import Bodies, Shapes
 from wavesim_sdk.ocean.scene import Scene
@@ -27,7 +29,7 @@ def cone(width: float) -> Floats:
         a = 0.5 * width * ring / RINGS
         for k in range(SPOKES):
             b = 2.0 * math.pi * k / SPOKES
-            rays.append((math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)))
+            rays.append((sin(a) * cos(b), sin(a) * sin(b), cos(a)))
     return np.array(rays)
 
 
@@ -57,7 +59,7 @@ class Scenery(Emulator):
         """Where beams start in W (instruments, beams or 1, 3), from their places in S."""
         if not places.any():
             return now.p_WS_W[:, None, :]
-        return np.asarray(now.p_WS_W[:, None, :] + np.einsum("nij,kj->nki", now.R_WS, places))
+        return np.asarray(now.p_WS_W[:, None, :] + times(now.R_WS[:, None], places))
 
     def look(
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
@@ -69,7 +71,7 @@ class Scenery(Emulator):
 
     def ranges(self, now: Batch, beams: Beams, surface: bool = True, level: bool = False) -> Floats:
         """Ranges (n, beams) along beams of S, or of W if ``level``."""
-        along = beams.along[None] if level else np.einsum("nij,kj->nki", now.R_WS, beams.along)
+        along = beams.along[None] if level else times(now.R_WS[:, None], beams.along)
         return self.look(now, self.starts(now, beams.places), along, now.parameters.maximum, surface)[0]
 
 
@@ -112,7 +114,7 @@ class Scanner(Scenery):
         p = now.parameters
         steps = max(1, round((p.last - p.first) / p.step))
         angle = p.first + (now.tick // now.period) % steps * p.step
-        beam = Beams.from_origin(np.array([(math.cos(angle), math.sin(angle), 0.0)]))
+        beam = Beams.from_origin(np.array([(cos(angle), sin(angle), 0.0)]))
         found = self.ranges(now, beam)[:, 0] + p.sigma * now.noise(0)
         out["angle"] = angle
         out["range"] = np.where(np.isfinite(found), found, np.nan)

@@ -13,6 +13,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.actuators import THRUSTERS
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.elementary import atan2, cos, hypot, sin
 from wavesim_sdk.ocean.wind import profile
 from wavesim_sdk.sensors import COMPARTMENTS
 from wavesim_sdk.tables import SensorFault
@@ -31,10 +32,10 @@ class Anemometer(Emulator):
         height = -now.depth
         speed = wind["wind_speed"] * profile(self.loaded.config.world.wind.drag, height)
         away = wind["wind_direction"] + math.pi
-        apparent = np.stack([speed * math.cos(away), speed * math.sin(away)], axis=1) - m.v_WS_W[:, :2]
-        angle = np.arctan2(apparent[:, 1], apparent[:, 0]) + math.pi - heading
+        apparent = np.stack([speed * cos(away), speed * sin(away)], axis=1) - m.v_WS_W[:, :2]
+        angle = atan2(apparent[:, 1], apparent[:, 0]) + math.pi - heading
         angle = angle + p.angle_sigma * now.noise(1)
-        out["speed"] = np.maximum(np.hypot(*apparent.T) + p.speed_sigma * now.noise(0), 0.0)
+        out["speed"] = np.maximum(hypot(*apparent.T) + p.speed_sigma * now.noise(0), 0.0)
         out["angle"] = np.mod(angle, 2.0 * math.pi)
         out["valid"] = height > 0.0
 
@@ -118,7 +119,9 @@ class Battery(WithActuators):
         p = now.parameters
         value = np.abs(self.actual(now)[:, :THRUSTERS])
         shaft, force = self.drives(now)
-        power = p.hotel + (p.per_thrust * force * value**1.5 + p.per_shaft * shaft * value**3).sum(axis=1)
+        power = p.hotel + (
+            p.per_thrust * force * value * np.sqrt(value) + p.per_shaft * shaft * value * value * value
+        ).sum(axis=1)
         out["used"] += power * now.since / 3600.0
         charge = np.clip(1.0 - out["used"] / p.capacity, 0.0, 1.0)
         open_circuit = p.empty + (p.voltage - p.empty) * charge

@@ -4,9 +4,9 @@ const MOST = Number.MAX_VALUE;
 
 export const VERSION = 2;
 export const LIMITS = Object.freeze({"datagram_bytes":1200,"header_bytes":24,"seal_bytes":16,"least_hello_bytes":64,"depth":6,"items":256});
-export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39});
+export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39,"FRAME":40});
 export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11});
-export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11});
+export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12});
 export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
 export const Refusal = Object.freeze({"COOKIE":1,"NAME_IN_USE":2,"UNKNOWN_NAME":3,"UNKNOWN_MODEL":4,"FULL":5,"BAD_VALUE":6,"KEY":7,"EXPIRED":8,"ROLE":9,"INTERNAL":10});
@@ -349,6 +349,19 @@ export function readProve(r) {
     number: r.wide(0, 18446744073709551615n),
   };
   for (let k = 1; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function readPiece(r) {
+  const n = r.list(5, 65535);
+  const m = {
+    sensor: r.int(0, 2147483647),
+    number: r.wide(1, 4611686018427387904n),
+    part: r.int(0, 8191),
+    parts: r.int(1, 8192),
+    data: r.bin(1, 1200),
+  };
+  for (let k = 5; k < n; k++) r.skip(2);
   return m;
 }
 
@@ -763,6 +776,24 @@ export function writeWeather(w, m) {
   m.wave_direction === null || m.wave_direction === undefined ? w.nil() : w.number(m.wave_direction, -100, 100, "Weather.wave_direction");
 }
 
+export function readFrames(r) {
+  const n = r.list(3, 65535);
+  r.int(12, 12);
+  const m = {
+    sensors: r.nil() ? null : readList(r, 0, 64, (r) => r.text(31)),
+    period_ns: r.wide(0, 4611686018427387904n),
+  };
+  for (let k = 3; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeFrames(w, m) {
+  w.list(3, 0, 65535, "Frames");
+  w.byte(12);
+  m.sensors === null || m.sensors === undefined ? w.nil() : writeList(w, m.sensors, 0, 64, "Frames.sensors", (w, v) => w.text(v, 31, "Frames.sensors"));
+  w.int(m.period_ns, 0, 4611686018427387904n, "Frames.period_ns");
+}
+
 export const MESSAGES = {
   1: { name: "HELLO", fromClient: true, session: false, latestWins: false, read: readHello, write: writeHello },
   2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge },
@@ -785,6 +816,7 @@ export const MESSAGES = {
   37: { name: "FLEET", fromClient: false, session: true, latestWins: false, read: readFleet },
   38: { name: "SENSORS", fromClient: false, session: true, latestWins: false, read: readSensorsMessage },
   39: { name: "PROVE", fromClient: false, session: true, latestWins: false, read: readProve },
+  40: { name: "FRAME", fromClient: false, session: true, latestWins: false, read: readPiece },
 };
 
 export const EVENTS = {
@@ -813,4 +845,5 @@ export const REQUESTS = {
   9: { name: "POSE", read: readPose, write: writePose },
   10: { name: "ALLOCATE", read: readAllocate, write: writeAllocate },
   11: { name: "WEATHER", read: readWeather, write: writeWeather },
+  12: { name: "FRAMES", read: readFrames, write: writeFrames },
 };

@@ -14,8 +14,10 @@ import numpy as np
 import program
 from auv import Auv
 from wavesim_sdk.acoustics import usbl_offset
+from wavesim_sdk.algebra import norm
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.frames import quaternion
 
 NEAR = 25.0  #: m from the dock at which it slows down
@@ -41,7 +43,7 @@ class Homer(Auv):
             self.attitude = quaternion(sensors.ahrs.roll, sensors.ahrs.pitch, heading)
             dt = step.time - self._at_time if self._at_time >= 0.0 else 0.0
             surge, sway, _ = sensors.speedlog.v_FB_B
-            c, s = math.cos(heading), math.sin(heading)
+            s, c = sin_cos(heading)
             self.offset -= np.array([surge * c - sway * s, surge * s + sway * c, 0.0]) * dt
             self.sigma += 0.15 * dt
         self._at_time = step.time
@@ -52,19 +54,19 @@ class Homer(Auv):
         for heard in step.receptions:
             offset = usbl_offset(heard, self.attitude.tolist())
             if offset is not None:
-                self.navigator.innovation = float(np.linalg.norm(offset) - np.linalg.norm(self.offset))
+                self.navigator.innovation = float(norm(offset) - norm(self.offset))
                 self.offset = np.asarray(offset)
-                self.sigma = 0.1 + 0.01 * float(np.linalg.norm(offset))
+                self.sigma = 0.1 + 0.01 * float(norm(offset))
 
     def _steer(
         self, depth: float, pitch: float, heading: float, q: float, r: float, surge: float, sway: float, dt: float
     ) -> dict[str, float]:
-        far = float(np.hypot(self.offset[0], self.offset[1]))
+        far = float(hypot(self.offset[0], self.offset[1]))
         if far < DOCKED:
             self.docked = True
         if getattr(self, "docked", False):
             return self._commands(0.0, 0.0, 0.0)
-        wanted = self.crab.heading(math.atan2(self.offset[1], self.offset[0]), heading, surge, sway, (0.0, 0.0), dt)
+        wanted = self.crab.heading(atan2(self.offset[1], self.offset[0]), heading, surge, sway, (0.0, 0.0), dt)
         rudder = -self.heading.turn(wanted, heading, r)
         planes = self.depth.planes(self.dock.position[2], depth, pitch, q, dt)
         speed = 1.4 if far > NEAR else 0.8

@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import inner, norm, product, turned
+from wavesim_sdk.elementary import sin_cos
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -35,8 +38,8 @@ class Navigator:
     def __init__(self, north: float, east: float, sound_speed: float, clock: float = 0.0, drift: float = 0.0) -> None:
         """``clock`` (s) and ``drift`` (s per square root of s) say how far the own clock may be off."""
         self.x = np.array([north, east, 0.0, 0.0, 0.0])
-        self.P = np.diag([1.0, 1.0, 0.2**2, 0.2**2, (clock * sound_speed) ** 2])
-        self.Q = np.diag([0.03**2, 0.03**2, 0.0006**2, 0.0006**2, (drift * sound_speed) ** 2])
+        self.P = np.diag(np.square([1.0, 1.0, 0.2, 0.2, clock * sound_speed]))
+        self.Q = np.diag(np.square([0.03, 0.03, 0.0006, 0.0006, drift * sound_speed]))
         self.c = sound_speed
         self.dead_reckoning = np.array([north, east])
         self.innovation = math.nan
@@ -56,15 +59,16 @@ class Navigator:
         lever: tuple[float, float, float],
     ) -> None:
         """Move on by ``dt`` and remember where the transducer is."""
-        c, s = math.cos(heading), math.sin(heading)
+        s, c = sin_cos(heading)
         through = np.array([surge * c - sway * s, surge * s + sway * c])
         self.dead_reckoning += through * dt
         step = (through + self.x[2:4]) * dt
         self.x[:2] += step
         self._moved += step
-        F = np.eye(5)
-        F[0, 2] = F[1, 3] = dt
-        self.P = F @ self.P @ F.T + self.Q * dt
+        P = self.P  # F P F^T + Q dt, where F adds dt times the drift to the position
+        P[:2] += dt * P[2:4]
+        P[:, :2] += dt * P[:, 2:4]
+        P += self.Q * dt
         self._times.append(time)
         self._track.append(
             (
@@ -104,17 +108,18 @@ class Navigator:
             at = self._at(time)
             place = np.array([self.x[0] - self._moved[0] + at[0], self.x[1] - self._moved[1] + at[1], at[2]])
             difference = place - np.array(beacon.position)
-            distance = float(np.linalg.norm(difference))
+            distance = float(norm(difference))
             expected += distance
             H[:2] += difference[:2] / distance
         self.innovation = float(measured - expected)
-        S = float(H @ self.P @ H) + sigma**2
-        if self.innovation**2 > 25.0 * S:
+        gain = turned(H, self.P)
+        S = float(inner(H, gain)) + sigma * sigma
+        if self.innovation * self.innovation > 25.0 * S:
             self.rejected += 1
             return False
-        gain = self.P @ H / S
+        gain = gain / S
         self.x += gain * self.innovation
-        self.P = (np.eye(5) - np.outer(gain, H)) @ self.P
+        self.P = product(np.eye(5) - np.outer(gain, H), self.P)
         self.P = 0.5 * (self.P + self.P.T)
         self.accepted += 1
         return True

@@ -15,6 +15,7 @@ import program
 from wavesim_sdk import control
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.elementary import cos
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, wrap
 
@@ -45,7 +46,7 @@ class Boat:
         # Velocity over ground is known here, so the crab angle needs no current.
         wanted = self.crab.heading(course, heading, motion[7], motion[8], (0.0, 0.0), dt)
         turn = self.heading.turn(wanted, heading, motion[12])
-        turning = max(0.3, math.cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
+        turning = max(0.3, cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
         thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)
         port, starboard = self.command(0.5 * thrust + 0.5 * turn), self.command(0.5 * thrust - 0.5 * turn)
         return {self.port: port, self.starboard: starboard}, None

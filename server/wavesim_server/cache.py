@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wavesim_sdk import actuators, tables
+from wavesim_sdk import elementary as compiled_from
 
 if TYPE_CHECKING:
     from wavesim_server.simulation import Simulation
@@ -47,6 +48,8 @@ def choose() -> None:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
     # what the kernels have compiled in from elsewhere
+    for module in (compiled_from.__file__, Path(compiled_from.__file__).with_name("compiled.py")):
+        state.update(Path(module).read_bytes())
     state.update(repr((tables.SENT, tables.RECEPTION, *tables.Outcome, *tables.SignalKind)).encode())
     state.update(repr((actuators.FIRST_SLOT, actuators.MAX_ACTUATORS)).encode())
     state.update(str(package).encode())  # Numba asks for the place of a file as well

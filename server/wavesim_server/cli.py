@@ -125,15 +125,32 @@ def info(file: Path, as_json: bool) -> None:
 
 @log.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--csv", "folder", type=click.Path(path_type=Path), help="Folder for one CSV file per topic.")
+@click.option("--xtf", "side_scan", type=click.Path(path_type=Path), help="File for the frames of a side-scan.")
 @click.option(
-    "--csv", "folder", type=click.Path(path_type=Path), required=True, help="Folder for one CSV file per topic."
+    "--kmall", "soundings", type=click.Path(path_type=Path), help="File for those of a multibeam echosounder."
 )
-def export(file: Path, folder: Path) -> None:
-    """Write every topic of a log as a CSV file."""
-    from wavesim_server.logbook.export import write_csv
+@click.option("--ros", "ros", type=click.Path(path_type=Path), help="MCAP file for frames of sonars as ROS 2 messages.")
+@click.option("--vehicle", default="", help="Whose sonar, if several have one.")
+@click.option("--sonar", default="", help="Which one, by its name, if the vehicle has several.")
+def export(
+    file: Path, folder: Path | None, side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str,
+    sonar: str,
+) -> None:  # fmt: skip
+    """Write every topic of a log as a CSV file, or the frames of a sonar as a file for survey software."""
+    from wavesim_sdk.sonars import kmall, xtf
+    from wavesim_server.logbook import rosbag
+    from wavesim_server.logbook.export import write_csv, write_frames
 
-    for name, rows in write_csv(file, folder):
+    if folder is None and side_scan is None and soundings is None and ros is None:
+        raise click.UsageError("name what to write: --csv FOLDER, --xtf FILE, --kmall FILE or --ros FILE")
+    for name, rows in write_csv(file, folder) if folder is not None else ():
         click.echo(f"{name:44} {rows} rows")
+    for out, format_, kind in ((side_scan, xtf, "sidescan"), (soundings, kmall, "bathymetry")):
+        if out is not None:
+            click.echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
+    if ros is not None:
+        click.echo(f"{ros}: {rosbag.write(file, ros, vehicle, sonar)} messages")
 
 
 @log.command()

@@ -155,6 +155,7 @@ class Log:
     table: str = item(_NAME, "name of the table")
     rows: bytes = item(_BLOCK, "rows of the records in that table, int64")
     records: bytes = item(_BLOCK, "the records")
+    generations: bytes = item(_BLOCK, "generation of the body of each, int64")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator, arranged, fault_amount, position_of
+from wavesim_sdk.algebra import turned
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
 from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.primitives import shape_of
@@ -267,7 +268,11 @@ class Simulation:
             b[r.U : r.U + 6] = *body.velocity, *body.angular_velocity
             return
         # the speed is that through the water
-        b[r.U : r.U + 3] = frames.rotation(b[r.QW : r.QW + 4]).T @ b[r.CURRENT : r.CURRENT + 3] + [body.speed, 0.0, 0.0]
+        b[r.U : r.U + 3] = turned(b[r.CURRENT : r.CURRENT + 3], frames.rotation(b[r.QW : r.QW + 4])) + [
+            body.speed,
+            0.0,
+            0.0,
+        ]
         self.fleet.command(row, commands)
         self.fleet.settle(row)
 

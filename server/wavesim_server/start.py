@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.algebra import norm
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_server.dynamics import rows as r
@@ -31,14 +32,14 @@ class Room:
         self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))
         # a ball around each
         cores = fixed[:, shapes.CORE : shapes.CORE + 3]
-        self._reach = np.where(fixed[:, 0] == shapes.TRIANGLE, cores[:, 0], np.linalg.norm(cores, axis=1))
+        self._reach = np.where(fixed[:, 0] == shapes.TRIANGLE, cores[:, 0], norm(cores))
 
     def check(self, model: Model, position: Vector, attitude: Vector) -> None:
         """ValueError if the body would start inside the bed or an obstacle; it says how deep."""
         g, reach = geometry(model, position, attitude), shape_of(model).reach
         self._above_bed(g, reach)
         middles = self.fixed[:, shapes.POSE : shapes.POSE + 3]
-        away = np.linalg.norm(middles - g[shapes.POSE : shapes.POSE + 3], axis=1)
+        away = norm(middles - g[shapes.POSE : shapes.POSE + 3])
         for k in np.flatnonzero(away < self._reach + reach).tolist():
             if self._overlap(g, self.fixed[k]) > DEEPEST:
                 place = ", ".join(f"{x:g}" for x in middles[k])
@@ -72,7 +73,7 @@ class Room:
             g = shape[k]
             active = [i for i in active if shape[i][shapes.POSE] + reach[i] > g[shapes.POSE] - reach[k]]
             for i in active:
-                near = np.linalg.norm(shape[i][5:8] - g[5:8]) < reach[i] + reach[k]
+                near = norm(shape[i][5:8] - g[5:8]) < reach[i] + reach[k]
                 if near and self._overlap(g, shape[i]) > DEEPEST:
                     return min(i, k), max(i, k)
             active.append(k)

@@ -6,6 +6,7 @@ import re
 import signal
 import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ def test_a_writer_that_is_killed_in_a_frame_tears_nothing(rings: str) -> None:
     out, looks = frames.Rings.attach(rings, writable=True), frames.Rings.attach(rings)
     for n in range(1, 5):
         out.write(0, record(), bytes([n]) * 32)
-    out.counts[0][0] = 5  # it has begun the fifth, over the first
+    out.begun[0] = 5  # it has begun the fifth, over the first
     at = out._slot(0, 5)
     out._memory[at + frames.RECORD.itemsize : at + frames.RECORD.itemsize + 16] = bytes(16)
     assert looks.read(0, 1) is None
@@ -212,8 +213,10 @@ def test_a_process_that_is_killed_is_replaced(config: Any, name: str) -> None:
         for _ in range(2):
             process = subprocess.Popen([*CLI, "emulate", "sonar", str(loaded.path), "-s", name], stderr=subprocess.PIPE)
             try:
-                while not engine.table.header[SYNCHRONOUS] or engine.ask(tick, 60.0) is None:
+                while not engine.table.header[SYNCHRONOUS]:
                     assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
+                    time.sleep(0.01)
+                assert engine.ask(tick, 60.0) is not None
                 for _ in range(2):
                     tick += 25
                     assert engine.ask(tick, 60.0) is not None
@@ -225,6 +228,7 @@ def test_a_process_that_is_killed_is_replaced(config: Any, name: str) -> None:
             finally:
                 process.send_signal(signal.SIGKILL)
                 process.wait(10)
+                engine.table.header[SYNCHRONOUS] = 0  # as the engine does of one that is gone
                 if process.stderr is not None:
                     process.stderr.close()
         assert numbers == list(range(1, len(numbers) + 1))

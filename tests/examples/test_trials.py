@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +79,16 @@ def test_the_study_of_the_tick(root: Path, tmp_path: Path) -> None:
     assert max(exact) < 2.0 and exact[0] == pytest.approx(exact[1], abs=0.01), "millimetres, at any tick"
     assert float(rows[0][4]) > 0.5 and float(rows[1][4]) > 10.0
     assert picture.stat().st_size > 20_000
+
+
+def test_a_survey(root: Path, tmp_path: Path) -> None:
+    """Its begin: depths are those of the bed, the mosaic is there."""
+    trial(root, tmp_path, "survey", 8)
+    log = next(tmp_path.glob("survey*/run.mcap"))
+    told = wavesim("plot", log, "--mosaic", "--out", tmp_path / "pictures")
+    assert told.returncode == 0, told.stderr
+    assert (tmp_path / "pictures/mosaic-lauv-side.png").stat().st_size > 10_000
+    found = re.search(r"(\d+) cells of 0.5 m, median ([-+.\d]+) m, rms ([.\d]+) m", told.stdout)
+    assert found is not None, told.stdout
+    assert int(found[1]) > 200 and abs(float(found[2])) < 0.01 and float(found[3]) < 0.05
+    assert re.search(r"sphere +sphere", told.stdout)

@@ -57,6 +57,14 @@ def refused(harbour: Harbour, name: str, **more: object) -> tuple[int, str]:
     return found[0].code, found[0].text
 
 
+def heir(harbour: Harbour) -> None:
+    """The front crashed: another takes over."""
+    harbour.front = Front(
+        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, dice=random.Random(2)
+    )
+    harbour.front.inherit(harbour.now)
+
+
 # ------------------------------------------------------------------------------------------ joining
 
 
@@ -160,10 +168,7 @@ def test_the_crew_of_a_newcomer_ends_with_it(harbour: Harbour) -> None:
 def test_the_crew_of_a_newcomer_ends_with_it_although_its_pilot_knew_a_front_that_crashed(harbour: Harbour) -> None:
     """Its listener was once told the last state of an empty row for ever, and then those of the next body in it."""
     harbour.join("new", model="lauv").cut = True
-    harbour.front = Front(
-        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, dice=random.Random(2)
-    )
-    harbour.front.inherit(harbour.now)
+    heir(harbour)
     listener = harbour.join("new", role=LISTENER)
     harbour.run(0.2)
     assert listener.states
@@ -304,10 +309,7 @@ def test_after_a_crash_of_the_front_bodies_are_told_from_those_that_it_let_in_un
     harbour.run(0.1)
     row = 3
     for _ in range(2):
-        harbour.front = Front(
-            harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, dice=random.Random(2)
-        )
-        harbour.front.inherit(harbour.now)
+        heir(harbour)
     guest = harbour.join("guest", model="lauv")
     again = harbour.join("a")
     harbour.sea.signals += [heard(row), heard(0)]
@@ -315,6 +317,38 @@ def test_after_a_crash_of_the_front_bodies_are_told_from_those_that_it_let_in_un
         harbour.order("step", ticks=1)
     assert harbour.sea.identity["generation"].tolist()[:4:3] == [1, harbour.front.lives[row]]
     assert len(guest.of(Reception)) == len(again.of(Reception)) == 1 and harbour.front.lives[row] > 1000
+
+
+def test_who_joins_anew_gets_a_body_of_its_own_although_the_front_that_crashed_had_just_let_it_in(
+    harbour: Harbour,
+) -> None:
+    """Its body was once the one of before, and its steps were those of a body that the front did not know."""
+    harbour.frozen = True
+    before = harbour.join("a", lockstep_ns=10_000_000)
+    before.cut = True
+    heir(harbour)  # it sees nobody in the row, and the engine has still to hear of the one
+    again = harbour.join("a", lockstep_ns=10_000_000)
+    harbour.frozen = False
+    assert harbour.order("start")[0]
+    harbour.run(0.1)
+    assert harbour.sea.identity["generation"][0] == harbour.front.lives[0] > 1000
+    assert any(state.step for state in again.states)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_body_that_only_a_front_that_crashed_knew_of_leaves(harbour: Harbour, there: bool) -> None:
+    """``there``: the row was another body's when the other front took over."""
+    if there:
+        harbour.join("early", model="lauv").session.leave()
+        harbour.frozen = True
+        harbour.run(0.05)
+    harbour.frozen = True
+    harbour.join("late", model="lauv").cut = True
+    heir(harbour)
+    harbour.frozen = False
+    harbour.run(0.1)
+    assert [o.name for o in harbour.sea.occupants.values()] == ["c"]
+    assert set(harbour.front.bodies) == {2}
 
 
 def test_an_answer_to_a_session_that_is_over_goes_to_nobody(harbour: Harbour) -> None:
@@ -339,10 +373,7 @@ def test_an_answer_to_a_session_of_a_front_that_crashed_goes_to_nobody(harbour: 
     old = harbour.join("a")
     tag = harbour.front.crews.tag(next(iter(harbour.front.crews.pilots())), old.session.request(Ping(25_000.0)))
     old.cut = True
-    harbour.front = Front(
-        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, dice=random.Random(2)
-    )
-    harbour.front.inherit(harbour.now)
+    heir(harbour)
     new = harbour.join("a")
     harbour.engine.emit(messages.Refused(0, tag, "the transducer was recharging"))
     harbour.run(0.1)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.server.harbour import Client, Harbour, status
+from wavesim_sdk import commands
 from wavesim_sdk.area import OWNER, OWNER_START, SYNCHRONOUS, process_start
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire.items import Control
 from wavesim_sdk.wire.messages import Role
+from wavesim_server import messages
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.damage import MOST
+from wavesim_server.network.front import Front
 
 FLEET = """<time step="10 ms" pace="fast"/><network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s"/>
 <fleet><sensors><ctd rate="10 Hz"/></sensors><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/>
@@ -106,7 +112,9 @@ def test_a_front_that_stood_still_removes_nobody(crew: tuple[Harbour, Client, Cl
     harbour.order("start")
     for first in ("turn", "receive", "event"):
         harbour.now += 7.0
-        if first == "receive":
+        if first == "turn":
+            harbour.front.turn(harbour.now)
+        elif first == "receive":
             harbour.front.receive(b"nothing", ("127.0.0.1", 9), harbour.now)
         elif first == "event":
             harbour.front.event(4, b"\xc0", harbour.now)
@@ -147,3 +155,71 @@ def test_an_engine_that_stood_still_waits_for_its_emulators(config: Callable[...
     assert harbour.engine.emulators.awaited == ["ctd"] and harbour.engine.emulators.late == 0
     harbour.run(0.7)
     assert harbour.engine.emulators.late == 1
+
+
+def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_name_of_another(
+    config: Callable[..., Loaded], tmp_path: Path
+) -> None:
+    """Records of one that had left stood once under the name of its successor in the row, or under none."""
+    harbour = logged(config(FLEET), tmp_path / "a.mcap")
+    harbour.join("one", model="lauv")
+    harbour.join("short", model="lauv")
+    harbour.order("start")
+    front, row = harbour.front, 2
+    assert front.bodies[row][0] == "one" and front.bodies[row + 1][0] == "short"
+
+    def engine() -> None:
+        for _ in range(20):
+            harbour.engine.turn(harbour.now)
+
+    engine()  # what it tells nobody hears any more
+    enter = messages.Enter(row, 7, "two", "lauv", (0, 0, 0), (0, 0, 0), 0, int(front.lives[row]) + 1)
+    for command in (messages.Leave(row), enter, messages.Leave(row + 1)):
+        harbour.commands.push(*messages.encode(command))
+    engine()
+    log = LogWriter(tmp_path / "b.mcap", harbour.loaded, 1)
+    harbour.front = Front(
+        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, log, dice=random.Random(2)
+    )
+    harbour.front.inherit(harbour.now)
+    harbour.run(0.01)
+    harbour.front.finish(harbour.now)
+    found = read(tmp_path / "b.mcap")
+    assert [topic for topic in found.series if topic.startswith("/state/")] == ["/state/two"]
+    assert len(found.series["/state/two"].records) > 0
+    assert [(b["name"], b["present"]) for _, b in found.json["/bodies"]] == [("two", True)]
+
+
+def test_what_a_navigator_believes_stands_under_its_own_name(config: Callable[..., Loaded], tmp_path: Path) -> None:
+    """Whoever had the row before it, and however far behind the engine is."""
+    harbour = logged(config(FLEET), tmp_path / "a.mcap")
+    harbour.order("start")
+    one = harbour.join("one", model="lauv")
+    harbour.frozen = True
+    one.session.leave()
+    harbour.run(0.05)
+    harbour.join("two", model="lauv").session.estimate([1.0] * 10)
+    harbour.run(0.05)
+    harbour.front.finish(harbour.now)
+    assert [topic for topic in read(tmp_path / "a.mcap").series if "estimate" in topic] == ["/estimate/two"]
+
+
+def test_who_leaves_after_the_end_is_no_part_of_the_run_however_far_behind_the_log_is(
+    config: Callable[..., Loaded], tmp_path: Path
+) -> None:
+    """And who left before it is. What decided was once the time at which the front heard of it."""
+    harbour = logged(config(FLEET), tmp_path / "a.mcap")
+    harbour.engine.end_tick = 100
+    for name in "ab":
+        harbour.join(name)
+    harbour.commands.push(*messages.encode(messages.Execute(1, commands.encode(Control("start", None)))))
+    harbour.engine.turn(harbour.now)
+    for row in (0, 1):
+        harbour.commands.push(*messages.encode(messages.Leave(row)))
+        for _ in range(50):
+            harbour.engine.turn(harbour.now)
+    assert harbour.state is RunState.ENDED
+    harbour.run(0.01)
+    harbour.front.finish(harbour.now)
+    bodies = [(b["name"], b["present"]) for _, b in read(tmp_path / "a.mcap").json["/bodies"]]
+    assert bodies == [("a", True), ("b", True), ("a", False)]

@@ -43,7 +43,7 @@ def write(path: Path, loaded: Loaded, states: int = 50) -> None:
     sent["payload"], sent["payload_bytes"] = b"hi", 3
     rec["outcome"], rec["level"] = [0, 2], [130.5, 60.0]
     writer.signals(sent, rec)
-    writer.estimate(0, 0, [1.0] * 9 + [None])
+    writer.estimate(0, "a", [1.0] * 9 + [None])
     writer.run(0, "running")
     writer.command(5, "", "push", {"body": "b", "force": [1.0, 0.0, 0.0]})
     writer.command(6, "b", "pause", {})

@@ -35,10 +35,22 @@ class PortTaken(WaveSimError):
 @click.command()
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the pictures; default: beside the log.")
-def plot(log: Path, out: Path | None) -> None:
+@click.option(
+    "--mosaic", is_flag=True, help="What its sonars saw instead: mosaic, depths beside the true bed, targets."
+)
+@click.option(
+    "--cell", type=click.FloatRange(0.01, 100.0), default=0.2, show_default=True, help="Cells of the mosaic, m."
+)
+def plot(log: Path, out: Path | None, mosaic: bool, cell: float) -> None:
     """Draw the pictures of a run from its LOG."""
     from wavesim_viz.plots import draw
 
+    if mosaic:
+        from wavesim_viz import mosaic as mosaics
+
+        for line in mosaics.draw(log, out or log.parent, cell):
+            click.echo(line)
+        return
     for path in draw(log, out or log.parent):
         click.echo(path)
 

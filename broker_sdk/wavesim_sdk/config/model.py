@@ -191,6 +191,10 @@ class Network:
         low=10.0,
         high=1e6,
     )
+    frame_rate: float = key(
+        "Bytes of frames of sonars that a session is sent per second (wall time), at most; those for which there is no time are left out.",
+        "data", 16e6, low=1e4, high=1e9,
+    )  # fmt: skip
     keys: str = text(
         "File of pre-shared keys, relative to the configuration file: with it every datagram is authenticated and encrypted.",
         "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from wavesim_sdk.algebra import norm
 from wavesim_sdk.config.vehicle import Model
 
 
@@ -24,13 +25,13 @@ def shape_of(model: Model) -> Shape:
     if model.box is not None:
         b = model.box
         half = (b.length / 2, b.width / 2, b.height / 2)
-        return Shape(0, half, math.hypot(*half), b.length * b.width * b.height, (b.length, b.width, b.height))
+        return Shape(0, half, float(norm(half)), b.length * b.width * b.height, (b.length, b.width, b.height))
     if model.cylinder is not None:
         c = model.cylinder
         a = c.length / 2
-        volume = math.pi * c.radius**2 * c.length
+        volume = math.pi * c.radius * c.radius * c.length
         size = (c.length, 2 * c.radius, 2 * c.radius)
-        return Shape(1, (a, c.radius, c.radius), math.hypot(a, c.radius), volume, size)
+        return Shape(1, (a, c.radius, c.radius), float(norm((a, c.radius))), volume, size)
     assert model.sphere is not None
     d = model.sphere.diameter
-    return Shape(2, (d / 2, d / 2, d / 2), d / 2, math.pi / 6 * d**3, (d, d, d))
+    return Shape(2, (d / 2, d / 2, d / 2), d / 2, math.pi / 6 * (d * d * d), (d, d, d))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from wavesim_sdk.config.schema import Vector, children, choice, flag, key, order, place, text
+from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import Table
 
@@ -49,8 +49,8 @@ class RangeBeam:
     @property
     def direction(self) -> Vector:
         """Unit vector in S."""
-        level = math.cos(self.elevation)
-        return level * math.cos(self.azimuth), level * math.sin(self.azimuth), math.sin(self.elevation)
+        (down, level), (east, north) = sin_cos(self.elevation), sin_cos(self.azimuth)
+        return level * north, level * east, down
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,13 @@ class Sonar(Sensor):
         "Scattering strength of the water in dB: -90 clear, -60 in a wake.", default=-90.0, low=-300.0, high=0.0
     )
     speckle: bool = flag("Whether levels fluctuate as of many small scatterers.", True)
+    log: int = key(
+        "Every so manieth frame goes into the log, if there is one; 0 = none.",
+        default=1,
+        low=0,
+        high=1_000_000,
+        integer=True,
+    )
     truth: bool = flag("Whether each sample tells the material and object behind it.", False)
     stabilised: bool = flag("A multibeam echosounder: beams held against roll up to 10 deg.", True)
     equidistant: bool = flag("A multibeam echosounder: soundings at equal steps across instead of equal angles.", False)

@@ -346,12 +346,17 @@ class WaveFilter:
 
 @dataclass(frozen=True)
 class Rao:
-    """Wave forces by response amplitude operators from a file (MATLAB, as of the MSS toolbox). They stand for all that
-    waves do: the hull floats on the mean water. Mean drift forces of the file act by Newman's approximation."""
+    """Wave forces by response amplitude operators from a file: MATLAB (as of the MSS toolbox) or CSV. They stand for all that
+    waves do: the hull floats on the mean water. Mean drift forces of the file act by Newman's approximation.
+
+    A CSV file has a header and a line for each heading and frequency: `heading_deg` (0 = following sea, equal steps to 360, or
+    to 180 for a hull that is the same on both sides), `frequency` (rad/s), `surge`, `surge_phase_deg` and so on to `yaw` (N, N m
+    or m, rad per m of wave amplitude; phases as in MSS), and, all or none, `drift_surge`, `drift_sway`, `drift_yaw` (N, N m per m2).
+    """
 
     file: str = text("The file, relative to the file that names it.")
-    group: str = text("Name of the structure in the file.", "vessel")
-    speed: int = key("Index of the speed in the tables.", default=0, low=0, integer=True)
+    group: str = text("Name of the structure in a MATLAB file.", "vessel")
+    speed: int = key("Index of the speed in the tables of a MATLAB file.", default=0, low=0, integer=True)
     use: str = choice(
         "force: the force operators of the file. motion: its motion operators, by the forces that make this model move "
         "so at rest (its own mass, added mass, linear drag, memory and <restoring>, which it needs).",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from wavesim_sdk.config.imaging import Ground, Material, Target
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
+from wavesim_sdk.elementary import cos
 
 #: mean wind by Beaufort number: middle of the class, m/s
 BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
@@ -63,7 +64,7 @@ class Tide:
 
     def level(self, time_s: float) -> float:
         """Metres above the mean."""
-        return self.amplitude * math.cos(2.0 * math.pi * time_s / self.period + self.phase)
+        return self.amplitude * float(cos(2.0 * math.pi * time_s / self.period + self.phase))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import norm
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.config.world import Bed
+from wavesim_sdk.elementary import exp, hypot
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.volume import MAX_BYTES
 
@@ -30,7 +32,8 @@ def analytic(bed: Bed, north: Array, east: Array) -> Array:
     x, y = np.asarray(north, float), np.asarray(east, float)
     depth = bed.depth + bed.slope_north * x + bed.slope_east * y
     for b in bed.bump:
-        depth = depth + b.height * np.exp(-((b.alpha * (x - b.north)) ** 2) - (b.beta * (y - b.east)) ** 2)
+        north_of, east_of = b.alpha * (x - b.north), b.beta * (y - b.east)
+        depth = depth + b.height * exp(-(north_of * north_of) - east_of * east_of)
     return np.asarray(depth)
 
 
@@ -148,7 +151,7 @@ class Triangles:
         for n in np.linspace(low[0], high[0], 9):
             for e in np.linspace(low[1], high[1], 9):
                 if n in (low[0], high[0]) or e in (low[1], high[1]):
-                    nearest = points[np.argmin(np.sum((points[:, :2] - (n, e)) ** 2, axis=1))]
+                    nearest = points[np.argmin(norm(points[:, :2] - (n, e)))]
                     corners.append((n, e, nearest[2]))
         self.points = np.vstack([points, corners])
         self._delaunay = Delaunay(self.points[:, :2])
@@ -161,10 +164,12 @@ class Triangles:
         """Depth; NaN beyond the frame."""
         xy = np.stack(np.broadcast_arrays(np.asarray(north, float), np.asarray(east, float)), axis=-1)
         at = self._delaunay.find_simplex(xy)
-        t = self._delaunay.transform[at]
-        b = np.einsum("...ij,...j->...i", t[..., :2, :], xy - t[..., 2, :])
-        weights = np.concatenate([b, 1.0 - b.sum(axis=-1, keepdims=True)], axis=-1)
-        depth = np.sum(weights * self.points[self.simplices[at], 2], axis=-1)
+        a, b, c = (self.points[self.simplices[at, k]] for k in range(3))
+        a, b, (x, y) = a - c, b - c, np.moveaxis(xy - c[..., :2], -1, 0)
+        whole = a[..., 0] * b[..., 1] - b[..., 0] * a[..., 1]
+        depth = c[..., 2] + (
+            (x * b[..., 1] - b[..., 0] * y) / whole * a[..., 2] + (a[..., 0] * y - x * a[..., 1]) / whole * b[..., 2]
+        )
         return np.where(at >= 0, depth, np.nan)
 
 
@@ -174,10 +179,10 @@ def steepest(loaded: Loaded) -> float:
     if t is not None:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
         normal = np.cross(b - a, c - a)
-        return min(float((np.hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max()), 10.0)
+        return min(float((hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max()), 10.0)
     bed = loaded.config.world.bed
     bump = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
-    return math.hypot(bed.slope_north, bed.slope_east) + sum(
+    return float(hypot(bed.slope_north, bed.slope_east)) + sum(
         abs(b.height) * max(b.alpha, b.beta) * bump for b in bed.bump
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from wavesim_sdk import frames
+from wavesim_sdk.algebra import inner, norm, times, turned
 from wavesim_sdk.area import Record
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.ocean.scene import post, slab
@@ -60,7 +61,7 @@ class Shapes:
         else:
             assert m.sphere is not None
             kind, half = SPHERE, (m.sphere.diameter / 2,) * 3
-        around = {BOX: np.hypot(np.hypot(*half[:2]), half[2]), CYLINDER: np.hypot(*half[:2]), SPHERE: half[0]}[kind]
+        around = {BOX: norm(half), CYLINDER: norm(half[:2]), SPHERE: half[0]}[kind]
         return kind, *half, float(around)
 
 
@@ -107,8 +108,8 @@ class Bodies:
         """Shorten the beams of instruments i that meet bodies j."""
         beams = ranges.shape[1]
         c, d = self.p[j][:, None, :] - starts[i], along[i]
-        ahead = np.einsum("pbk,pbk->pb", c, d)
-        beside = np.einsum("pbk,pbk->pb", c, c) - ahead * ahead
+        ahead = inner(c, d)
+        beside = inner(c, c) - ahead * ahead
         r = self.radius[j][:, None]
         pair, beam = np.nonzero((beside <= r * r) & (ahead > -r) & (ahead - r < limit[i]))
         if not len(pair):
@@ -132,8 +133,8 @@ class Bodies:
             state = self.state[j]
             R = frames.rotation(state["q_WB"])
             arm = points[some] - self.p[j]
-            turning = np.cross(np.einsum("nij,nj->ni", R, state["w_WB_B"]), arm)
-            found[some] = np.einsum("nij,nj->ni", R, state["v_WB_B"]) + turning
+            turning = np.cross(times(R, state["w_WB_B"]), arm)
+            found[some] = times(R, state["v_WB_B"]) + turning
         return found
 
     def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
@@ -151,9 +152,9 @@ class Bodies:
         if along.shape[1] > 2 and len(i):
             normal = _cross(along[:, 0], along[:, -1])
             normal /= np.maximum(np.sqrt((normal * normal).sum(axis=1)), 1e-12)[:, None]
-            thick = (np.abs(np.einsum("nbk,nk->nb", along, normal)) * limit).max(axis=1)
+            thick = (np.abs(times(along, normal)) * limit).max(axis=1)
             if starts.shape[1] > 1:
-                thick += np.abs(np.einsum("nbk,nk->nb", starts - starts[:, :1], normal)).max(axis=1)
+                thick += np.abs(times(starts - starts[:, :1], normal)).max(axis=1)
             off = np.abs(((self.p[j] - starts[i, 0]) * normal[i]).sum(axis=1))
             keep = off <= thick[i] + self.radius[j]
             i, j = i[keep], j[keep]
@@ -176,7 +177,7 @@ class Bodies:
         else:
             middle, reach = (
                 0.5 * (low + high),
-                0.5 * float(np.sqrt(((high - low) ** 2).sum(axis=1)).max()) + self._widest,
+                0.5 * float(norm(high - low).max()) + self._widest,
             )
             found = _tree(middle).sparse_distance_matrix(self._tree, reach, output_type="ndarray")
             i, j = found["i"], found["j"]
@@ -189,14 +190,14 @@ class Bodies:
 
     def _nearest_first(self, starts: Array, i: Rows, j: Rows) -> tuple[Rows, Rows]:
         """The same pairs: what the first ones stop needs no looking further."""
-        apart = np.sqrt(((self.p[j] - starts[i, 0]) ** 2).sum(axis=1)) - self.radius[j]
+        apart = norm(self.p[j] - starts[i, 0]) - self.radius[j]
         order = np.argsort(apart, kind="stable")
         return i[order], j[order]
 
     def _meet(self, o: Array, d: Array, j: Rows) -> Array:
         """Where rays (n, 3), given from the bodies' origins, first meet the bodies j; 0 from inside, inf = nowhere."""
         R, half, kind = frames.rotation(self.state["q_WB"][j]), self.half[j], self.kind[j]
-        p, v = np.einsum("nji,nj->ni", R, o), np.einsum("nji,nj->ni", R, d)
+        p, v = turned(o, R), turned(d, R)
         found = np.full(len(j), np.inf)
         box, cylinder, sphere = kind == BOX, kind == CYLINDER, kind == SPHERE
         if box.any():
@@ -207,8 +208,8 @@ class Bodies:
             found[cylinder] = post(p[cylinder][:, upright], v[cylinder][:, upright], h[:, 1], h[:, 0])
         if sphere.any():
             o, d, r = p[sphere], v[sphere], half[sphere, 0]
-            ahead = -np.einsum("ni,ni->n", o, d)
+            ahead = -inner(o, d)
             with np.errstate(invalid="ignore"):
-                chord = np.sqrt(r * r - (np.einsum("ni,ni->n", o, o) - ahead * ahead))
+                chord = np.sqrt(r * r - (inner(o, o) - ahead * ahead))
             found[sphere] = np.where(ahead + chord >= 0.0, np.maximum(ahead - chord, 0.0), np.inf)  # NaN: passes by
         return found

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.algebra import norm, times
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.errors import ConfigError
 
@@ -40,7 +41,7 @@ def read(path: Path) -> Array:
     triangles = np.asarray(getattr(mesh, "triangles", np.zeros((0, 3, 3))), float)
     if not np.isfinite(triangles).all():
         raise ConfigError("the mesh has a corner that is not finite", str(path))
-    area = np.linalg.norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]), axis=1)
+    area = norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]))
     triangles = triangles[area > 0.0]
     if not len(triangles):
         raise ConfigError("the mesh has no triangles", str(path))
@@ -53,9 +54,8 @@ def triangles_of_each(loaded: Loaded) -> list[Array]:
     for m in loaded.config.world.obstacles.mesh:
         path = loaded.data_file(m.file)
         R = frames.rotation(frames.quaternion(*m.attitude))
-        found.append(
-            m.scale * _read(path, path.stat().st_mtime_ns if path.exists() else 0) @ R.T + np.array(m.position)
-        )
+        corners = _read(path, path.stat().st_mtime_ns if path.exists() else 0)
+        found.append(times(R, m.scale * corners) + np.array(m.position))
     return found
 
 
@@ -92,5 +92,5 @@ class Solid:
         found = np.full(len(origin), np.inf)
         place, ray, _ = self._rays.intersects_location(origin - self._middle, direction, multiple_hits=False)
         if len(ray):
-            found[ray] = np.linalg.norm(place + self._middle - origin[ray], axis=1)
+            found[ray] = norm(place + self._middle - origin[ray])
         return found

@@ -6,13 +6,14 @@ in closed form.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import inner, turned
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.config.world import Obstacles
+from wavesim_sdk.elementary import cos, hypot, sin, sin_cos
 from wavesim_sdk.ocean import mesh
 from wavesim_sdk.ocean.bed import sea_bed, steepest
 
@@ -26,7 +27,7 @@ def boxes_of(o: Obstacles) -> Array:
     """Upright boxes (n, 7): centre, half sizes, heading; first the blocks, then the walls of tunnels, four each."""
     rows = [(*b.position, *(0.5 * s for s in b.size), b.heading) for b in o.block]
     for t in o.tunnel:
-        c, s = math.cos(t.heading), math.sin(t.heading)
+        c, s = cos(t.heading), sin(t.heading)
         for side in (-1.0, 1.0):
             off = side * (t.width + t.thickness) / 2
             x, y, z = t.position
@@ -70,7 +71,7 @@ class Scene:
         return np.where(found <= maximum, found, np.inf).reshape(origin.shape[:-1])
 
     def _bottom(self, o: Array, d: Array, maximum: float) -> Array:
-        across = np.hypot(d[:, 0], d[:, 1])
+        across = hypot(d[:, 0], d[:, 1])
         fall = self.slope * across + d[:, 2]  # how fast ray and bed can approach each other at most
         t = np.zeros(len(o))
         result = np.full(len(o), np.inf)
@@ -92,9 +93,9 @@ class Scene:
         for x, y, z, a, b, c, heading in self.boxes:
             some, rel = _towards(o, d, (x, y, z), a * a + b * b + c * c)
             if len(some):
-                cos, sin = math.cos(heading), math.sin(heading)
-                turn = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
-                best[some] = np.minimum(best[some], slab(rel @ turn, d[some] @ turn, np.array([a, b, c])))
+                sh, ch = sin_cos(heading)
+                turn = np.array([[ch, -sh, 0.0], [sh, ch, 0.0], [0.0, 0.0, 1.0]])
+                best[some] = np.minimum(best[some], slab(turned(rel, turn), turned(d[some], turn), np.array([a, b, c])))
         for x, y, z, radius, half in self.piers:
             some, rel = _towards(o, d, (x, y, z), radius * radius + half * half)
             if len(some):
@@ -107,8 +108,8 @@ class Scene:
 def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
     """(indices, origins from the centre) of rays that come as close to a centre as the root of ``square``."""
     rel = o - centre
-    ahead = -np.einsum("ni,ni->n", rel, d)
-    far = np.einsum("ni,ni->n", rel, rel)
+    ahead = -inner(rel, d)
+    far = inner(rel, rel)
     some = np.flatnonzero((far - ahead * ahead <= square + 1e-6) & ((ahead > 0.0) | (far <= square)))
     return some, rel[some]
 
@@ -126,9 +127,9 @@ def slab(p: Array, v: Array, half: Array) -> Array:
 
 def post(p: Array, v: Array, radius: Any, half: Any) -> Array:
     """First meeting of rays with an upright cylinder around the origin; 0 from inside."""
-    a = v[:, 0] ** 2 + v[:, 1] ** 2
+    a = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1]
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]
-    c = p[:, 0] ** 2 + p[:, 1] ** 2 - radius * radius
+    c = p[:, 0] * p[:, 0] + p[:, 1] * p[:, 1] - radius * radius
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(b * b - a * c)
         low, high = (-b - root) / a, (-b + root) / a

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.elementary import sin
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 C_35_15_0 = 4.2914  #: conductivity of standard sea water, S/m (UNESCO 44: 42.914 mS/cm)
@@ -88,7 +90,7 @@ def density(salinity_: Array, temperature: Array, pressure: Array) -> Array:
 
 def depth(pressure: Array, latitude: float) -> Array:
     """Depth in m of a standard ocean (35, 0 C) at a gauge pressure in dbar and a latitude in rad (Saunders & Fofonoff)."""
-    p, x = np.asarray(pressure, float), np.sin(latitude) ** 2
+    p, x = np.asarray(pressure, float), sin(latitude) * sin(latitude)
     gravity = 9.780318 * (1.0 + (5.2788e-3 + 2.36e-5 * x) * x) + 1.092e-6 * p
     return np.asarray(p * (9.72659 + p * (-2.2512e-5 + p * (2.279e-10 - p * 1.82e-15))) / gravity)
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.config.acoustics import Acoustics
 from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.elementary import exp, log10, power
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import seawater
 from wavesim_sdk.ocean.water import Water
@@ -53,8 +55,8 @@ def del_grosso(temperature: Array, salinity: Array, pressure: Array) -> Array:
         + 6.353509e-3 * t * p
         + 2.656174e-8 * t * t * p * p
         - 1.593895e-6 * t * p * p
-        + 5.222483e-10 * t * p**3
-        - 4.383615e-7 * t**3 * p
+        + 5.222483e-10 * t * p * p * p
+        - 4.383615e-7 * t * t * t * p
         - 1.616745e-9 * s * s * p * p
         + 9.688441e-5 * t * t * s
         + 4.857614e-6 * t * s * s * p
@@ -67,7 +69,7 @@ def mackenzie(temperature: Array, salinity: Array, depth: Array) -> Array:
     """Sound speed by Mackenzie (1981); 2..30 C, 25..40, 0..8000 m."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1448.96 + t * (4.591 + t * (-5.304e-2 + t * 2.374e-4)) + 1.340 * (s - 35.0) + z * (1.630e-2 + z * 1.675e-7)
-    return np.asarray(c - 1.025e-2 * t * (s - 35.0) - 7.139e-13 * t * z**3)
+    return np.asarray(c - 1.025e-2 * t * (s - 35.0) - 7.139e-13 * t * (z * z * z))
 
 
 def medwin(temperature: Array, salinity: Array, depth: Array) -> Array:
@@ -80,15 +82,15 @@ def medwin(temperature: Array, salinity: Array, depth: Array) -> Array:
 def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float = 45.0) -> Array:
     """Sound speed by Leroy, Robinson & Goldsmith (2008), for all oceans."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
-    c = 1402.5 + 5.0 * t - 5.44e-2 * t**2 + 2.1e-4 * t**3 + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * t**2
-    c = c + 1.56e-2 * z + 2.55e-7 * z**2 - 7.3e-12 * z**3 + 1.2e-6 * z * (latitude_deg - 45.0)
-    return np.asarray(c - 9.5e-13 * t * z**3 + 3e-7 * t**2 * z + 1.43e-5 * s * z)
+    c = 1402.5 + 5.0 * t - 5.44e-2 * (t * t) + 2.1e-4 * (t * t * t) + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * (t * t)
+    c = c + 1.56e-2 * z + 2.55e-7 * (z * z) - 7.3e-12 * (z * z * z) + 1.2e-6 * z * (latitude_deg - 45.0)
+    return np.asarray(c - 9.5e-13 * t * (z * z * z) + 3e-7 * (t * t) * z + 1.43e-5 * s * z)
 
 
 def munk(depth: Array, speed: float = 1500.0, eps: float = 0.00737, axis: float = 1300.0) -> Array:
     """The canonical profile of Munk (1974)."""
     e = 2.0 * (np.asarray(depth, float) - axis) / axis
-    return np.asarray(speed * (1.0 + eps * (e - 1.0 + np.exp(-e))))
+    return np.asarray(speed * (1.0 + eps * (e - 1.0 + exp(-e))))
 
 
 # ------------------------------------------------------------------ absorption, dB/m
@@ -96,13 +98,13 @@ def munk(depth: Array, speed: float = 1500.0, eps: float = 0.00737, axis: float 
 
 def thorp(frequency: float) -> float:
     """Thorp (1967)."""
-    f2 = (frequency * 1e-3) ** 2
+    f2 = frequency * 1e-3 * frequency * 1e-3
     return 1.0936e-3 * (0.1 * f2 / (1.0 + f2) + 40.0 * f2 / (4100.0 + f2))
 
 
 def thorp_extended(frequency: float) -> float:
     """Thorp's formula with the terms for pure water and low frequencies; from 400 Hz on."""
-    f2 = (frequency * 1e-3) ** 2
+    f2 = frequency * 1e-3 * frequency * 1e-3
     return 1e-3 * (0.11 * f2 / (1.0 + f2) + 44.0 * f2 / (4100.0 + f2) + 2.75e-4 * f2 + 0.003)
 
 
@@ -110,13 +112,13 @@ def francois_garrison(
     frequency: float, temperature: float = 10.0, salinity: float = 35.0, depth: float = 0.0, ph: float = 8.0
 ) -> float:
     """Francois & Garrison (1982)."""
-    f2 = (frequency * 1e-3) ** 2
+    f2 = frequency * 1e-3 * frequency * 1e-3
     t, s, d = temperature, salinity, depth
     c = 1412.0 + 3.21 * t + 1.19 * s + 0.0167 * d
     kelvin = t + 273.0
-    f1 = 2.8 * math.sqrt(s / 35.0) * 10.0 ** (4.0 - 1245.0 / kelvin)
-    boric = 8.86 / c * 10.0 ** (0.78 * ph - 5.0) * f1 * f2 / (f1 * f1 + f2)
-    fm = 8.17 * 10.0 ** (8.0 - 1990.0 / kelvin) / (1.0 + 0.0018 * (s - 35.0))
+    f1 = 2.8 * math.sqrt(s / 35.0) * power(10.0, 4.0 - 1245.0 / kelvin)
+    boric = 8.86 / c * power(10.0, 0.78 * ph - 5.0) * f1 * f2 / (f1 * f1 + f2)
+    fm = 8.17 * power(10.0, 8.0 - 1990.0 / kelvin) / (1.0 + 0.0018 * (s - 35.0))
     p2 = 1.0 - 1.37e-4 * d + 6.2e-9 * d * d
     magnesium = 21.44 * s / c * (1.0 + 0.025 * t) * p2 * fm * f2 / (fm * fm + f2)
     if t <= 20.0:
@@ -130,13 +132,13 @@ def ainslie_mccolm(
     frequency: float, temperature: float = 10.0, salinity: float = 35.0, depth: float = 0.0, ph: float = 8.0
 ) -> float:
     """Ainslie & McColm (1998)."""
-    f2 = (frequency * 1e-3) ** 2
+    f2 = frequency * 1e-3 * frequency * 1e-3
     t, z = temperature, depth * 1e-3
-    f1 = 0.78 * math.sqrt(salinity / 35.0) * math.exp(t / 26.0)
-    fm = 42.0 * math.exp(t / 17.0)
-    boric = 0.106 * f1 * f2 / (f2 + f1 * f1) * math.exp((ph - 8.0) / 0.56)
-    magnesium = 0.52 * (1.0 + t / 43.0) * (salinity / 35.0) * fm * f2 / (f2 + fm * fm) * math.exp(-z / 6.0)
-    return 1e-3 * (boric + magnesium + 0.00049 * f2 * math.exp(-(t / 27.0 + z / 17.0)))
+    f1 = 0.78 * math.sqrt(salinity / 35.0) * exp(t / 26.0)
+    fm = 42.0 * exp(t / 17.0)
+    boric = 0.106 * f1 * f2 / (f2 + f1 * f1) * exp((ph - 8.0) / 0.56)
+    magnesium = 0.52 * (1.0 + t / 43.0) * (salinity / 35.0) * fm * f2 / (f2 + fm * fm) * exp(-z / 6.0)
+    return float(1e-3 * (boric + magnesium + 0.00049 * f2 * exp(-(t / 27.0 + z / 17.0))))
 
 
 def absorption(a: Acoustics, frequency: float) -> float:
@@ -160,21 +162,21 @@ def absorption(a: Acoustics, frequency: float) -> float:
 def ambient_noise(frequency: float, shipping: float, wind: float) -> float:
     """Spectrum level of Wenz's noise in Coates' form, dB re 1 uPa^2/Hz: turbulence, shipping, wind (m/s), thermal."""
     f = frequency * 1e-3
-    log = math.log10(f)
+    log = log10(f)
     parts = (
         17.0 - 30.0 * log,
-        40.0 + 20.0 * (shipping - 0.5) + 26.0 * log - 60.0 * math.log10(f + 0.03),
-        50.0 + 7.5 * math.sqrt(wind) + 20.0 * log - 40.0 * math.log10(f + 0.4),
+        40.0 + 20.0 * (shipping - 0.5) + 26.0 * log - 60.0 * log10(f + 0.03),
+        50.0 + 7.5 * math.sqrt(wind) + 20.0 * log - 40.0 * log10(f + 0.4),
         -15.0 + 20.0 * log,
     )
-    return float(10.0 * math.log10(sum(10.0 ** (p / 10.0) for p in parts)))
+    return float(10.0 * log10(sum(power(10.0, p / 10.0) for p in parts)))
 
 
 def noise_in_band(a: Acoustics, wind: float, frequency: float, bandwidth: float) -> float:
     """Ambient noise in a band by the configured model, dB re 1 uPa."""
     if a.noise_model == "constant":
         return a.ambient_noise
-    return ambient_noise(frequency, a.shipping, wind) + 10.0 * math.log10(max(bandwidth, 1.0))
+    return ambient_noise(frequency, a.shipping, wind) + float(10.0 * log10(max(bandwidth, 1.0)))
 
 
 # ------------------------------------------------------------------ the profile
@@ -218,7 +220,7 @@ def profile(loaded: Loaded, water: Water, bottom: float, levels: int = 65) -> tu
         depths, speeds = read_profile(loaded.data_file(a.file))
         inside = depths[(depths > 0.0) & (depths < bottom)]
         z = np.concatenate([[0.0], inside, [bottom]])
-        return z, np.interp(z, depths, speeds)
+        return z, interpolate(z, depths, speeds)
     z = np.linspace(0.0, bottom, levels)
     p_W = np.stack([np.zeros(levels), np.zeros(levels), z], axis=-1)
     gauge = water.pressure(p_W) - loaded.config.world.pressure_0

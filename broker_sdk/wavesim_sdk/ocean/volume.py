@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import inner, norm
+from wavesim_sdk.elementary import cos, power
 from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -130,7 +132,7 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Array, Arra
 
 def _east(latitude: float) -> float:
     """Metres per degree of longitude."""
-    return EARTH_RADIUS * math.pi / 180.0 * math.cos(latitude)
+    return EARTH_RADIUS * math.pi / 180.0 * float(cos(latitude))
 
 
 def _even(axis: Array, name: str, path: Path) -> float:
@@ -200,7 +202,7 @@ def _fill(values: Array, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
                 if k and not missing[k - 1, i, j]:
                     level[i, j] = values[k - 1, i, j]
                 elif len(have):
-                    n = have[np.argmin(np.sum((have - (i, j)) ** 2, axis=1))]
+                    n = have[np.argmin(norm(have - (i, j)))]
                     level[i, j] = level[n[0], n[1]]
                 else:
                     level[i, j] = np.nanmean(values)
@@ -239,9 +241,9 @@ class Cloud:
         found = values[which].copy()  # exact at a point of the data, and where none is within the radius
         for i in np.flatnonzero((nearest > 0.0) & (nearest <= self.radius)):
             near = np.array(tree.query_ball_point(p[i], self.radius))
-            distance = np.sqrt(((tree.data[near] - p[i]) ** 2).sum(axis=1))
-            weights = (nearest[i] / distance) ** self.power  # scaled, so that they stay finite
-            found[i] = weights @ values[near] / weights.sum()
+            distance = norm(tree.data[near] - p[i])
+            weights = power(nearest[i] / distance, self.power)  # scaled, so that they stay finite
+            found[i] = inner(weights, values[near].T) / weights.sum()
         return np.asarray(found)
 
 

@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from wavesim_sdk.algebra import inner, interpolate
 from wavesim_sdk.config.load import Loaded
 from wavesim_sdk.config.world import Conductivity, Current, Gaussian, Spot, Temperature, World
+from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_sdk.ocean import seawater
 from wavesim_sdk.ocean.volume import VOLUME_COLUMNS, Cloud, Grid, read_samples, read_volume
 
@@ -53,7 +55,7 @@ def spots(of: Sequence[Spot], p_W: Array) -> Array:
     total = np.zeros(p_W.shape[:-1])
     for s in of:
         d = (p_W - np.array(s.position)) * np.array([s.alpha, s.beta, s.gamma])
-        total += s.deviation * np.exp(-np.sum(d * d, axis=-1))
+        total += s.deviation * exp(-inner(d, d))
     return total
 
 
@@ -62,17 +64,17 @@ def gaussians(of: Sequence[Gaussian], p_W: Array) -> Array:
     total = np.zeros(p_W.shape[:-1])
     for g in of:
         x, y = (p_W[..., 0] - g.north) / g.sigma_north, (p_W[..., 1] - g.east) / g.sigma_east
-        total += g.peak * np.exp(-0.5 * (x * x + y * y))
+        total += g.peak * exp(-0.5 * (x * x + y * y))
     return total
 
 
 def tide(current: Current, time_s: float) -> Array:
     """Uniform flow (north, east, down) in m/s at a time."""
-    stream = current.tide_amplitude * math.cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
+    stream = current.tide_amplitude * cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
     return np.array(
         [
-            current.north + stream * math.cos(current.tide_direction),
-            current.east + stream * math.sin(current.tide_direction),
+            current.north + stream * cos(current.tide_direction),
+            current.east + stream * sin(current.tide_direction),
             0.0,
         ]
     )
@@ -135,8 +137,8 @@ class Water:
         layers = self.world.current.layer
         if layers:
             depths = [layer.depth for layer in layers]
-            flow[..., 0] += np.interp(p[..., 2], depths, [layer.north for layer in layers])
-            flow[..., 1] += np.interp(p[..., 2], depths, [layer.east for layer in layers])
+            flow[..., 0] += interpolate(p[..., 2], depths, [layer.north for layer in layers])
+            flow[..., 1] += interpolate(p[..., 2], depths, [layer.east for layer in layers])
         if self.volume is not None:
             values = self.volume(p, time_s)
             flow[..., 0] += values[2]

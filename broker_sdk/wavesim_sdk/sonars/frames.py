@@ -2,8 +2,8 @@
 
 A segment ``/wavesim.NAME.sonars`` holds a ring for each place of the table ``sonar``.  It begins like the other areas: the magic
 ``WAVESONR``, version, 16 bytes of the record's hash, size, PID and start time of the server, then rings, slots, bytes of a slot (8
-bytes each).  Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with ``begun`` and ``done``: numbers of the frame that is
-being written, and of the last that is whole.  Frame n stands in slot ``(n - 1) % slots``: a record (:data:`FRAME`) and behind it
+bytes each).  Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with ``begun``, ``done`` and ``logged``: numbers of
+the frame that is being written, of the last that is whole, and one more than that of the last which the log has (0 = no log).  Frame n stands in slot ``(n - 1) % slots``: a record (:data:`FRAME`) and behind it
 ``bytes`` of payload.  A reader copies the frame and then looks at ``begun``: up to ``n + slots - 1`` the copy is whole.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ HEADER, RING = 4096, 64
 SLOTS = 4
 MAX_BYTES = 4 << 20  #: of a payload
 MAX_BINS = 2000
+LOOK_S = 0.0005  #: of a writer that waits for the log
 
 #: columns of a sounding: what is told, then the truth
 SOUNDING = (
@@ -86,6 +88,7 @@ FRAME = Table(
         value("euler", "rad", "Roll, pitch, heading of S then.", 3),
         value("v_WS_W", "m/s", "Velocity then.", 3),
     ),
+    "The payload.",
 )  # fmt: skip
 RECORD = FRAME.dtype
 
@@ -141,6 +144,46 @@ class Frame:
     record: Any
     payload: bytes
 
+    @classmethod
+    def of(cls, data: bytes) -> Frame:
+        """From the bytes of a record and its payload; ValueError where they do not agree."""
+        if len(data) < RECORD.itemsize:
+            raise ValueError("shorter than its record")
+        r, payload = np.frombuffer(data, RECORD, 1)[0], data[RECORD.itemsize :]
+        count, size = int(r["beams"]) * int(r["bins"]), int(r["sample_bytes"])
+        if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(KIND):
+            raise ValueError("its record makes no sense")
+        if not len(payload) == int(r["bytes"]) == count * (size + (4 if r["labels"] else 0)):
+            raise ValueError("its payload is not as long as its record says")
+        return cls(r, payload)
+
+    @property
+    def bytes(self) -> bytes:
+        """Record and payload, as :meth:`of` reads them."""
+        return bytes(self.record.tobytes()) + self.payload
+
+    def without_truth(self) -> Frame:
+        """The same, as somebody gets it from whom the truth is hidden: no pose, no labels, no true points."""
+        r = self.record.copy()
+        r["p_WS_W"], r["euler"], r["v_WS_W"] = np.nan, np.nan, np.nan
+        if self.kind == "bathymetry":
+            values = self.samples.copy()
+            values[:, SOUNDING.index("north") :] = np.nan
+            return Frame(r, values.tobytes())
+        payload = self.payload[: int(r["beams"]) * int(r["bins"]) * int(r["sample_bytes"])]
+        r["labels"], r["bytes"] = 0, len(payload)
+        return Frame(r, payload)
+
+    @property
+    def body(self) -> str:
+        """Name of the body that carries the sonar."""
+        return bytes(self.record["body"]).rstrip(b"\0").decode("utf-8", "replace")
+
+    @property
+    def name(self) -> str:
+        """Name of the sonar."""
+        return bytes(self.record["name"]).rstrip(b"\0").decode("utf-8", "replace")
+
     @property
     def kind(self) -> str:
         return KIND[int(self.record["kind"])]
@@ -185,14 +228,16 @@ class Frame:
 
 
 class Rings:
-    """The rings of a server's sonars, mapped."""
+    """The rings of a server's sonars, mapped. ``begun``, ``done``, ``logged``: of each ring, as views."""
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
         self.header = np.frombuffer(memory, np.int64, 10, 0)
         self.rings, self.slots, self.slot_bytes = (int(n) for n in self.header[7:10])
         self._each = RING + self.slots * self.slot_bytes
-        self.counts = [np.frombuffer(memory, np.int64, 2, HEADER + k * self._each) for k in range(self.rings)]
+        self.begun, self.done, self.logged = (
+            np.ndarray(self.rings, np.int64, memory, HEADER + 8 * k, (self._each,)) for k in range(3)
+        )
 
     @classmethod
     def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
@@ -225,32 +270,35 @@ class Rings:
     def _slot(self, ring: int, number: int) -> int:
         return HEADER + ring * self._each + RING + (number - 1) % self.slots * self.slot_bytes
 
-    def write(self, ring: int, record: Any, *payload: bytes) -> int:
-        """Add a frame; returns its number. One writer at a time."""
-        counts, body = self.counts[ring], b"".join(payload)
+    def write(self, ring: int, record: Any, *payload: bytes, patience: float = 0.0) -> int:
+        """Add a frame; returns its number. One writer at a time. It waits up to ``patience`` s of wall time for the log to have
+        that which is overwritten."""
+        body = b"".join(payload)
         if RECORD.itemsize + len(body) > self.slot_bytes:
             raise AttachError(f"a frame of {len(body)} bytes does not fit into its ring")
-        number = int(counts[1]) + 1
-        counts[0] = number
+        number = int(self.done[ring]) + 1
+        limit = time.monotonic() + patience
+        while 0 < self.logged[ring] <= number - self.slots and time.monotonic() < limit:
+            time.sleep(LOOK_S)
+        self.begun[ring] = number
         record["number"], record["bytes"] = number, len(body)
         at = self._slot(ring, number)
         self._memory[at : at + RECORD.itemsize] = record.tobytes()
         at += RECORD.itemsize
         self._memory[at : at + len(body)] = body
-        counts[1] = number
+        self.done[ring] = number
         return number
 
     def read(self, ring: int, number: int) -> Frame | None:
         """A frame by its number; None if it is not there yet or no longer."""
-        counts = self.counts[ring]
-        if not 0 < number <= int(counts[1]):
+        if not 0 < number <= int(self.done[ring]):
             return None
         at = self._slot(ring, number)
         record = np.frombuffer(bytes(self._memory[at : at + RECORD.itemsize]), RECORD)[0]
         size = min(int(record["bytes"]), self.slot_bytes - RECORD.itemsize)
         at += RECORD.itemsize
         payload = bytes(self._memory[at : at + max(size, 0)])
-        if int(counts[0]) >= number + self.slots or int(record["number"]) != number:
+        if int(self.begun[ring]) >= number + self.slots or int(record["number"]) != number:
             return None
         return Frame(record, payload)
 
@@ -276,7 +324,7 @@ class Reader:
     def next(self) -> Frame | None:
         """The oldest frame that was not read yet and is still there; None if there is no new one."""
         while True:
-            done = int(self.rings.counts[self.ring][1])
+            done = int(self.rings.done[self.ring])
             if self.seen >= done:
                 return None
             first = max(self.seen + 1, done - self.rings.slots + 2)

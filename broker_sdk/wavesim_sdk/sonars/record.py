@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.sonars import xtf
+from wavesim_sdk.sonars import kmall, xtf
 from wavesim_sdk.sonars.frames import Reader
 from wavesim_sdk.tables import RunState
 
 LOOK_S = 0.005
-SUFFIXES = {".xtf": "sidescan"}
+FORMATS: dict[str, Any] = {".xtf": xtf, ".kmall": kmall}
 
 
 def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tuple[int, int]:
     """(frames written, frames lost), until so many are there (0 = no limit), the run or the server ends, or Ctrl-C."""
-    if path.suffix not in SUFFIXES:
-        raise WaveSimError(f"a file of sonar frames ends in {', '.join(SUFFIXES)}, not '{path.suffix}'")
+    if path.suffix not in FORMATS:
+        raise WaveSimError(f"a file of sonar frames ends in {' or '.join(FORMATS)}, not '{path.suffix}'")
+    format_ = FORMATS[path.suffix]
     simulation = SharedState(server)
     reader = Reader.of(server, body, name)
     world = simulation.world()
@@ -36,8 +38,8 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
                     time.sleep(LOOK_S)
                     continue
                 if not written:
-                    out.write(xtf.head(frame))
-                out.write(xtf.ping(frame, latitude, longitude, period))
+                    out.write(format_.head(frame, latitude, longitude))
+                out.write(format_.ping(frame, latitude, longitude, period))
                 written += 1
         except KeyboardInterrupt:
             pass

@@ -32,8 +32,8 @@ def _check(frame: Frame) -> Any:
     return frame.record
 
 
-def head(frame: Frame) -> bytes:
-    """The file's header (1024 bytes) for frames like this one."""
+def head(frame: Frame, latitude: float = 0.0, longitude: float = 0.0) -> bytes:
+    """The file's header (1024 bytes) for frames like this one, wherever they are."""
     r = _check(frame)
     out = bytearray(1024)
     out[0:2] = b"\x7b\x01"

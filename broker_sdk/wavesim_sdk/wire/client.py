@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
+from wavesim_sdk.wire.frames import Assembly, WholeFrame
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, ActuatorDescription, AnyEvent, AnyRequest, SensorDescription
 from wavesim_sdk.wire.messages import (
     HEADER_BYTES,
@@ -32,6 +33,7 @@ from wavesim_sdk.wire.messages import (
     Keepalive,
     KeepaliveReply,
     Leave,
+    Piece,
     Proof,
     Prove,
     Refusal,
@@ -74,7 +76,7 @@ class Ended:
     text: str
 
 
-SessionEvent = Welcome | State | Fleet | AnyEvent | JoinRefused | Ended
+SessionEvent = Welcome | State | Fleet | WholeFrame | AnyEvent | JoinRefused | Ended
 
 
 class Phase(Enum):
@@ -114,6 +116,7 @@ class ClientSession:
         self._promised: Welcome | None = None  # of a body that is not described yet
         self._period = math.inf  # of the keep-alive
         self._parts = Parts()
+        self.frames = Assembly()  #: of imaging sonars
         self._state: StateMessage | None = None  # waits for its parts
         self._step: StepMessage | None = None
         self._handed = False  # the step was handed out
@@ -254,6 +257,9 @@ class ClientSession:
                 for _, item in self._inbox.accept(first, items):
                     found += self._on_event(item)
                 return found + self._release_step()
+            case Piece():
+                whole = self.frames.add(message) if message.sensor in self.body.layouts else None
+                return [] if whole is None else [whole]
             case Fleet():
                 return [message]
             case Keepalive(number):

@@ -58,6 +58,7 @@ class Request(IntEnum):
     POSE = 9
     ALLOCATE = 10
     WEATHER = 11
+    FRAMES = 12
 
 
 # ------------------------------------------------------------------------------------------------ events
@@ -362,6 +363,16 @@ class Weather:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Frames of imaging sonars from now on, instead of those that were asked for before."""
+
+    sensors: Sequence[str] | None = item(
+        Maybe(List(NAME, MOST_SENSORS)), "names of sonars; nil = all of the body; an empty list = none", default=None
+    )
+    period_ns: int = item(PERIOD, "least wall time between two frames of a sonar; 0 = as they come", "ns", default=0)
+
+
 REQUESTS = Family(
     "requests",
     {
@@ -376,6 +387,9 @@ REQUESTS = Family(
         Request.POSE: Pose,
         Request.ALLOCATE: Allocate,
         Request.WEATHER: Weather,
+        Request.FRAMES: Frames,
     },
 )
-AnyRequest = Ping | Send | Range | Observe | Subscribe | Control | Fault | Push | Pose | Allocate | Weather
+AnyRequest = (
+    Ping | Send | Range | Observe | Subscribe | Control | Fault | Push | Pose | Allocate | Weather | Frames
+)  # fmt: skip

@@ -23,6 +23,8 @@ NAME_BYTES = 31
 TEXT_BYTES = 400
 MOST_SENSORS = 64  #: of one body
 MOST_ITEMS = 256  #: events or requests in a datagram
+PIECE_BYTES = 1120  #: of a frame in a datagram; of its last piece less
+MOST_PIECES = 8192  #: of a frame
 MOTION_NUMBERS = 16
 EFFORT_NUMBERS = 48
 ESTIMATE_NUMBERS = 10
@@ -63,6 +65,7 @@ class Type(IntEnum):
     FLEET = 37
     SENSORS = 38
     PROVE = 39
+    FRAME = 40
 
 
 class Refusal(IntEnum):
@@ -321,6 +324,17 @@ class Prove:
     number: int = item(WHOLE, "to be returned in PROOF")
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some bytes of a frame of an imaging sonar. Never repeated: a frame that lost a piece is lost."""
+
+    sensor: int = item(Int(0, 2**31 - 1), "number of the SENSOR event")
+    number: int = item(Int(1, 2**62), "the how-many-th frame of this sonar that this session is sent")
+    part: int = item(Int(0, MOST_PIECES - 1), "number of this piece, from 0")
+    parts: int = item(Int(1, MOST_PIECES), "pieces of this frame")
+    data: bytes = item(Bin(1, MAX_DATAGRAM), "bytes of the frame, from `part` times 1120 on")
+
+
 #: type -> (from the client?, needs a session?, record)
 MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
     Type.HELLO: (True, False, Hello),
@@ -344,6 +358,7 @@ MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
     Type.FLEET: (False, True, Fleet),
     Type.SENSORS: (False, True, SensorsMessage),
     Type.PROVE: (False, True, Prove),
+    Type.FRAME: (False, True, Piece),
 }
 
 LATEST_WINS = frozenset({Type.STATE, Type.ACTUATE, Type.ESTIMATE})

@@ -66,6 +66,7 @@ _REQUESTS = _items(
     i.Pose("", (1.5, -2.0, 10.0), None, (0.0,) * 6),
     i.Allocate("lauv", tuple(float(k) for k in range(6))),
     i.Weather(current_north=0.25, wave_height=1.5),
+    i.Frames(("side",), 100_000_000),
 )
 
 #: (token, sequence, ack, message)
@@ -113,6 +114,7 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 7, 1, m.Fleet(250, 1_000_000_000, 1, 0, 1, _BODY)),
     (TOKEN, 8, 1, m.SensorsMessage(250, 0, (_DVL, Reading(3, 1_000_000_000, 0, (1.0, 2.0))))),
     (TOKEN, 9, 1, m.Prove(2**64 - 1)),
+    (TOKEN, 10, 1, m.Piece(1, 3, 2, 8192, bytes(range(8)))),
 ]
 
 

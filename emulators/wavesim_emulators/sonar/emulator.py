@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,13 +15,15 @@ from wavesim_emulators.sonar.engine import Forward, Frame, Pose, Scanning, SideS
 from wavesim_emulators.sonar.scene import World3
 from wavesim_emulators.sonar.soundings import Bathymetry
 from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
+from wavesim_sdk.attach import SharedState, Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Sonar as Declared
+from wavesim_sdk.errors import NotRunning
 from wavesim_sdk.ocean.bodies import Bodies, Shapes
 from wavesim_sdk.ocean.sound import francois_garrison
 from wavesim_sdk.sonars import frames, presets
 
+PATIENCE_S = 2.0  #: at most, for the log to have a frame before it is overwritten
 MAKES: dict[str, Any] = {"forward": Forward, "sidescan": SideScan, "scanning": Scanning, "bathymetry": Bathymetry}
 
 
@@ -56,12 +59,19 @@ class Sonar(Emulator):
         self.world = World3(loaded)
         self._shapes = Shapes(loaded)
         self._rings: frames.Rings | None = None
+        self._simulation: SharedState | None = None
         self._instruments: dict[int, Instrument] = {}
         self.newest: dict[int, Frame] = {}  #: by place
 
     def open(self, server: str) -> None:
         self._rings = frames.Rings.attach(server, writable=True)
+        with contextlib.suppress(NotRunning):  # rings alone, as tests have them
+            self._simulation = SharedState(server)
         self._warm()
+
+    def _patience(self) -> float:
+        """Wall time to wait for the log: none where ticks keep wall time."""
+        return 0.0 if self._simulation is not None and 0.0 < self._simulation.clock()["speed"] <= 1.0 else PATIENCE_S
 
     def _warm(self) -> None:
         """Compile the kernels, or load what was compiled: in a run the first ping would come seconds late."""
@@ -127,7 +137,7 @@ class Sonar(Emulator):
         payload = [np.ascontiguousarray(data).tobytes()]
         if frame.labels is not None:
             payload.append(frame.labels.astype("<i2").tobytes())
-        return self._rings.write(place, record, *payload)
+        return self._rings.write(place, record, *payload, patience=self._patience())
 
 
 def angles(R: Any) -> Any:

@@ -11,6 +11,7 @@ from wavesim_server.acoustics import layout as a
 from wavesim_server.acoustics import paths, rays, tubes
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.draws import normal, uniform
+from wavesim_server.elementary import acos, atan2, cos, exp, hypot, log, log10, power, sin_cos
 from wavesim_server.pointers import inner as _njit
 
 _plain = nb.njit(cache=True, error_model="numpy")
@@ -58,7 +59,7 @@ def turn(w: float, x: float, y: float, z: float, bx: float, by: float, bz: float
 @_njit
 def gain(m: Medium, k: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
     """Loss in dB of a beam along an axis of W towards a direction of W."""
-    degrees = math.degrees(math.acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
+    degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
     i = min(int(degrees), 179)
     return float(m.beams[k, i] + (degrees - i) * (m.beams[k, i + 1] - m.beams[k, i]))
 
@@ -66,7 +67,7 @@ def gain(m: Medium, k: int, ax: float, ay: float, az: float, nx: float, ny: floa
 @_plain
 def spreading_loss(r: float, spreading: float) -> float:
     """Spreading in dB over r metres: of spheres where it is by tubes, which say more than a distance alone."""
-    return (spreading if spreading > 0.0 else 20.0) * math.log10(max(r, 1.0))
+    return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
 
 
 @_plain
@@ -80,15 +81,15 @@ def reach(excess: float, spreading: float, alpha: float) -> float:
     """Distance at which ``excess`` dB are lost (Newton in log r, from above)."""
     if excess <= 0.0:
         return 0.0
-    k = (spreading if spreading > 0.0 else 20.0) / math.log(10.0)
-    x = min(excess / k, math.log(excess / alpha) if alpha > 0.0 else math.inf, math.log(1e9))
+    k = (spreading if spreading > 0.0 else 20.0) / log(10.0)
+    x = min(excess / k, log(excess / alpha) if alpha > 0.0 else math.inf, log(1e9))
     for _ in range(60):
-        r = alpha * math.exp(x)
+        r = alpha * exp(x)
         step = (k * x + r - excess) / (k + r)
         x -= step
         if abs(step) < 1e-14 * max(x, 1.0):
             break
-    return math.exp(max(x, 0.0))
+    return exp(max(x, 0.0))
 
 
 @_njit
@@ -207,7 +208,7 @@ def _bend(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: flo
     else:
         deep = m.profile_z[-1]
         here, level = 0.0, min(max(g[a.S_Z], 0.0), deep)
-        slow = math.cos(angle) / rays.speed(m.profile_z, m.profile_c, level)
+        slow = cos(angle) / rays.speed(m.profile_z, m.profile_c, level)
         down = path % 2 == 1
         track = m.points[128:, :2]
         for r in range(path // 2 + 1):
@@ -309,8 +310,8 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: int, start: float) 
     noise = g[a.E_NOISE]
     if n[a.N_SELF] > 0.0:
         own = n[a.N_SELF] + n[a.N_SELF_SLOPE] * math.sqrt(vx * vx + vy * vy + vz * vz)
-        own += 10.0 * math.log10(max(g[a.E_BAND], 1.0))
-        noise = 10.0 * math.log10(10.0 ** (0.1 * noise) + 10.0 ** (0.1 * own))
+        own += 10.0 * log10(max(g[a.E_BAND], 1.0))
+        noise = 10.0 * log10(power(10.0, 0.1 * noise) + power(10.0, 0.1 * own))
     frequency = g[a.E_FREQ] + shift
 
     outcome = a.HEARD
@@ -386,9 +387,10 @@ def _add(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -
     else:
         m.under[slot, a.O_REAL] = m.under[slot, a.O_IMAG] = 0.0
     coherent = m.sound[a.A_SUM] == a.COHERENT
-    size = 10.0 ** ((0.05 if coherent else 0.1) * level)
-    m.under[slot, a.O_REAL] += size * math.cos(phase)
-    m.under[slot, a.O_IMAG] += size * math.sin(phase)
+    size = power(10.0, (0.05 if coherent else 0.1) * level)
+    sine, cosine = sin_cos(phase)
+    m.under[slot, a.O_REAL] += size * cosine
+    m.under[slot, a.O_IMAG] += size * sine
 
 
 @_njit
@@ -455,8 +457,8 @@ def _bearing(
     if data[1] == 2.0:
         side = math.sqrt(max(1.0 - nx * nx - ny * ny - nz * nz, 0.0))
         nx, ny, nz = nx + side * data[5], ny + side * data[6], nz + side * data[7]
-    m.under_f[slot, a.R_AZIMUTH] = math.atan2(ny, nx)
-    m.under_f[slot, a.R_ELEVATION] = math.atan2(nz, math.sqrt(nx * nx + ny * ny))
+    m.under_f[slot, a.R_AZIMUTH] = atan2(ny, nx)
+    m.under_f[slot, a.R_ELEVATION] = atan2(nz, math.sqrt(nx * nx + ny * ny))
 
 
 @_njit
@@ -476,13 +478,13 @@ def finish(m: Medium, slot: int, j: int) -> int:
     if n[a.N_ACTIVE] == 0.0 or n[a.N_SINCE] > o[a.O_TIME]:
         i[a.R_OUTCOME] = a.RECEIVER_LEFT
     if m.sound[a.A_SUM] != 0.0 and i[a.R_OUTCOME] != a.ECHO:
-        size = max(math.hypot(o[a.O_REAL], o[a.O_IMAG]), 1e-30)
-        f[a.R_LEVEL] = (20.0 if m.sound[a.A_SUM] == a.COHERENT else 10.0) * math.log10(size)
+        size = max(hypot(o[a.O_REAL], o[a.O_IMAG]), 1e-30)
+        f[a.R_LEVEL] = (20.0 if m.sound[a.A_SUM] == a.COHERENT else 10.0) * log10(size)
     key, count = m.under_keys[slot], int(o[a.O_COUNT])
     if i[a.R_OUTCOME] == a.HEARD:
         if n[a.N_DROP] > 0.0 and uniform(key, count, 0) < n[a.N_DROP]:
             i[a.R_OUTCOME] = a.DROPPED
-        elif n[a.N_BIT_ERROR] > 0.0 and uniform(key, count, 1) > (1.0 - n[a.N_BIT_ERROR]) ** o[a.O_BITS]:
+        elif n[a.N_BIT_ERROR] > 0.0 and uniform(key, count, 1) > power(1.0 - n[a.N_BIT_ERROR], o[a.O_BITS]):
             i[a.R_OUTCOME] = a.CORRUPT
     reported = clock(m, j, o[a.O_TIME])
     if i[a.R_OUTCOME] == a.HEARD:

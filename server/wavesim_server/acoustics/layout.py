@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numba as nb
 import numpy as np
 
+from wavesim_sdk.algebra import inner, interpolate, norm, pseudo_inverse
 from wavesim_sdk.config import Loaded, Transducer
 from wavesim_sdk.config.acoustics import Acoustics, Beam, Head
 from wavesim_sdk.config.world import World
+from wavesim_sdk.elementary import cos, exp, log10, power, sin
 from wavesim_sdk.ocean import sound
 from wavesim_sdk.ocean.bed import triangles
 from wavesim_sdk.ocean.water import Water
@@ -305,7 +307,7 @@ def roughness(world: World, surface: str) -> tuple[float, float]:
     if surface == "rough":
         return 0.25 * spectra.sea_state(world.waves)[0], 0.0
     wind = world.wind.mean
-    return 0.0, 1.26e-3 * max(wind, 6.0) ** 1.57 * math.exp(min(1.2 * (wind - 6.0), 0.0))
+    return 0.0, 1.26e-3 * power(max(wind, 6.0), 1.57) * exp(min(1.2 * (wind - 6.0), 0.0))
 
 
 def deepest(loaded: Loaded) -> float:
@@ -350,17 +352,23 @@ def pattern(beam: Beam) -> Array:
     angle = np.radians(np.arange(181))
     if beam.pattern == "table":
         rows = np.array(beam.rows).reshape(-1, 2)
-        loss = np.interp(np.arange(181), rows[:, 0], rows[:, 1])
+        loss = interpolate(np.arange(181), rows[:, 0], rows[:, 1])
     elif beam.pattern == "toroid":
-        power = math.log(10 ** (-3 / 20)) / math.log(math.cos(beam.width / 2))
-        loss = -20.0 * power * np.log10(np.maximum(np.sin(angle), 1e-6))
+        exponent = -0.15 / log10(cos(beam.width / 2))
+        loss = -20.0 * exponent * log10(np.maximum(sin(angle), 1e-6))
     else:
-        from scipy.special import j1  # a disc: 2 J1(x)/x, x = ka sin; -3 dB at x = 1.61634
-
-        x = 1.6163399561 / math.sin(min(beam.width / 2, math.pi / 2)) * np.sin(angle)
-        loss = -20.0 * np.log10(np.maximum(np.abs(np.where(x > 1e-6, 2.0 * j1(x) / np.maximum(x, 1e-9), 1.0)), 1e-6))
+        # a disc: 2 J1(x)/x, x = ka sin; -3 dB at x = 1.61634
+        x = 1.6163399561 / sin(min(beam.width / 2, math.pi / 2)) * sin(angle)
+        loss = -20.0 * log10(np.maximum(np.abs(np.where(x > 1e-6, 2.0 * j1(x) / np.maximum(x, 1e-9), 1.0)), 1e-6))
         loss[91:] = beam.floor
     return np.asarray(np.clip(loss, 0.0, beam.floor if beam.pattern != "table" else np.inf))
+
+
+def j1(x: Array) -> Array:
+    """Bessel's J1 by the mean of cos(a - x sin a) over a circle, which converges like a geometric series."""
+    n = 40 + 2 * math.ceil(float(x.max()))
+    a = 2.0 * math.pi / n * np.arange(n)
+    return np.asarray(cos(a - x[:, None] * sin(a)).mean(axis=1))
 
 
 def head_rows(head: Head, position: Any, assumed: float) -> tuple[Array, Array]:
@@ -368,15 +376,13 @@ def head_rows(head: Head, position: Any, assumed: float) -> tuple[Array, Array]:
     solution of t = t0 + s p for s."""
     p = np.array([h.position for h in head.hydrophone])
     rows = np.zeros((PHONES, 6))
-    middle = p - p.mean(axis=0)
-    _, singular, directions = np.linalg.svd(middle)
-    rank = int((singular > 1e-6 * singular[0]).sum())
+    solution, rank, directions = pseudo_inverse(p - p.mean(axis=0))
     rows[: len(p), :3] = p - np.array(position)
-    rows[: len(p), 3:] = np.linalg.pinv(middle, rcond=1e-6).T
-    axis = np.array(head.axis) / np.linalg.norm(head.axis)
+    rows[: len(p), 3:] = solution.T
+    axis = np.array(head.axis) / norm(head.axis)
     if rank == 2:  # the side to which the axis points, normal to the plane
         normal = directions[2]
-        axis = normal * (1.0 if normal @ axis >= 0.0 else -1.0)
+        axis = normal * (1.0 if inner(normal, axis) >= 0.0 else -1.0)
     return rows, np.array([len(p), rank, assumed, head.timing_noise, head.timing_resolution, *axis])
 
 
@@ -413,7 +419,7 @@ def set_node(
         n[N_P_PERIOD], n[N_P_OFFSET], n[N_P_FREQ] = t.pinger.period, t.pinger.offset, t.pinger.frequency
     n[N_BEAM], n[N_HEAD] = beam, head
     if t.beam is not None:
-        m.axes[row] = np.array(t.beam.axis) / np.linalg.norm(t.beam.axis)
+        m.axes[row] = np.array(t.beam.axis) / norm(t.beam.axis)
     n[N_TX_START] = n[N_TX_END] = n[N_READY] = -math.inf
     n[N_SINCE] = time
     m.keys[row], m.first[row], m.detected[row, :EMITTED] = key, -1, 0

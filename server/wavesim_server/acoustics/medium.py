@@ -23,6 +23,7 @@ from wavesim_server.acoustics import paths, rays, tubes
 from wavesim_server.acoustics.hearing import arrive, clock, finish, loss, lost, reach, sounding, turn, where
 from wavesim_server.acoustics.layout import Medium
 from wavesim_server.acoustics.queues import candidate, place, pop, push, release
+from wavesim_server.elementary import hypot
 from wavesim_server.pointers import inner as _njit
 
 _entry = nb.njit(cache=True, error_model="numpy")
@@ -245,7 +246,8 @@ def _spread(
         rays_n = rays.fan(m.profile_z, m.profile_c, zs, m.fan_angles, m.fan_widths, m.fan_classes)
     within = 0
     after = m.places[tick & 1]
-    limit = (rmax * fast / c + slack) ** 2
+    limit = rmax * fast / c + slack
+    limit *= limit
     for j in range(capacity):
         dx, dy, dz = after[j, 0] - x, after[j, 1] - y, after[j, 2] - z
         square = dx * dx + dy * dy + dz * dz
@@ -279,7 +281,7 @@ def _spread(
 def _find_rays(m: Medium, s: int, j: int, time: float, tick: int, start: float, end: float, n: int) -> None:
     """Candidates for every eigenray to where a node is now: all of them with echoes, else only the first to arrive."""
     x, y, z, _, _, _ = where(m, tick, j, (time - start) / m.sound[a.A_STEP])
-    across = math.sqrt((x - m.signals[s, a.S_X]) ** 2 + (y - m.signals[s, a.S_Y]) ** 2)
+    across = hypot(x - m.signals[s, a.S_X], y - m.signals[s, a.S_Y])
     zs, zr, across = rays.within(m.profile_z, m.signals[s, a.S_Z], z, across)
     order = int(m.sound[a.A_ORDER])
     count = rays.eigenrays(
@@ -297,7 +299,7 @@ def _find_rays(m: Medium, s: int, j: int, time: float, tick: int, start: float, 
         m.ray,
     )
     if count == 0:
-        far = math.sqrt(across * across + (zr - zs) ** 2)
+        far = hypot(across, zr - zs)
         lost(m, s, j, 0, a.SHADOW, time + far / m.sound[a.A_CMAX], x, y, z)
         return
     first = 0

@@ -5,13 +5,13 @@ A path is numbered 2 bounces + (1 if the first bounce is off the bottom); 0 is t
 
 from __future__ import annotations
 
-import cmath
 import math
 from typing import Any
 
 import numba as nb
 
 from wavesim_server.dynamics.shapes import BOX, POSE, TRIANGLE, in_prism, normal
+from wavesim_server.elementary import log10
 from wavesim_server.environment.kernels import Bed, Net, bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
@@ -37,15 +37,26 @@ def bounces(path: int) -> tuple[int, int]:
 
 
 @_njit
+def below(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
+    """Real and imaginary part of sqrt(n^2 - cos^2), n = speed (1 + i k) the index of the bottom (see :func:`bottom_loss`)."""
+    k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
+    a, b = speed * speed * (1.0 - k * k) - (1.0 - sine * sine), 2.0 * k * speed * speed
+    # the root of a + i b that has positive parts
+    size = math.sqrt(0.5 * (math.sqrt(a * a + b * b) + abs(a)))
+    rest = 0.5 * b / size if size > 0.0 else 0.0
+    return (size, rest) if a >= 0.0 else (rest, size)
+
+
+@_njit
 def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -> float:
     """Loss in dB of one bounce off a fluid bottom at a grazing angle: Rayleigh's reflection coefficient.
 
     Density over the water's, sound speed of the water over the bottom's, attenuation in dB per wavelength.
     """
-    n = speed * (1.0 + 1j * attenuation / (40.0 * math.pi * math.log10(math.e)))
-    below = cmath.sqrt(n * n - (1.0 - sine * sine))
-    r = abs((density * sine - below) / (density * sine + below))
-    return -20.0 * math.log10(max(r, 1e-9))
+    real, imaginary = below(sine, speed, attenuation)
+    less, more = density * sine - real, density * sine + real
+    r = math.sqrt((less * less + imaginary * imaginary) / (more * more + imaginary * imaginary))
+    return float(-20.0 * log10(max(r, 1e-9)))
 
 
 @_njit

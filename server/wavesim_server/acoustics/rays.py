@@ -18,6 +18,8 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from wavesim_server.elementary import acos, asin, asinh, atan2, cos, exp, log, sin
+
 _njit = nb.njit(cache=True, error_model="numpy")
 
 #: how a march ended
@@ -68,9 +70,9 @@ def leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]
     chord = math.sqrt(dx * dx + dz * dz)
     mean = math.sqrt(ca * cb)
     a = abs(cb - ca) / dz * chord / (2.0 * mean)
-    stretch = math.asinh(a) / a if a > 1e-4 else 1.0 - a * a / 6.0
-    half = 0.5 * abs(math.atan2(sa, p * ca) - math.atan2(sb, p * cb))
-    bow = half / math.sin(half) if half > 1e-4 else 1.0 + half * half / 6.0
+    stretch = asinh(a) / a if a > 1e-4 else 1.0 - a * a / 6.0
+    half = 0.5 * abs(atan2(sa, p * ca) - atan2(sb, p * cb))
+    bow = half / sin(half) if half > 1e-4 else 1.0 + half * half / 6.0
     return dx, chord / mean * stretch, chord * bow
 
 
@@ -122,10 +124,10 @@ def ray(
     Fills ``out``; False if this ray does not get there.
     """
     cs, cr = speed(z, c, source), speed(z, c, receiver)
-    p = math.cos(theta) / cs
+    p = cos(theta) / cs
     if p * cr > 1.0:
         return False
-    out[P], out[SIN_SOURCE], out[SIN_RECEIVER] = p, math.sin(theta), sine(p * cr)
+    out[P], out[SIN_SOURCE], out[SIN_RECEIVER] = p, sin(theta), sine(p * cr)
     out[SURFACE] = out[BOTTOM] = out[SIN_BOTTOM] = 0.0
     if reversals == 0:
         if (receiver > source) != down:
@@ -262,10 +264,10 @@ def fan(z: Any, c: Any, source: float, angles: Any, widths: Any, classes: Any) -
             above = max(above, c[k])
         if z[k] >= source:
             below = max(below, c[k])
-    graze[0], graze[1] = math.acos(min(cs / above, 1.0)), math.acos(min(cs / below, 1.0))
-    ratio = math.log(1.5706 / FLAT) / (ANGLES - 1)
+    graze[0], graze[1] = acos(min(cs / above, 1.0)), acos(min(cs / below, 1.0))
+    ratio = log(1.5706 / FLAT) / (ANGLES - 1)
     for k in range(ANGLES):
-        angles[n] = FLAT * math.exp(ratio * k)
+        angles[n] = FLAT * exp(ratio * k)
         n += 1
     for k in range(2):
         if graze[k] > FLAT:
@@ -273,7 +275,7 @@ def fan(z: Any, c: Any, source: float, angles: Any, widths: Any, classes: Any) -
             n += 2
     angles[:n] = np.sort(angles[:n])
     for k in range(n):
-        p = math.cos(angles[k]) / cs
+        p = cos(angles[k]) / cs
         ux, _, _, high, up_how, _ = march(z, c, p, source, False, z[0] - 1.0, none)
         lx, _, _, low, low_how, _ = march(z, c, p, source, True, z[-1] + 1.0, none)
         widths[k, 0], widths[k, 1], widths[k, 2], widths[k, 3] = ux, lx, high, low
@@ -288,7 +290,7 @@ def _distance(
     """Where a ray of the fan reaches the receiver's depth; NaN if it does not."""
     if receiver < w[2] or receiver > w[3]:
         return math.nan
-    p = math.cos(theta) / speed(z, c, source)
+    p = cos(theta) / speed(z, c, source)
     # between source and receiver the ray of the fan has no turn, since both lie between its reversals
     between = march(z, c, p, min(source, receiver), True, max(source, receiver), none)[0]
     if reversals == 0:
@@ -325,7 +327,7 @@ def eigenrays(
         if min(source, receiver) <= z[k] <= max(source, receiver):
             peak = max(peak, c[k])
     peak = max(peak, speed(z, c, receiver), cs)
-    flattest = math.acos(min(cs / peak, 1.0)) * (1.0 + 1e-9) + 1e-9  # flatter rays turn before the receiver
+    flattest = acos(min(cs / peak, 1.0)) * (1.0 + 1e-9) + 1e-9  # flatter rays turn before the receiver
     edge = np.zeros(4)
     for reversals in range(bounces + 3):
         for side in range(2):
@@ -423,7 +425,7 @@ def arc(speed_0: float, g: float, bottom: float, source: float, receiver: float,
         return True
     mean = math.sqrt(ca * cb)
     a = abs(g) * d / (2.0 * mean)
-    out[X], out[T] = x, d / mean * (math.asinh(a) / a if a > 1e-4 else 1.0 - a * a / 6.0)
+    out[X], out[T] = x, d / mean * (asinh(a) / a if a > 1e-4 else 1.0 - a * a / 6.0)
     if x <= 1e-9 * d or abs(g) < 1e-12:
         out[S], out[P] = d, x / d / mean
         out[SIN_SOURCE] = out[SIN_RECEIVER] = dz / d
@@ -432,7 +434,7 @@ def arc(speed_0: float, g: float, bottom: float, source: float, receiver: float,
     middle = 0.5 * (x + dz * (zb + za) / x)
     radius = math.sqrt(middle * middle + za * za)
     half = d / (2.0 * radius)
-    out[S] = d * (math.asin(min(half, 1.0)) / half if half > 1e-4 else 1.0 + half * half / 6.0)
+    out[S] = d * (asin(min(half, 1.0)) / half if half > 1e-4 else 1.0 + half * half / 6.0)
     out[P] = 1.0 / (abs(g) * radius)
     sign = 1.0 if za > 0.0 else -1.0
     out[SIN_SOURCE], out[SIN_RECEIVER] = sign * middle / radius, sign * (middle - x) / radius

@@ -17,13 +17,13 @@ has passed turns its phase by -90 degrees.
 
 from __future__ import annotations
 
-import cmath
 import math
 from typing import Any
 
 import numba as nb
 
-from wavesim_server.acoustics import rays
+from wavesim_server.acoustics import paths, rays
+from wavesim_server.elementary import atan2, log10, power
 
 _njit = nb.njit(cache=True, error_model="numpy")
 
@@ -78,7 +78,7 @@ def tube(z: Any, c: Any, source: float, receiver: float, down: bool, reversals: 
         down = not down
     square = out[rays.X] * out[rays.SIN_SOURCE] * out[rays.SIN_RECEIVER] * abs(slope) / (p * cs * cr)
     straight = max(out[rays.S], 1.0)
-    return max(10.0 * math.log10(max(square, 1.0)), 20.0 * math.log10(straight) - FOCUS_DB), caustics
+    return max(10.0 * log10(max(square, 1.0)), 20.0 * log10(straight) - FOCUS_DB), caustics
 
 
 @_njit
@@ -86,7 +86,7 @@ def arc(x: float, length: float, rise: float, c_source: float, c_receiver: float
     """Spreading loss in dB of an arc over a range x in one layer: there dx/dp = x c / (s_source s_receiver cos)."""
     level = math.sqrt(max(1.0 - rise * rise, 0.0))
     way = x / level * math.sqrt(c_source / c_receiver) if level > 1e-6 else length
-    return 20.0 * math.log10(max(way, 1.0))
+    return 20.0 * log10(max(way, 1.0))
 
 
 @_njit
@@ -94,14 +94,13 @@ def surface_loss(sine: float, frequency: float, speed: float, roughness: float, 
     """Loss in dB of one bounce off a rough surface: of the mirror-like part (Eckart 1953), exp(-2 (k s sin)^2) for a
     standard deviation s of the surface in m; and of bubbles (APL-UW 1994, 10 to 100 kHz), b f^0.85 / sin with f in kHz."""
     rough = 2.0 * math.pi * frequency / speed * roughness * sine
-    foam = bubbles * (1e-3 * frequency) ** 0.85 / max(sine, 1e-6)
+    foam = bubbles * power(1e-3 * frequency, 0.85) / max(sine, 1e-6)
     return min(17.371779276130073 * rough * rough + foam, SURFACE_MOST)
 
 
 @_njit
 def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
     """Phase in rad that Rayleigh's coefficient gives a bounce off the bottom (see :func:`paths.bottom_loss`)."""
-    n = speed * (1.0 + 1j * attenuation / 54.57505404)
-    below = cmath.sqrt(n * n - (1.0 - sine * sine))
-    r = (density * sine - below) / (density * sine + below)
-    return math.atan2(r.imag, r.real)
+    real, imaginary = paths.below(sine, speed, attenuation)
+    less, more = density * sine - real, density * sine + real
+    return float(atan2(-imaginary * (less + more), less * more - imaginary * imaginary))

@@ -190,7 +190,8 @@ def list_pairs(f: Bodies, order: Any, count: int, t: Touch) -> None:
             if xb - rad > xa + reach + SKIN:
                 break
             far = reach + rad + SKIN
-            if abs(yb - ya) < far and (xb - xa) ** 2 + (yb - ya) ** 2 + (zb - za) ** 2 < far * far:
+            dx, dy, dz = xb - xa, yb - ya, zb - za
+            if abs(dy) < far and dx * dx + dy * dy + dz * dz < far * far:
                 n = _note_pair(t, n, min(ra, rb), max(ra, rb))
         for k in range(t.fixed.shape[0]):
             g = t.fixed[k]
@@ -433,7 +434,7 @@ def _rub(f: Bodies, t: Touch, c: Any) -> None:
     along = slide[0] * c[C_NORMAL] + slide[1] * c[C_NORMAL + 1] + slide[2] * c[C_NORMAL + 2]
     for i in range(3):
         slide[i] -= along * c[C_NORMAL + i]
-    speed = math.sqrt(slide[0] ** 2 + slide[1] ** 2 + slide[2] ** 2)
+    speed = math.sqrt(slide[0] * slide[0] + slide[1] * slide[1] + slide[2] * slide[2])
     if speed < 1e-12:
         return
     for i in range(3):

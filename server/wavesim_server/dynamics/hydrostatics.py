@@ -11,6 +11,8 @@ import math
 
 import numba as nb
 
+from wavesim_server.elementary import asin
+
 _njit = nb.njit(cache=True, error_model="numpy")
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes
 
@@ -21,7 +23,7 @@ def sphere(radius: float, d: float) -> tuple[float, float]:
     d = min(max(d, -radius), radius)
     h = radius - d
     volume = math.pi * h * h * (3.0 * radius - h) / 3.0
-    moment = math.pi * (radius * radius - d * d) ** 2 / 4.0
+    moment = math.pi * (radius * radius - d * d) * (radius * radius - d * d) / 4.0
     return volume, moment
 
 
@@ -31,9 +33,9 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
     s = min(max(s, -radius), radius)
     r2 = radius * radius
     root = math.sqrt(max(r2 - s * s, 0.0))
-    angle = math.asin(s / radius) + 0.5 * math.pi
+    angle = asin(s / radius) + 0.5 * math.pi
     m0 = s * root + r2 * angle
-    m1 = -2.0 / 3.0 * root**3
+    m1 = -2.0 / 3.0 * (root * root * root)
     m2 = 0.25 * (s * (2.0 * s * s - r2) * root + r2 * r2 * angle)
     return m0, m1, m2
 
@@ -96,7 +98,7 @@ def submerged(
     else:
         volume, m = sphere(h0, d)
         mx, my, mz = m * nx, m * ny, m * nz
-        whole = 4.0 / 3.0 * math.pi * h0**3
+        whole = 4.0 / 3.0 * math.pi * (h0 * h0 * h0)
     if volume <= 0.0:
         return 0.0, 0.0, 0.0, 0.0
     return volume / whole, mx / volume, my / volume, mz / volume

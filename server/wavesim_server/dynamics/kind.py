@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import inner, interpolate, norm, product
+from wavesim_sdk.algebra import inverse as matrix_inverse
 from wavesim_sdk.config import Model, matrix
 from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.primitives import Shape, shape_of
 from wavesim_sdk.config.vehicle import Aerofoil, Derivatives, Thruster
 from wavesim_sdk.config.world import World
+from wavesim_sdk.elementary import expm1, sin
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kernel import DP5, EULER, RK4, TIMES
 
@@ -46,7 +49,7 @@ def mass_matrices(model: Model) -> tuple[Array, Array]:
     diagonal = [m * k * k for k in i.gyration] if i.gyration else [i.xx, i.yy, i.zz]
     about_g = np.diag(diagonal) + np.array([[0, i.xy, i.xz], [i.xy, 0, i.yz], [i.xz, i.yz, 0]])
     s = skew(g)
-    return np.block([[m * np.eye(3), -m * s], [m * s, about_g - m * s @ s]]), matrix(model.added_mass)
+    return np.block([[m * np.eye(3), -m * s], [m * s, about_g - m * product(s, s)]]), matrix(model.added_mass)
 
 
 def free_axes(model: Model) -> list[int]:
@@ -168,7 +171,7 @@ def _body(p: Array, model: Model, world: World) -> None:
     free = free_axes(model)
     p[r.FREE : r.FREE + 3] = [float(i in free) for i in range(3)]
     inverse = np.zeros((6, 6))
-    inverse[np.ix_(free, free)] = np.linalg.inv(total[np.ix_(free, free)])
+    inverse[np.ix_(free, free)] = matrix_inverse(total[np.ix_(free, free)])
     p[r.MINV : r.MINV + 36] = inverse.ravel()
     for row, m in ((r.DL, model.linear_drag), (r.DQ, model.quadratic_drag), (r.LIFT, model.lift)):
         p[row : row + 36] = matrix(m).ravel()
@@ -208,8 +211,8 @@ def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
         p[r.FADE : r.FADE + 7] = *model.fading_drag.diagonal, model.fading_drag.fade
     if (b := model.body_lift) is not None:
         flags |= r.HAS_WING
-        aspect = b.span**2 / b.area
-        slope = math.pi * aspect / (1.0 + math.sqrt(1.0 + (0.5 * aspect) ** 2))
+        aspect = b.span * b.span / b.area
+        slope = math.pi * aspect / (1.0 + math.sqrt(1.0 + 0.25 * aspect * aspect))
         p[r.WING : r.WING + 4] = 0.5 * world.density * b.area, slope, b.drag, 1 / (math.pi * b.efficiency * aspect)
     if model.coriolis_without:
         flags |= r.HAS_MUNK
@@ -282,10 +285,10 @@ def named_terms(d: Derivatives, density: float, fins: int) -> list[tuple[int, li
                 )
         if d.system == "prime":
             motions = [n[-1] for n in names if not n.startswith("d")]
-            value *= 0.5 * density * d.length ** (2 + (axis > 2) + sum(m in "pqr" for m in motions))
+            value *= 0.5 * density * math.prod([d.length] * (2 + (axis > 2) + sum(m in "pqr" for m in motions)))
             power = 2 - len(motions)
             if d.speed > 0.0:
-                value *= d.speed**power
+                value *= math.prod([d.speed] * power) if power >= 0 else 1.0 / math.prod([d.speed] * -power)
             elif power < -1 or (power and len(places) == 4):
                 raise ValueError(f"derivative '{item.name}': too many factors for the prime system without `speed`")
             elif power:
@@ -298,7 +301,7 @@ def _lag(kind: Kind, slot: int, lag: float, rate: float, timing: tuple[float, Se
     step, times = timing
     kind.present[slot] = True
     for k, part in enumerate(times):
-        kind.params[r.A_GAIN + r.SLOTS * k + slot] = -math.expm1(-part * step / lag) if lag > NO_LAG else 1.0
+        kind.params[r.A_GAIN + r.SLOTS * k + slot] = -expm1(-part * step / lag) if lag > NO_LAG else 1.0
     kind.params[r.A_JUMP + slot] = float(lag <= NO_LAG and rate <= 0.0)
     if rate > 0.0:
         kind.params[r.A_RATE + slot] = rate * step
@@ -308,7 +311,7 @@ def _thrusters(kind: Kind, model: Model, world: World, timing: tuple[float, Sequ
     p, flags = kind.params, 0
     kind.ints[r.KIND_THRUSTERS] = len(model.thruster)
     for k, t in enumerate(model.thruster):
-        direction = np.array(t.direction) / np.linalg.norm(t.direction)
+        direction = np.array(t.direction) / norm(t.direction)
         p[r.T_H + 6 * k : r.T_H + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
         p[r.T_D + 3 * k : r.T_D + 3 * k + 3] = direction
         law = p[r.T_L + r.LAW * k : r.T_L + r.LAW * (k + 1)]
@@ -346,7 +349,7 @@ def _law(kind: Kind, law: Array, k: int, t: Thruster, world: World) -> int:
     if o is None:
         law[0:3], law[3:6] = t.coefficients, t.reverse or t.coefficients
         return 0 if t.coefficients == (1.0, 0.0, 0.0) and not t.reverse else r.HAS_LAW
-    d4 = world.density * o.diameter**4
+    d4 = world.density * math.prod([o.diameter] * 4)
     share = 1.0 - o.deduction
     law[1] = law[4] = share * d4 * o.kt[0]
     law[2] = share * d4 / o.diameter * o.kt[1]
@@ -359,7 +362,7 @@ def _law(kind: Kind, law: Array, k: int, t: Thruster, world: World) -> int:
         low, high = table[0, 0], table[-1, 0]
         grid = np.linspace(low, high, r.TABLE_POINTS)
         kind.ints[r.KIND_TABLE + r.FINS + k] = len(kind.tables)
-        kind.tables.append(np.stack([np.interp(grid, table[:, 0], table[:, 1]), np.zeros(len(grid))]))
+        kind.tables.append(np.stack([interpolate(grid, table[:, 0], table[:, 1]), np.zeros(len(grid))]))
         law[0:6] = 0.0
         law[12:16] = share * d4, o.diameter, low, (r.TABLE_POINTS - 1) / (high - low)
         flags |= r.HAS_KT_TABLE
@@ -370,8 +373,8 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
     p, flags = kind.params, 0
     kind.ints[r.KIND_FINS] = len(model.fin)
     for k, f in enumerate(model.fin):
-        normal = np.array(f.normal) / np.linalg.norm(f.normal)
-        chord = np.array(f.chord) / np.linalg.norm(f.chord)
+        normal = np.array(f.normal) / norm(f.normal)
+        chord = np.array(f.chord) / norm(f.chord)
         slot = r.SLOT_FIN + k
         kind.limits[slot] = -f.limit, f.limit
         _lag(kind, slot, f.lag, f.rate, timing)
@@ -389,8 +392,8 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
             p[r.F_C2 + 6 * k : r.F_C2 + 6 * k + 6] = f.per_square
         elif f.law == "aerofoil":
             flags |= r.HAS_AEROFOIL
-            across = normal - (normal @ chord) * chord
-            across /= np.linalg.norm(across)
+            across = normal - inner(normal, chord) * chord
+            across /= norm(across)
             p[r.F_T + 13 * k : r.F_T + 13 * k + 10] = (*f.position, *chord, *across, 0.5 * world.density * f.area)
             kind.ints[r.KIND_TABLE + k] = len(kind.tables)
             assert f.aerofoil is not None
@@ -403,8 +406,8 @@ def aerofoil_table(a: Aerofoil) -> Array:
     rows = np.array(a.rows).reshape(-1, 3)
     alpha = np.linspace(-180.0, 180.0, r.TABLE_POINTS)
     rad = np.radians(alpha)
-    plate = np.stack([np.sin(2 * rad), 2 * np.sin(rad) ** 2])
-    given = np.stack([np.interp(alpha, rows[:, 0], rows[:, k]) for k in (1, 2)])
+    plate = np.stack([sin(2 * rad), 2 * sin(rad) * sin(rad)])
+    given = np.stack([interpolate(alpha, rows[:, 0], rows[:, k]) for k in (1, 2)])
     outside = np.maximum(rows[0, 0] - alpha, alpha - rows[-1, 0])
     blend = np.clip(outside / 10.0, 0.0, 1.0)
     return np.asarray(given * (1 - blend) + plate * blend)

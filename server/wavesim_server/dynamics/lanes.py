@@ -17,11 +17,12 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core import config as _config
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, models, register_model
+from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
+from wavesim_sdk import compiled, elementary
 from wavesim_server.dynamics.rows import LANES
 
-__all__ = ["add", "at", "cell", "exponent", "greater", "lesser", "mantissa", "of", "put", "root", "vector", "where"]
+__all__ = ["add", "at", "cell", "greater", "lesser", "of", "put", "root", "vector", "where"]
 
 
 class VectorType(types.Type):
@@ -159,13 +160,36 @@ def _select(typing: Any, mask: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def _sqrt(typing: Any, a: Any) -> Any:
-    return VECTOR(a), lambda context, builder, sig, args: _call(builder, "sqrt", args[0])
-
-
-@intrinsic
 def _broadcast(typing: Any, a: Any) -> Any:
     return VECTOR(_F), lambda context, builder, sig, args: _splat(builder, args[0])
+
+
+def _known(function: Any, made: Any) -> None:
+    """What the elementary functions are made of, for vectors."""
+
+    @overload(function, strict=False)
+    def _(x: Any) -> Any:
+        return (lambda x: made(x)) if x == VECTOR else None
+
+
+def _of_bits(code: Any) -> Any:
+    @intrinsic
+    def made(typing: Any, x: Any) -> Any:
+        return VECTOR(VECTOR), lambda context, builder, sig, args: code(builder, args[0])
+
+    return made
+
+
+for _part in ("mantissa", "exponent", "power", "root"):
+    _known(getattr(elementary, f"_{_part}"), _of_bits(getattr(compiled, f"{_part}_code")))
+
+
+_choose: Any = _select
+
+
+@overload(elementary._where, strict=False)
+def _elementary_where(mask: Any, a: Any, b: Any) -> Any:
+    return (lambda mask, a, b: _choose(mask, a, b)) if mask == MASK else None
 
 
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
@@ -175,31 +199,6 @@ _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 def cell(array: Any, row: int, lane: int) -> float:
     """One number, for what cannot be done on all lanes at once."""
     return array[row * LANES + lane]
-
-
-_LONGS = ir.VectorType(ir.IntType(64), LANES)
-
-
-def _constant(kind: Any, value: Any) -> Any:
-    return ir.Constant(kind, [value] * LANES)
-
-
-@intrinsic
-def _mantissa(typing: Any, a: Any) -> Any:
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        bits = builder.and_(builder.bitcast(args[0], _LONGS), _constant(_LONGS, 0x000FFFFFFFFFFFFF))
-        return builder.bitcast(builder.or_(bits, _constant(_LONGS, 0x3FE0000000000000)), _DOUBLES)
-
-    return VECTOR(a), code
-
-
-@intrinsic
-def _exponent(typing: Any, a: Any) -> Any:
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        bits = builder.lshr(builder.bitcast(args[0], _LONGS), _constant(_LONGS, 52))
-        return builder.sitofp(builder.sub(bits, _constant(_LONGS, 1022)), _DOUBLES)
-
-    return VECTOR(a), code
 
 
 @intrinsic
@@ -213,11 +212,9 @@ def _spread(typing: Any, array: Any, index: Any) -> Any:
 
 at: Any = _load
 of: Any = _spread  #: one number of an array, the same in all lanes: a parameter
-mantissa: Any = _mantissa  #: in [0.5, 1), of positive normal numbers
-exponent: Any = _exponent  #: to base 2, as of frexp
 put: Any = _store
 where: Any = _select
-root: Any = _sqrt
+root: Any = _of_bits(compiled.root_code)
 vector: Any = _broadcast
 greater: Any = max
 lesser: Any = min
@@ -230,8 +227,6 @@ if nb_config.DISABLE_JIT:
     at = lambda array, row: _row(array, row).copy()  # noqa: E731  # the twin of an intrinsic
     of = lambda array, index: np.full(LANES, array[index])  # noqa: E731  # the twin of an intrinsic
     root, where = np.sqrt, np.where
-    mantissa = lambda x: np.frexp(x)[0]  # noqa: E731  # the twin of an intrinsic
-    exponent = lambda x: np.frexp(x)[1].astype(float)  # noqa: E731  # the twin of an intrinsic
     vector = lambda value: np.full(LANES, value)  # noqa: E731  # the twin of an intrinsic
     greater = lambda a, b: np.where(b > a, b, a)  # noqa: E731  # the twin of an intrinsic
     lesser = lambda a, b: np.where(b < a, b, a)  # noqa: E731  # the twin of an intrinsic

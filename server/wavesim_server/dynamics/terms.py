@@ -15,10 +15,8 @@ from wavesim_server.dynamics.lanes import (
     add,
     at,
     cell,
-    exponent,
     greater,
     lesser,
-    mantissa,
     of,
     put,
     root,
@@ -88,6 +86,7 @@ from wavesim_server.dynamics.rows import (
     K,
     X,
 )
+from wavesim_server.elementary import atan2, exp, log10, sin_cos
 
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
@@ -110,58 +109,6 @@ def _pull(w: Any, p: Any, row: int, size: Any) -> None:
     """F += column of the parameters times size."""
     for i in range(6):
         add(w, F + i, of(p, row + i) * size)
-
-
-@_inline
-def atan(x: Any) -> Any:
-    """Arc tangent on all lanes (Cephes, Moshier 1989; 2e-16)."""
-    a = abs(x)
-    big, middle = a > 2.414213562373095, a > 0.66
-    top = where(big, -1.0, where(middle, a - 1.0, a))
-    low = where(big, a, where(middle, a + 1.0, 1.0))
-    base = where(big, 1.5707963267948966, where(middle, 0.7853981633974483, 0.0))
-    t = top / low
-    z = t * t
-    n = (-8.750608600031904122785e-1 * z - 1.615753718733365076637e1) * z - 7.500855792314704667340e1
-    n = (n * z - 1.228866684490136173410e2) * z - 6.485021904942025371773e1
-    d = (z + 2.485846490142306297962e1) * z + 1.650270098316988542046e2
-    d = ((d * z + 4.328810604912902668951e2) * z + 4.853903996359136964868e2) * z + 1.945506571482613964425e2
-    y = base + (t * z * (n / d) + t)
-    return where(x < 0.0, -y, y)
-
-
-@_inline
-def sine_cosine(x: Any) -> tuple[Any, Any]:
-    """(sin x, cos x) on all lanes for abs(x) <= pi (Cephes; 3e-16)."""
-    a = abs(x)
-    far, side = a > 2.356194490192345, a > 0.7853981633974483
-    y = a - where(far, 3.141592653589793, where(side, 1.5707963267948966, 0.0))
-    z = y * y
-    s = (1.58962301576546568060e-10 * z - 2.50507477628578072866e-8) * z + 2.75573136213857245213e-6
-    s = y + y * z * (
-        ((s * z - 1.98412698295895385996e-4) * z + 8.33333333332211858878e-3) * z - 1.66666666666666307295e-1
-    )
-    c = (-1.13585365213876817300e-11 * z + 2.08757008419747316778e-9) * z - 2.75573141792967388112e-7
-    c = ((c * z + 2.48015872888517045348e-5) * z - 1.38888888888730564116e-3) * z + 4.16666666666665929218e-2
-    c = 1.0 - 0.5 * z + z * z * c
-    sine, cosine = where(far, -s, where(side, c, s)), where(far, -c, where(side, -s, c))
-    return where(x < 0.0, -sine, sine), cosine
-
-
-@_inline
-def log10(x: Any) -> Any:
-    """Logarithm to base 10 on all lanes, of positive numbers (Cephes; 3e-16)."""
-    m, e = mantissa(x), exponent(x)
-    low = m < 0.7071067811865476
-    e = where(low, e - 1.0, e)
-    m = where(low, m + m, m) - 1.0
-    z = m * m
-    p = (1.01875663804580931796e-4 * m + 4.97494994976747001425e-1) * m + 4.70579119878881725854
-    p = ((p * m + 1.44989225341610930846e1) * m + 1.79368678507819816313e1) * m + 7.70838733755885391666
-    q = ((m + 1.12873587189167450590e1) * m + 4.52279145837532221105e1) * m + 8.29875266912776603211e1
-    q = (q * m + 7.11544750618563894466e1) * m + 2.31251620126765340583e1
-    y = m * (z * p / q) - e * 2.121944400546905827679e-4 - 0.5 * z
-    return ((m + y) + e * 0.693359375) * 0.4342944819032518
 
 
 # ------------------------------------------------------------------ actuators
@@ -235,7 +182,7 @@ def swivels(p: Any, w: Any, count: int) -> None:
     """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
     deflector scales the part along the fixed direction."""
     for k in range(min(count, SWIVELS)):
-        sine, cosine = sine_cosine(at(w, AN + SLOT_ANGLE + k))
+        sine, cosine = sin_cos(at(w, AN + SLOT_ANGLE + k))
         size = at(w, THRUST + k)
         _pull(w, p, T_H + 6 * k, size * (cosine * at(w, AN + SLOT_BUCKET + k) - 1.0))
         _pull(w, p, T_H2 + 6 * k, size * sine)
@@ -284,7 +231,7 @@ def aerofoils(b: Any, p: Any, w: Any, kind: Any, tables: Any, count: int) -> Non
             speed2 = along * along + across * across
             if speed2 == 0.0:
                 continue
-            attack = cell(w, AN + SLOT_FIN + k, l) - math.atan2(across, along)
+            attack = cell(w, AN + SLOT_FIN + k, l) - atan2(across, along)
             turns = attack / (2.0 * math.pi)
             place = (turns - math.floor(turns + 0.5) + 0.5) * (TABLE_POINTS - 1)
             i = min(int(place), TABLE_POINTS - 2)
@@ -414,11 +361,9 @@ def friction(p: Any, w: Any) -> None:
 def fading(p: Any, w: Any) -> None:
     """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
-    put(w, TMP, of(p, FADE + 6) * root(u * u + v * v + z * z))
-    for l in range(LANES):
-        w[TMP * LANES + l] = math.exp(-cell(w, TMP, l))
+    faded = exp(-(of(p, FADE + 6) * root(u * u + v * v + z * z)))
     for i in range(6):
-        add(w, F + i, -of(p, FADE + i) * at(w, TMP) * at(w, NUR + i))
+        add(w, F + i, -of(p, FADE + i) * faded * at(w, NUR + i))
 
 
 @_inline
@@ -427,9 +372,7 @@ def wing(p: Any, w: Any) -> None:
     u, v, z = at(w, NUR), at(w, NUR + 1), at(w, NUR + 2)
     plane = root(u * u + z * z)
     still = plane <= 0.0
-    # atan2(w, u) by the half angle: exact over the whole circle but straight astern, where it is pi
-    attack = where(still, 0.0, 2.0 * atan(z / greater(plane + u, 1e-300)))
-    attack = where(u < 0.0, where(abs(z) > 0.0, attack, math.pi), attack)
+    attack = atan2(z, u)
     size = of(p, WING) * (u * u + v * v + z * z)
     cl = of(p, WING + 1) * attack
     cd = of(p, WING + 2) + cl * cl * of(p, WING + 3)
@@ -460,8 +403,7 @@ def restoring(b: Any, p: Any, w: Any) -> None:
     s = -(unit * (at(w, ROT + 6) + sx * at(w, ROT) + sy * at(w, ROT + 3)))
     y = unit * (at(w, ROT + 7) + sx * at(w, ROT + 1) + sy * at(w, ROT + 4))
     c = unit * (at(w, ROT + 8) + sx * at(w, ROT + 2) + sy * at(w, ROT + 5))
-    theta = atan(s / root(greater(1.0 - s * s, 1e-300)))
-    phi = 2.0 * atan(y / greater(root(y * y + c * c) + c, 1e-300))
+    theta, phi = atan2(s, root(greater(1.0 - s * s, 0.0))), atan2(y, c)
     for i in range(6):
         o = G + 3 * i
         add(w, F + i, -(of(p, o) * z + of(p, o + 1) * phi + of(p, o + 2) * theta))

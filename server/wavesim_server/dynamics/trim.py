@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import inner, norm, pseudo_inverse, times, turned
 from wavesim_server.dynamics import effort
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
@@ -73,7 +74,7 @@ class Towed:
                 self.helm.asked[k] = float(command)
                 actual[k, l] = self.helm.told(k)[1]
             idle = self.forces(self.at_rest())[0]
-            found.append(((self.forces(actual)[0] - idle)[:3].T @ column / (column @ column))[: len(some)])
+            found.append((turned(column, (self.forces(actual)[0] - idle)[:3]) / inner(column, column))[: len(some)])
         return np.concatenate(found)
 
     def column(self, k: int) -> Array:
@@ -88,18 +89,19 @@ def hold(form: Form, speed: float) -> list[float | None]:
         return []
     towed = Towed(form, speed)
     columns = [towed.column(k) for k in range(len(form.model.thruster))]
-    pushing = [k for k, c in enumerate(columns) if abs(c[0]) > AHEAD * max(float(np.linalg.norm(c[:3])), 1e-300)]
+    pushing = [k for k, c in enumerate(columns) if abs(c[0]) > AHEAD * max(float(norm(c[:3])), 1e-300)]
     if not pushing:
         raise ValueError(f"model '{name}' has no thruster that pushes ahead, so it holds no speed")
     idle, drag = towed.forces(towed.at_rest())
     wanted = -(idle + drag)[STRAIGHT, 0]
     matrix = np.array([columns[k][STRAIGHT] for k in pushing]).T
     scale = np.array([1.0, 1.0, 2.0 / form.kind.params[r.REACH]])
-    thrust = np.linalg.lstsq(matrix * scale[:, None], wanted * scale, rcond=1e-9)[0]
-    left = np.abs((matrix @ thrust - wanted) * scale)
+    thrust = times(pseudo_inverse(matrix * scale[:, None], 1e-9)[0], wanted * scale)
+    left = np.abs((times(matrix, thrust) - wanted) * scale)
     if left.max() > CROOKED * abs(wanted[0]) + 1e-9:
         raise ValueError(f"model '{name}' cannot be held straight at {speed:g} m/s: its thrusters alone would turn it")
-    thrust *= wanted[0] / (matrix[0] @ thrust) if matrix[0] @ thrust else 1.0
+    ahead = inner(matrix[0], thrust)
+    thrust *= wanted[0] / ahead if ahead else 1.0
     commands: list[float | None] = [None] * len(form.actuators)
     for k, size in zip(pushing, thrust, strict=True):
         found = _command(towed, k, float(size))

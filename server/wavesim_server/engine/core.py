@@ -183,7 +183,7 @@ class Engine:
             tables = dict.fromkeys(LOGGED, self.sim.rows)
             if self.publication.effort_rows:
                 tables["effort"] = self.publication.effort_rows
-            for record in log_records(tick, tables, self.vehicles, self._seen):
+            for record in log_records(tick, tables, self.vehicles, self._seen, self.sim.identity["generation"]):
                 self.emit(record)
         return True
 
@@ -219,11 +219,13 @@ class Engine:
         self.emit(Run(int(state), self.sim.time_ns))
 
     def roster(self, row: int, present: bool, new: bool = True) -> None:
-        """Tell that a body came or left. The log has who is there when time starts to run, then every change."""
+        """Tell that a body came or left. The log has who is there when time starts to run, then every change until the end: after
+        it programs leave in any order."""
         o = self.sim.occupants[row]
+        logged = self._started and self.state is not RunState.ENDED
         self.emit(
             Roster(
-                self.sim.time_ns, row, o.name, o.model.name, o.model.type, int(present), int(new), int(self._started),
+                self.sim.time_ns, row, o.name, o.model.name, o.model.type, int(present), int(new), int(logged),
                 self.generation(row),
             )
         )  # fmt: skip

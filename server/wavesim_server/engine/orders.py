@@ -140,6 +140,8 @@ class Orders:
 
     def _enter(self, c: Enter) -> None:
         engine = self.engine
+        if c.row in self.sim.occupants and engine.generation(c.row) < c.generation:
+            self._leave(c.row)  # a front that crashed had let it in, unseen by the one that tells of this one
         came = c.row not in self.sim.occupants
         if came:
             try:

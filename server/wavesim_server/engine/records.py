@@ -66,15 +66,17 @@ def _told(type_: str, values: Record) -> Record:
     return np.ascontiguousarray(words[:, : dtype.itemsize // 8]).view(dtype)[:, 0]
 
 
-def log_records(tick: int, tables: Mapping[str, Sequence[int]], vehicles: Area, seen: Seen) -> Iterator[Log]:
-    """The rows of each table, and the sensor values that are new since the last call."""
+def log_records(
+    tick: int, tables: Mapping[str, Sequence[int]], vehicles: Area, seen: Seen, generations: Any
+) -> Iterator[Log]:
+    """The rows of each table, and the sensor values that are new since the last call; ``generations`` are those of all rows."""
     for table, present in tables.items():
         rows = np.array(present, np.int64)  # also where there is none
-        yield from _log(tick, table, rows, vehicles[table].latest[rows])
+        yield from _log(tick, table, rows, vehicles[table].latest[rows], generations[rows])
     for sensor, who, values in seen.new():
-        yield from _log(tick, sensor, who, values)
+        yield from _log(tick, sensor, who, values, generations[who[:, 0]])
 
 
-def _log(tick: int, table: str, rows: Any, records: Record) -> Iterator[Log]:
+def _log(tick: int, table: str, rows: Any, records: Record, generations: Any) -> Iterator[Log]:
     for s in _pieces(records):
-        yield Log(tick, table, rows[s].tobytes(), records[s].tobytes())
+        yield Log(tick, table, rows[s].tobytes(), records[s].tobytes(), generations[s].tobytes())

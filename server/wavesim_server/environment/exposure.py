@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import interpolate, norm, times
 from wavesim_sdk.config import Loaded, Model, matrix
 from wavesim_sdk.config.primitives import Shape
 from wavesim_sdk.config.vehicle import Rao
+from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
 from wavesim_server.dynamics.kind import AXES, MOTIONS, mass_matrices
 from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, TRIANGLE
+from wavesim_server.environment import operator_table
 from wavesim_server.environment import weather as w
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -53,7 +56,7 @@ class Operators:
     frequencies: Array  # rad/s, ascending
     response: Any
     drift: Any
-    impedance: Callable[[Array], Any] | None  # of motions: complex force per motion (frequencies, 6, 6)
+    impedance: Callable[[Array], tuple[Array, Array]] | None  # of motions: complex force per motion (frequencies, 6, 6)
 
     @property
     def headings(self) -> int:
@@ -62,62 +65,64 @@ class Operators:
 
     def at(self, frequencies: Array) -> Array:
         """(headings, frequencies, 6, 2): real and imaginary parts of the force at other frequencies."""
-        found = np.zeros((self.headings, len(frequencies), 6), complex)
+        real, imaginary = np.zeros((2, self.headings, len(frequencies), 6))
         for dof, responses in enumerate(self.response):
             for k, values in enumerate(responses.T):
-                found[k, :, dof] = np.interp(frequencies, self.frequencies, values)
+                real[k, :, dof] = interpolate(frequencies, self.frequencies, values.real)
+                imaginary[k, :, dof] = interpolate(frequencies, self.frequencies, values.imag)
         if self.impedance is not None:
-            found = np.einsum("fij,kfj->kfi", self.impedance(frequencies), found)
-        return np.stack([found.real, found.imag], axis=-1)
+            a, b = self.impedance(frequencies)
+            real, imaginary = times(a, real) - times(b, imaginary), times(a, imaginary) + times(b, real)
+        return np.stack([real, imaginary], axis=-1)
 
     def drift_at(self, frequencies: Array) -> Array:
         """(headings, frequencies, 3): root of the mean drift force, with its sign."""
         table = np.zeros((self.headings, len(frequencies), 3))
         for dof, responses in enumerate(self.drift):
             for k, values in enumerate(responses.T):
-                table[k, :, dof] = np.interp(frequencies, self.frequencies, values)
+                table[k, :, dof] = interpolate(frequencies, self.frequencies, values)
         return np.sign(table) * np.sqrt(np.abs(table))
 
 
-def impedance(model: Model, frequencies: Array) -> Any:
-    """Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear restoring, K its fluid memory."""
+def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
+    """Real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear restoring, K its fluid memory."""
     rigid, added = mass_matrices(model)
-    s = 1j * np.asarray(frequencies)[:, None, None]
-    z = s * s * (rigid + added) + s * matrix(model.linear_drag) + matrix(model.restoring)
-    s = s[:, 0, 0]
+    w = np.asarray(frequencies)
+    real = matrix(model.restoring) - (w * w)[:, None, None] * (rigid + added)
+    imaginary = w[:, None, None] * matrix(model.linear_drag)
     for m in model.memory:
-        up = sum(c * s**k for k, c in enumerate(m.c))
-        down = sum(a * s**k for k, a in enumerate(m.a)) + s ** len(m.a)
-        z[:, AXES.index(m.force), MOTIONS.index(m.source)] += s * up / down
-    return z
+        at = AXES.index(m.force), MOTIONS.index(m.source)
+        (a, b), (c, d) = _polynomial(m.c, w), _polynomial((*m.a, 1.0), w)
+        square = c * c + d * d
+        real[:, *at] -= w * (b * c - a * d) / square
+        imaginary[:, *at] += w * (a * c + b * d) / square
+    return real, imaginary
+
+
+def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
+    """Real and imaginary part of the sum of c_k (i w)^k."""
+    real = imaginary = np.zeros_like(w)
+    for c in reversed(coefficients):
+        real, imaginary = c - w * imaginary, w * real
+    return real, imaginary
 
 
 def read_operators(model: Model, rao: Rao) -> Operators:
-    """The operators of a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad, 0 = following sea),
-    ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds); the same of
-    ``motionRAO``; ``driftfrc.amp`` of surge, sway, yaw.
-    """
-    from scipy.io import loadmat  # only those who use such a file pay for it
-    from scipy.io.matlab import MatReadError
-
+    """The operators of a file: a table (``.csv``, see :mod:`~wavesim_server.environment.operator_table`) or a MATLAB structure."""
     path = Path(model.place.rpartition(":")[0]).parent / rao.file
-    what = f"{rao.use}RAO"
     if rao.use == "motion" and model.restoring is None:
         raise ConfigError(
             f"model '{model.name}': <rao use=\"motion\"> needs <restoring>", model.place.rpartition(":")[0]
         )
     try:
-        vessel = loadmat(str(path), squeeze_me=True, struct_as_record=False)[rao.group]
-        found, headings = getattr(vessel, what), np.atleast_1d(vessel.headings)
-        frequencies = np.atleast_1d(np.asarray(found.w, float))
-        response = np.array([_response(found.amp[k], found.phase[k], rao.speed) for k in range(6)])
-        drift = np.zeros((3, *response.shape[1:]))
-        if hasattr(vessel, "driftfrc"):
-            drift = np.array([_response(vessel.driftfrc.amp[k], 0.0, rao.speed).real for k in range(3)])
+        if path.suffix.lower() == ".csv":
+            frequencies, headings, response, drift = operator_table.read(path)
+        else:
+            frequencies, headings, response, drift = _vessel(path, rao)
     except OSError as error:
         raise ConfigError(f"cannot read the RAO file: {error.strerror or error}", str(path)) from None
-    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
-        raise ConfigError(f"the RAO file holds no {what} of '{rao.group}': {error}", str(path)) from None
+    except ValueError as error:
+        raise ConfigError(f"the RAO file: {error}", str(path)) from None
     shape = len(frequencies), len(headings)
     if response.shape[1:] != shape or drift.shape[1:] != shape:
         raise ConfigError(
@@ -141,10 +146,33 @@ def read_operators(model: Model, rao: Rao) -> Operators:
     )
 
 
+def _vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
+    """(frequencies, headings, operators, mean drift) of a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad,
+    0 = following sea), ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds); the
+    same of ``motionRAO``; ``driftfrc.amp`` of surge, sway, yaw. OSError; ValueError for what is no such file.
+    """
+    from scipy.io import loadmat  # only those who use such a file pay for it
+    from scipy.io.matlab import MatReadError
+
+    what = f"{rao.use}RAO"
+    try:
+        vessel = loadmat(str(path), squeeze_me=True, struct_as_record=False)[rao.group]
+        found, headings = getattr(vessel, what), np.atleast_1d(vessel.headings)
+        frequencies = np.atleast_1d(np.asarray(found.w, float))
+        response = np.array([_response(found.amp[k], found.phase[k], rao.speed) for k in range(6)])
+        drift = np.zeros((3, *response.shape[1:]))
+        if hasattr(vessel, "driftfrc"):
+            drift = np.array([_response(vessel.driftfrc.amp[k], 0.0, rao.speed).real for k in range(3)])
+    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
+        raise ValueError(f"it holds no {what} of '{rao.group}': {error}") from None
+    return frequencies, headings, response, drift
+
+
 def _response(amplitude: Any, phase: Any, speed: int) -> Any:
     """Complex operator of one degree of freedom at one speed: (frequencies, headings)."""
     a, p = (np.asarray(x)[..., speed] if np.ndim(x) == 3 else np.asarray(x) for x in (amplitude, phase))
-    return a * np.exp(1j * p)
+    sine, cosine = sin_cos(p)
+    return a * cosine + 1j * (a * sine)
 
 
 def obstacles(loaded: Loaded) -> Array:
@@ -154,7 +182,7 @@ def obstacles(loaded: Loaded) -> Array:
     for x, y, z, length, width, height, heading in boxes_of(o):
         g = np.zeros(GEOMETRY)
         g[0], g[CORE : CORE + 3] = BOX, (length, width, height)
-        c, s = math.cos(heading), math.sin(heading)
+        s, c = sin_cos(heading)
         g[POSE : POSE + 3], g[POSE + 3 :] = (x, y, z), (c, -s, 0, s, c, 0, 0, 0, 1)
         boxes.append(g)
     piers = []
@@ -169,7 +197,7 @@ def obstacles(loaded: Loaded) -> Array:
     middle = corners.mean(axis=1)
     relative = corners - middle[:, None, :]
     faces[:, 0], faces[:, POSE : POSE + 3], faces[:, POSE + 3 :] = TRIANGLE, middle, relative.reshape(-1, 9)
-    faces[:, CORE] = np.linalg.norm(relative, axis=2).max(axis=1, initial=0.0)
+    faces[:, CORE] = norm(relative).max(axis=1, initial=0.0)
     blocks = len(o.block)
     return np.concatenate([np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY), faces])
 

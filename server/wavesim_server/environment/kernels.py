@@ -11,6 +11,7 @@ import numpy as np
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.bed import steepest, triangles
 from wavesim_sdk.ocean.water import Water
+from wavesim_server.elementary import cos, exp, sin_cos
 
 _njit = nb.njit(cache=True, error_model="numpy")
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -90,7 +91,7 @@ def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> 
         for i in range(bed.bumps.shape[0]):
             dx = bed.bumps[i, 3] * (x - bed.bumps[i, 1])
             dy = bed.bumps[i, 4] * (y - bed.bumps[i, 2])
-            depth += bed.bumps[i, 0] * math.exp(-dx * dx - dy * dy)
+            depth += bed.bumps[i, 0] * exp(-dx * dx - dy * dy)
         return depth
     # Walk from the triangle found last time towards the point.
     t = cursor[row]
@@ -117,8 +118,9 @@ def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> 
 def stream(flow: Flow, time: float) -> tuple[float, float]:
     """The part of the flow (north, east) that is the same everywhere: mean and tide."""
     s = flow.stream
-    speed = s[2] * math.cos(2.0 * math.pi * time / s[4] + s[5])
-    return s[0] + speed * math.cos(s[3]), s[1] + speed * math.sin(s[3])
+    speed = s[2] * cos(2.0 * math.pi * time / s[4] + s[5])
+    east, north = sin_cos(s[3])
+    return s[0] + speed * north, s[1] + speed * east
 
 
 @_njit

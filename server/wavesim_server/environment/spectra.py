@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import randomness
+from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.config.world import Waves, Wind
+from wavesim_sdk.elementary import cos, exp, expm1, log, power, sin_cos
 from wavesim_server.environment import weather
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -23,10 +25,12 @@ SEA_STATES = (
 def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
     """S(w) in m2 s/rad of a sea with significant height and peak frequency."""
     with np.errstate(over="ignore", divide="ignore"):
-        s = 0.3125 * height**2 * peak**4 / w**5 * np.exp(-1.25 * (peak / w) ** 4)
+        square, w2 = (peak / w) * (peak / w), w * w
+        s = 0.3125 * height * height * (peak * peak) * (peak * peak) / (w2 * w2 * w) * exp(-1.25 * square * square)
     if waves.spectrum == "jonswap":
         width = np.where(w <= peak, 0.07, 0.09)
-        s = s * waves.gamma ** np.exp(-0.5 * ((w / peak - 1) / width) ** 2)
+        off = (w / peak - 1) / width
+        s = s * power(waves.gamma, exp(-0.5 * off * off))
     return np.asarray(s)
 
 
@@ -37,7 +41,8 @@ def wave_number(w: Array, gravity: float, depth: float) -> Array:
         return np.asarray(kh)
     goal = w * w * depth / gravity
     for _ in range(12):
-        t = np.tanh(kh)
+        e = expm1(-2.0 * kh)
+        t = -e / (2.0 + e)  # tanh
         kh = kh - (kh * t - goal) / (t + kh * (1.0 - t * t))
     return np.asarray(kh / depth)
 
@@ -57,23 +62,24 @@ def components(waves: Waves, gravity: float, seed: int, depth: float = math.inf)
         [[0.0], np.cumsum(0.5 * np.diff(w) * (lambda s: s[1:] + s[:-1])(spectrum(waves, height, peak, w)))]
     )
     moment = np.concatenate([[0.0], np.cumsum(np.diff(energy) * 0.5 * (w[1:] + w[:-1]))])
-    edges = np.interp(np.linspace(0.0, energy[-1], n + 1), energy, w)
-    mean = np.diff(np.interp(edges, w, moment)) / (energy[-1] / n)
+    edges = interpolate(np.linspace(0.0, energy[-1], n + 1), energy, w)
+    mean = np.diff(interpolate(edges, w, moment)) / (energy[-1] / n)
     keys = np.array([randomness.key(seed, "waves", str(i)) for i in range(n)], np.uint64)
     sea = np.zeros((n, weather.SEA))
-    sea[:, weather.S_A] = math.sqrt(2.0 * height**2 / 16.0 / n)
+    sea[:, weather.S_A] = math.sqrt(2.0 * height * height / 16.0 / n)
     sea[:, weather.S_W] = mean
     sea[:, weather.S_PHASE] = 2.0 * math.pi * randomness.uniform(keys, 0)
     to = np.full(n, waves.direction)
     if waves.spreading > 0.0:
         angle = np.linspace(-math.pi, math.pi, 3601)
-        weight = np.cumsum(np.cos(0.5 * angle) ** (2.0 * waves.spreading))
-        to += np.interp(randomness.uniform(keys, 1), weight / weight[-1], angle)
+        weight = np.cumsum(power(np.maximum(cos(0.5 * angle), 0.0), 2.0 * waves.spreading))
+        to += interpolate(randomness.uniform(keys, 1), weight / weight[-1], angle)
     k = wave_number(mean, gravity, depth)
-    sea[:, weather.S_NORTH], sea[:, weather.S_EAST], sea[:, weather.S_TO] = k * np.cos(to), k * np.sin(to), to
-    sea[:, weather.S_COS], sea[:, weather.S_SIN], sea[:, weather.S_K] = np.cos(to), np.sin(to), k
-    sea[:, weather.S_BED] = np.exp(-2.0 * k * depth)
-    sea[:, weather.S_DEEP] = 1.0 / -np.expm1(-2.0 * k * depth)
+    east, north = sin_cos(to)
+    sea[:, weather.S_NORTH], sea[:, weather.S_EAST], sea[:, weather.S_TO] = k * north, k * east, to
+    sea[:, weather.S_COS], sea[:, weather.S_SIN], sea[:, weather.S_K] = north, east, k
+    twice = np.minimum(2.0 * k * depth, 800.0)  # also where there is no bottom
+    sea[:, weather.S_BED], sea[:, weather.S_DEEP] = exp(-twice), 1.0 / -expm1(-twice)
     return sea
 
 
@@ -87,12 +93,12 @@ def gust_components(wind: Wind, seed: int) -> Array:
     n, mean = wind.gusts, wind.mean
     if n == 0 or mean == 0.0:
         return np.zeros((0, 3))
-    f = np.geomspace(1.0 / 3600.0, 1.0, 20_001)
+    f = exp(np.linspace(-log(3600.0), 0.0, 20_001))
     s = harris(wind.drag, wind.gust_length, mean, f)
     energy = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(f) * (s[1:] + s[:-1]))])
     moment = np.concatenate([[0.0], np.cumsum(np.diff(energy) * 0.5 * (f[1:] + f[:-1]))])
-    edges = np.interp(np.linspace(0.0, energy[-1], n + 1), energy, f)
-    middle = np.diff(np.interp(edges, f, moment)) / (energy[-1] / n)
+    edges = interpolate(np.linspace(0.0, energy[-1], n + 1), energy, f)
+    middle = np.diff(interpolate(edges, f, moment)) / (energy[-1] / n)
     keys = np.array([randomness.key(seed, "gusts", str(i)) for i in range(n)], np.uint64)
     amplitude = np.full(n, math.sqrt(2.0 * energy[-1] / n))
     return np.stack([amplitude, 2.0 * math.pi * middle, 2.0 * math.pi * randomness.uniform(keys, 0)], axis=1)
@@ -100,4 +106,5 @@ def gust_components(wind: Wind, seed: int) -> Array:
 
 def harris(drag: float, length: float, mean: float, f: Array) -> Array:
     """Harris gust spectrum in (m/s)^2/Hz."""
-    return np.asarray(4.0 * drag * length * mean / (2.0 + (length * f / mean) ** 2) ** (5.0 / 6.0))
+    x = length * f / mean
+    return np.asarray(4.0 * drag * length * mean / power(2.0 + x * x, 5.0 / 6.0))

@@ -10,9 +10,11 @@ import math
 from typing import Any, NamedTuple
 
 import numba as nb
+import numpy as np
 
 from wavesim_server.draws import normal
 from wavesim_server.dynamics.rows import ACCEL, CURRENT, ENV, LANES, LEVEL, PX, PY, PZ, QW, QX, QY, QZ, SLOPE, U
+from wavesim_server.elementary import atan2, cos, exp, sin_cos
 from wavesim_server.environment.kernels import Flow, flow_at, stream
 
 _njit = nb.njit(cache=True, error_model="numpy")
@@ -58,11 +60,11 @@ def advance(w: Weather, tick: int, time: float, h: float) -> None:
     """The weather of a tick: slow processes step on, then what follows from them."""
     s, d = w.state, w.drift
     if w.wind[I_SLOW] > 0.0:
-        keep = math.exp(-h / w.wind[I_TIME])
+        keep = exp(-h / w.wind[I_TIME])
         s[W_SLOW] = keep * s[W_SLOW] + w.wind[I_SLOW] * math.sqrt(1.0 - keep * keep) * normal(w.keys[0], tick, 0)
         s[W_SLOW] = min(max(s[W_SLOW], w.wind[I_LEAST] - w.wind[I_MEAN]), w.wind[I_MOST] - w.wind[I_MEAN])
     if d[1] > 0.0 or d[5] > 0.0:
-        keep = math.exp(-h / d[7])
+        keep = exp(-h / d[7])
         kick = math.sqrt(1.0 - keep * keep)
         s[W_SPEED] = keep * s[W_SPEED] + d[1] * kick * normal(w.keys[1], tick, 0)
         s[W_SPEED] = min(max(s[W_SPEED], d[2] - d[0]), d[3] - d[0])
@@ -77,11 +79,12 @@ def settle(w: Weather, time: float) -> None:
     s, d = w.state, w.drift
     gust = 0.0
     for i in range(w.gusts.shape[0]):
-        gust += w.gusts[i, 0] * math.cos(w.gusts[i, 1] * time + w.gusts[i, 2])
+        gust += w.gusts[i, 0] * cos(w.gusts[i, 1] * time + w.gusts[i, 2])
     s[W_WIND] = max(w.wind[I_MEAN] + s[W_SLOW] + gust, 0.0)
     speed, to = d[0] + s[W_SPEED], d[4] + s[W_TURN]
-    s[W_NORTH], s[W_EAST] = speed * math.cos(to), speed * math.sin(to)
-    s[W_LEVEL] = -w.tide[0] * math.cos(2.0 * math.pi * time / w.tide[1] + w.tide[2])
+    east, north = sin_cos(to)
+    s[W_NORTH], s[W_EAST] = speed * north, speed * east
+    s[W_LEVEL] = -w.tide[0] * cos(2.0 * math.pi * time / w.tide[1] + w.tide[2])
 
 
 @_njit
@@ -90,8 +93,9 @@ def elevation(sea: Any, time: float, x: float, y: float) -> tuple[float, float, 
     up = north = east = 0.0
     for i in range(sea.shape[0]):
         angle = sea[i, S_W] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
-        up += sea[i, S_A] * math.cos(angle)
-        steep = sea[i, S_A] * math.sin(angle)
+        sine, cosine = sin_cos(angle)
+        up += sea[i, S_A] * cosine
+        steep = sea[i, S_A] * sine
         north += sea[i, S_NORTH] * steep
         east += sea[i, S_EAST] * steep
     return up, north, east
@@ -119,6 +123,7 @@ def orbit(
     cx: float,
     sx: float,
     still: float,
+    parts: Any,
     b: Any,
     l: int,
 ) -> None:
@@ -127,7 +132,8 @@ def orbit(
 
     All are means over its length and width: of a wave of number k by exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has
     the second moment of the rectangle; the slope, a first moment, by the power 3/5 of that. (cx, sx): its heading, not
-    of unit length. Above the still level the motion is that at it.
+    of unit length. Above the still level the motion is that at it. ``parts`` (5, n) is for what is worked out first, so that
+    the compiler makes vectors of it.
     """
     down = max(depth, 0.0)
     n = sea.shape[0]
@@ -137,25 +143,27 @@ def orbit(
     turn = 1.0 / math.sqrt(max(cx * cx + sx * sx, 1e-12))
     cx *= turn
     sx *= turn
-    small = sea[n - 1, S_K] * max(long, wide) < SMALL
+    while not near and n > 0 and sea[n - 1, S_K] * down > FADED:  # ascending
+        n -= 1
+    cosines, sines, decays, means, steeps = parts[0], parts[1], parts[2], parts[3], parts[4]
     for i in range(n):
-        k = sea[i, S_K]
-        if not near and k * down > FADED:  # ascending
-            break
-        a = sea[i, S_A]
         angle = sea[i, S_W] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
-        c, s = a * math.cos(angle), a * math.sin(angle)
-        mean = steep = 1.0
-        if not small:
+        sines[i], cosines[i] = sin_cos(angle)
+        decays[i] = exp(-min(sea[i, S_K] * down, 700.0))
+        means[i] = steeps[i] = 1.0
+    if sea[sea.shape[0] - 1, S_K] * max(long, wide) >= SMALL:
+        for i in range(n):
             kx = long * (sea[i, S_NORTH] * cx + sea[i, S_EAST] * sx)
             ky = wide * (sea[i, S_EAST] * cx - sea[i, S_NORTH] * sx)
             q = (kx * kx + ky * ky) / 6.0
-            mean, steep = math.exp(-q), math.exp(-0.6 * q)
+            means[i], steeps[i] = exp(-q), exp(-0.6 * q)
+    for i in range(n):
+        k, mean, decay = sea[i, S_K], means[i], decays[i]
+        c, s = sea[i, S_A] * cosines[i], sea[i, S_A] * sines[i]
         if near:
             up += mean * c
-            north += steep * sea[i, S_NORTH] * s
-            east += steep * sea[i, S_EAST] * s
-        decay = math.exp(-min(k * down, 700.0))
+            north += steeps[i] * sea[i, S_NORTH] * s
+            east += steeps[i] * sea[i, S_EAST] * s
         bed = min(sea[i, S_BED] / decay, decay)  # the wave that the bed sends back
         flat, tall = sea[i, S_DEEP] * (decay + bed) * mean, sea[i, S_DEEP] * (decay - bed) * mean
         w = sea[i, S_W]
@@ -188,6 +196,7 @@ def act(
 ) -> None:
     """Current, water plane and held forces of every body in this tick."""
     s = w.state
+    parts = np.empty((5, w.sea.shape[0]))
     n, e = stream(flow, time)
     uniform = flow.layers.shape[0] == 0 and flow.values.shape[2] == 0
     for i in range(count):
@@ -210,7 +219,9 @@ def act(
                     b[(CURRENT + k) * LANES + l] = b[(ACCEL + k) * LANES + l] = 0.0
             else:
                 cx, sx = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 + q3 * q0)
-                orbit(w.sea, time, x, y, depth, near, exposure[E_LONG], exposure[E_WIDE], cx, sx, s[W_LEVEL], b, l)
+                orbit(
+                    w.sea, time, x, y, depth, near, exposure[E_LONG], exposure[E_WIDE], cx, sx, s[W_LEVEL], parts, b, l
+                )
         else:
             b[LEVEL * LANES + l] = s[W_LEVEL]
             if b[(CURRENT + 2) * LANES + l] != 0.0 or b[SLOPE * LANES + l] != 0.0 or b[(SLOPE + 1) * LANES + l] != 0.0:
@@ -222,7 +233,8 @@ def act(
             continue
         for k in range(6):
             b[(ENV + k) * LANES + l] = 0.0
-        heading = math.atan2(2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q2 * q2 + q3 * q3))
+        q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+        heading = atan2(2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q2 * q2 + q3 * q3))
         if flags & HAS_WIND and near:
             _wind(w, exposure, b, l, heading)
         if flags & HAS_FILTER and w.wind[I_HEIGHT] > 0.0:
@@ -235,6 +247,7 @@ def act(
 def around(w: Weather, flow: Flow, blocks: Any, slots: Any, rows: Any, time: float, out: Any) -> None:
     """Rows of the table `surroundings` at a time: water and air velocity W, water level, elevation of the waves."""
     s = w.state
+    sine, cosine = sin_cos(w.wind[I_FROM])
     for i in range(rows.shape[0]):
         row = rows[i]
         b, l = blocks[slots[row] // LANES], slots[row] % LANES
@@ -243,7 +256,7 @@ def around(w: Weather, flow: Flow, blocks: Any, slots: Any, rows: Any, time: flo
         up, _, _ = elevation(w.sea, time, x, y)
         o = out[row]
         o[0], o[1], o[2] = n + s[W_NORTH], e + s[W_EAST], 0.0
-        o[3], o[4], o[5] = -s[W_WIND] * math.cos(w.wind[I_FROM]), -s[W_WIND] * math.sin(w.wind[I_FROM]), 0.0
+        o[3], o[4], o[5] = -s[W_WIND] * cosine, -s[W_WIND] * sine, 0.0
         o[6], o[7] = up - s[W_LEVEL], up
 
 
@@ -251,24 +264,25 @@ def around(w: Weather, flow: Flow, blocks: Any, slots: Any, rows: Any, time: flo
 def _wind(w: Weather, e: Any, b: Any, l: int, heading: float) -> None:
     """Wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
     speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_FROM] + math.pi - heading
-    u = b[U * LANES + l] - speed * math.cos(away)
-    v = b[(U + 1) * LANES + l] - speed * math.sin(away)
+    sine, cosine = sin_cos(away)
+    u, v = b[U * LANES + l] - speed * cosine, b[(U + 1) * LANES + l] - speed * sine
     q = 0.5 * w.wind[I_AIR] * (u * u + v * v)
-    g = -math.atan2(v, u)
+    g = -atan2(v, u)
+    sine, cosine = sin_cos(g)
     if e[E_LAW] == 0.0:
         cd = e[E_C] if abs(g) <= 0.5 * math.pi else e[E_C + 1]
         along = cd * e[E_FRONT] / e[E_SIDE]
-        s2 = math.sin(2.0 * g)
+        s2 = 2.0 * sine * cosine
         low = 1.0 - 0.5 * e[E_C + 3] * (1.0 - along / e[E_C + 2]) * s2 * s2
-        fx = -q * cd * e[E_FRONT] * math.cos(g) / low
-        fy = q * e[E_C + 2] * e[E_SIDE] * math.sin(g) / low
+        fx = -q * cd * e[E_FRONT] * cosine / low
+        fy = q * e[E_C + 2] * e[E_SIDE] * sine / low
         k = e[E_C + 4] * fy * e[E_HEIGHT]
         n = (e[E_FORWARD] - 0.18 * (abs(g) - 0.5 * math.pi) * e[E_LENGTH]) * fy
     else:
-        fx = -q * e[E_C] * e[E_FRONT] * math.cos(g)
-        fy = q * e[E_C + 1] * e[E_SIDE] * math.sin(g)
+        fx = -q * e[E_C] * e[E_FRONT] * cosine
+        fy = q * e[E_C + 1] * e[E_SIDE] * sine
         k = fy * e[E_HEIGHT]
-        n = q * e[E_C + 2] * e[E_SIDE] * e[E_LENGTH] * math.sin(2.0 * g)
+        n = q * e[E_C + 2] * e[E_SIDE] * e[E_LENGTH] * 2.0 * sine * cosine
     b[ENV * LANES + l] += fx
     b[(ENV + 1) * LANES + l] += fy
     b[(ENV + 3) * LANES + l] += k
@@ -279,12 +293,13 @@ def _wind(w: Weather, e: Any, b: Any, l: int, heading: float) -> None:
 def _filter(w: Weather, e: Any, b: Any, l: int, row: int, heading: float, tick: int, h: float) -> None:
     """K s/(s^2 + 2 d w_e s + w_e^2) of white noise (Fossen 2021, sec. 10.2), stepped exactly."""
     u, v = b[U * LANES + l], b[(U + 1) * LANES + l]
-    speed, beta = math.sqrt(u * u + v * v), w.wind[I_TO] - heading - math.atan2(v, u)
+    speed, beta = math.sqrt(u * u + v * v), w.wind[I_TO] - heading - atan2(v, u)
     w0 = w.wind[I_PEAK]
-    we = max(abs(w0 - w0 * w0 / w.wind[I_GRAVITY] * speed * math.cos(beta)), 0.02)
+    we = max(abs(w0 - w0 * w0 / w.wind[I_GRAVITY] * speed * cos(beta)), 0.02)
     d = e[E_DAMPING]
     wd = we * math.sqrt(max(1.0 - d * d, 1e-6))
-    decay, c, s = math.exp(-d * we * h), math.cos(wd * h), math.sin(wd * h)
+    decay = exp(-d * we * h)
+    s, c = sin_cos(wd * h)
     f = d * we / wd
     for k in range(6):
         if e[E_GAIN + k] == 0.0:
@@ -309,7 +324,8 @@ def _rao(w: Weather, e: Any, b: Any, l: int, heading: float, time: float, x: flo
         k = min(int(at), headings - 1)
         part, following = at - k, (k + 1) % headings
         angle = sea[i, S_W] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
-        c, s = sea[i, S_A] * math.cos(angle), sea[i, S_A] * math.sin(angle)
+        sine, cosine = sin_cos(angle)
+        c, s = sea[i, S_A] * cosine, sea[i, S_A] * sine
         for j in range(6):
             real = (1.0 - part) * t[k, i, j, 0] + part * t[following, i, j, 0]
             imaginary = (1.0 - part) * t[k, i, j, 1] + part * t[following, i, j, 1]

@@ -15,6 +15,8 @@ from wavesim_sdk import frames
 from wavesim_sdk.devices import seabird
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, Series, read
+from wavesim_sdk.log import frames as frames_of
+from wavesim_sdk.sonars.frames import KIND
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
 
 
@@ -58,6 +60,36 @@ def write_cnv(log: Path, vehicle: str, out: Path, name: str = "") -> int:
     return len(values)
 
 
+def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "", name: str = "") -> int:
+    """Write the frames of one sonar in a format of survey software (a module with ``head`` and ``ping``); returns how many.
+    ``kind`` of sonar; ``vehicle``, ``name``: which, if the log has several."""
+    found = read(log)
+    wanted = KIND.index(kind)
+    have = []
+    for topic, series in sorted(found.series.items()):
+        if topic.startswith("/sonar/") and len(series.records) and series.records["kind"][0] == wanted:
+            have.append(tuple(topic.split("/")[2:4]))
+    mine = [(b, n) for b, n in have if vehicle in ("", b) and name in ("", n)]
+    if len(mine) != 1:
+        told = ", ".join(f"{b} {n}" for b, n in have) or "none"
+        what = "several sonars of this kind; name one" if mine else "no such sonar of this kind"
+        raise LogError(f"{log} has {what} (--vehicle, --sonar): it has {told}")
+    times = found.series["/sonar/" + "/".join(mine[0])].time_ns
+    period = float(np.median(np.diff(times))) * 1e-9 if len(times) > 1 else 0.0
+    latitude, longitude = json.loads(found.metadata.get("origin", "[0, 0]"))
+    written = 0
+    try:
+        with out.open("wb") as file:
+            for frame in frames_of(log, *mine[0]):
+                if not written:
+                    file.write(format_.head(frame, latitude, longitude))
+                file.write(format_.ping(frame, latitude, longitude, period))
+                written += 1
+    except OSError as error:
+        raise LogError(f"cannot write {out}: {error.strerror}") from None
+    return written
+
+
 #: columns of an array by its length: axes of the frame in its name, a quaternion; else numbers
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 _WORDS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
@@ -81,6 +113,8 @@ def _columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
         elif name == "payload":
             lengths = series.records["payload_bytes"].tolist()
             found[name] = [bytes(v).ljust(n, b"\0")[:n].hex() for v, n in zip(values.tolist(), lengths, strict=True)]
+        elif values.dtype.kind == "S":
+            found[name] = [bytes(v).decode("utf-8", "replace") for v in values.tolist()]
         elif values.ndim == 1:
             found["measured_ns" if name == "time_ns" else name] = values.tolist()
         else:

@@ -1,4 +1,4 @@
-"""What of a machine can change the last bits of a run: it is noted in the log, until none of it matters."""
+"""What of a machine can change the last bits of programs that are not ours: it is noted in the log."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import platform
+import struct
 import uuid
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +22,7 @@ from wavesim_sdk.log import CDR_HEADER, cdr_text
 from wavesim_sdk.logfile import METADATA, PART, RUN, part_path
 from wavesim_sdk.ocean.bed import around
 from wavesim_sdk.sensors import table_of
+from wavesim_sdk.sonars.frames import FRAME, Frame
 from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, VEHICLE_TABLES, Table
 from wavesim_server.logbook.machine import traits
 from wavesim_server.logbook.part import Part, Sync, opened
@@ -225,11 +227,16 @@ class LogWriter:
         for r in receptions:
             self.record("/acoustics/reception", RECEPTION, int(r["arrival_ns"]), r.tobytes())
 
-    def estimate(self, time_ns: int, row: int, values: list[float | None]) -> None:
-        """What an on-board navigator believes."""
+    def frame(self, frame: Frame) -> None:
+        """A frame of an imaging sonar, under the names that it carries itself."""
+        data = frame.record.tobytes() + struct.pack("<I", len(frame.payload)) + frame.payload
+        self.record(f"/sonar/{frame.body}/{frame.name}", FRAME, int(frame.record["time_ns"]), data)
+
+    def estimate(self, time_ns: int, body: str, values: list[float | None]) -> None:
+        """What the on-board navigator of a body believes. It may be there before the log has that body."""
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:
-            self.record(f"/estimate/{self._name(row)}", ESTIMATE, time_ns, numbers.tobytes())
+            self.record(f"/estimate/{body}", ESTIMATE, time_ns, numbers.tobytes())
 
     def close(self) -> None:
         """Write the index and close."""

@@ -44,6 +44,7 @@ from wavesim_server.network.broadcast import Address, Broadcast, Rows
 from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue
 from wavesim_server.network.crew import Crews, Member
 from wavesim_server.network.damage import Damage
+from wavesim_server.network.frames import Feeds, FrameLog
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.network.lockstep import Reply as StepReply
 from wavesim_server.network.news import News
@@ -114,6 +115,8 @@ class Front:
             areas["vehicles"], self.step_ns, self.sessions, self.crews, self.observers, self.bodies,
             self._tick_and_state, self.lives,
         )  # fmt: skip
+        self.feeds = Feeds(name, self.sessions, self.broadcast.writer.instruments, network.frame_rate)
+        self.frame_log = FrameLog(name, loaded, self.bodies, log, self.damage.tell) if log is not None else None
         self.news = News(
             self.sessions, self.crews, self.observers, self.tables, self.under_way, log, self.clock, self.step_ns, say,
             self.lives,
@@ -157,8 +160,8 @@ class Front:
                 self._on_step(event_)
             else:
                 self.news.take(event_)
-                if isinstance(event_, messages.Roster) and not event_.present:
-                    self._orphan_went(event_.row, event_.generation)
+                if isinstance(event_, messages.Roster):
+                    self._roster(event_)
         except Exception as error:  # the last line of defence: the others go on
             self.sessions.failed(None, error)
         self._happened(self.sessions.ended())
@@ -190,7 +193,9 @@ class Front:
             self._happened(self.sessions.tick(now))
         states = math.inf
         try:
-            states = self.broadcast.turn(now)
+            states = min(self.broadcast.turn(now), self.feeds.turn(now))
+            if self.frame_log is not None:
+                states = min(states, self.frame_log.turn(now))
             if now >= self._orphans_until:
                 self._let_orphans_go()
             self.tables.turn(now, self.tick, self.crews.by_token.values())
@@ -230,6 +235,8 @@ class Front:
             self.sessions.bye(session, "the server shuts down")
         self.broadcast.take()
         self.tables.flush(self.tick)
+        if self.frame_log is not None:
+            self.frame_log.turn(now)
         if self.log is not None:
             self.log.close()
 
@@ -272,16 +279,21 @@ class Front:
             if self.log is not None:
                 kind = BodyType(int(identity["type"][row])).name.lower()
                 self.log.body(int(clock["time_ns"]), row, name, model, kind, True)
+                self.news.logged[row] = identity["generation"][row]
         self.crews.goes_on(self._dice)
         self._orphans_until = now + self.config.network.keepalive_timeout
         self.tell(messages.Effort(()))
         self.tell(messages.Release(int(clock["tick"]), ()))  # the engine may wait for an answer that died
 
-    def _orphan_went(self, row: int, generation: int) -> None:
-        """A body went whose pilot had left it to the front before this one."""
-        if row in self.orphans and generation == self.lives[row]:
-            self.orphans.discard(row)
-            self.bodies.pop(row, None)
+    def _roster(self, r: messages.Roster) -> None:
+        """A body went whose pilot had left it to the front before this one; or one came that only that front knew of."""
+        if not r.present and r.row in self.orphans and r.generation == self.lives[r.row]:
+            self.orphans.discard(r.row)
+            self.bodies.pop(r.row, None)
+        elif (
+            r.present and r.new and r.row not in self.bodies
+        ):  # one of ours may have left already: then this does nothing
+            self.tell(messages.Leave(r.row))
 
     def _let_orphans_go(self) -> None:
         self._orphans_until = math.inf
@@ -335,7 +347,7 @@ class Front:
             case Actuated(command=command) if member is not None and member.role is Role.PILOT:
                 self.tell(messages.Actuate(member.row, session.token, command))
             case Estimated(values=values) if member is not None and member.role is Role.PILOT:
-                self._estimate(member.row, values, int(self.clock()["time_ns"]))
+                self._estimate(member, values, int(self.clock()["time_ns"]))
             case Requested(number=number, request=request):
                 self.requests.take(session, member, number, request)
 
@@ -403,10 +415,10 @@ class Front:
             if other.berth.newcomer:  # its row may be another's soon
                 self.sessions.bye(other.session, f"'{other.berth.body}' left the simulation")
 
-    def _estimate(self, row: int, values: Any, time_ns: int) -> None:
-        self.tables.estimate(row, values)
+    def _estimate(self, member: Member, values: Any, time_ns: int) -> None:
+        self.tables.estimate(member.row, values)
         if self.log is not None:
-            self.log.estimate(time_ns, row, values)
+            self.log.estimate(time_ns, member.berth.body, values)
 
     def _broke(self, error: Exception) -> None:
         """Something that nobody expected: where it was stands on the standard error, once."""
@@ -443,7 +455,7 @@ class Front:
             answers.append(messages.Answer(member.row, token, reply.command, self.requests.sounds.pop(token, ())))
             if reply.estimate is not None:
                 try:
-                    self._estimate(member.row, reply.estimate, tick * self.step_ns)
+                    self._estimate(member, reply.estimate, tick * self.step_ns)
                 except Exception as error:  # the engine waits: it is released whatever happens
                     self.sessions.failed(member.session, error)
         self.tell(messages.Release(tick, answers))

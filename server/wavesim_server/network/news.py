@@ -41,14 +41,14 @@ class News:
         self.sessions, self.crews, self.observers, self.tables = sessions, crews, observers, tables
         self.under_way, self.log, self.clock, self.step_ns, self.say = under_way, log, clock, step_ns, say
         self.lives = lives  # by row: generation of the body that the sessions there have
+        self.logged = np.zeros_like(lives)  #: by row: generation of the body that the log has there; 0 = none
         self.payloads = sound.Payloads()
 
     def take(self, event: messages.Event) -> None:
         """One record."""
         match event:
             case messages.Log() if self.log is not None:
-                rows = np.frombuffer(event.rows, np.int64)
-                self.log.table(event.tick * self.step_ns, event.table, rows, event.records)
+                self._table(self.log, event)
             case messages.Signals():
                 self._signals(event)
             case messages.Run(state, time_ns):
@@ -69,6 +69,16 @@ class News:
                 self.say(f"faulted and frozen: {', '.join(names)}")
                 if self.log is not None:
                     self.log.frozen(time_ns, names)
+
+    def _table(self, log: LogWriter, e: messages.Log) -> None:
+        """Records for the log: of the bodies that it has. Where a front took over, others may have left meanwhile."""
+        lives = np.frombuffer(e.generations, np.int64)
+        rows = np.frombuffer(e.rows, np.int64).reshape(len(lives), -1)  # of a sensor: and the number of the instrument
+        there = self.logged[rows[:, 0]] == lives
+        records = e.records
+        if not there.all():
+            rows, records = rows[there], np.frombuffer(records, f"V{len(records) // len(lives)}")[there].tobytes()
+        log.table(e.tick * self.step_ns, e.table, rows.ravel(), records)
 
     def _ended(self, e: messages.Ended) -> None:
         member = self.crews.by_token.get(e.session)
@@ -109,8 +119,9 @@ class News:
 
     def _roster(self, r: messages.Roster) -> None:
         self.lives[r.row] = max(self.lives[r.row], r.generation)  # of those that the engine let in by itself
-        # after the end programs leave in any order: that is no part of the run
-        if r.logged and self.log is not None and self.clock()["state"] != RunState.ENDED:
+        known = self.logged[r.row]
+        if r.logged and self.log is not None and (r.generation > known if r.present else r.generation == known):
+            self.logged[r.row] = r.generation if r.present else 0
             self.log.body(r.time_ns, r.row, r.name, r.model, r.type, bool(r.present))
         if r.new:
             body = items.BodyChanged(r.row, r.present, int(BodyType[r.type.upper()]), r.name, r.model)

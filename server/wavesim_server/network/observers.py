@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import inner
 from wavesim_sdk.area import Record
 from wavesim_sdk.observer import RECORD
 from wavesim_sdk.wire.items import AnyEvent, BodyChanged, FateSeen, Observe, SignalSeen
@@ -105,7 +106,7 @@ class Observers:
         with np.errstate(over="ignore"):  # a body that was thrown away: infinity
             if w.center is not None:
                 away = state["p_WB_W"][rows] - w.center
-                rows = rows[np.einsum("ni,ni->n", away, away) <= w.radius * w.radius]
+                rows = rows[inner(away, away) <= w.radius * w.radius]
             records = np.zeros(len(rows), RECORD)
             records["id"] = rows
             for name in RECORD.names[1:]:  # type: ignore[index]  # a structured type has names

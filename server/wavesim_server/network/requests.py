@@ -43,6 +43,9 @@ class Requests:
                 case items.Subscribe():
                     self._subscribe(member, request)
                     self._answer(session, number, True, "")
+                case items.Frames():
+                    self._frames(member, request)
+                    self._answer(session, number, True, "")
                 case _:
                     self._command(session, number, request)
         except ValueError as error:
@@ -81,6 +84,11 @@ class Requests:
         if session.role is not Role.OBSERVER:
             raise ValueError("only an observer observes")
         self._front.observers.ask(session, request, self._front.now)
+
+    def _frames(self, member: Member | None, request: items.Frames) -> None:
+        if member is None:
+            raise ValueError("an observer has no body with sonars")
+        self._front.feeds.ask(member, request.sensors, request.period_ns * 1e-9, self._front.now)
 
     def _subscribe(self, member: Member | None, request: items.Subscribe) -> None:
         if member is None:

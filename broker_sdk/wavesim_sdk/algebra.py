@@ -1,0 +1,117 @@
+"""Small vectors and matrices whose sums are formed in one order, so that they are the same on every machine.
+
+NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` leave the order, and whether a product and a sum are rounded once or
+twice, to a library that chooses by the processor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def norm(v: Any) -> Any:
+    """Length of vectors (..., n) -> (...)."""
+    v = np.asarray(v, float)
+    return np.sqrt(inner(v, v))
+
+
+def inner(a: Any, b: Any) -> Any:
+    """Inner products of vectors (..., n) -> (...), from the first component to the last."""
+    total = a[..., 0] * b[..., 0]
+    for i in range(1, a.shape[-1]):
+        total = total + a[..., i] * b[..., i]
+    return total
+
+
+def times(m: Any, v: Any) -> Any:
+    """Matrices (..., n, k) times vectors (..., k) -> (..., n)."""
+    total = m[..., 0] * v[..., 0, None]
+    for i in range(1, m.shape[-1]):
+        total = total + m[..., i] * v[..., i, None]
+    return total
+
+
+def turned(v: Any, m: Any) -> Any:
+    """Vectors (..., n) times matrices (..., n, k) -> (..., k): the transposed matrices times the vectors."""
+    total = v[..., 0, None] * m[..., 0, :]
+    for i in range(1, m.shape[-2]):
+        total = total + v[..., i, None] * m[..., i, :]
+    return total
+
+
+def product(a: Any, b: Any) -> Any:
+    """Matrices (..., n, k) times matrices (..., k, m) -> (..., n, m)."""
+    total = a[..., :, 0, None] * b[..., 0, None, :]
+    for i in range(1, a.shape[-1]):
+        total = total + a[..., :, i, None] * b[..., i, None, :]
+    return total
+
+
+def inverse(matrix: Any) -> Array:
+    """Inverse of a matrix (n, n) by Gauss and Jordan with pivots of rows; ValueError if it has none."""
+    a = np.array(matrix, float)
+    n = len(a)
+    b = np.eye(n)
+    for k in range(n):
+        pivot = k + int(np.argmax(np.abs(a[k:, k])))
+        if a[pivot, k] == 0.0:
+            raise ValueError("a matrix that cannot be inverted")
+        a[[k, pivot]], b[[k, pivot]] = a[[pivot, k]], b[[pivot, k]]
+        b[k] /= a[k, k]
+        a[k] /= a[k, k]
+        for i in range(n):
+            if i != k:
+                b[i] -= a[i, k] * b[k]
+                a[i] -= a[i, k] * a[k]
+    return b
+
+
+def principal(matrix: Any) -> tuple[Array, Array]:
+    """Eigenvalues (n,), descending, and eigenvectors, the rows (n, n), of a symmetric matrix, by Jacobi's rotations."""
+    a, v = np.array(matrix, float), np.eye(len(matrix))
+    for _ in range(60):
+        apart = [(abs(a[p, q]), p, q) for p in range(len(a)) for q in range(p + 1, len(a))]
+        most, p, q = max(apart, default=(0.0, 0, 0))
+        if most <= 1e-18 * abs(a).max():
+            break
+        theta = (a[q, q] - a[p, p]) / (2.0 * a[p, q])
+        t = (1.0 if theta >= 0.0 else -1.0) / (abs(theta) + math.sqrt(theta * theta + 1.0))
+        c = 1.0 / math.sqrt(t * t + 1.0)
+        s = t * c
+        a[p], a[q] = c * a[p] - s * a[q], s * a[p] + c * a[q]
+        a[:, p], a[:, q] = c * a[:, p] - s * a[:, q], s * a[:, p] + c * a[:, q]
+        v[p], v[q] = c * v[p] - s * v[q], s * v[p] + c * v[q]
+    order = np.argsort(-a.diagonal(), kind="stable")
+    return a.diagonal()[order], v[order]
+
+
+def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Array, int, Array]:
+    """(pseudo-inverse (k, n) of a matrix (n, k), its rank, directions (k, k)), for k of a few.
+
+    By the eigenvectors of M^T M, those with singular values above ``tolerance`` times the greatest; the last
+    directions are those that the matrix does not reach.
+    """
+    m = np.asarray(points, float)
+    values, directions = principal(product(m.T, m))
+    rank = int((values > tolerance * tolerance * values[0]).sum())
+    found = np.zeros(m.T.shape)
+    for value, d in zip(values[:rank], directions[:rank], strict=True):
+        found += d[:, None] * (times(m, d) / value)[None, :]
+    return found, rank, directions
+
+
+def interpolate(x: Any, at: Sequence[float] | Array, values: Sequence[float] | Array) -> Array:
+    """Linear between values at ascending places; beyond them, of the ends."""
+    x, at, values = (np.asarray(a, float) for a in (x, at, values))
+    if len(at) == 1:
+        return np.full(x.shape, values[0])
+    k = np.clip(np.searchsorted(at, x, side="right") - 1, 0, len(at) - 2)
+    way = at[k + 1] - at[k]
+    part = np.clip((x - at[k]) / np.where(way > 0.0, way, 1.0), 0.0, 1.0)
+    return np.asarray(values[k] + part * (values[k + 1] - values[k]))

@@ -1,0 +1,133 @@
+"""The functions of :mod:`wavesim_sdk.elementary` and :mod:`wavesim_sdk.randomness`, compiled: the same bits, faster.
+
+Importing this makes the elementary functions known to Numba, for kernels.  It needs Numba, which a vehicle's computer
+need not have.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba as nb
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+
+from wavesim_sdk import elementary
+
+_options: Any = {"error_model": "numpy"}
+_inlined: Any = {**_options, "forceinline": True}
+_DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
+
+
+def like(kind: Any, of: Any) -> Any:
+    """A type of LLVM, or as many of it as a vector type has lanes."""
+    return ir.VectorType(kind, of.count) if isinstance(of, ir.VectorType) else kind
+
+
+def constant(kind: Any, value: float) -> Any:
+    """A number, in all lanes."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def mantissa_code(builder: Any, x: Any) -> Any:
+    """Keep the bits of the fraction and set the exponent to that of 0.5."""
+    long = like(_LONG, x.type)
+    bits = builder.and_(builder.bitcast(x, long), constant(long, 0x000FFFFFFFFFFFFF))
+    return builder.bitcast(builder.or_(bits, constant(long, 0x3FE0000000000000)), x.type)
+
+
+def exponent_code(builder: Any, x: Any) -> Any:
+    """The bits of the exponent as the last ones of a number from 2^52 on: conversions of integers are slow on lanes."""
+    long = like(_LONG, x.type)
+    bits = builder.lshr(builder.bitcast(x, long), constant(long, 52))
+    found = builder.bitcast(builder.or_(bits, constant(long, 0x4330000000000000)), x.type)
+    return builder.fsub(found, constant(x.type, 2.0**52 + 1022.0))
+
+
+def power_code(builder: Any, n: Any) -> Any:
+    """The number with exponent n, whose bits are the last ones of n + 1.5 2^52."""
+    long = like(_LONG, n.type)
+    bits = builder.bitcast(builder.fadd(n, constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
+    return builder.bitcast(builder.shl(bits, constant(long, 52)), n.type)
+
+
+def bitwise(function: Any, code: Any) -> None:
+    """Define one of the primitives of the elementary functions for a number."""
+
+    @intrinsic
+    def made(typing: Any, x: Any) -> Any:
+        return types.float64(types.float64), lambda context, builder, sig, args: code(builder, args[0])
+
+    known: Any = made
+
+    @overload(function, jit_options=_options, strict=False)
+    def _(x: Any) -> Any:
+        return (lambda x: known(x)) if isinstance(x, types.Float) else None
+
+
+bitwise(elementary._mantissa, mantissa_code)
+bitwise(elementary._exponent, exponent_code)
+bitwise(elementary._power, power_code)
+
+
+@intrinsic
+def _select(typing: Any, mask: Any, a: Any, b: Any) -> Any:
+    made = types.float64(types.boolean, types.float64, types.float64)
+    return made, lambda context, builder, sig, args: builder.select(*args)
+
+
+_choose: Any = _select
+
+
+@overload(elementary._where, jit_options=_options, strict=False)
+def _where(mask: Any, a: Any, b: Any) -> Any:
+    """Without a branch, or the compiler would not make vectors of a loop."""
+    return (lambda mask, a, b: _choose(mask, a, b)) if isinstance(mask, types.Boolean) else None
+
+
+def root_code(builder: Any, x: Any) -> Any:
+    """The instruction; ``math.sqrt`` would be a call that sets ``errno``."""
+    name = f"llvm.sqrt.v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "llvm.sqrt.f64"
+    declare: Any = cgutils.get_or_insert_function
+    return builder.call(declare(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
+
+
+bitwise(elementary._root, root_code)
+
+
+def _define(function: Any) -> None:
+    """Let Numba compile a function into what calls it: loops can then become vectors, and there is no status to look at."""
+    source = getattr(function, "__wrapped__", function)
+    overload(function, jit_options=_inlined, strict=False)(lambda *args: source)
+
+
+for _function in (*elementary.PARTS, *elementary.FUNCTIONS):
+    _define(_function)
+
+_cos, _log = elementary.cos, elementary.log
+
+
+@nb.njit(cache=True, **_options)
+def _mix(x: Any) -> Any:
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@nb.njit(cache=True, **_options)
+def uniform(key: Any, counter: int, index: int) -> float:
+    """The same number as :func:`wavesim_sdk.randomness.uniform`."""
+    n = np.uint64(2 * counter + 1) * np.uint64(0x9E3779B97F4A7C15)
+    n = n + np.uint64(index) * np.uint64(0xD1342543DE82EF95)
+    bits = _mix(_mix(key + n) + np.uint64(0x9E3779B97F4A7C15))
+    return (np.float64(bits >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
+@nb.njit(cache=True, **_options)
+def normal(key: Any, counter: int, index: int) -> float:
+    """The same number as :func:`wavesim_sdk.randomness.normal`."""
+    u, v = uniform(key, counter, 2 * index), uniform(key, counter, 2 * index + 1)
+    return float(math.sqrt(-2.0 * _log(u)) * _cos(2.0 * math.pi * v))

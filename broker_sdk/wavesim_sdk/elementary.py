@@ -1,0 +1,354 @@
+"""Elementary functions that give the same bits on every machine.
+
+Those of a C library or of NumPy differ in the last bit from one processor to another.  These are made of
+``+ - * /``, square roots, comparisons and powers of two alone, each of which IEEE 754 rounds in one way only; so the
+same source gives the same numbers for a float, for an array, and compiled (``wavesim_server.elementary``) for a number
+or for a vector of lanes.
+
+Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath.  Arguments
+are finite; sums and products formed on the way must not overflow, so that numbers of the size of squares of
+physical quantities are no trouble, but 1e300 is.
+
+Methods: reduction by constants that are split so that their products are exact (Cody & Waite 1980), error-free sums and
+products (Knuth; Veltkamp & Dekker 1971), minimax polynomials (Remez) computed with 60 digits for this module.  See
+Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_SMALL = 16  #: arrays up to this size go number by number, which is faster
+_NEAREST = 6755399441055744.0  #: 1.5 2^52: added and taken away again, it rounds to an integer
+_SPLIT = 134217729.0  #: 2^27 + 1
+_TINY = 2.2250738585072014e-308
+
+# ------------------------------------------------------------------ what the compiler has its own ways for
+
+
+def _where(mask: Any, a: Any, b: Any) -> Any:
+    return np.where(mask, a, b) if isinstance(mask, np.ndarray) else a if mask else b
+
+
+def _root(x: Any) -> Any:
+    return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
+
+
+def _power(n: Any) -> Any:
+    """2^n of integers from -1022 to 1023."""
+    return np.ldexp(1.0, n.astype(np.int64)) if isinstance(n, np.ndarray) else math.ldexp(1.0, int(n))
+
+
+def _mantissa(x: Any) -> Any:
+    """In [0.5, 1), of positive normal numbers."""
+    return np.frexp(x)[0] if isinstance(x, np.ndarray) else math.frexp(x)[0]
+
+
+def _exponent(x: Any) -> Any:
+    """x = mantissa 2^exponent."""
+    return np.frexp(x)[1].astype(float) if isinstance(x, np.ndarray) else float(math.frexp(x)[1])
+
+
+# ------------------------------------------------------------------ parts
+
+
+def _sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """a + b exactly, as a rounded sum and its error (Knuth)."""
+    s = a + b
+    v = s - a
+    return s, (a - (s - v)) + (b - v)
+
+
+def _product(a: Any, b: Any) -> tuple[Any, Any]:
+    """a b exactly, as a rounded product and its error (Dekker)."""
+    c, d = _SPLIT * a, _SPLIT * b
+    ah, bh = c - (c - a), d - (d - b)
+    al, bl = a - ah, b - bh
+    p = a * b
+    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+
+def _sine_cosine(x: Any) -> tuple[Any, Any]:
+    """x = n pi/2 + y + tail; pi/2 in three parts of 33 bits and the rest, so products are exact up to n = 2^20."""
+    n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
+    r, e = _sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
+    r, f = _sum(r, -(n * 2.0222662487111665e-21))
+    low = (e + f) - n * 8.4784276603689e-32
+    y = r + low
+    tail = (r - y) + low
+    z = y * y
+    h = 0.5 * z
+    zz = z * z
+    s = (
+        (-0.1666666666666663 + z * 0.008333333333322118)
+        + zz * (-0.00019841269829589468 + z * 2.755731362135934e-06)
+        + zz * zz * (-2.505074775843264e-08 + z * 1.5896229885728883e-10)
+    )
+    c = (
+        (0.041666666666666595 - z * 0.0013888888888873056)
+        + zz * (2.480158728885165e-05 - z * 2.7557314179276856e-07)
+        + zz * zz * (2.0875700838852864e-09 - z * 1.1358536341516686e-11)
+    )
+    s = y + (y * z * s + tail * (1.0 - h))
+    w = 1.0 - h
+    c = w + (((1.0 - w) - h) + (zz * c - y * tail))
+    k = n - 4.0 * ((0.25 * n + _NEAREST) - _NEAREST)  # -2 .. 2
+    odd = abs(abs(k) - 1.0) < 0.5
+    sine, cosine = _where(odd, c, s), _where(odd, s, c)
+    return _where(abs(k - 0.5) > 1.0, -sine, sine), _where(abs(k + 0.5) > 1.0, -cosine, cosine)
+
+
+def _grown(high: Any, low: Any) -> tuple[Any, Any]:
+    """exp(high + low) = 2^n (1 + e): returns e and n."""
+    high = _where(high > 710.0, 710.0, high)
+    high = _where(high < -746.0, -746.0, high)
+    n = (1.4426950408889634 * high + _NEAREST) - _NEAREST
+    n = _where(abs(n) < 2000.0, n, 0.0)  # of what is not a number
+    r = high - n * 0.6931471805598903
+    w = n * 5.497923018708371e-14 - low
+    y = r - w
+    tail = (r - y) - w
+    z = y * y
+    q = (
+        ((0.5 + y * 0.16666666666666674) + z * (0.04166666666662415 + y * 0.008333333333322215))
+        + z
+        * z
+        * (
+            (0.0013888888917200617 + y * 0.00019841269886564062)
+            + z * (2.4801521317138755e-05 + y * 2.7557242367156263e-06)
+        )
+        + z * z * z * z * (2.762007807207849e-07 + y * 2.511003840733968e-08)
+    )
+    return y + (z * q + (tail + tail * y)), n
+
+
+def _scaled(x: Any, n: Any) -> Any:
+    """x 2^n, in two steps so that neither overflows alone."""
+    half = (0.5 * n + _NEAREST) - _NEAREST
+    return x * _power(half) * _power(n - half)
+
+
+def _split(x: Any) -> tuple[Any, Any]:
+    """x = (1 + f) 2^e with 1 + f from sqrt(1/2) to sqrt(2), of positive normal numbers."""
+    m, e = _mantissa(x), _exponent(x)
+    low = m < 0.7071067811865476
+    return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
+
+
+def _logarithm(x: Any) -> Any:
+    f, e = _split(x)
+    s = f / (2.0 + f)
+    z = s * s
+    zz = z * z
+    r = z * (
+        (0.6666666666666666 + z * 0.4000000000000624)
+        + zz * (0.2857142856908733 + z * 0.22222222646574763)
+        + zz
+        * zz
+        * ((0.18181775683518364 + z * 0.15387089960724484) + zz * (0.13250136291801667 + z * 0.13251162376948405))
+    )
+    h = 0.5 * f * f
+    return e * 0.6931471805598903 - ((h - (s * (h + r) + e * 5.497923018708371e-14)) - f)
+
+
+def _wide_logarithm(x: Any) -> tuple[Any, Any]:
+    """log x as a sum of two numbers, to 2^-65: 2 s + 2/3 s^3 + ..., s = f/(2 + f), the first two terms with their errors."""
+    f, e = _split(x)
+    d, d_low = _sum(2.0 + 0.0 * f, f)
+    inverse = 1.0 / d
+    s = f * inverse
+    p, p_low = _product(s, d)
+    s_low = (((f - p) - p_low) - s * d_low) * inverse
+    z, z_low = _product(s, s)
+    z_low = z_low + 2.0 * s * s_low
+    c, c_low = _product(s, z)
+    c_low = c_low + (s * z_low + s_low * z)
+    t, t_low = _product(c, 0.6666666666666666 + 0.0 * f)
+    t_low = t_low + (c * 3.700743415417188e-17 + c_low * 0.6666666666666666)
+    zz = z * z
+    tail = (
+        s
+        * zz
+        * (
+            (0.3999999999999998 + z * 0.285714285714451)
+            + zz * (0.2222222221753929 + z * 0.18181818869967845)
+            + zz
+            * zz
+            * ((0.15384556894678095 + z * 0.13336316507339857) + zz * (0.11674837026827266 + z * 0.11988858810348758))
+        )
+    )
+    a, a_low = _sum(e * 0.6931471805598903, 2.0 * s)
+    b, b_low = _sum(a, t)
+    low = a_low + b_low + (2.0 * s_low + t_low + tail + e * 5.497923018708371e-14)
+    return b + low, (b - (b + low)) + low
+
+
+def _angle(y: Any, y_low: Any, x: Any, x_low: Any) -> Any:
+    """The angle of (x + x_low, y + y_low): arc tangent of a quotient below tan(pi/8), added to a multiple of pi/4."""
+    ax, ay = abs(x), abs(y)
+    ax_low, ay_low = _where(x < 0.0, -x_low, x_low), _where(y < 0.0, -y_low, y_low)
+    steep = ay > ax
+    a, b = _where(steep, ax, ay), _where(steep, ay, ax)
+    a_low, b_low = _where(steep, ax_low, ay_low), _where(steep, ay_low, ax_low)
+    far = a > 0.41421356237309503 * b
+    less, less_low = _sum(a, -b)
+    more, more_low = _sum(a, b)
+    n, n_low = _where(far, less, a), _where(far, less_low + (a_low - b_low), a_low)
+    d, d_low = _where(far, more, b), _where(far, more_low + (a_low + b_low), b_low)
+    inverse = 1.0 / _where(d > 0.0, d, 1.0)
+    q = n * inverse
+    p, p_low = _product(q, d)
+    q_low = ((((n - p) - p_low) + n_low) - q * d_low) * inverse
+    z = q * q
+    zz = z * z
+    t = z * (
+        (-0.33333333333333326 + z * 0.19999999999997695)
+        + zz * (-0.14285714285391077 + z * 0.11111111088369316)
+        + zz * zz * ((-0.09090908151446837 + z * 0.07692282915280906) + zz * (-0.06666229073007694 + z * 0.05877044501896157))
+        + zz * zz * zz * zz * ((-0.05218550726323563 + z * 0.0450414526085579) + zz * (-0.03348834782359353 + z * 0.015209281572395912))
+    )  # fmt: skip
+    low = q * t + q_low * (1.0 - z)
+    sign, eighths = _where(steep, -1.0, 1.0), _where(far, 1.0, 0.0)
+    eighths = _where(steep, 2.0 - eighths, eighths)
+    sign, eighths = _where(x < 0.0, -sign, sign), _where(x < 0.0, 4.0 - eighths, eighths)
+    high, error = _sum(eighths * 0.7853981633974483, sign * q)
+    angle = high + (error + (sign * low + eighths * 3.061616997868383e-17))
+    return _where(y < 0.0, -angle, angle)
+
+
+def _beside(x: Any) -> tuple[Any, Any]:
+    """sqrt(1 - x^2) as a sum of two numbers."""
+    s, s_low = _product(x, x)
+    r = 1.0 - s
+    r_low = ((1.0 - r) - s) - s_low
+    c = _root(r)
+    p, p_low = _product(c, c)
+    return c, (((r - p) - p_low) + r_low) / _where(c > 0.0, c + c, 1.0)
+
+
+# ------------------------------------------------------------------ the functions
+
+
+def _everywhere(f: Callable[..., Any]) -> Any:
+    """A function of floats and of arrays."""
+
+    @functools.wraps(f)
+    def function(*x: Any) -> Any:
+        for v in x:
+            if isinstance(v, np.ndarray | list | tuple):
+                break
+        else:
+            return f(*map(float, x))
+        arrays = np.broadcast_arrays(*[np.asarray(v, float) for v in x])
+        shape, size = arrays[0].shape, arrays[0].size
+        if size > _SMALL:
+            return f(*arrays)
+        found = [f(*v) for v in zip(*[a.ravel().tolist() for a in arrays], strict=True)]
+        if found and isinstance(found[0], tuple):
+            return tuple(np.array(v).reshape(shape) for v in zip(*found, strict=True))
+        return np.array(found, float).reshape(shape)
+
+    return function
+
+
+@_everywhere
+def sin_cos(x: Any) -> tuple[Any, Any]:
+    """(sin x, cos x), abs(x) below 1e6; beyond, the error grows to that of half a unit in the last place of x."""
+    return _sine_cosine(x)
+
+
+@_everywhere
+def sin(x: Any) -> Any:
+    """Sine of rad; see :func:`sin_cos`."""
+    return _sine_cosine(x)[0]
+
+
+@_everywhere
+def cos(x: Any) -> Any:
+    """Cosine of rad; see :func:`sin_cos`."""
+    return _sine_cosine(x)[1]
+
+
+@_everywhere
+def exp(x: Any) -> Any:
+    """e^x."""
+    e, n = _grown(x, 0.0 * x)
+    return _scaled(1.0 + e, n)
+
+
+@_everywhere
+def expm1(x: Any) -> Any:
+    """e^x - 1, x below 700."""
+    e, n = _grown(x, 0.0 * x)
+    return _where(abs(n) < 0.5, e, _scaled(e, n) + (_scaled(1.0 + 0.0 * e, n) - 1.0))
+
+
+@_everywhere
+def log(x: Any) -> Any:
+    """Natural logarithm of positive normal numbers; NaN of others."""
+    good = x >= _TINY
+    return _where(good, _logarithm(_where(good, x, 1.0)), math.nan)
+
+
+@_everywhere
+def log10(x: Any) -> Any:
+    """Logarithm to base 10, below 2 units in the last place."""
+    good = x >= _TINY
+    return _where(good, 0.4342944819032518 * _logarithm(_where(good, x, 1.0)), math.nan)
+
+
+@_everywhere
+def asinh(x: Any) -> Any:
+    """Inverse hyperbolic sine, below 2 units in the last place."""
+    a = abs(x)
+    h, low = _sum(1.0 + 0.0 * a, a + a * a / (1.0 + _root(1.0 + a * a)))
+    y = _logarithm(h) + low / h
+    return _where(x < 0.0, -y, y)
+
+
+@_everywhere
+def power(x: Any, y: Any) -> Any:
+    """x^y of x >= 0; 0 to any power is 0."""
+    good = x >= _TINY
+    high, low = _wide_logarithm(_where(good, x, 1.0))
+    p, p_low = _product(y, high)
+    e, n = _grown(p, p_low + y * low)
+    return _where(good, _scaled(1.0 + e, n), _where(x >= 0.0, 0.0, math.nan))
+
+
+@_everywhere
+def atan2(y: Any, x: Any) -> Any:
+    """Angle of (x, y) in rad, -pi < angle <= pi; zeros count as positive, and the angle of (0, 0) is 0."""
+    return _angle(y, 0.0 * y, x, 0.0 * x)
+
+
+@_everywhere
+def asin(x: Any) -> Any:
+    """Arc sine in rad; beyond +-1 that of +-1."""
+    x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
+    c, c_low = _beside(x)
+    return _angle(x, 0.0 * x, c, c_low)
+
+
+@_everywhere
+def acos(x: Any) -> Any:
+    """Arc cosine in rad; beyond +-1 that of +-1."""
+    x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
+    c, c_low = _beside(x)
+    return _angle(c, c_low, x, 0.0 * x)
+
+
+@_everywhere
+def hypot(x: Any, y: Any) -> Any:
+    """sqrt(x^2 + y^2), below 2 units in the last place."""
+    return _root(x * x + y * y)
+
+
+#: what a compiler must know besides what it has its own ways for
+PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _split, _logarithm, _wide_logarithm, _angle, _beside)
+FUNCTIONS = (sin_cos, sin, cos, exp, expm1, log, log10, asinh, power, atan2, asin, acos, hypot)

@@ -1,0 +1,143 @@
+"""Hydrostatics of a hull from its mesh: draft, metacentric heights, righting arm.
+
+    hull = Hull(trimesh.load("ship.stl").triangles)   # body axes, z down, faces counter-clockwise seen from outside
+    found = hull.afloat(mass=2200.0, centre=(0.0, 0.0, 0.1))
+    print(found.draft, found.gm_roll, [hull.righting_arm(2200.0, (0.0, 0.0, 0.1), phi) for phi in heels])
+
+The wetted part is exact for the mesh: each face is cut by the water plane and joined to a point of that plane, so
+that the cut itself adds nothing (Mirtich, Fast and accurate computation of polyhedral mass properties, 1996, for the
+closed surface).  The hull floats at a given trim; it is not turned until the moments vanish.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Wetted:
+    """What is under a water plane: volume (m3), its centre (m, body axes)."""
+
+    volume: float
+    centre: Array
+
+
+@dataclass(frozen=True)
+class Afloat:
+    """A hull at rest, upright: z of the water line (m, body axes), draft below it (m), volume (m3), centre of buoyancy (m),
+    area of the water plane (m2) and its centre (x, y in m), metacentric heights in roll and pitch (m)."""
+
+    waterline: float
+    draft: float
+    volume: float
+    centre: Array
+    area: float
+    flotation: tuple[float, float]
+    gm_roll: float
+    gm_pitch: float
+
+
+class Hull:
+    """A closed surface of triangles (n, 3, 3), in m, body axes. ValueError if it is not closed or inside out."""
+
+    def __init__(self, triangles: Any) -> None:
+        self.triangles = t = np.asarray(triangles, float)
+        if t.ndim != 3 or t.shape[1:] != (3, 3) or not len(t) or not np.isfinite(t).all():
+            raise ValueError(f"a hull is triangles of three finite corners, shape (n, 3, 3), not {t.shape}")
+        if not _closed(t):
+            raise ValueError("the surface is not closed: some edge is not run through once each way by its two faces")
+        self.volume = self._sum(t, np.zeros(3)).volume
+        if self.volume <= 0.0:
+            raise ValueError("the surface is inside out: its faces are to be counter-clockwise seen from outside")
+
+    def wetted(self, down: Sequence[float], level: float) -> Wetted:
+        """The part where ``down . p > level``; ``down`` is the world's unit vector in body axes."""
+        n = np.asarray(down, float)
+        return self._sum(self._cut(n, level)[0], n * level)
+
+    def level(self, down: Sequence[float], volume: float) -> float:
+        """The level of the water plane under which there is this volume (m3). ValueError if the hull has no more than it."""
+        if not 0.0 < volume < self.volume:
+            raise ValueError(f"it cannot float: {volume:g} m3 are to be displaced, the hull has {self.volume:g} m3")
+        along = self.triangles @ np.asarray(down, float)
+        low, high = float(along.min()), float(along.max())
+        while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
+            middle = 0.5 * (low + high)
+            if middle in (low, high):
+                break
+            low, high = (middle, high) if self.wetted(down, middle).volume > volume else (low, middle)
+        return 0.5 * (low + high)
+
+    def afloat(self, mass: float, centre: Sequence[float], density: float = 1025.0) -> Afloat:
+        """The hull upright with a mass (kg) at a centre of gravity (m)."""
+        down = (0.0, 0.0, 1.0)
+        level = self.level(down, mass / density)
+        wet = self.wetted(down, level)
+        a, b = np.moveaxis(self._cut(np.array(down), level)[1][:, :, :2], 1, 0)  # the sides of the water plane
+        cross = a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1]
+        area = 0.5 * cross.sum()
+        x, y = ((a + b) * cross[:, None]).sum(axis=0) / (6.0 * area)
+        second = ((a * a + a * b + b * b) * cross[:, None]).sum(axis=0) / 12.0
+        above = float(wet.centre[2] - centre[2])  # the centre of gravity over that of buoyancy
+        return Afloat(
+            level, float(self.triangles[:, :, 2].max()) - level, wet.volume, wet.centre, abs(float(area)), (float(x), float(y)),
+            float(abs(second[1]) - abs(area) * y * y) / wet.volume - above,
+            float(abs(second[0]) - abs(area) * x * x) / wet.volume - above,
+        )  # fmt: skip
+
+    def righting_arm(self, mass: float, centre: Sequence[float], heel: float, density: float = 1025.0) -> float:
+        """GZ in m at an angle of heel in rad, positive if it rights a hull heeled to starboard."""
+        c, s = math.cos(heel), math.sin(heel)
+        down = (0.0, s, c)
+        b = self.wetted(down, self.level(down, mass / density)).centre
+        return float((b[1] - centre[1]) * c - (b[2] - centre[2]) * s)
+
+    def _cut(self, n: Array, level: float) -> tuple[Array, Array]:
+        """(triangles of the wetted surface, sides (k, 2, 3) of the water plane, in the order of their faces)."""
+        t = self.triangles
+        over = t @ n - level
+        wet = over > 0.0
+        count = wet.sum(axis=1)
+        whole, pieces, sides = t[count == 3], [], []
+        for k in range(3):  # one corner is wet, or one is dry: turned to the front
+            p, d = np.roll(t, -k, axis=1), np.roll(over, -k, axis=1)
+            for alone in (1, 2):
+                m = (count == alone) & ((d[:, 0] > 0.0) == (alone == 1))
+                q, e = p[m], d[m]
+                to_1 = q[:, 0] + (e[:, 0] / (e[:, 0] - e[:, 1]))[:, None] * (q[:, 1] - q[:, 0])
+                to_2 = q[:, 0] + (e[:, 0] / (e[:, 0] - e[:, 2]))[:, None] * (q[:, 2] - q[:, 0])
+                if alone == 1:
+                    pieces.append(np.stack([q[:, 0], to_1, to_2], axis=1))
+                    sides.append(np.stack([to_1, to_2], axis=1))
+                else:
+                    pieces.append(np.stack([to_1, q[:, 1], q[:, 2]], axis=1))
+                    pieces.append(np.stack([to_1, q[:, 2], to_2], axis=1))
+                    sides.append(np.stack([to_2, to_1], axis=1))
+        return np.concatenate([whole, *pieces]), np.concatenate(sides)
+
+    @staticmethod
+    def _sum(triangles: Array, apex: Array) -> Wetted:
+        a, b, c = np.moveaxis(triangles - apex, 1, 0)
+        volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
+        total = float(volumes.sum())
+        centre = apex + (volumes[:, None] * (a + b + c)).sum(axis=0) / (4.0 * total) if total else apex
+        return Wetted(total, centre)
+
+
+def _closed(triangles: Array) -> bool:
+    """Whether each edge is run through as often one way as the other; corners within a millionth of the size are one."""
+    size = float(np.ptp(triangles.reshape(-1, 3), axis=0).max())
+    _, at = np.unique(np.round(triangles.reshape(-1, 3) / (1e-6 * size)), axis=0, return_inverse=True)
+    at = at.reshape(-1, 3).astype(np.int64)
+    edges = np.concatenate([at[:, [0, 1]], at[:, [1, 2]], at[:, [2, 0]]])
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    _, edge = np.unique(low * (int(at.max()) + 1) + high, return_inverse=True)
+    balance = np.bincount(edge.ravel(), weights=np.sign(edges[:, 1] - edges[:, 0]))
+    return not balance.any()

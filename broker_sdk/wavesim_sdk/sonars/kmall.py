@@ -1,0 +1,139 @@
+"""Frames of multibeam echosounders as KMALL (Kongsberg), little-endian: bytes only, no files.
+
+A file is :func:`head` and a :func:`ping` for each frame: sound speed (#SVP), then attitude (#SKM), position (#SPO) and soundings
+(#MRZ version 3) of each ping.  The vessel's reference point is the sonar; its axes are x ahead, y to starboard, z down.  Levels
+that real instruments correct and filter are what was received; nothing is flagged but lost detections.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.sonars.frames import SOUNDING, Frame
+from wavesim_sdk.sonars.xtf import METRES_PER_DEGREE, START
+
+ECHO_SOUNDER = 2040
+HEADER = struct.Struct("<I4sBBHII")  #: size, type, version, system, echosounder, s, ns
+MRZ_VERSION, SKM_VERSION, SPO_VERSION, SVP_VERSION = 3, 1, 0, 1
+NONE, AMPLITUDE, PHASE = 0, 1, 2  #: methods of detection; as in a sounding's `detection`
+LOST = 2  #: type of a detection that failed
+PING = struct.Struct("<2Hf6BH11f2h2BHI3f2Hf2H6f4B2d2f2BH")
+SECTOR = struct.Struct("<4B7f2BH3f")
+RECEIVER = struct.Struct("<4H4f4H")
+SOUNDED = struct.Struct("<H8BH6f2H18f4H")
+
+
+class NoSoundings(WaveSimError):
+    """The frame is of another kind of sonar."""
+
+
+def _check(frame: Frame) -> Any:
+    if frame.kind != "bathymetry":
+        raise NoSoundings(f"KMALL holds soundings; this sonar is '{frame.kind}'")
+    return frame.record
+
+
+def _datagram(kind: bytes, version: int, time_ns: int, body: bytes) -> bytes:
+    size = HEADER.size + len(body) + 4
+    seconds, ns = divmod(round(START.timestamp()) * 10**9 + time_ns, 10**9)
+    return HEADER.pack(size, kind, version, 0, ECHO_SOUNDER, seconds, ns) + body + struct.pack("<I", size)
+
+
+def _seconds(time_ns: int) -> tuple[int, int]:
+    return divmod(round(START.timestamp()) * 10**9 + time_ns, 10**9)
+
+
+def _place(r: Any, latitude: float, longitude: float) -> tuple[float, float]:
+    """Degrees of latitude and longitude of the sonar, for an origin in rad."""
+    north, east = float(r["p_WS_W"][0]), float(r["p_WS_W"][1])
+    return (
+        math.degrees(latitude) + north / METRES_PER_DEGREE,
+        math.degrees(longitude) + east / (METRES_PER_DEGREE * math.cos(latitude)),
+    )
+
+
+def head(frame: Frame, latitude: float = 0.0, longitude: float = 0.0) -> bytes:
+    """What a file begins with: the sound speed that the frame's ranges were made by, at two depths."""
+    r = _check(frame)
+    time_ns, speed = int(r["ping_ns"]), float(r["sound_speed"])
+    where = _place(r, latitude, longitude)
+    body = struct.pack("<2H4sI2d", 28, 2, b"S00\0", _seconds(time_ns)[0], *where)
+    body += b"".join(struct.pack("<2fI2f", depth, speed, 0, 0.0, 0.0) for depth in (0.0, 12_000.0))
+    return _datagram(b"#SVP", SVP_VERSION, time_ns, body)
+
+
+def ping(frame: Frame, latitude: float = 0.0, longitude: float = 0.0, period: float = 0.0) -> bytes:
+    """The datagrams of a frame; ``latitude`` and ``longitude`` (rad) are those of the world's origin, ``period`` s between pings."""
+    r = _check(frame)
+    where = _place(r, latitude, longitude)
+    return _attitude(r, where) + _position(r, where) + _soundings(frame, r, where, latitude, period)
+
+
+def _attitude(r: Any, where: tuple[float, float]) -> bytes:
+    """#SKM: one sample at the time of the ping."""
+    time_ns = int(r["ping_ns"])
+    roll, pitch, heading = (math.degrees(float(x)) for x in r["euler"])
+    velocity = [float(x) for x in r["v_WS_W"]]
+    sample = struct.pack("<4s2H3I2d", b"#KMB", 120, 1, *_seconds(time_ns), 0, *where)
+    numbers = [0.0, roll, pitch, heading % 360.0, 0.0, 0.0, 0.0, 0.0, *velocity, *[0.0] * 10]
+    sample += struct.pack("<21f", *numbers) + struct.pack("<2If", *_seconds(time_ns), 0.0)
+    info = struct.pack("<H2B4H", 12, 0, 0, 1, 1, len(sample), 0b111111)
+    return _datagram(b"#SKM", SKM_VERSION, time_ns, info + sample)
+
+
+def _position(r: Any, where: tuple[float, float]) -> bytes:
+    """#SPO."""
+    time_ns = int(r["ping_ns"])
+    north, east = float(r["v_WS_W"][0]), float(r["v_WS_W"][1])
+    course = math.degrees(math.atan2(east, north)) % 360.0
+    body = struct.pack("<4H2If2d3f", 8, 0, 0, 0, *_seconds(time_ns), 0.0, *where, math.hypot(north, east), course, 0.0)
+    return _datagram(b"#SPO", SPO_VERSION, time_ns, body)
+
+
+def _soundings(frame: Frame, r: Any, where: tuple[float, float], latitude: float, period: float) -> bytes:
+    """#MRZ."""
+    s = dict(zip(SOUNDING, frame.samples.T, strict=True))
+    good = s["detection"] > 0.0
+    half, heading = 0.5 * math.degrees(float(r["sector"])), float(r["euler"][2])
+    beam, along = math.degrees(float(r["beam_width"])), math.degrees(float(r["fan_height"]))
+    frequency, band = float(r["frequency"]), float(r["bandwidth"])
+    across = np.where(good, s["y"], 0.0)
+    reach = (float(-across.min()), float(across.max())) if len(across) else (0.0, 0.0)
+    pulse = 1.0 / band
+    body = struct.pack("<2H2H8B", 1, 1, 12, int(r["number"]) & 0xFFFF, 1, 0, 1, 0, 0, 0, 1, 0)
+    body += PING.pack(
+        PING.size, 0, 1.0 / period if period > 0.0 else 0.0, 1, 0, 0, 0, 0, 2, 0, frequency, frequency - 0.5 * band,
+        frequency + 0.5 * band, pulse, pulse, band, 1e3 * float(r["absorption"]), half, half, half, half,
+        _short(reach[0]), _short(reach[1]), 0, 0, 0, 0, along, beam, 0.0, 0, 0, 0.0, 1, SECTOR.size,
+        math.degrees(heading) % 360.0, float(r["sound_speed"]), float(r["p_WS_W"][2]), -float(r["p_WS_W"][2]), 0.0, 0.0,
+        0, 0, 0, 0, *where, 0.0, 0.0, 0, 0, 0,
+    )  # fmt: skip
+    body += SECTOR.pack(
+        0, 0, 0, 0, 0.0, 0.0, float(r["source_level"]), 0.0, frequency, band, pulse, 0, 2, 0, 0.0, 0.0, pulse
+    )
+    body += RECEIVER.pack(RECEIVER.size, len(good), int(good.sum()), SOUNDED.size, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0)
+    c, sine = math.cos(heading), math.sin(heading)
+    for k in range(len(good)):
+        found = bool(good[k])
+        x, y, z = (float(s[n][k]) if found else 0.0 for n in "xyz")
+        sigma = float(s["sigma_z"][k]) if found else 0.0
+        level = float(s["level"][k]) if found else 0.0
+        north, east = c * x - sine * y, sine * x + c * y
+        body += SOUNDED.pack(
+            k, 0, 0 if found else LOST, int(s["detection"][k]) if found else NONE, 0, 0, 0, 0, 0, 0, 0.0,
+            100.0 * sigma / z if z > 0.0 else 0.0, sigma, float(s["sigma_r"][k]) if found else 0.0, 0.0, 0.0, 0, 0,
+            math.degrees(float(s["angle"][k])), 1e3 * float(r["absorption"]), level, level, 0.0,
+            float(r["source_level"]), 0.0, 0.0, -math.degrees(float(s["angle"][k])), 0.0,
+            float(s["time"][k]) if found else 0.0, 0.0, north / METRES_PER_DEGREE,
+            east / (METRES_PER_DEGREE * math.cos(latitude)), z, y, x, 0.0, 0, 0, 0, 0,
+        )  # fmt: skip
+    return _datagram(b"#MRZ", MRZ_VERSION, int(r["ping_ns"]), body)
+
+
+def _short(metres: float) -> int:
+    return max(-32768, min(32767, round(metres)))

@@ -1,0 +1,186 @@
+"""Frames of imaging sonars to the sessions that asked for them: in pieces, at a bounded rate, never twice."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.sensors import Sonar
+from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.sonars.frames import Frame, Rings
+from wavesim_sdk.wire.frames import cut
+from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
+from wavesim_sdk.wire.server import ServerSessions
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network.crew import Member
+from wavesim_server.network.states import Instruments
+
+LOOK_S = 0.005  #: between two looks for new frames
+SEND_S = 0.002  #: between two bursts of pieces
+BURST_S = 0.01  #: so much of the rate goes out at a time: more would not fit into a receiver's socket
+
+
+@dataclass
+class _Wanted:
+    """One instrument that a session wants frames of."""
+
+    seen: int  #: number of the newest frame in its ring that was looked at
+    told: int = 0  #: frames sent
+    next: float = 0.0
+
+
+@dataclass
+class Feed:
+    """What one session wants."""
+
+    member: Member
+    period: float
+    sonars: dict[int, _Wanted] = field(default_factory=dict)  #: by number of the instrument
+    pieces: deque[Piece] = field(default_factory=deque)  #: of the frame under way
+    credit: float = 0.0  #: bytes that may go out
+    at: float = 0.0
+
+
+class Feeds:
+    """All of them. ``rate``: bytes a second for each."""
+
+    def __init__(self, server: str, sessions: ServerSessions, instruments: Instruments | None, rate: float) -> None:
+        self.by_token: dict[int, Feed] = {}
+        self._server, self._sessions, self._instruments, self._rate = server, sessions, instruments, rate
+        self._rings: Rings | None = None
+
+    def ask(self, member: Member, names: Any, period: float, now: float) -> None:
+        """The request FRAMES; ValueError says what is wrong with it."""
+        suite = member.berth.suite
+        sonars = {i.name: k for k, i in enumerate(suite) if i.type == "sonar" and i.parameters.send}
+        for name in names or ():
+            if name not in sonars:
+                raise ValueError(f"'{member.berth.body}' has no sonar '{name}'; it has {', '.join(sonars) or 'none'}")
+        wanted = [k for name, k in sonars.items() if names is None or name in names]
+        old = self.by_token.pop(member.session.token, None)
+        if not wanted:
+            return
+        if self._rings is None:
+            try:
+                self._rings = Rings.attach(self._server)
+            except (AttachError, NotRunning) as error:
+                raise ValueError(str(error)) from None
+        feed = Feed(member, period, at=now)
+        for number in wanted:
+            before = old.sonars.get(number) if old is not None else None
+            feed.sonars[number] = before or _Wanted(self._newest(member, number))
+        self.by_token[member.session.token] = feed
+
+    def _newest(self, member: Member, number: int) -> int:
+        assert self._rings is not None
+        assert self._instruments is not None  # who has a sonar has places for instruments
+        found = self._instruments.place(member.row, number)
+        return int(self._rings.done[found[0]]) if found is not None else 0
+
+    def turn(self, now: float) -> float:
+        """Send what is due; returns when to call again."""
+        later = math.inf
+        for token, feed in list(self.by_token.items()):
+            if feed.member.session.over:
+                del self.by_token[token]
+                continue
+            try:
+                later = min(later, now + self._serve(feed, now))
+            except Exception as error:  # it costs this session
+                self._sessions.failed(feed.member.session, error)
+        return later
+
+    def _serve(self, feed: Feed, now: float) -> float:
+        feed.credit = min(feed.credit + (now - feed.at) * self._rate, max(BURST_S * self._rate, PIECE_BYTES))
+        feed.at = now
+        if not feed.pieces:
+            self._take(feed, now)
+        while feed.pieces and feed.credit >= PIECE_BYTES:
+            feed.credit -= PIECE_BYTES
+            self._sessions.send(feed.member.session, feed.pieces.popleft())
+        return max(SEND_S, PIECE_BYTES / self._rate) if feed.pieces else LOOK_S
+
+    def _take(self, feed: Feed, now: float) -> None:
+        """The newest frame of the sonar that has waited longest, if there is a new one."""
+        assert self._rings is not None
+        assert self._instruments is not None
+        for number, sonar in sorted(feed.sonars.items(), key=lambda item: item[1].next):
+            found = self._instruments.place(feed.member.row, number)
+            if found is None or now < sonar.next:
+                continue
+            place, generation = found
+            newest = int(self._rings.done[place])
+            if newest == sonar.seen:
+                continue
+            frame, sonar.seen = self._rings.read(place, newest), newest
+            if frame is None or int(frame.record["generation"]) != generation:
+                continue
+            behind = now - sonar.next
+            sonar.next = now + feed.period - (behind if behind < feed.period else 0.0)
+            sonar.told += 1
+            if not feed.member.session.admission.truth:
+                frame = frame.without_truth()
+            feed.pieces.extend(cut(number, sonar.told, frame.bytes))
+            return
+
+
+class FrameLog:
+    """Frames into the log: every n-th, as the instruments say. As fast as possible their emulator waits for it."""
+
+    def __init__(
+        self,
+        server: str,
+        loaded: Loaded,
+        bodies: Mapping[int, tuple[str, str]],
+        log: LogWriter,
+        lost: Callable[[str], None],
+    ) -> None:
+        self._server, self._loaded, self._bodies, self._log, self._lost = server, loaded, bodies, log, lost
+        self._every: dict[tuple[str, str], int] = {}  #: by body and instrument
+        self._rings: Rings | None = None
+        self._seen: Any = None
+
+    def turn(self, now: float) -> float:
+        """Write what is new; returns when to call again."""
+        if not self._loaded.sensor_rows.get("sonar"):
+            return math.inf
+        if self._rings is None:
+            try:
+                self._rings = Rings.attach(self._server, writable=True)
+            except NotRunning:  # an engine without processes around it
+                return math.inf
+            self._seen = self._rings.done.copy()
+            self._rings.logged[:] = self._seen + 1
+        for ring in (self._rings.done != self._seen).nonzero()[0].tolist():
+            self._take(self._rings, ring, int(self._rings.done[ring]))
+        return now + LOOK_S
+
+    def _take(self, rings: Rings, ring: int, newest: int) -> None:
+        first = max(int(self._seen[ring]) + 1, newest - rings.slots + 1)
+        missing = first - int(self._seen[ring]) - 1
+        frame = None
+        for number in range(first, newest + 1):
+            frame = rings.read(ring, number)
+            every = self._of(frame) if frame is not None else 1
+            if frame is None:
+                missing += 1
+            elif every and (number - 1) % every == 0:
+                self._log.frame(frame)
+            self._seen[ring] = number
+            rings.logged[ring] = number + 1
+        if missing and (frame is None or self._of(frame)):
+            whose = "of a sonar" if frame is None else f"of '{frame.body}' {frame.name}"
+            self._lost(f"{missing} frames {whose} came too fast for the log")
+
+    def _of(self, frame: Frame) -> int:
+        """Every so manieth of this instrument's."""
+        key = frame.body, frame.name
+        if key not in self._every:
+            suite = self._loaded.suite_for(frame.body, dict(self._bodies.values()).get(frame.body, ""))
+            sonar = next((i.parameters for i in suite if i.name == frame.name), None)
+            self._every[key] = sonar.log if isinstance(sonar, Sonar) else 1
+        return self._every[key]

@@ -1,0 +1,179 @@
+"""Frames of sonars from a log as files for survey software, as other people's readers read them."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import wavesim
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.sonars.frames import RECORD, SOUNDING, Frame
+from wavesim_sdk.sonars.xtf import METRES_PER_DEGREE, START
+from wavesim_server.logbook.writer import LogWriter
+
+LATITUDE = 41.159804
+HEADING = 0.5
+BEAMS = 16
+FLEET = f"""<world latitude="{LATITUDE} deg" longitude="-8.693256 deg"/><fleet>
+<vehicle name="auv" model="lauv" position="0 0 5 m"/></fleet>"""
+
+
+def record(name: bytes, number: int, payload: bytes, **fields: Any) -> Frame:
+    made = np.zeros((), RECORD)
+    common = {"frequency": 400e3, "bandwidth": 80e3, "sound_speed": 1500.0, "range": 40.0, "source_level": 215.0}
+    pose = {"p_WS_W": (100.0 + number, 20.0, 5.0), "euler": (0.02, -0.01, HEADING), "v_WS_W": (1.5, 0.8, 0.0)}
+    times = {"ping_ns": number * 10**8 + 7, "time_ns": number * 10**8 + 53_000_000}
+    given = {"body": b"auv", "name": name, "number": number, "bytes": len(payload), "absorption": 0.1, **common, **pose}
+    for field, value in {**given, **times, **fields}.items():
+        made[field] = value
+    return Frame(made, payload)
+
+
+def soundings(number: int) -> Any:
+    """A flat bed 15 m below the sonar; the third beam has no echo."""
+    angle = np.linspace(-1.0, 1.0, BEAMS)
+    table = np.full((BEAMS, len(SOUNDING)), np.nan)
+    columns = {
+        "angle": angle, "time": 2.0 * 15.0 / np.cos(angle) / 1500.0, "x": np.full(BEAMS, 0.25), "y": 15.0 * np.tan(angle),
+        "z": np.full(BEAMS, 15.0 + 0.01 * number), "sigma_z": np.full(BEAMS, 0.03), "sigma_r": np.full(BEAMS, 0.02),
+        "level": np.full(BEAMS, 120.0), "snr": np.full(BEAMS, 30.0), "detection": np.where(np.abs(angle) > 0.3, 2.0, 1.0),
+    }  # fmt: skip
+    for name, values in columns.items():
+        table[:, SOUNDING.index(name)] = values
+    table[2, 1:9], table[2, 9] = np.nan, 0.0
+    return table
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from wavesim_sdk.config import load
+
+    folder = tmp_path_factory.mktemp("sonars")
+    (folder / "a.xml").write_text(f"<wavesim>{FLEET}</wavesim>")
+    writer = LogWriter(folder / "run.mcap", load(folder / "a.xml"), 1)
+    bed = {"kind": 2, "beams": BEAMS, "bins": len(SOUNDING), "sample_bytes": 8, "sector": 2.0, "beam_width": 0.01}
+    for n in range(1, 6):
+        writer.frame(record(b"bed", n, soundings(n).tobytes(), fan_height=0.02, **bed))
+        line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
+        for name in (b"side", b"low"):
+            writer.frame(record(name, n, line.tobytes(), kind=1, beams=2, bins=60, sample_bytes=1, altitude=15.0))
+    writer.close()
+    return folder / "run.mcap"
+
+
+def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> None:
+    """Every sounding, where and when: the point that it tells is the one that was sounded, by the reader's own arithmetic."""
+    from KMALL import kmall
+
+    told = wavesim("log", "export", log, "--kmall", tmp_path / "a.kmall")
+    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.kmall'}: 5 pings")
+    reader = kmall(str(tmp_path / "a.kmall"))
+    reader.index_file()
+    kinds = [str(k) for k in reader.Index["MessageType"]]
+    assert [kinds.count(f"b'#{k}'") for k in ("SVP", "SKM", "SPO", "MRZ")] == [1, 5, 5, 5]
+    at = {k: [int(o) for o, m in zip(reader.Index["ByteOffset"], kinds, strict=True) if k in m] for k in ("SKM", "SPO", "MRZ", "SVP")}  # fmt: skip
+
+    def read(kind: str, n: int, by: Callable[[], Any]) -> Any:
+        reader.FID.seek(at[kind][n])
+        found = by()
+        assert reader.FID.tell() == at[kind][n] + found["header"]["numBytesDgm"], "it ends where it says"
+        return found
+
+    for n in range(5):
+        mrz, wanted = read("MRZ", n, reader.read_EMdgmMRZ), soundings(n + 1)
+        when = START.timestamp() + 0.1 * (n + 1)
+        assert mrz["header"]["dgtime"] == pytest.approx(when, abs=1e-6)
+        assert (mrz["cmnPart"]["pingCnt"], mrz["rxInfo"]["numSoundingsMaxMain"]) == (n + 1, BEAMS)
+        info, s = mrz["pingInfo"], {k: np.array(v) for k, v in mrz["sounding"].items()}
+        assert mrz["rxInfo"]["numSoundingsValidMain"] == BEAMS - 1
+        assert s["detectionType"].tolist() == [2 if k == 2 else 0 for k in range(BEAMS)]
+        good = s["detectionType"] == 0
+        for column, name in (("x_reRefPoint_m", "x"), ("y_reRefPoint_m", "y"), ("z_reRefPoint_m", "z"), ("detectionUncertaintyVer_m", "sigma_z"), ("twoWayTravelTime_sec", "time"), ("detectionMethod", "detection")):  # fmt: skip
+            assert s[column][good] == pytest.approx(wanted[good, SOUNDING.index(name)], rel=1e-5), column
+        assert s["qualityFactor"][good] == pytest.approx(100.0 * 0.03 / wanted[good, SOUNDING.index("z")], rel=1e-5)
+        assert (info["soundSpeedAtTxDepth_mPerSec"], info["txTransducerDepth_m"], info["frequencyMode_Hz"]) == (1500.0, 5.0, 400e3)  # fmt: skip
+        assert info["pingRate_Hz"] == pytest.approx(10.0)
+        north = (info["latitude_deg"] + s["deltaLatitude_deg"][good] - LATITUDE) * METRES_PER_DEGREE
+        x, y = s["x_reRefPoint_m"][good], s["y_reRefPoint_m"][good]
+        assert north == pytest.approx(101.0 + n + math.cos(HEADING) * x - math.sin(HEADING) * y, abs=0.01)
+        skm = read("SKM", n, reader.read_EMdgmSKM)["sample"]["KMdefault"]
+        attitude = [skm[k][0] for k in ("roll_deg", "pitch_deg", "heading_deg")]
+        assert attitude == pytest.approx(np.degrees([0.02, -0.01, HEADING]), rel=1e-5)
+        spo = read("SPO", n, reader.read_EMdgmSPO)["sensorData"]
+        assert spo["correctedLat_deg"] == pytest.approx(LATITUDE + (101.0 + n) / METRES_PER_DEGREE, abs=1e-9)
+        assert spo["speedOverGround_mPerSec"] == pytest.approx(1.7)
+    assert read("SVP", 0, reader.read_EMdgmSVP)["sensorData"]["soundVelocity_mPerSec"] == [1500.0, 1500.0]
+    reader.closeFile()
+
+
+def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
+    import pyxtf
+
+    told = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf")
+    assert told.returncode == 6
+    assert "several sonars of this kind; name one (--vehicle, --sonar): it has auv low, auv side" in told.stderr
+    told = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf", "--vehicle", "auv", "--sonar", "side")
+    assert told.returncode == 0, told.stderr
+    header, packets = pyxtf.xtf_read(str(tmp_path / "a.xtf"))
+    pings = packets[pyxtf.XTFHeaderType.sonar]
+    lines = [np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)[1] for n in range(1, 6)]
+    assert (pyxtf.concatenate_channel(pings, header, channel=1)[::-1] == lines).all()
+    assert pings[0].SensorYcoordinate == pytest.approx(LATITUDE + 101.0 / METRES_PER_DEGREE, abs=1e-9)
+
+
+def test_what_cannot_be_exported_is_said_in_a_line(log: Path, tmp_path: Path, config: Callable[..., Loaded]) -> None:
+    for arguments, code, text in (
+        ([], 2, "name what to write: --csv FOLDER, --xtf FILE, --kmall FILE or --ros FILE"),
+        (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no such sonar of this kind (--vehicle, --sonar): it has auv bed"),
+        (["--kmall", tmp_path / "none" / "b.kmall"], 6, "cannot write"),
+    ):  # fmt: skip
+        told = wavesim("log", "export", log, *arguments)
+        assert (told.returncode, told.stderr.splitlines()[-1].count(text)) == (code, 1), told.stderr
+    empty = io.BytesIO()
+    writer = LogWriter(empty, config(FLEET), 1)
+    writer._part.finish()
+    (tmp_path / "empty.mcap").write_bytes(empty.getvalue())
+    told = wavesim("log", "export", tmp_path / "empty.mcap", "--xtf", tmp_path / "c.xtf")
+    assert (told.returncode, "it has none" in told.stderr) == (6, True)
+
+
+def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Path) -> None:
+    from mcap_ros2.reader import read_ros2_messages
+    from rosbags.highlevel import AnyReader
+
+    told = wavesim("log", "export", log, "--ros", tmp_path / "a.mcap")
+    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 15 messages"), told.stderr
+    with (tmp_path / "a.mcap").open("rb") as file:
+        by_topic: dict[str, list[Any]] = {}
+        for m in read_ros2_messages(file):
+            by_topic.setdefault(m.channel.topic, []).append(m.ros_msg)
+    with AnyReader([tmp_path / "a.mcap"]) as reader:
+        again: dict[str, list[Any]] = {}
+        for connection, _, raw in reader.messages():
+            again.setdefault(connection.topic, []).append(reader.deserialize(raw, connection.msgtype))
+    assert {k: len(v) for k, v in by_topic.items()} == {"/auv/bed": 5, "/auv/side": 5, "/auv/low": 5}
+    for found in (by_topic, again):
+        for n, image in enumerate(found["/auv/side"], 1):
+            line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
+            data = np.frombuffer(bytes(image.image.data), np.uint8).reshape(60, 2)
+            assert (data == line.T).all(), "all beams of one range, then the next"
+            assert (image.image.beam_count, image.image.dtype, image.image.is_bigendian) == (2, 0, False)
+            assert [(b.x, round(b.y, 9), round(b.z, 9)) for b in image.beam_directions] == [(0, -1, 0), (0, 1, 0)]
+            assert np.asarray(image.ranges) == pytest.approx((np.arange(60) + 0.5) * 40.0 / 60)
+            assert image.header.stamp.nanosec == n * 10**8 + 7 and image.header.stamp.sec == START.timestamp()
+            assert image.header.frame_id == "auv/side" and image.ping_info.frequency == 400e3
+        for n, sounded in enumerate(found["/auv/bed"], 1):
+            wanted = soundings(n)
+            flags = [f.flag for f in sounded.flags]
+            assert flags == [int(k == 2) for k in range(BEAMS)]
+            good = np.array(flags) == 0
+            times, angles = np.asarray(sounded.two_way_travel_times), np.asarray(sounded.rx_angles)
+            assert times[good] == pytest.approx(wanted[good, SOUNDING.index("time")])
+            assert angles == pytest.approx(wanted[:, SOUNDING.index("angle")])
+            assert sounded.ping_info.sound_speed == 1500.0 and len(sounded.ping_info.rx_beamwidths) == BEAMS

@@ -1,0 +1,192 @@
+"""What a survey saw, from the frames of a log: the mosaic of a side-scan, the depths of a multibeam echosounder beside the true bed,
+targets seen and missed.
+
+Placed by the true pose of each frame, so that what differs from the truth is the sonar's.  Slant range becomes ground range over
+a level bed at the altitude of the ping.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import binned_statistic_2d
+
+from wavesim_sdk.config.imaging import Target
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.log import frames, read
+from wavesim_sdk.sonars.frames import KIND, SOUNDING, Frame
+from wavesim_viz.scene import of_log
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+SEEN_DB = 12.0  #: over the middle of its surroundings: then a target is seen; speckle alone hardly ever is
+AROUND = 40  #: samples to either side that are its surroundings
+SHARES = (0.5, 99.5)  #: percentiles of levels from black to white
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Means on square cells: (north, east), the first in the south-west; NaN = nothing there."""
+
+    values: Array
+    south: float
+    west: float
+    cell: float
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """West, east, south, north, m."""
+        n, e = self.values.shape
+        return self.west, self.west + e * self.cell, self.south, self.south + n * self.cell
+
+
+def grid(north: Array, east: Array, values: Array, cell: float, like: Grid | None = None) -> Grid:
+    """Points as a grid, or on the cells of another."""
+    if like is None:
+        south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
+        shape = tuple(int((float(x.max()) - low) / cell) + 1 for x, low in ((north, south), (east, west)))
+    else:
+        south, west, cell, shape = like.south, like.west, like.cell, like.values.shape
+    edges = [low + cell * np.arange(n + 1) for low, n in zip((south, west), shape, strict=True)]
+    mean, *_ = binned_statistic_2d(north, east, values, "mean", edges)
+    return Grid(mean, south, west, cell)
+
+
+def lines(path: Path, body: str, name: str) -> Iterator[tuple[Frame, Array]]:
+    """Frames of a side-scan and their levels (2, bins), of those that know how high they are."""
+    for frame in frames(path, body, name):
+        if math.isfinite(float(frame.record["altitude"])):
+            yield frame, np.asarray(frame.levels, float)
+
+
+def mosaic(path: Path, body: str, name: str, cell: float) -> Grid:
+    """Levels of a side-scan on the ground, dB over the middle of all samples at the same angle: so what the angle makes is gone.
+    Where lines overlap powers are averaged."""
+    places, angles, found = [], [], []
+    for frame, levels in lines(path, body, name):
+        r, altitude = frame.ranges, float(frame.record["altitude"])
+        reached = r > altitude
+        across = np.sqrt(r[reached] ** 2 - altitude**2)
+        heading, p = float(frame.record["euler"][2]), frame.record["p_WS_W"]
+        for side, sign in ((0, -1.0), (1, 1.0)):
+            places.append((p[0] - sign * across * math.sin(heading), p[1] + sign * across * math.cos(heading)))
+            angles.append(np.degrees(np.arctan2(across, altitude)).astype(int))
+            found.append(levels[side][reached])
+    if not found:
+        raise LogError(f"{path} has no frames of '{body}' {name} over a bed")
+    angle, level = np.concatenate(angles), np.concatenate(found)
+    usual = np.array([np.median(level[angle == a]) if (angle == a).any() else 0.0 for a in range(91)])
+    north, east = np.concatenate(places, axis=1)
+    made = grid(north, east, 10.0 ** (0.1 * (level - usual[angle])), cell)
+    return Grid(10.0 * np.log10(made.values), made.south, made.west, made.cell)
+
+
+def depths(path: Path, body: str, name: str, cell: float) -> tuple[Grid, Grid]:
+    """(depths as sounded, depths of the true points) on the same cells."""
+    points = []
+    for frame in frames(path, body, name):
+        s = dict(zip(SOUNDING, frame.samples.T, strict=True))
+        good = s["detection"] > 0.0
+        c, sine = math.cos(float(frame.record["euler"][2])), math.sin(float(frame.record["euler"][2]))
+        p = frame.record["p_WS_W"]
+        x, y = s["x"][good], s["y"][good]
+        sounded = (p[0] + c * x - sine * y, p[1] + sine * x + c * y, p[2] + s["z"][good])
+        points.append(np.stack([*sounded, *(s[k][good] for k in ("north", "east", "down"))]))
+    if not points:
+        raise LogError(f"{path} has no soundings of '{body}' {name}")
+    north, east, down, true_north, true_east, true_down = np.concatenate(points, axis=1)
+    measured = grid(north, east, down, cell)
+    return measured, grid(true_north, true_east, true_down, cell, measured)
+
+
+def targets(path: Path, body: str, name: str, wanted: tuple[Target, ...]) -> dict[str, tuple[float, float]]:
+    """Target -> (greatest level over its surroundings in dB, slant range then in m); none = never within the beam."""
+    found: dict[str, tuple[float, float]] = {}
+    for frame, levels in lines(path, body, name):
+        r = frame.record
+        c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
+        for target in wanted:
+            d = np.array(target.position) - r["p_WS_W"]
+            slant = float(np.linalg.norm(d))
+            ahead, starboard = c * d[0] + s * d[1], -s * d[0] + c * d[1]
+            if slant >= r["range"] or abs(ahead) > max(slant * float(r["beam_width"]), 0.5):
+                continue
+            line = levels[1 if starboard > 0.0 else 0]
+            k = int(slant / float(r["range"]) * len(line))
+            near = line[max(k - 2, 0) : k + 3]
+            around = np.concatenate([line[max(k - AROUND, 0) : max(k - 5, 0)], line[k + 6 : k + AROUND]])
+            over = float(near.max() - np.median(around)) if len(around) else 0.0
+            if target.name not in found or over > found[target.name][0]:
+                found[target.name] = over, slant
+    return found
+
+
+def draw(path: Path, folder: Path, cell: float) -> Iterator[str]:
+    """Draw what the log has; yields lines for people: pictures, figures, the table of targets."""
+    log = read(path)
+    _, loaded = of_log(log)
+    folder.mkdir(parents=True, exist_ok=True)
+    any_ = False
+    for topic, series in sorted(log.series.items()):
+        if not topic.startswith("/sonar/") or not len(series.records):
+            continue
+        body, name = topic.split("/")[2:4]
+        kind = KIND[int(series.records["kind"][0])]
+        if kind == "sidescan":
+            made = mosaic(path, body, name, cell)
+            low, high = np.nanpercentile(made.values, SHARES)
+            yield _picture(
+                made,
+                folder / f"mosaic-{body}-{name}.png",
+                "copper",
+                low,
+                high,
+                f"{body} {name}: dB over what is usual at the angle",
+            )
+            if loaded is not None and loaded.config.world.target:
+                yield from _table(targets(path, body, name, loaded.config.world.target), loaded.config.world.target)
+        elif kind == "bathymetry":
+            measured, true = depths(path, body, name, max(cell, 0.5))
+            low, high = np.nanpercentile(measured.values, (0.5, 99.5))
+            yield _picture(
+                measured, folder / f"depth-{body}-{name}.png", "viridis_r", low, high, f"{body} {name}: depth, m"
+            )
+            wrong = (measured.values - true.values)[np.isfinite(measured.values) & np.isfinite(true.values)]
+            rms, depth = math.sqrt(float(np.mean(wrong**2))), float(np.nanmean(true.values))
+            yield f"depth against the true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"  # fmt: skip
+        any_ = any_ or kind in ("sidescan", "bathymetry")
+    if not any_:
+        raise LogError(f"{path} has no frames of a side-scan or a multibeam echosounder")
+
+
+def _table(found: dict[str, tuple[float, float]], wanted: tuple[Target, ...]) -> Iterator[str]:
+    yield f"{'target':16} {'shape':10} {'over bed':>8} {'range':>7}"
+    for t in wanted:
+        over, slant = found.get(t.name, (-math.inf, math.nan))
+        told = (
+            f"{over:5.1f} dB {slant:5.1f} m  {'seen' if over >= SEEN_DB else 'missed'}"
+            if t.name in found
+            else "never in the beam"
+        )
+        yield f"{t.name:16} {t.shape:10} {told}"
+
+
+def _picture(made: Grid, out: Path, colours: str, low: float, high: float, title: str) -> str:
+    figure, axes = plt.subplots(figsize=(9, 9), dpi=130)
+    shown = axes.imshow(
+        made.values, origin="lower", extent=made.extent, cmap=colours, vmin=low, vmax=high, interpolation="nearest"
+    )
+    axes.set(title=title, xlabel="east, m", ylabel="north, m", facecolor="#10161c")
+    figure.colorbar(shown, ax=axes, shrink=0.7)
+    figure.savefig(out, bbox_inches="tight", facecolor="white")
+    plt.close(figure)
+    return str(out)
