@@ -42,7 +42,7 @@
 #ifndef WS_FIELDS
 #define WS_FIELDS 512 /* fields of all sensors together */
 #endif
-enum { WS_ACTUATORS = 64, WS_SENSORS = 64, WS_MOTION = 16, WS_EFFORT = 48, WS_ESTIMATE = 10, WS_PARTS = 256 };
+enum { WS_ACTUATORS = 64, WS_SENSORS = 64, WS_MOTION = 16, WS_EFFORT = 48, WS_ESTIMATE = 10, WS_PARTS = 256, WS_DEPTH = 500 };
 enum { WS_NAME = 32, WS_TEXT = 401, WS_PAYLOAD = 256, WS_QUEUE = 128, WS_REQUESTS = 32 };
 enum { WS_DATAGRAM = 1200, WS_HEADER = 24, WS_ROOM = WS_DATAGRAM - WS_HEADER - 16 - 12 };
 enum { WS_ETIME = -1, WS_EREFUSED = -2, WS_ESOCKET = -3, WS_EFULL = -4, WS_EVALUE = -5, WS_EOVER = -6 };
@@ -303,7 +303,7 @@ static inline void ws_text(ws_in *in, char *out, size_t room) {
     out[n] = 0;
 }
 
-/* Pass over one value; arrays nested deeper than the protocol's are foreign. */
+/* Pass over one value. What is nested deeply is the fault of its own item: those beside it count. */
 static inline void ws_skip(ws_in *in, int depth) {
     const uint8_t *first = in->p, *t = ws_take(in, 1);
     uint64_t children = 0, bytes = 0;
@@ -324,7 +324,7 @@ static inline void ws_skip(ws_in *in, int depth) {
         ws_whole(in, &negative);
     }
     if (bytes) ws_take(in, (size_t)bytes);
-    if ((*t <= 0x9f || *t >= 0xdc) && depth > 6) in->bad = 1;
+    if ((*t <= 0x9f || *t >= 0xdc) && depth > WS_DEPTH) in->bad = 1;
     for (uint64_t i = 0; i < children && !in->bad; i++) {
         if (in->end - in->p >= 9 && *in->p == 0xcb) in->p += 9; /* nearly always */
         else ws_skip(in, depth + 1);
@@ -833,6 +833,19 @@ static inline int ws_on_number(ws_broker *b, int type, ws_in *in) {
     return 0;
 }
 
+/* FRAME: a piece of a sonar's frame, which this client does not ask for; checked and passed over. */
+static inline int ws_on_piece(ws_in *in) {
+    int n = ws_list(in, 5, WS_DATAGRAM);
+    ws_int(in, 0, INT32_MAX);
+    ws_int(in, 1, (int64_t)1 << 62);
+    ws_int(in, 0, 8191);
+    ws_int(in, 1, 8192);
+    size_t bytes = ws_length(in, 'b');
+    if (bytes < 1 || !ws_take(in, bytes)) in->bad = 1;
+    ws_skip_rest(in, n, 5, 2);
+    return in->bad ? -1 : 0;
+}
+
 /* The body in the clear: its length, or -1. */
 static inline int ws_open_body(ws_broker *b, const uint8_t *data, size_t size, uint8_t *plain) {
     int type = data[5], n = (int)size - WS_HEADER, sealed = data[6];
@@ -856,7 +869,7 @@ static inline int ws_receive(ws_broker *b, const uint8_t *data, size_t size, dou
     uint8_t plain[WS_DATAGRAM];
     b->now = now;
     if (size < WS_HEADER || size > WS_DATAGRAM || memcmp(data, "WVSM\2", 5) || data[6] > 1 || data[7]) return ws_drop(b);
-    int type = data[5], in_session = type >= 32 && type <= 39;
+    int type = data[5], in_session = type >= 32 && type <= 40;
     uint32_t sequence = (uint32_t)ws_from_little(data + 16, 4), ack = (uint32_t)ws_from_little(data + 20, 4);
     if (!in_session && type != 2 && type != 4 && type != 5) return ws_drop(b);
     if (in_session && (!b->token || ws_from_little(data + 8, 8) != b->token || b->phase == WS_OVER)) return ws_drop(b);
@@ -871,6 +884,7 @@ static inline int ws_receive(ws_broker *b, const uint8_t *data, size_t size, dou
                  : type == 33 ? ws_on_events(b, &in, now)
                  : type == 34 ? ws_on_step(b, in)
                  : type == 38 ? ws_on_sensors(b, in)
+                 : type == 40 ? ws_on_piece(&in)
                               : ws_on_number(b, type, &in);
     if (failed) return ws_drop(b);
     if (type == 32) b->latest_state = sequence;

@@ -15,7 +15,7 @@ export const FIELDS = new Dropped("fields");
 
 const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const DEPTH = 6;
+const DEPTH = 500; // what is nested deeply is the fault of its own item: those beside it count
 
 /** Reads one body. Every method throws a Dropped where the bytes are not what it is asked for, and nothing else. */
 export class Reader {
