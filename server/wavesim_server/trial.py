@@ -13,7 +13,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from wavesim_sdk.area import OWNER
+from wavesim_sdk.area import SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
@@ -171,7 +171,7 @@ class Trial:
         limit = time.monotonic() + JOIN_LIMIT_S
         while True:
             server.check()
-            missing = [s for s in emulators if reader.vehicles[s].header[OWNER] == 0]
+            missing = [s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0]  # from then on it is waited for
             missing += commander.send("status").data["missing"]
             if not missing:
                 return

@@ -276,6 +276,24 @@ def test_pictures_are_drawn(trial: tuple[Log, dict[str, Any], str]) -> None:
         assert data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) > 30_000
 
 
+def test_time_does_not_run_before_the_emulators_are_ready(tmp_path: Path) -> None:
+    """One that has claimed its table, and then takes its time: to compile, or because the machine is busy."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, time\n"
+        "if 'emulate' in sys.orig_argv:\n"
+        "    from wavesim_emulators.station import Station\n"
+        "    begin = Station.__init__\n"
+        "    Station.__init__ = lambda *a, **b: (time.sleep(2.0), begin(*a, **b))[1]\n"
+    )
+    path = tmp_path / "config.xml"
+    path.write_text(
+        """<wavesim><time step="20 ms" duration="2 s" pace="fast"/><network port="0"/><fleet>
+        <buoy name="b" model="buoy" position="0 0 5 m"><sensors><ctd rate="10 Hz"/></sensors></buoy></fleet></wavesim>"""
+    )
+    log, _, _ = run_trial(path, tmp_path, f"late{os.getpid()}", "--no-plots", PYTHONPATH=str(tmp_path))
+    assert len(log.get("/sensor/b/ctd", SENSORS["ctd"]).records) == 21
+
+
 def test_a_trial_with_a_frozen_body_says_so(tmp_path: Path) -> None:
     """A buoy on a line that is far too stiff for the step: its motion grows beyond all numbers."""
     name = f"frozen{os.getpid()}"
