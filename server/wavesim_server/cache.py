@@ -105,7 +105,7 @@ def _small_world() -> Simulation:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "warm.xml"
-        path.write_text("<wavesim><shared vehicles='4' signals='16'/></wavesim>")
+        path.write_text("<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>")
         return Simulation(load(path))
 
 
@@ -113,8 +113,10 @@ def exercise() -> None:
     """Ask a small world for all that compiled functions do, so that each is there, compiled or loaded, before time runs:
     whoever asks for one in mid-run would have everybody wait for its compilation."""
     world = _small_world()
-    first = world.enter("first", "lauv", (0.0, 0.0, 20.0))
-    world.enter("second", "buoy", (60.0, 0.0, 0.0))
+    first = world.enter(
+        "first", "lauv", (0.0, 0.0, 29.5)
+    )  # so near the bed, and the other, that it is looked at closely
+    world.enter("second", "buoy", (0.0, 1.0, 29.5))
     world.ping(first, 25e3)
     world.set_weather(current_north=0.1)
     world.advance(2)

@@ -171,7 +171,9 @@ class Trial:
         limit = time.monotonic() + JOIN_LIMIT_S
         while True:
             server.check()
-            missing = [s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0]  # from then on it is waited for
+            missing = [
+                s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0
+            ]  # from then on it is waited for
             missing += commander.send("status").data["missing"]
             if not missing:
                 return

@@ -155,7 +155,7 @@ class Track:
 @pytest.mark.parametrize("tick", ["1 ms", "4 ms", "20 ms"])
 def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tick: str) -> None:
     """c (t - turn-around) is the way out plus the way back to 1.5 mm, turns included, at any tick."""
-    text, seconds = (root / "config.xml").read_text().replace('step="4 ms"', f'step="{tick}"'), 130
+    text, seconds = (root / "config.xml").read_text().replace('step="4 ms"', f'step="{tick}"'), 100
     first = '<waypoint north="-120 m" east="-120 m"'
     assert first in text
     sharp = (

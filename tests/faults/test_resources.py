@@ -109,7 +109,7 @@ def test_a_deaf_client_is_ended_and_costs_no_memory(
 ) -> None:
     """A client that answers the keep-alive, but acknowledges no event, is ended after 4096 of them."""
     more = "".join(f'<buoy name="c{k}" model="buoy" position="{60 + 10 * k} {30 * (k % 3)} 1 m"/>' for k in range(6))
-    server = serve(config('<network acoustic_rate="100 kHz"/>' + FLEET.format(more=more + '<vehicle name="a" model="lauv" position="0 0 9 m" client="optional"/>')).path, "--speed", "0")  # fmt: skip
+    server = serve(config('<network acoustic_rate="100 kHz"/>' + FLEET.format(more=more + '<vehicle name="a" model="lauv" position="0 -20 9 m" client="optional"/>')).path, "--speed", "0")  # fmt: skip
     with Broker("a", ("127.0.0.1", server.port)) as broker:
         broker.session._inbox.accept = lambda first, items: []  # type: ignore[method-assign]
         server.send("start")

@@ -35,7 +35,9 @@ FLEET = f"""<fleet><vehicle name="lauv" model="lauv" position="0 0 3 m" speed="1
 def test_nothing_is_compiled_or_loaded_once_time_runs(
     config: Callable[..., Loaded], tmp_path: Path, world: str
 ) -> None:
-    (tmp_path / "bed.asc").write_text("ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 50\n" + "20 25 30 40\n" * 4)
+    (tmp_path / "bed.asc").write_text(
+        "ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 300\n" + "20 25 30 40\n" * 4
+    )
     path = config(f'<time step="20 ms"/><shared vehicles="8" signals="64"/>{WORLDS[world]}{FLEET}').path
     run = subprocess.run([sys.executable, __file__, path], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
@@ -61,7 +63,9 @@ def main(path: Path) -> None:
     world.enter_residents()
     lauv = world.row_of("lauv")
     assert lauv is not None
-    rows = [world.enter(m, m, (9.0 * k, 9.0, 0.0)) for k, m in enumerate(("vita1", "jolner", "box-buoy", "supply"), 2)]
+    rows = [
+        world.enter(m, m, (90.0 * k, 40.0, 0.0)) for k, m in enumerate(("vita1", "jolner", "box-buoy", "supply"), 1)
+    ]
     world.ping(lauv, 25e3)
     world.advance(100)
     world.send(lauv, b"hello", 2)
