@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numba as nb
 import numpy as np
 
 from wavesim_sdk import frames
@@ -49,12 +50,11 @@ class Room:
     def beside(self, model: Model, position: Vector, attitude: Vector, fleet: Fleet) -> int | None:
         """The row of a body of the fleet inside which this one would start, if there is one."""
         g, reach = geometry(model, position, attitude), shape_of(model).reach
-        p, lanes = fleet.blocks[: len(fleet.heads)], r.LANES
-        x, y, z = (p[:, (r.PX + i) * lanes : (r.PX + i + 1) * lanes] - g[shapes.POSE + i] for i in range(3))
-        there = p[:, r.PRESENT * lanes : (r.PRESENT + 1) * lanes] != 0.0
-        far = reach + fleet.params[fleet.heads[:, r.BLOCK_KIND], r.REACH][:, None]
-        for block, lane in np.argwhere(there & (x * x + y * y + z * z < far * far)).tolist():
-            row = int(np.flatnonzero(fleet.slots == block * lanes + lane)[0])
+        seat = -1
+        while (
+            seat := _near(fleet.blocks, fleet.heads, fleet.params, g[shapes.POSE : shapes.POSE + 3], reach, seat + 1)
+        ) >= 0:
+            row = int(np.flatnonzero(fleet.slots == seat)[0])
             b, c = fleet.body(row), fleet.coefficients(row)
             other = _geometry(
                 int(c[r.SHAPE]), c[r.HALF : r.HALF + 3], c[r.MARGIN], b[r.PX : r.PX + 3], b[r.QW : r.QW + 4]
@@ -101,6 +101,20 @@ class Room:
     def _overlap(self, a: Array, b: Array) -> float:
         far = shapes.distance(a, b, self._work, self._points[1], self._points[2])
         return float(a[shapes.ROUND] + b[shapes.ROUND] - far)
+
+
+@nb.njit(cache=True, error_model="numpy")
+def _near(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first: int) -> int:
+    """The first seat of a fleet, from ``first`` on, with a body whose ball meets that of radius ``reach`` here; -1 if none."""
+    for seat in range(first, heads.shape[0] * r.LANES):
+        block, lane = seat // r.LANES, seat % r.LANES
+        if blocks[block, r.PRESENT * r.LANES + lane] != 0.0:
+            away = 0.0
+            for i in range(3):
+                away += (blocks[block, (r.PX + i) * r.LANES + lane] - place[i]) ** 2
+            if away < (reach + params[heads[block, r.BLOCK_KIND], r.REACH]) ** 2:
+                return seat
+    return -1
 
 
 def geometry(model: Model, position: Vector, attitude: Vector) -> Array:
