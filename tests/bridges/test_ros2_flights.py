@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
@@ -9,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -274,12 +276,20 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
     until(lambda: all(abs(f - 30.0 / math.sqrt(8.0)) < 0.1 for f in joints[-1].effort[:4]))
 
     # What is told is the truth.
-    assert node.call("/rov/pause", ros2.TriggerRequest, ros2.TriggerResponse).success
     truth = SharedState(server.name)
-    shot = truth.snapshot()
-    now = int(shot.time_ns)
-    until(lambda: odometry[-1].header.stamp.ns == now and poses[-1].header.stamp.ns == now)
-    until(lambda: clock[-1].clock.ns == now)
+    limit, now = time.monotonic() + 150.0, -1
+    while not (odometry[-1].header.stamp.ns == now == poses[-1].header.stamp.ns and clock[-1].clock.ns == now):
+        assert time.monotonic() < limit, "timed out"
+        if now >= 0:  # the pause came between two steps, of which nothing is told
+            assert node.call("/rov/start", ros2.TriggerRequest, ros2.TriggerResponse).success
+        assert node.call("/rov/pause", ros2.TriggerRequest, ros2.TriggerResponse).success
+        shot = truth.snapshot()
+        now = int(shot.time_ns)
+        with contextlib.suppress(AssertionError):
+            until(
+                lambda now=now: odometry[-1].header.stamp.ns == now == poses[-1].header.stamp.ns == clock[-1].clock.ns,
+                3.0,
+            )
     said = {t.child_frame_id: t for message in transforms[-10:] for t in message.transforms}
     frames = {"rov": "rov/base_link", "auv": "auv/base_link", "wamv": "wamv/wamv/base_link"}
     for name, frame in frames.items():
