@@ -22,8 +22,8 @@ ABSENT := { echo "this needs packages that could not be had (see above): is ther
 PARTS := broker_sdk server emulators viz bridges
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml
 SOURCES := broker_sdk server emulators viz bridges examples tests benchmarks locked
-# more than the usual two cores: tests wait for other processes half of their time
-WORKERS ?= 4
+# more than the usual two cores: tests wait for other processes a third of their time (four were no faster)
+WORKERS ?= 3
 
 .PHONY: help trial web wheels test test-uncompiled test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
 
