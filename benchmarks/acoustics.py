@@ -22,7 +22,8 @@ import numpy as np
 from wavesim_sdk.config import load
 from wavesim_sdk.ocean.water import Water
 from wavesim_server import pointers
-from wavesim_server.acoustics import layout, medium
+from wavesim_server.acoustics import fitting, medium
+from wavesim_server.acoustics import memory as medium_memory
 
 STEP_NS = 4_000_000
 WARM_S = 6.0
@@ -43,14 +44,24 @@ def world(nodes: int, reach: float) -> Any:
         return load(path)
 
 
+def pulse(acoustics: Any, level: float) -> Any:
+    """What is sent: 10 ms at 25 kHz."""
+    wanted = medium_memory.record(medium_memory.EMISSION)
+    p = wanted[0]
+    p.frequency, p.source_level, p.duration, p.band, p.query_source = 25e3, level, 0.01, 200.0, -1
+    p.absorption, p.noise = fitting.carriers(acoustics, 0.0, 25e3, 200.0)
+    return wanted
+
+
 @nb.njit(cache=True, error_model="numpy")
 def drift(places: Any, start: Any, speed: Any, tick: int, h: float) -> None:
     """Straight motion of all nodes."""
     after = places[tick & 1]
     for j in range(start.shape[0]):
-        for i in range(3):
-            after[j, i] = start[j, i] + speed[j, i] * tick * h
-            after[j, 3 + i] = speed[j, i]
+        place = after[j]
+        place.x, place.y = start[j, 0] + speed[j, 0] * tick * h, start[j, 1] + speed[j, 1] * tick * h
+        place.z = start[j, 2] + speed[j, 2] * tick * h
+        place.vx, place.vy, place.vz = speed[j, 0], speed[j, 1], speed[j, 2]
 
 
 @nb.njit(cache=True, error_model="numpy")
@@ -62,7 +73,8 @@ def pairwise(origins: Any, times: Any, done: Any, places: Any, now: float, reach
         if radius < 0.0 or radius > reach + 20.0:
             continue
         for j in range(places.shape[0]):
-            dx, dy, dz = places[j, 0] - origins[s, 0], places[j, 1] - origins[s, 1], places[j, 2] - origins[s, 2]
+            place = places[j]
+            dx, dy, dz = place.x - origins[s, 0], place.y - origins[s, 1], place.z - origins[s, 2]
             if not done[s, j] and dx * dx + dy * dy + dz * dz <= radius * radius:
                 done[s, j] = True
                 heard += 1
@@ -77,18 +89,18 @@ def measure(
     model = loaded.model("n")
     assert model.transducer is not None
     t = model.transducer
-    m = layout.create(loaded, Water(loaded), nodes, STEP_NS * 1e-9, 4096, 65536)
+    m = fitting.create(loaded, Water(loaded), nodes, STEP_NS * 1e-9, 4096, 65536)
     rng = np.random.default_rng(1)
     start = np.column_stack([rng.uniform(0, side, (nodes, 2)), rng.uniform(5, 100, nodes)])
     speed = np.column_stack([rng.uniform(-2, 2, (nodes, 2)), np.zeros(nodes)])
     for j in range(nodes):
-        layout.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
-        m.places[:, j, 6] = 1.0
+        fitting.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
+        m.places[:, j].qw = 1.0
     sound = pointers.table(m)
     scene = medium.Scene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
     drift(m.places, start, speed, 0, STEP_NS * 1e-9)
     rate = live / (reach / C)  # signals live as long as they can be heard
-    alpha, noise = layout.carriers(loaded.config.acoustics, 0.0, 25e3, 200.0)
+    wanted = pulse(loaded.config.acoustics, t.source_level)
     cost = emitted = 0.0
     arrived, lives, ticks = 0, 0, 0
     origins, times = np.zeros((8192, 3)), np.full(8192, 1e9)
@@ -101,30 +113,29 @@ def measure(
         while emitted < rate * begin:
             emitted += 1.0
             j = int(rng.integers(nodes))
-            while not medium.request(
-                sound, j, begin, 0, 25e3, t.source_level, 0.01, 200.0, alpha, noise, 0.0, 0, 0, 0, 0, 0
-            ):
-                m = layout.grown(m)
+            while not medium.request(sound, j, begin, wanted):
+                m = medium_memory.grown(m)
                 sound = pointers.table(m)
-            origins[sent % 8192], times[sent % 8192], done[sent % 8192] = m.places[(tick - 1) & 1, j, :3], begin, False
+            place = m.places[(tick - 1) & 1, j]
+            origins[sent % 8192], times[sent % 8192], done[sent % 8192] = (place.x, place.y, place.z), begin, False
             done[sent % 8192, j] = True
             sent += 1
         before = time.perf_counter()
         drift(m.places, start, speed, tick, STEP_NS * 1e-9)
         moved = time.perf_counter()
-        while (code := medium.advance(sound, scene, tick, begin, end, nodes)) != layout.OK:
-            if code == layout.GROW:
-                m = layout.grown(m)
+        while (code := medium.advance(sound, scene, tick, begin, end, nodes)) != medium_memory.OK:
+            if code == medium_memory.GROW:
+                m = medium_memory.grown(m)
                 sound = pointers.table(m)
             else:
-                arrived += int(m.counters[layout.C_OUT_REC])
-                m.counters[layout.C_OUT_REC] = m.counters[layout.C_OUT_SENT] = 0
+                arrived += int(m.counters[0].receptions)
+                m.counters[0].receptions = m.counters[0].sent = 0
         spent = time.perf_counter() - moved
-        arrived += int(m.counters[layout.C_OUT_REC])
-        m.counters[layout.C_OUT_REC] = m.counters[layout.C_OUT_SENT] = 0
+        arrived += int(m.counters[0].receptions)
+        m.counters[0].receptions = m.counters[0].sent = 0
         if tick > first:
             cost, ticks = cost + spent + (moved - before), ticks + 1
-            lives += int(m.counters[layout.C_LIVE])
+            lives += int(m.counters[0].live)
             if twin and tick % 50 == 0:
                 use = min(sent, 8192)
                 pairwise(origins[:use], times[:use], done, m.places[tick & 1], end, reach)
@@ -144,7 +155,7 @@ def measure(
 
 
 def _flat() -> Any:
-    from wavesim_server.environment.kernels import Bed, Net
+    from wavesim_server.seabed import Bed, Net
 
     empty = np.zeros((0, 3), np.int64)
     return Bed(np.array([1000.0, 0.0, 0.0]), np.zeros((0, 5)), 0.0, False), Net(np.zeros((0, 3)), empty, empty)
@@ -155,27 +166,28 @@ def memory(emissions: int = 100_000) -> tuple[int, int]:
     loaded = world(50, 1500.0)
     t = loaded.model("n").transducer
     assert t is not None
-    m = layout.create(loaded, Water(loaded), 50, STEP_NS * 1e-9)
+    m = fitting.create(loaded, Water(loaded), 50, STEP_NS * 1e-9)
     rng = np.random.default_rng(2)
     for j in range(50):
-        layout.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
-        m.places[:, j, :3], m.places[:, j, 6] = (*rng.uniform(0, 1000, 2), 20.0), 1.0
+        fitting.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
+        place = m.places[:, j]
+        (place.x, place.y), place.z, place.qw = rng.uniform(0, 1000, 2), 20.0, 1.0
     sound = pointers.table(m)
     scene = medium.Scene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
-    alpha, noise = layout.carriers(loaded.config.acoustics, 0.0, 25e3, 200.0)
+    wanted = pulse(loaded.config.acoustics, 120.0)
     sizes = []
     for tick in range(1, emissions // 2 + 1):
         begin, end = (tick - 1) * STEP_NS * 1e-9, tick * STEP_NS * 1e-9
         for j in rng.integers(0, 50, 2):
-            while not medium.request(sound, j, begin, 0, 25e3, 120.0, 0.01, 200.0, alpha, noise, 0.0, 0, 0, 0, 0, 0):
-                m = layout.grown(m)
+            while not medium.request(sound, j, begin, wanted):
+                m = medium_memory.grown(m)
                 sound = pointers.table(m)
-        while (code := medium.advance(sound, scene, tick, begin, end, 50)) != layout.OK:
-            if code == layout.GROW:
-                m = layout.grown(m)
+        while (code := medium.advance(sound, scene, tick, begin, end, 50)) != medium_memory.OK:
+            if code == medium_memory.GROW:
+                m = medium_memory.grown(m)
                 sound = pointers.table(m)
-            m.counters[layout.C_OUT_REC] = m.counters[layout.C_OUT_SENT] = 0
-        m.counters[layout.C_OUT_REC] = m.counters[layout.C_OUT_SENT] = 0
+            m.counters[0].receptions = m.counters[0].sent = 0
+        m.counters[0].receptions = m.counters[0].sent = 0
         if tick in (emissions // 20, emissions // 2):
             sizes.append(sum(v.nbytes for v in m))
     return sizes[0], sizes[1]

@@ -22,7 +22,7 @@ import numpy as np
 
 from wavesim_sdk.config import library, load
 from wavesim_server import Simulation
-from wavesim_server.dynamics import kernel
+from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics import rows as r
 
 SIZES = (1, 10, 100, 1000, 10_000)
@@ -57,7 +57,7 @@ def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
 def step(sim: Simulation) -> None:
     """One short step of the kernel alone: the work is the same, and nothing flies away."""
     f = sim.fleet
-    kernel.step_all(f.blocks, f.heads, f.turn, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
+    integrators.step_all(f.blocks, f.heads, f.sequence, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
 
 
 class NumpyTwin:
@@ -68,7 +68,7 @@ class NumpyTwin:
         p = np.stack([sim.fleet.coefficients(k) for k in range(n)])
         m = lambda row: p[:, row : row + 36].reshape(n, 6, 6).copy()  # noqa: E731  # a formula of one line, named as in the book
         self.x = b[:, : r.RIGID_ROWS].copy()
-        self.M, self.Minv, self.DL, self.DQ, self.L = m(r.M), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
+        self.M, self.Minv, self.DL, self.DQ, self.L = m(r.MASS), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
         self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_B, None]
         self.wg, self.rb = p[:, r.WG : r.WG + 3].copy(), p[:, r.RB : r.RB + 3].copy()
         self.H = p[:, r.T_H : r.T_H + 6].reshape(n, 1, 6).copy()

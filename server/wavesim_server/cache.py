@@ -30,7 +30,7 @@ _VARIABLE = "NUMBA_CACHE_DIR"
 _KEPT = 4  #: folders that are kept
 _IN_USE_S = 86_400.0  #: and those that were asked for since: another process may be writing there
 #: where compiled functions are, and what they are made of
-KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "tick.py")
+KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "seabed.py", "tick.py")
 
 
 def choose() -> None:
@@ -50,7 +50,7 @@ def choose() -> None:
     # what the kernels have compiled in from elsewhere
     for module in (compiled_from.__file__, Path(compiled_from.__file__).with_name("compiled.py")):
         state.update(Path(module).read_bytes())
-    state.update(repr((tables.SENT, tables.RECEPTION, *tables.Outcome, *tables.SignalKind)).encode())
+    state.update(repr((tables.SENT, tables.RECEPTION, tables.SIGNALS, *tables.Outcome, *tables.SignalKind)).encode())
     state.update(repr((actuators.FIRST_SLOT, actuators.MAX_ACTUATORS)).encode())
     state.update(str(package).encode())  # Numba asks for the place of a file as well
     folder = base / state.hexdigest()[:16]

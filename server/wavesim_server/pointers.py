@@ -26,10 +26,10 @@ inner: Any = nb.njit(cache=True, error_model="numpy", **_options)
 
 
 def table(arrays: Any) -> Any:
-    """(n, 4): address and up to three lengths of each array of a tuple."""
+    """(n, 3): address and up to two lengths of each array of a tuple."""
     if PLAIN:
         return arrays
-    rows = np.zeros((len(arrays), 4), np.int64)
+    rows = np.zeros((len(arrays), 3), np.int64)
     for row, a in zip(rows, arrays, strict=True):
         if not a.flags.c_contiguous:
             raise ValueError("only contiguous arrays can be handed over by address")
@@ -46,41 +46,17 @@ def _address(typing_context: Any, address: Any) -> Any:
     return types.voidptr(types.int64), build
 
 
-_at: Any = _address
+_pointer: Any = _address
 _array: Any = nb.carray  # type: ignore[attr-defined]
 
 
 @_inline
-def floats(t: Any, k: int) -> Any:
-    """Array k as (n,) float64."""
-    return _array(_at(t[k, 0]), (t[k, 1],), np.float64)
+def view1(t: Any, k: int, dtype: Any) -> Any:
+    """Array k as (n,) numbers or records."""
+    return _array(_pointer(t[k, 0]), (t[k, 1],), dtype)
 
 
 @_inline
-def floats2(t: Any, k: int) -> Any:
-    """Array k as (n, m) float64."""
-    return _array(_at(t[k, 0]), (t[k, 1], t[k, 2]), np.float64)
-
-
-@_inline
-def floats3(t: Any, k: int) -> Any:
-    """Array k as (n, m, l) float64."""
-    return _array(_at(t[k, 0]), (t[k, 1], t[k, 2], t[k, 3]), np.float64)
-
-
-@_inline
-def ints(t: Any, k: int) -> Any:
-    """Array k as (n,) int64."""
-    return _array(_at(t[k, 0]), (t[k, 1],), np.int64)
-
-
-@_inline
-def ints2(t: Any, k: int) -> Any:
-    """Array k as (n, m) int64."""
-    return _array(_at(t[k, 0]), (t[k, 1], t[k, 2]), np.int64)
-
-
-@_inline
-def words(t: Any, k: int) -> Any:
-    """Array k as (n,) uint64."""
-    return _array(_at(t[k, 0]), (t[k, 1],), np.uint64)
+def view2(t: Any, k: int, dtype: Any) -> Any:
+    """Array k as (n, m) numbers or records."""
+    return _array(_pointer(t[k, 0]), (t[k, 1], t[k, 2]), dtype)

@@ -31,6 +31,6 @@ def roomy(array: Any, rows: int) -> Any:
     """The array itself if it has so many rows, else a copy at least twice as long, zero at its end."""
     if len(array) >= rows:
         return array
-    longer = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)
+    longer = np.zeros_like(array, shape=(max(rows, 2 * len(array)), *array.shape[1:]))
     longer[: len(array)] = array
     return longer

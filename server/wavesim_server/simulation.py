@@ -40,14 +40,14 @@ from wavesim_sdk.tables import (
     SURROUNDINGS,
     BodyType,
 )
-from wavesim_server import tick
-from wavesim_server.acoustics import layout, medium
+from wavesim_server import seabed, tick
+from wavesim_server.acoustics import medium, memory
 from wavesim_server.acoustics.channel import Channel, Fittings
 from wavesim_server.dynamics import contact, effort, meetings, trim
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
 from wavesim_server.dynamics.fleet import Fleet, Form
-from wavesim_server.environment import exposure, kernels
+from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.climate import Climate
 from wavesim_server.start import Room
@@ -95,7 +95,7 @@ class Simulation:
         self.fleet = Fleet(capacity, step, config.world, config.time.integrator)
         self.water = Water(loaded)
         self.climate = Climate(loaded, self.water, capacity, self.seed)
-        bed, net = kernels.bed_of(loaded)
+        bed, net = seabed.bed_of(loaded)
         self._sea = tick.Sea(bed, net, self.climate.flow, np.zeros(capacity, np.int64))
         self._work = tick.Work(
             np.zeros(capacity, np.int64),
@@ -202,7 +202,7 @@ class Simulation:
         self.occupants[row] = Occupant(name, kind, transducer, entry.form.actuators)
         self._rows[name], self._taken[row] = row, True
         self._changed = True
-        self._feel(row)
+        self._refresh_surroundings(row)
         if entry.body is not None:
             self._start(row, entry.body, entry.commands)
         self._work.faults[row] = 0
@@ -265,10 +265,10 @@ class Simulation:
         """The motion with which a body of the configuration begins."""
         b = self.fleet.body(row)
         if commands is None:
-            b[r.U : r.U + 6] = *body.velocity, *body.angular_velocity
+            b[r.NU : r.NU + 6] = *body.velocity, *body.angular_velocity
             return
         # the speed is that through the water
-        b[r.U : r.U + 3] = turned(b[r.CURRENT : r.CURRENT + 3], frames.rotation(b[r.QW : r.QW + 4])) + [
+        b[r.NU : r.NU + 3] = turned(b[r.CURRENT : r.CURRENT + 3], frames.rotation(b[r.QW : r.QW + 4])) + [
             body.speed,
             0.0,
             0.0,
@@ -309,8 +309,8 @@ class Simulation:
     def _bodies(self) -> Bodies:
         return Bodies(self.fleet.blocks, self.fleet.slots, self.fleet.heads, self.fleet.params)
 
-    def _feel(self, row: int) -> None:
-        self.climate.feel(row, self.fleet, self.tick, self.time_ns * 1e-9)
+    def _refresh_surroundings(self, row: int) -> None:
+        self.climate.refresh(row, self.fleet, self.tick, self.time_ns * 1e-9)
 
     def _remember(self, row: int) -> None:
         """The state of a body is a new one, not come about by contact."""
@@ -386,11 +386,11 @@ class Simulation:
         if e is not None:
             b[r.QW : r.QW + 4] = frames.quaternion(*e)
         if nu is not None:
-            b[r.U : r.U + 6], b[r.MU : r.STATE_ROWS] = nu, 0.0
+            b[r.NU : r.NU + 6], b[r.MU : r.STATE_ROWS] = nu, 0.0
         b[r.CLEARANCE] = 0.0
         self._work.faults[row] = 0
         self._touch.counters[contact.N_STALE] = 1
-        self._feel(row)
+        self._refresh_surroundings(row)
         self._remember(row)
         self._place(row)
 
@@ -442,7 +442,7 @@ class Simulation:
             self.tick, code, half = tick.ticks(
                 *self._movers(), self._scene, self.step_ns, self.tick, last, half
             )  # fmt: skip
-            if code == layout.GROW:
+            if code == memory.GROW:
                 self.channel.grow()
             self.channel.collect()
         if self.contacts != contacts:
@@ -452,7 +452,7 @@ class Simulation:
         """What moves the bodies, for the kernels of a tick."""
         f = self.fleet
         machine = tick.Machine(
-            f.turn, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
+            f.sequence, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
         )
         return (
             self._bodies(), machine, f.integrator, self._touch, self.climate.weather, self._sea, self._work, self.channel.table,
@@ -474,8 +474,8 @@ class Simulation:
         for row in self.occupants:
             b = self.fleet.body(row)
             if not np.isfinite(b[: r.STATE_ROWS]).all():
-                b[: r.U] = self._work.last[row, : r.U]
-                b[r.U : r.STATE_ROWS] = 0.0
+                b[: r.NU] = self._work.last[row, : r.NU]
+                b[r.NU : r.STATE_ROWS] = 0.0
                 self._work.faults[row] = 1
                 self._place(row)
 

@@ -16,7 +16,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.fleet import Fleet
 from wavesim_server.dynamics.kind import margin_of
-from wavesim_server.environment.kernels import Bed, Net, bed_depth
+from wavesim_server.seabed import Bed, Net, bed_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Vector = Sequence[float] | Array

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numba as nb
 
-from wavesim_server.acoustics import layout, medium
-from wavesim_server.dynamics import contact, fleet, kernel
+from wavesim_server.acoustics import medium, memory
+from wavesim_server.dynamics import contact, fleet, integrators, rotation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies, Touch
 from wavesim_server.environment import weather
@@ -25,7 +25,7 @@ class Sea(NamedTuple):
 class Machine(NamedTuple):
     """What the tick needs of the fleet, see :class:`~wavesim_server.dynamics.fleet.Fleet`."""
 
-    turn: Any
+    sequence: Any
     kinds: Any
     tables: Any
     work: Any
@@ -50,28 +50,25 @@ class Work(NamedTuple):
 @nb.njit(cache=True, error_model="numpy")
 def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
     """Places of all transducers at the end of a tick: position and velocity in W, attitude."""
-    m = layout.views(sound)
-    after = m.places[tick & 1]
+    m = memory.views(sound)
     for k in range(work.counters[0]):
         row = work.order[k]
-        if m.nodes[row, layout.N_ACTIVE] == 0.0:
+        if m.nodes[row].active == 0:
             continue
         b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
-        w, x, y, z = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
+        place = m.places[tick & 1, row]
+        place.qw, place.qx = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l]
+        place.qy, place.qz = b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
+        xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(place.qw, place.qx, place.qy, place.qz)
         tx, ty, tz = work.lever[row, 0], work.lever[row, 1], work.lever[row, 2]
-        p, q, o = b[r.P * r.LANES + l], b[r.Q * r.LANES + l], b[r.R * r.LANES + l]
-        u = b[r.U * r.LANES + l] + q * tz - o * ty
-        v = b[r.V * r.LANES + l] + o * tx - p * tz
-        s = b[r.W * r.LANES + l] + p * ty - q * tx
-        xx, xy, xz = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)
-        yx, yy, yz = 2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)
-        zx, zy, zz = 2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)
-        a = after[row]
-        a[0] = b[r.PX * r.LANES + l] + xx * tx + xy * ty + xz * tz
-        a[1] = b[r.PY * r.LANES + l] + yx * tx + yy * ty + yz * tz
-        a[2] = b[r.PZ * r.LANES + l] + zx * tx + zy * ty + zz * tz
-        a[3], a[4], a[5] = xx * u + xy * v + xz * s, yx * u + yy * v + yz * s, zx * u + zy * v + zz * s
-        a[6], a[7], a[8], a[9] = w, x, y, z
+        p, q, o = b[(r.NU + 3) * r.LANES + l], b[(r.NU + 4) * r.LANES + l], b[(r.NU + 5) * r.LANES + l]
+        u = b[r.NU * r.LANES + l] + q * tz - o * ty
+        v = b[(r.NU + 1) * r.LANES + l] + o * tx - p * tz
+        w = b[(r.NU + 2) * r.LANES + l] + p * ty - q * tx
+        place.x = b[r.PX * r.LANES + l] + xx * tx + xy * ty + xz * tz
+        place.y = b[r.PY * r.LANES + l] + yx * tx + yy * ty + yz * tz
+        place.z = b[r.PZ * r.LANES + l] + zx * tx + zy * ty + zz * tz
+        place.vx, place.vy, place.vz = xx * u + xy * v + xz * w, yx * u + yy * v + yz * w, zx * u + zy * v + zz * w
 
 
 @nb.njit(cache=True, error_model="numpy", forceinline=True)
@@ -93,8 +90,8 @@ def move(
     weather.act(air, sea.flow, f.blocks, f.slots, work.order, n, tick, start, h)
     if machine.held[0]:
         fleet.release(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
-    kernel.step_all(
-        f.blocks, f.heads, machine.turn, f.params, machine.kinds, machine.tables, machine.work, h, integrator
+    integrators.step_all(
+        f.blocks, f.heads, machine.sequence, f.params, machine.kinds, machine.tables, machine.work, h, integrator
     )
     new, fastest = contact.survey(f, work.order, n, work.last, work.faults)
     work.counters[2] += new
@@ -130,10 +127,10 @@ def ticks(
             move(f, machine, integrator, touch, air, sea, work, sound, step_ns, tick)
             tick += 1
         code = medium.advance(sound, scene, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9, capacity)
-        half = code != layout.OK
+        half = code != memory.OK
         if half:
             return tick, code, True
-    return tick, layout.OK, False
+    return tick, memory.OK, False
 
 
 @nb.njit(cache=True, error_model="numpy")
@@ -149,17 +146,13 @@ def publish(
         b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
         for i in range(13):
             state[row, i] = b[i * r.LANES + l]
-        w, x, y, z = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
+        xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(
+            b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
+        )
         cx, cy, cz = b[r.CURRENT * r.LANES + l], b[(r.CURRENT + 1) * r.LANES + l], b[(r.CURRENT + 2) * r.LANES + l]
-        state[row, 13] = b[r.U * r.LANES + l] - (
-            (1.0 - 2.0 * (y * y + z * z)) * cx + 2.0 * (x * y + z * w) * cy + 2.0 * (x * z - y * w) * cz
-        )
-        state[row, 14] = b[r.V * r.LANES + l] - (
-            2.0 * (x * y - z * w) * cx + (1.0 - 2.0 * (x * x + z * z)) * cy + 2.0 * (y * z + x * w) * cz
-        )
-        state[row, 15] = b[r.W * r.LANES + l] - (
-            2.0 * (x * z + y * w) * cx + 2.0 * (y * z - x * w) * cy + (1.0 - 2.0 * (x * x + y * y)) * cz
-        )
+        state[row, 13] = b[r.NU * r.LANES + l] - (xx * cx + yx * cy + zx * cz)
+        state[row, 14] = b[(r.NU + 1) * r.LANES + l] - (xy * cx + yy * cy + zy * cz)
+        state[row, 15] = b[(r.NU + 2) * r.LANES + l] - (xz * cx + yz * cy + zz * cz)
         for i in range(counts[row]):
             slot = places[row, i]
             actuation[row, i] = b[(r.A_CMD + slot) * r.LANES + l]

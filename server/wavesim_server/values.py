@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.names import shown
-from wavesim_server.acoustics.layout import MAX_SPEED
+from wavesim_server.acoustics.memory import MAX_SPEED
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FAR = 1e7  #: m from the origin, where bodies may be put

@@ -69,7 +69,7 @@ def _periods(model: Model) -> dict[str, float | None]:
     p = sim.fleet.coefficients(row)
     stiffness = np.zeros((6, 6))
     if model.restoring is not None:
-        stiffness[:, 2:5] = p[r.G : r.G + 18].reshape(6, 3)
+        stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
     else:
         stiffness[3, 3] = stiffness[4, 4] = p[r.WG + 2] - p[r.FULL_B] * p[r.RB + 2]
     values, vectors = np.linalg.eig(p[r.MINV : r.MINV + 36].reshape(6, 6) @ stiffness)
@@ -89,7 +89,7 @@ def _floating(model: Model) -> dict[str, Any]:
     z = float(rest[3])
     found: dict[str, Any] = {"draft_m": round(z + shape_of(model).half[2], 3)}
     periods: dict[str, float | None] = {}
-    for name, push, column in (("heave", 0, 3), ("roll", r.U + 3, 4), ("pitch", r.U + 4, 5)):
+    for name, push, column in (("heave", 0, 3), ("roll", r.NU + 3, 4), ("pitch", r.NU + 4, 5)):
         sim, row = _sea(model, z)
         own = sim.fleet.coefficients(row)  # lightly damped, to see the period
         sim.fleet.change(row, {k: 0.1 * own[k] for k in (*range(r.DL, r.DL + 36), *range(r.DQ, r.DQ + 36))})

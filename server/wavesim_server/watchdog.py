@@ -41,7 +41,7 @@ class Watchdog:
         """The next tick at which one is due."""
         return min(self._due.values(), default=NEVER)
 
-    def bark(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
+    def alarms(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
         """(row, name, command or None to hold, what to tell) of those that are due; once, until the next command."""
         for row in sorted(r for r, due in self._due.items() if tick >= due):
             name = self._names[row]

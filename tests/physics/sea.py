@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.tables import Outcome
+from wavesim_sdk.tables import Outcome, Table
 from wavesim_server import Simulation
 
 TICKS = ("1 ms", "4 ms", "20 ms", "100 ms")
@@ -66,3 +68,8 @@ def heard(receptions: Any, row: int) -> Any:
 def outcomes(receptions: Any, row: int) -> list[Outcome]:
     """What became of everything that could have been heard at a node."""
     return [Outcome(int(o)) for o in receptions[receptions["receiver"] == row]["outcome"]]
+
+
+def records(of: Table, count: int) -> Any:
+    """So many records, all zero."""
+    return np.zeros(count, of.dtype).view(np.recarray)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.physics.sea import ANSWERS, PLAIN, heard, node, outcomes, run, sea
+from tests.physics.sea import ANSWERS, PLAIN, heard, node, outcomes, records, run, sea
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import Outcome
-from wavesim_server.acoustics import layout, paths
+from wavesim_server.acoustics import fitting, paths
 from wavesim_server.dynamics import rows as r
 
 Make = Callable[..., Loaded]
@@ -153,20 +153,24 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
     source, receiver, x = {"munk": (1000.0, 900.0, 40e3), "steps": (25.0, 120.0, 3e3), "duct": (20.0, 40.0, 4e3)}[
         profile
     ]
-    angles, widths = np.zeros(rays.ANGLES + 8), np.zeros((rays.ANGLES + 8, 4))
-    classes, found, out = np.zeros(rays.ANGLES + 8, np.int64), np.zeros((32, 4)), np.zeros(rays.RAY)
-    n = rays.fan(z, c, source, angles, widths, classes)
-    count = rays.eigenrays(z, c, source, receiver, x, 2, angles, widths, classes, n, found, out)
+    fan, found, out, none = (
+        records(rays.FAN, rays.ANGLES + 8),
+        records(rays.EIGENRAY, 32),
+        records(rays.RAY)[0],
+        np.zeros((0, 2)),
+    )
+    n = rays.launch(z, c, source, fan)
+    count = rays.search(z, c, source, receiver, x, 2, fan, n, found, none, out)
     assert count >= 3
-    for theta, down, reversals, seconds in found[:count]:
+    for theta, down, reversals, seconds in found[:count].tolist():
         end, depth, time, length = integrate(
             z, c, source, theta * (1 if down else -1), x, 0.5 if profile != "munk" else 5.0
         )
         assert depth == pytest.approx(receiver, abs=0.02 if profile != "munk" else 0.5), (theta, down, reversals)
         # the ODE's miss in depth, corrected along the front, leaves its travel time
         assert time == pytest.approx(seconds, abs=2e-6 if profile != "munk" else 1e-4)
-        assert rays.ray(z, c, source, receiver, theta, bool(down), int(reversals), np.zeros((0, 2)), out)
-        assert length == pytest.approx(out[rays.S], abs=0.02 if profile != "munk" else 0.5)
+        assert rays.ray(z, c, source, receiver, theta, bool(down), reversals, none, out)
+        assert length == pytest.approx(out.length, abs=0.02 if profile != "munk" else 0.5)
         assert end == x
 
 
@@ -279,7 +283,7 @@ def test_detection_by_signal_to_noise_ratio(config: Make) -> None:
             sim = sea(config, "20 ms", quiet, ear, extra='noise_model="wenz"', world=world)
             # the receiver passes the mark at 2 m/s sideways at the time of arrival
             a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, x)
-            sim.fleet.body(b)[r.V] = 2.0 if self_noise != "0 dB" else 0.0
+            sim.fleet.body(b)[r.NU + 1] = 2.0 if self_noise != "0 dB" else 0.0
             sim.fleet.body(b)[r.PY] = -2.0 * x / 1500.0 if self_noise != "0 dB" else 0.0
             sim.ping(a, 25e3, level)
             _, receptions = run(sim, 1.0)
@@ -299,9 +303,9 @@ def test_a_weak_signal_under_the_noise_can_be_heard_by_its_code(config: Make) ->
 def test_beam_patterns(config: Make) -> None:
     from wavesim_sdk.config.acoustics import Beam
 
-    piston = layout.pattern(Beam(width=math.radians(60.0), floor=40.0))
+    piston = fitting.pattern(Beam(width=math.radians(60.0), floor=40.0))
     assert piston[0] == 0.0 and piston[30] == pytest.approx(3.0, abs=0.02) and piston[180] == 40.0
-    toroid = layout.pattern(Beam(pattern="toroid", width=math.radians(60.0)))
+    toroid = fitting.pattern(Beam(pattern="toroid", width=math.radians(60.0)))
     assert (
         toroid[90] == pytest.approx(0.0, abs=1e-9) and toroid[60] == pytest.approx(3.0, abs=1e-6) and toroid[0] == 40.0
     )

@@ -13,7 +13,7 @@ from tests.physics.sea import node, run, sea
 from wavesim_sdk.config import Loaded, library
 from wavesim_sdk.ocean import sound
 from wavesim_server import Simulation
-from wavesim_server.acoustics import layout
+from wavesim_server.acoustics import fitting
 from wavesim_server.environment import weather
 
 WEATHER = (
@@ -157,14 +157,13 @@ def test_the_noise_follows_the_wind(config: Callable[..., Loaded]) -> None:
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 300.0)
     sim.ping(a, 30e3, at=1_000_000_000)
     n = sim.channel.medium.nodes[b]
-    columns = (layout.N_R_NOISE, layout.N_M_NOISE, layout.N_P_NOISE)
     bands = ((26e3, 1e3), (25e3, 2e3), (24e3, 1e3))
     for wind in (3.0, 15.0):
         sim.set_weather(wind_speed=wind)
         acoustics = sim.config.acoustics
         expected = [sound.noise_in_band(acoustics, wind, f, band) for f, band in bands]
-        assert [n[c] for c in columns] == pytest.approx(expected)
-        planned = [sim.channel.medium.emissions[e, layout.E_NOISE] for e in layout.planned(sim.channel.medium)]
+        assert [n.reply_noise, n.modem_noise, n.ping_noise] == pytest.approx(expected)
+        planned = sim.channel.medium.emissions.noise[fitting.planned(sim.channel.medium)]
         assert max(planned) <= max(sound.noise_in_band(acoustics, wind, f, 1e3) for f in (24e3, 30e3)) + 1e-9
     loud = sound.noise_in_band(sim.config.acoustics, 15.0, 30e3, 1e3)
     _, receptions = run(sim, 2.0)

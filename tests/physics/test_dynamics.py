@@ -28,7 +28,7 @@ def place(
 
 
 def set_velocity(sim: Simulation, row: int, nu: Any) -> None:
-    sim.fleet.body(row)[r.U : r.U + 6] = nu
+    sim.fleet.body(row)[r.NU : r.NU + 6] = nu
 
 
 def settle_actuators(sim: Simulation, row: int, values: list[float]) -> Any:
@@ -79,7 +79,7 @@ def test_fourth_order_with_lagging_actuators(config: Callable[..., Loaded]) -> N
 
 
 def energy(sim: Simulation, row: int) -> float:
-    nu = sim.fleet.body(row)[r.U : r.U + 6]
+    nu = sim.fleet.body(row)[r.NU : r.NU + 6]
     M = np.linalg.inv(sim.fleet.coefficients(row)[r.MINV : r.MINV + 36].reshape(6, 6))
     return float(0.5 * nu @ M @ nu)
 
@@ -213,7 +213,7 @@ def test_a_broken_state_is_frozen_and_the_others_go_on(config: Callable[..., Loa
     bad, good = place(sim, "bad", "lauv"), sim.enter("good", "lauv", (50.0, 0.0, 20.0))
     sim.command(good, [8.0])
     sim.advance(10)
-    sim.fleet.body(bad)[r.U] = math.nan
+    sim.fleet.body(bad)[r.NU] = math.nan
     sim.advance(200)
     assert sim.faults == ["bad"]
     assert np.isfinite(sim.state()["p_WB_W"][bad]).all()

@@ -40,13 +40,13 @@ def check(sim: Simulation, row: int) -> np.void:
 
 def derivative(sim: Simulation, row: int) -> np.ndarray:
     """Rate of change of the velocities, from a very short step of the kernel."""
-    from wavesim_server.dynamics import kernel
+    from wavesim_server.dynamics import integrators
 
     f = sim.fleet
-    before, blocks = f.body(row)[r.U : r.U + 6].copy(), f.blocks.copy()
+    before, blocks = f.body(row)[r.NU : r.NU + 6].copy(), f.blocks.copy()
     h = 1e-7
-    kernel.step_all(f.blocks, f.heads, f.turn, f.params, f.kinds, f.tables, f.work, h, f.integrator)
-    after = f.body(row)[r.U : r.U + 6].copy()
+    integrators.step_all(f.blocks, f.heads, f.sequence, f.params, f.kinds, f.tables, f.work, h, f.integrator)
+    after = f.body(row)[r.NU : r.NU + 6].copy()
     f.blocks[:] = blocks
     return (after - before) / h
 
@@ -150,7 +150,7 @@ def test_only_what_is_asked_for(config: Callable[..., Loaded]) -> None:
 def test_a_body_that_was_frozen_has_none(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config('<world><bed depth="1000 m"/></world>'))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
-    sim.fleet.body(row)[r.U] = math.nan
+    sim.fleet.body(row)[r.NU] = math.nan
     sim.advance(1)
     assert sim.faults == ["v"] and not sim.effort()[row]["total"].any()
     sim.set_pose(row, velocity=[0.0] * 6)

@@ -129,7 +129,7 @@ def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., Loaded]) -> Non
         row,
         zero
         | {r.WEIGHT: half * 9.81}
-        | {r.M + k: float(v) for k, v in enumerate(mass.ravel())}
+        | {r.MASS + k: float(v) for k, v in enumerate(mass.ravel())}
         | {r.MINV + k: float(v) for k, v in enumerate(np.linalg.inv(mass).ravel())},
     )
     b = sim.fleet.body(row)

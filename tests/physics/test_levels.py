@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.physics.sea import PLAIN, heard, node, run, sea
+from tests.physics.sea import PLAIN, heard, node, records, run, sea
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.sound import munk
 from wavesim_server.acoustics import paths, rays, tubes
@@ -60,15 +60,18 @@ def bundle(z: Array, c: Array, source: float, receiver: float, distance: float, 
 
 def rayed(z: Array, c: Array, source: float, receiver: float, distance: float, bounces: int) -> list[float]:
     """The loss of each eigenray."""
-    found, out = np.zeros((64, 4)), np.zeros(rays.RAY)
-    angles, widths = np.zeros(rays.ANGLES + 8), np.zeros((rays.ANGLES + 8, 4))
-    classes, none = np.zeros(rays.ANGLES + 8, np.int64), np.zeros((0, 2))
-    n = rays.fan(z, c, source, angles, widths, classes)
-    count = rays.eigenrays(z, c, source, receiver, distance, bounces, angles, widths, classes, n, found, out)
+    fan, found, out, none = (
+        records(rays.FAN, rays.ANGLES + 8),
+        records(rays.EIGENRAY, 64),
+        records(rays.RAY)[0],
+        np.zeros((0, 2)),
+    )
+    n = rays.launch(z, c, source, fan)
+    count = rays.search(z, c, source, receiver, distance, bounces, fan, n, found, none, out)
     losses = []
-    for theta, down, reversals, _ in found[:count]:
-        assert rays.ray(z, c, source, receiver, theta, down > 0, int(reversals), none, out)
-        losses.append(tubes.tube(z, c, source, receiver, down > 0, int(reversals), out)[0])
+    for theta, down, reversals, _ in found[:count].tolist():
+        assert rays.ray(z, c, source, receiver, theta, down > 0, reversals, none, out)
+        losses.append(tubes.tube(z, c, source, receiver, down > 0, reversals, out)[0])
     return losses
 
 
@@ -109,7 +112,7 @@ def test_levels_against_a_dense_bundle(case: str) -> None:
 
 
 def test_tubes_are_spheres_in_still_water_and_know_an_arc_in_closed_form() -> None:
-    z, out = np.array([0.0, 40.0, 200.0]), np.zeros(rays.RAY)
+    z, out = np.array([0.0, 40.0, 200.0]), records(rays.RAY)[0]
     images = [20.0 * math.log10(math.hypot(3e3, up)) for up in (95.0, 145.0, 255.0, 305.0, 495.0)]
     assert sorted(rayed(z, np.full(3, 1500.0), 25.0, 120.0, 3e3, 2)) == pytest.approx(images, abs=1e-6)
     deep, c = np.array([0.0, 9000.0]), np.array([1500.0, 1644.0])
@@ -117,7 +120,7 @@ def test_tubes_are_spheres_in_still_water_and_know_an_arc_in_closed_form() -> No
         direct = min(rayed(deep, c, source, receiver, x, 0))
         assert rays.arc(1500.0, 0.016, 9000.0, source, receiver, x, out)
         cs, cr = 1500.0 + 0.016 * source, 1500.0 + 0.016 * receiver
-        assert tubes.arc(x, out[rays.S], out[rays.SIN_SOURCE], cs, cr) == pytest.approx(direct, abs=1e-6)
+        assert tubes.arc(x, out.length, out.sin_source, cs, cr) == pytest.approx(direct, abs=1e-6)
 
 
 MIRROR = '<multipath order="1" surface="{surface}"/>'

@@ -298,7 +298,7 @@ def test_a_turning_receiver_against_bisection(config: Callable[..., Loaded], tic
     """On a circle of 10 m at 2 m/s (0.4 m/s2) the straight line inside the tick errs by a dt^2/8 = 20 um."""
     sim = sea(config, tick, PLAIN)
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 700.0, 2.0)
-    sim.fleet.body(b)[r.U + 5] = 0.2
+    sim.fleet.body(b)[r.NU + 5] = 0.2
     sim.fleet.change(b, {r.MINV + k: 0.0 for k in range(36)})  # no forces: keep u and r, and turn
     sim.ping(a, 25e3)
     _, receptions = run(sim, 1.0)

@@ -89,4 +89,4 @@ def test_what_is_stuck_comes_out_gently(config: Callable[..., Loaded]) -> None:
     assert here[0][2] < 20.0
     assert here[1][0] > 62.0 and abs(here[1][1] - 30.0) < 3.0, "out by the side that was nearest"
     assert math.dist(here[2], here[3]) > 0.3
-    assert np.abs([sim.fleet.body(k)[r.U : r.U + 6] for k in range(4)]).max() < 1.0
+    assert np.abs([sim.fleet.body(k)[r.NU : r.NU + 6] for k in range(4)]).max() < 1.0

@@ -72,7 +72,7 @@ def shot(config: Callable[..., Loaded], shape: str, world: str, weight: float = 
 
 
 def kinetic(sim: Simulation, row: int) -> float:
-    nu = sim.fleet.body(row)[r.U : r.U + 6]
+    nu = sim.fleet.body(row)[r.NU : r.NU + 6]
     mass = np.linalg.inv(sim.fleet.coefficients(row)[r.MINV : r.MINV + 36].reshape(6, 6))
     return float(0.5 * nu @ mass @ nu)
 

@@ -24,7 +24,7 @@ from wavesim_sdk.config import Loaded, library
 from wavesim_server import Simulation
 from wavesim_server import elementary as el
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.lanes import LANES, at, put
+from wavesim_server.dynamics.lanes import LANES, load, store
 from wavesim_server.study import batch, varied
 
 HEAD = """<models><model name="m" type="underwater" {attributes}><cylinder length="2 m" radius="0.2 m"/><mass value="250 kg" centre="0.1 0.02 0.03 m"/>
@@ -195,7 +195,7 @@ def test_strips_approach_the_integral(config: Callable[..., Loaded]) -> None:
         row = sim.enter("v", "m", (0.0, 0.0, 100.0))
         sim.set_pose(row, velocity=[0, 0.5, 0.2, 0, 0.3, 0.4])
         sim.advance(1)
-        forces.append(sim.fleet.body(row)[r.U : r.U + 6].copy())
+        forces.append(sim.fleet.body(row)[r.NU : r.NU + 6].copy())
     errors = [np.abs(f - forces[0]).max() for f in forces[1:]]
     assert errors[0] > 1e-6
     for a, b in itertools.pairwise(errors):
@@ -231,7 +231,7 @@ def test_fluid_memory_against_its_transfer_function(
     big = expm(np.block([[A, b[:, None]], [np.zeros((1, n + 2))]]) * 5.0)
     sim.advance(500)
     body = sim.fleet.body(row)
-    assert np.allclose([body[r.U], *body[r.MU : r.MU + n]], big[: n + 1, n + 1], atol=1e-7)
+    assert np.allclose([body[r.NU], *body[r.MU : r.MU + n]], big[: n + 1, n + 1], atol=1e-7)
 
 
 def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., Loaded]) -> None:
@@ -240,7 +240,7 @@ def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., Loa
     row = sim.enter("v", "m", (0.0, 0.0, 100.0))
     sim.push(row, [50.0, 20.0, 30.0], [5.0, 5.0, 5.0])
     sim.advance(1000)
-    nu = sim.fleet.body(row)[r.U : r.U + 6]
+    nu = sim.fleet.body(row)[r.NU : r.NU + 6]
     assert np.all(nu[[2, 3, 4]] == 0.0) and np.all(np.abs(nu[[0, 1, 5]]) > 0.01)
     assert sim.state()["p_WB_W"][row][2] == 100.0
 
@@ -411,8 +411,8 @@ def test_free_decay_of_a_ship_by_its_matrices(config: Callable[..., Loaded]) -> 
     sim = Simulation(config(f"<time step='5 ms'/><world><bed depth='1000 m'/></world>{text}"))
     row = sim.enter("v", "m", (0.0, 0.0, 99.001))
     p = sim.fleet.coefficients(row)
-    m, g = p[r.M : r.M + 36].reshape(6, 6), np.zeros((6, 6))
-    g[:, 2:5] = p[r.G : r.G + 18].reshape(6, 3)
+    m, g = p[r.MASS : r.MASS + 36].reshape(6, 6), np.zeros((6, 6))
+    g[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
     d = np.diag([8.0, 9, 10, 3, 4, 5])
     system = np.block([[np.zeros((6, 6)), np.eye(6)], [-np.linalg.solve(m, g), -np.linalg.solve(m, d)]])
     from scipy.linalg import expm
@@ -453,14 +453,14 @@ def test_bad_derivatives_are_named() -> None:
 
 @nb.njit(error_model="numpy")
 def _on_lanes(a: Any, out: Any) -> None:
-    x, y, z = at(a, 0), at(a, 1), at(a, 2)
-    put(out, 0, el.atan2(x, y))
-    put(out, 1, el.asin(y))
+    x, y, z = load(a, 0), load(a, 1), load(a, 2)
+    store(out, 0, el.atan2(x, y))
+    store(out, 1, el.asin(y))
     s, c = el.sin_cos(x)
-    put(out, 2, s)
-    put(out, 3, c)
-    put(out, 4, el.log10(z))
-    put(out, 5, el.exp(y))
+    store(out, 2, s)
+    store(out, 3, c)
+    store(out, 4, el.log10(z))
+    store(out, 5, el.exp(y))
 
 
 @nb.njit(error_model="numpy")

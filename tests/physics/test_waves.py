@@ -236,5 +236,5 @@ def test_the_wing_of_a_hull_that_goes_straight_astern(config: Callable[..., Load
         row = sim.enter("b", "ball", (0.0, 0.0, 50.0))
         sim.set_pose(row, velocity=(-1.0, 0.0, across, 0.0, 0.0, 0.0))
         sim.advance(1)
-        found.append(sim.fleet.body(row)[r.U : r.U + 3].copy())
+        found.append(sim.fleet.body(row)[r.NU : r.NU + 3].copy())
     assert np.allclose(found[0], found[1], rtol=1e-6) and found[0][0] > -0.999

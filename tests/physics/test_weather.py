@@ -118,7 +118,7 @@ def test_a_volume_that_varies_in_time(config: Callable[..., Loaded], data_dir: P
     )  # fmt: skip
     volume = sim.water.volume
     assert volume is not None and len(volume.times) > 1
-    from wavesim_server.environment.kernels import flow_at
+    from wavesim_server.environment.flow import flow_at
 
     flow = sim._sea.flow
     start, end = volume.times[0], volume.times[1]

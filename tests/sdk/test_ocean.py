@@ -304,7 +304,8 @@ def test_other_quantities(config: Callable[..., Loaded], tmp_path: Path) -> None
 
 
 def test_the_kernels_agree_with_the_readable_twins(config: Callable[..., Loaded], tmp_path: Path) -> None:
-    from wavesim_server.environment import kernels
+    from wavesim_server import seabed
+    from wavesim_server.environment import flow
 
     _volume(tmp_path / "v.csv", lambda d, lat, lon: 0.1 * d + 1000 * lat * lat + 500 * lon)
     (tmp_path / "s.ini").write_text("Data = 0 0 10,\n 50 3 14,\n 20 60 12,\n 70 70 20,\n 30 30 9,\n")
@@ -315,12 +316,12 @@ def test_the_kernels_agree_with_the_readable_twins(config: Callable[..., Loaded]
     ):
         loaded = config(world)
         sea = water.Water(loaded)
-        b, net = kernels.bed_of(loaded)
-        flow = kernels.flow_of(loaded, sea)
+        b, net = seabed.bed_of(loaded)
+        f = flow.flow_of(loaded, sea)
         cursor = np.zeros(1, np.int64)
         p = rng.uniform(-40, 120, (200, 3))
         expected = bed.sea_bed(loaded)(p[:, 0], p[:, 1])
-        got = [kernels.bed_depth(b, net, cursor, 0, x, y) for x, y in p[:, :2]]
+        got = [seabed.bed_depth(b, net, cursor, 0, x, y) for x, y in p[:, :2]]
         assert got == pytest.approx(expected, rel=1e-9)
         current = sea.current(p, 777.0)
-        assert [kernels.flow_at(flow, 777.0, *q) for q in p] == pytest.approx(current[:, :2], abs=1e-12)
+        assert [flow.flow_at(f, 777.0, *q) for q in p] == pytest.approx(current[:, :2], abs=1e-12)

@@ -51,7 +51,7 @@ def arrays(sim: Simulation) -> dict[str, int]:
         for k, v in (vars(channel) | vars(sim.fleet)).items()
         if hasattr(v, "take") and hasattr(v, "_free")
     }
-    found["heap"] = int(channel.medium.counters[0])
+    found["heap"] = int(channel.medium.counters[0].events)
     return found
 
 
@@ -204,7 +204,7 @@ def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Call
     for part, fault in ((0, "reversed"), (1, "stuck"), (2, "lost")):
         sim.fail(row, part, fault)
     sim.advance(5)
-    sim.fleet.body(row)[r.U] = np.nan
+    sim.fleet.body(row)[r.NU] = np.nan
     sim.advance(1)
     assert sim.faults == ["bad"]
     sim.leave(row)
@@ -361,7 +361,7 @@ def test_entering_costs_no_more_in_a_large_simulation(config: Callable[..., Load
         grown += sim.fleet.blocks is not before
         before = sim.fleet.blocks
     assert grown <= 9
-    assert len(sim.fleet.turn) == 128 and sim.fleet.heads[:128, r.BLOCK_BODIES].tolist() == [8] * 128
+    assert len(sim.fleet.sequence) == 128 and sim.fleet.heads[:128, r.BLOCK_BODIES].tolist() == [8] * 128
 
 
 def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., Loaded]) -> None:

@@ -16,7 +16,7 @@ from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
 from wavesim_server import pointers
-from wavesim_server.acoustics import layout, medium
+from wavesim_server.acoustics import fitting, medium, memory
 from wavesim_server.pool import Pool, roomy
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -40,7 +40,7 @@ class Fittings:
     """What a transducer brings along, computed before it enters."""
 
     pattern: Array | None  #: of its beam, if that is a new one
-    head: tuple[Array, Array] | None
+    head: tuple[memory.Records, memory.Records] | None  #: and its hydrophones
 
 
 class Channel:
@@ -50,11 +50,12 @@ class Channel:
         config = loaded.config
         self.acoustics, self.seed, self._wind = config.acoustics, seed, wind
         signals, out = max(64, config.shared.signals), max(4096, 4 * capacity)
-        self._hold(layout.create(loaded, water, capacity, step, signals, out))
+        self._keep(fitting.create(loaded, water, capacity, step, signals, out))
         self.nodes: dict[int, Node] = {}
         self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
         self._payloads: dict[int, bytes] = {}
         self._handles = 0
+        self._wanted = memory.record(memory.EMISSION)
         self._heads, self._rows_of_beams = Pool(), Pool()
         self._beams: dict[Beam, int] = {}  # row of the loss of each beam pattern
         self._beam_users: dict[Beam, int] = {}
@@ -62,13 +63,13 @@ class Channel:
         self._sent: list[Record] = []
         self._receptions: list[Record] = []
 
-    def _hold(self, m: layout.Medium) -> None:
+    def _keep(self, m: memory.Medium) -> None:
         """Keep the arrays of the medium, and the table of their addresses for the kernels."""
         self.medium, self.table = m, pointers.table(m)
 
     def grow(self) -> None:
         """More room for signals, emissions and events."""
-        self._hold(layout.grown(self.medium))
+        self._keep(memory.grown(self.medium))
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -78,11 +79,11 @@ class Channel:
             return None
         pattern = head = None
         if t.beam is not None and t.beam not in self._beams:
-            pattern = layout.pattern(t.beam)
+            pattern = fitting.pattern(t.beam)
             if not np.isfinite(pattern).all():
                 raise ValueError("its transducer's beam has no such pattern")
         if t.head is not None:
-            head = layout.head_rows(t.head, t.position, t.head.sound_speed or self.acoustics.sound_speed)
+            head = fitting.head_rows(t.head, t.position, t.head.sound_speed or self.acoustics.sound_speed)
         return Fittings(pattern, head)
 
     def add(self, row: int, name: str, t: Transducer, fittings: Fittings, time: float) -> None:
@@ -91,12 +92,13 @@ class Channel:
         if fittings.head is not None:
             head = self._heads.take()
             if head >= len(m.heads):
-                self._hold(m._replace(heads=roomy(m.heads, head + 1), head_data=roomy(m.head_data, head + 1)))
-            self.medium.heads[head], self.medium.head_data[head] = fittings.head
+                self._keep(m._replace(heads=roomy(m.heads, head + 1), phones=roomy(m.phones, head + 1)))
+            made, phones = fittings.head
+            self.medium.heads[head], self.medium.phones[head] = made[0], phones
         beam = self._beam(t.beam, fittings.pattern) if t.beam is not None else -1
         node = self.nodes[row] = Node(name, t, self._clock(name, t), head)
         key = randomness.key(self.seed, name, "acoustics")
-        layout.set_node(self.medium, self.acoustics, row, t, time, key, node.clock, beam, head)
+        fitting.set_node(self.medium, self.acoustics, row, t, time, key, node.clock, beam, head)
         self._tune(row, t)
         self._listen(t, +1)
 
@@ -110,7 +112,7 @@ class Channel:
         node = self.nodes.pop(row, None)
         if node is None:
             return
-        layout.drop_node(self.medium, row)
+        fitting.drop_node(self.medium, row)
         for handle in node.payloads:
             self._payloads.pop(handle, None)
         if node.head >= 0:
@@ -125,7 +127,7 @@ class Channel:
             self._forget_beams()
             row = self._rows_of_beams.take()
             if row >= len(self.medium.beams):
-                self._hold(self.medium._replace(beams=roomy(self.medium.beams, row + 1)))
+                self._keep(self.medium._replace(beams=roomy(self.medium.beams, row + 1)))
             self.medium.beams[row] = pattern
             self._beams[beam] = row
         self._beam_users[beam] = self._beam_users.get(beam, 0) + 1
@@ -133,7 +135,8 @@ class Channel:
 
     def _forget_beams(self) -> None:
         """Free the rows of patterns that no transducer has and no signal under way left by."""
-        live = self.medium.signals[self.medium.signal_ids[:, layout.I_ID] > 0, layout.S_BEAM]
+        signals = self.medium.signals
+        live = signals.beam[signals.id > 0]
         for beam in [b for b, users in self._beam_users.items() if not users and self._beams[b] not in live]:
             self._rows_of_beams.give(self._beams.pop(beam))
             del self._beam_users[beam]
@@ -142,7 +145,7 @@ class Channel:
         """How far below the noise the best ears here still hear, with one pair more or less."""
         if t.detection == "snr":
             self._ears[t.snr] += by
-            self.medium.sound[layout.A_FLOOR] = min(0.0, *(snr for snr, n in self._ears.items() if n), math.inf)
+            self.medium.water[0].floor = min(0.0, *(snr for snr, n in self._ears.items() if n), math.inf)
 
     def _clock(self, name: str, t: Transducer) -> tuple[float, float]:
         """Offset and drift of a node's clock, with their seeded parts."""
@@ -159,7 +162,7 @@ class Channel:
         if found is None:
             if len(self._carriers) > 4096:
                 self._carriers.clear()
-            found = layout.carriers(self.acoustics, self._wind, frequency, band)
+            found = fitting.carriers(self.acoustics, self._wind, frequency, band)
             self._carriers[frequency, band] = found
         return found
 
@@ -167,11 +170,11 @@ class Channel:
         """Absorption and noise of what a node sends by itself."""
         n = self.medium.nodes[row]
         if t.reply:
-            n[layout.N_R_ALPHA], n[layout.N_R_NOISE] = self.carrier(t.reply, t.band)
+            n.reply_absorption, n.reply_noise = self.carrier(t.reply, t.band)
         if t.modem is not None:
-            n[layout.N_M_ALPHA], n[layout.N_M_NOISE] = self.carrier(t.modem.frequency, t.modem.bandwidth)
+            n.modem_absorption, n.modem_noise = self.carrier(t.modem.frequency, t.modem.bandwidth)
         if t.pinger is not None:
-            n[layout.N_P_ALPHA], n[layout.N_P_NOISE] = self.carrier(t.pinger.frequency, t.band)
+            n.ping_absorption, n.ping_noise = self.carrier(t.pinger.frequency, t.band)
 
     def set_wind(self, wind: float) -> None:
         """The mean wind has changed, and with it the noise of the sea; signals under way keep theirs."""
@@ -181,9 +184,9 @@ class Channel:
         self._carriers.clear()
         for row, node in self.nodes.items():
             self._tune(row, node.transducer)
-        for e in layout.planned(self.medium):
-            f = self.medium.emissions[e]
-            f[layout.E_ALPHA], f[layout.E_NOISE] = self.carrier(float(f[layout.E_FREQ]), float(f[layout.E_BAND]))
+        for e in fitting.planned(self.medium):
+            emission = self.medium.emissions[e]
+            emission.absorption, emission.noise = self.carrier(float(emission.frequency), float(emission.band))
 
     # -- what nodes are told -------------------------------------------------------------------
 
@@ -194,7 +197,9 @@ class Channel:
         t = self._node(row).transducer
         frequency = _number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _integer("code", code, 65535)
-        self._request(row, SignalKind.PULSE, frequency, level, at, t.pulse, t.band, now, code=code, number=number)
+        wanted = self._blank(SignalKind.PULSE, frequency, t.pulse, t.band)
+        wanted.code = code
+        self._request(row, level, at, number, now)
 
     def send(
         self, row: int, payload: bytes, to: int, level: float | None, at: int | None, number: int, now: float
@@ -208,10 +213,10 @@ class Channel:
             raise ValueError(f"the payload has {len(payload)} bytes; this modem sends at most {modem.payload}")
         bits, handle = 8.0 * len(payload), self._handles + 1
         duration = modem.preamble + bits / modem.bit_rate
-        self._request(
-            row, SignalKind.DATA, modem.frequency, level, at, duration, modem.bandwidth, now, bits=bits,
-            code=node.transducer.code, to=to, number=number, size=len(payload), handle=handle,
-        )  # fmt: skip
+        wanted = self._blank(SignalKind.DATA, modem.frequency, duration, modem.bandwidth)
+        wanted.bits, wanted.payload_bytes, wanted.handle = bits, len(payload), handle
+        wanted.code, wanted.to_address = node.transducer.code, to
+        self._request(row, level, at, number, now)
         self._handles = handle
         self._payloads[handle] = bytes(payload)
         node.payloads.add(handle)
@@ -222,10 +227,9 @@ class Channel:
         to = _integer("address", to, 2**31)
         if to == 0:
             raise ValueError("a range request needs the address of one modem")
-        self._request(
-            row, SignalKind.RANGE_REQUEST, modem.frequency, level, at, modem.preamble, modem.bandwidth, now,
-            code=code, to=to, number=number,
-        )  # fmt: skip
+        wanted = self._blank(SignalKind.RANGE_REQUEST, modem.frequency, modem.preamble, modem.bandwidth)
+        wanted.code, wanted.to_address = code, to
+        self._request(row, level, at, number, now)
 
     def _node(self, row: int) -> Node:
         if row not in self.nodes:
@@ -238,36 +242,40 @@ class Channel:
             raise ValueError("it has no modem")
         return modem
 
-    def _request(
-        self, row: int, kind: SignalKind, frequency: float, level: float | None, at: int | None, duration: float,
-        band: float, now: float, *, bits: float = 0.0, code: int = 0, to: int = 0, number: int = 0, size: int = 0,
-        handle: int = 0,
-    ) -> None:  # fmt: skip
-        node = self.nodes[row]
-        strength = node.transducer.source_level if level is None else _number("level", level, "dB", 0.0, 260.0)
-        time, number = now, _integer("request number", number, 2**62)
+    def _blank(self, kind: SignalKind, frequency: float, duration: float, band: float) -> memory.Records:
+        """The emission that is asked for, which answers nothing and carries nothing."""
+        self._wanted[0] = 0
+        wanted = self._wanted[0]
+        wanted.kind, wanted.frequency, wanted.duration, wanted.band = int(kind), frequency, duration, band
+        wanted.absorption, wanted.noise = self.carrier(frequency, band)
+        wanted.query_source = -1
+        return wanted
+
+    def _request(self, row: int, level: float | None, at: int | None, number: int, now: float) -> None:
+        """Plan the emission that has been filled in; ``at`` is a time of the node's own clock."""
+        node, wanted = self.nodes[row], self._wanted[0]
+        wanted.source_level = (
+            node.transducer.source_level if level is None else _number("level", level, "dB", 0.0, 260.0)
+        )
+        time, wanted.request = now, _integer("request number", number, 2**62)
         if at is not None:
             offset, drift = node.clock
             time = max((_integer("time", at, 2**62) * 1e-9 - offset) / (1.0 + drift), now)
         if time > now + MAX_AHEAD:
             raise ValueError("a signal can be planned an hour ahead at most")
-        alpha, noise = self.carrier(frequency, band)
-        while not medium.request(
-            self.table, row, time, int(kind), frequency, strength, duration, band, alpha, noise, bits, code, to,
-            number, size, handle,
-        ):  # fmt: skip
+        while not medium.request(self.table, row, time, self._wanted):
             self.grow()
 
     # -- what came of it -----------------------------------------------------------------------
 
     def collect(self) -> None:
         """Take the records of an advance out of the medium."""
-        counters = self.medium.counters
-        if not (counters[layout.C_OUT_SENT] or counters[layout.C_OUT_REC]):
+        counters = self.medium.counters[0]
+        if not (counters.sent or counters.receptions):
             return
-        sent, receptions = layout.take_records(self.medium)
+        sent, receptions = fitting.take_records(self.medium)
         if self._payloads:
-            handles = self.medium.sent_i[: len(sent), layout.X_HANDLE]
+            handles = self.medium.sent.handle[: len(sent)]
             for k in np.flatnonzero(handles):
                 handle, source = int(handles[k]), int(sent[k]["source"])
                 sent[k]["payload"] = self._payloads.pop(handle, b"")
@@ -286,20 +294,15 @@ class Channel:
 
     def live_signals(self, table: Record, time: float) -> int:
         """Fill rows of the signals table with the live signals; returns how many."""
-        floats, ids = np.zeros((len(table), 7)), np.zeros((len(table), 3), np.int64)
-        n = int(medium.live_table(self.table, time, floats, ids))
+        n = int(medium.live_table(self.table, time, table.view(np.recarray)))
         table["id"][n:] = 0
-        table["id"][:n], table["source"][:n], table["emission_ns"][:n] = ids[:n].T
-        for k, name in enumerate(("frequency", "source_level", "level", "radius")):
-            table[name][:n] = floats[:n, k]
-        table["origin_W"][:n] = floats[:n, 4:7]
         return n
 
     @property
     def counters(self) -> tuple[int, int, int]:
         """(signals sent, receptions heard, signals live)."""
-        c = self.medium.counters
-        return int(c[layout.C_SENT]), int(c[layout.C_HEARD]), int(c[layout.C_LIVE])
+        c = self.medium.counters[0]
+        return int(c.signals_sent), int(c.heard), int(c.live)
 
 
 def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:

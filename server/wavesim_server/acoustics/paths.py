@@ -12,7 +12,7 @@ import numba as nb
 
 from wavesim_server.dynamics.shapes import BOX, POSE, TRIANGLE, in_prism, normal
 from wavesim_server.elementary import log10
-from wavesim_server.environment.kernels import Bed, Net, bed_depth
+from wavesim_server.seabed import Bed, Net, bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
 STANDOFF = 1.0  #: m at both ends of a path where the sea bed cannot block it: transducers may stand on it

@@ -18,14 +18,53 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.elementary import acos, asin, asinh, atan2, cos, exp, log, sin
 
 _njit = nb.njit(cache=True, error_model="numpy")
 
 #: how a march ended
 REACHED, TURNED, BOUNDARY = range(3)
-#: results of :func:`ray`
-X, T, S, P, SURFACE, BOTTOM, SIN_SOURCE, SIN_RECEIVER, SIN_BOTTOM, RAY = range(10)
+RAY = Table(
+    "ray",
+    "A ray from a source to a receiver.",
+    "medium",
+    (
+        value("x", "m", "Range at which it is at the receiver's depth."),
+        value("time", "s", "Travel time."),
+        value("length", "m", "Along it."),
+        value("invariant", "s/m", "Snell's: cos(angle) over sound speed."),
+        integer("surface", "", "Bounces off the surface."),
+        integer("bottom", "", "Bounces off the bottom."),
+        value("sin_source", "", "Sine of its angle to the horizontal at the source."),
+        value("sin_receiver", "", "At the receiver."),
+        value("sin_bottom", "", "At the bottom."),
+    ),
+)
+FAN = Table(
+    "fan",
+    "One of many launch angles from a source, and the ray that leaves by it.",
+    "medium",
+    (
+        value("angle", "rad", "From the horizontal."),
+        value("upper_x", "m", "Range from the upper reversal to the source."),
+        value("lower_x", "m", "From the source to the lower reversal."),
+        value("upper", "m", "Depth of the upper reversal."),
+        value("lower", "m", "Of the lower one."),
+        integer("bounces", "", "1 if it bounces off the surface, 2 off the bottom, added."),
+    ),
+)
+EIGENRAY = Table(
+    "eigenray",
+    "A ray that meets a receiver.",
+    "medium",
+    (
+        value("angle", "rad", "Launch angle."),
+        integer("down", "", "1 = launched downwards."),
+        integer("reversals", "", "Turns in the water and bounces."),
+        value("time", "s", "Travel time."),
+    ),
+)
 FLAT = 1e-5  #: the flattest launch angle of the fan, rad
 ANGLES = 256
 
@@ -127,13 +166,14 @@ def ray(
     p = cos(theta) / cs
     if p * cr > 1.0:
         return False
-    out[P], out[SIN_SOURCE], out[SIN_RECEIVER] = p, sin(theta), sine(p * cr)
-    out[SURFACE] = out[BOTTOM] = out[SIN_BOTTOM] = 0.0
+    out.invariant, out.sin_source, out.sin_receiver = p, sin(theta), sine(p * cr)
+    out.surface = out.bottom = 0
+    out.sin_bottom = 0.0
     if reversals == 0:
         if (receiver > source) != down:
             return False
         x, t, s, _, how, _ = march(z, c, p, source, down, receiver, none)
-        out[X], out[T], out[S] = x, t, s
+        out.x, out.time, out.length = x, t, s
         return how == REACHED
     top, end = z[0] - 1.0, z[-1] + 1.0
     ux, ut, us, high, up_how, _ = march(z, c, p, source, False, top, none)
@@ -144,16 +184,16 @@ def ray(
     x, t, s, _, _, _ = march(z, c, p, receiver, last_down, end if last_down else top, none)
     turns = reversals - 1
     fx, ft, fs = (lx, lt, ls) if down else (ux, ut, us)
-    out[X], out[T], out[S] = (
+    out.x, out.time, out.length = (
         x + fx + turns * (lx + ux),
         t + ft + turns * (lt + ut),
         s + fs + turns * (ls + us),
     )
     lower = (reversals + 1) // 2 if down else reversals // 2
     if low_how == BOUNDARY:
-        out[BOTTOM], out[SIN_BOTTOM] = lower, sine(p * c[-1])
+        out.bottom, out.sin_bottom = lower, sine(p * c[-1])
     if up_how == BOUNDARY:
-        out[SURFACE] = reversals - lower
+        out.surface = reversals - lower
     return True
 
 
@@ -174,10 +214,10 @@ def solve(
     """Launch angle between two that bracket the distance (Illinois); ``out`` holds its ray. NaN if there is none."""
     if not ray(z, c, source, receiver, low, down, reversals, none, out):
         return math.nan
-    fa = out[X] - distance
+    fa = out.x - distance
     if not ray(z, c, source, receiver, high, down, reversals, none, out):
         return math.nan
-    fb = out[X] - distance
+    fb = out.x - distance
     if fa * fb > 0.0:
         return math.nan
     a, b, side = low, high, 0
@@ -187,9 +227,9 @@ def solve(
             theta = 0.5 * (a + b)
         if not ray(z, c, source, receiver, theta, down, reversals, none, out):
             return math.nan
-        f = out[X] - distance
+        f = out.x - distance
         if abs(f) < 1e-6 or b - a < 1e-15:
-            out[T] -= out[P] * f
+            out.time -= out.invariant * f
             return theta
         if f * fb > 0.0:
             b, fb = theta, f
@@ -201,7 +241,7 @@ def solve(
             if side == -1:
                 fb *= 0.5
             side = -1
-    out[T] -= out[P] * f
+    out.time -= out.invariant * f
     return theta
 
 
@@ -222,7 +262,7 @@ def again(
     a, b = theta, theta * (1.0 + 1e-5)
     if not ray(z, c, source, receiver, a, down, reversals, none, out):
         return math.nan
-    fa = out[X] - distance
+    fa = out.x - distance
     best, least = a, abs(fa)
     for _ in range(30):
         if least < 1e-6:
@@ -230,7 +270,7 @@ def again(
         if not ray(z, c, source, receiver, b, down, reversals, none, out):
             b = 0.5 * (a + b)
             continue
-        fb = out[X] - distance
+        fb = out.x - distance
         if abs(fb) < least:
             best, least = b, abs(fb)
         if fa == fb:
@@ -242,17 +282,14 @@ def again(
     if least > 1e-3:
         return math.nan
     ray(z, c, source, receiver, best, down, reversals, none, out)
-    out[T] -= out[P] * (out[X] - distance)
+    out.time -= out.invariant * (out.x - distance)
     return best
 
 
 @_njit
-def fan(z: Any, c: Any, source: float, angles: Any, widths: Any, classes: Any) -> int:
-    """Rays of many launch angles from one source, for :func:`eigenrays`; returns how many.
-
-    ``angles`` ascend; ``widths`` (n, 4): x from the upper reversal to the source, from there to the lower one, and the
-    depths of the two; ``classes``: 1 if it bounces off the surface, 2 off the bottom.
-    """
+def launch(z: Any, c: Any, source: float, fan: Any) -> int:
+    """Fill a fan, records FAN, with rays of many launch angles from one source, for :func:`search`; returns how many.
+    The angles ascend."""
     none = np.zeros((0, 2))
     cs = speed(z, c, source)
     n = 0
@@ -266,6 +303,7 @@ def fan(z: Any, c: Any, source: float, angles: Any, widths: Any, classes: Any) -
             below = max(below, c[k])
     graze[0], graze[1] = acos(min(cs / above, 1.0)), acos(min(cs / below, 1.0))
     ratio = log(1.5706 / FLAT) / (ANGLES - 1)
+    angles = np.empty(fan.shape[0])
     for k in range(ANGLES):
         angles[n] = FLAT * exp(ratio * k)
         n += 1
@@ -278,57 +316,61 @@ def fan(z: Any, c: Any, source: float, angles: Any, widths: Any, classes: Any) -
         p = cos(angles[k]) / cs
         ux, _, _, high, up_how, _ = march(z, c, p, source, False, z[0] - 1.0, none)
         lx, _, _, low, low_how, _ = march(z, c, p, source, True, z[-1] + 1.0, none)
-        widths[k, 0], widths[k, 1], widths[k, 2], widths[k, 3] = ux, lx, high, low
-        classes[k] = (1 if up_how == BOUNDARY else 0) + (2 if low_how == BOUNDARY else 0)
+        leaving = fan[k]
+        leaving.angle, leaving.upper_x, leaving.lower_x = angles[k], ux, lx
+        leaving.upper, leaving.lower = high, low
+        leaving.bounces = (1 if up_how == BOUNDARY else 0) + (2 if low_how == BOUNDARY else 0)
     return n
 
 
 @_njit
 def _distance(
-    z: Any, c: Any, source: float, receiver: float, theta: float, w: Any, down: bool, reversals: int, none: Any
+    z: Any, c: Any, source: float, receiver: float, leaving: Any, down: bool, reversals: int, none: Any
 ) -> float:
     """Where a ray of the fan reaches the receiver's depth; NaN if it does not."""
-    if receiver < w[2] or receiver > w[3]:
+    if receiver < leaving.upper or receiver > leaving.lower:
         return math.nan
-    p = cos(theta) / speed(z, c, source)
+    p = cos(leaving.angle) / speed(z, c, source)
     # between source and receiver the ray of the fan has no turn, since both lie between its reversals
     between = march(z, c, p, min(source, receiver), True, max(source, receiver), none)[0]
     if reversals == 0:
         return between if (receiver > source) == down else math.nan
     way = between if receiver > source else -between
     last_down = down == (reversals % 2 == 1)
-    last = w[1] - way if last_down else w[0] + way
-    return float((w[1] if down else w[0]) + (reversals - 1) * (w[0] + w[1]) + last)
+    last = leaving.lower_x - way if last_down else leaving.upper_x + way
+    first = leaving.lower_x if down else leaving.upper_x
+    return float(first + (reversals - 1) * (leaving.upper_x + leaving.lower_x) + last)
 
 
 @_njit
-def eigenrays(
+def _flattest(z: Any, c: Any, source: float, receiver: float) -> float:
+    """Launch angle of the flattest ray that does not turn between a source and a receiver."""
+    cs, peak = speed(z, c, source), 0.0
+    for k in range(z.shape[0]):
+        if min(source, receiver) <= z[k] <= max(source, receiver):
+            peak = max(peak, c[k])
+    peak = max(peak, speed(z, c, receiver), cs)
+    return float(acos(min(cs / peak, 1.0)) * (1.0 + 1e-9) + 1e-9)
+
+
+@_njit
+def search(
     z: Any,
     c: Any,
     source: float,
     receiver: float,
     distance: float,
     bounces: int,
-    angles: Any,
-    widths: Any,
-    classes: Any,
+    fan: Any,
     n: int,
     found: Any,
+    none: Any,
     out: Any,
 ) -> int:
-    """All paths to a receiver with at most so many bounces; returns how many.
-
-    Row of ``found``: launch angle, down (1/0), reversals, travel time.
-    """
-    none = np.zeros((0, 2))
+    """All paths to a receiver with at most so many bounces, by a fan of ``n`` rays; returns how many. ``found``: records
+    EIGENRAY; ``out``: a record RAY."""
     count = 0
-    cs, peak = speed(z, c, source), 0.0
-    for k in range(z.shape[0]):
-        if min(source, receiver) <= z[k] <= max(source, receiver):
-            peak = max(peak, c[k])
-    peak = max(peak, speed(z, c, receiver), cs)
-    flattest = acos(min(cs / peak, 1.0)) * (1.0 + 1e-9) + 1e-9  # flatter rays turn before the receiver
-    edge = np.zeros(4)
+    flattest = _flattest(z, c, source, receiver)
     for reversals in range(bounces + 3):
         for side in range(2):
             down = side == 1
@@ -336,21 +378,20 @@ def eigenrays(
             for k in range(-1, n):
                 if k < 0:
                     theta = flattest
-                    if theta < angles[0] or not ray(z, c, source, receiver, theta, down, reversals, none, out):
+                    if theta < fan[0].angle or not ray(z, c, source, receiver, theta, down, reversals, none, out):
                         continue
-                    edge[0] = out[X]
-                    x = out[X]
+                    x = out.x
                     cls = -1
                     for i in range(n):
-                        if angles[i] > theta:
-                            cls = classes[i]
+                        if fan[i].angle > theta:
+                            cls = fan[i].bounces
                             break
                 else:
-                    theta = angles[k]
+                    theta = fan[k].angle
                     if theta <= flattest:
                         continue
-                    cls = classes[k]
-                    x = _distance(z, c, source, receiver, theta, widths[k], down, reversals, none)
+                    cls = fan[k].bounces
+                    x = _distance(z, c, source, receiver, fan[k], down, reversals, none)
                 lower = (reversals + 1) // 2 if down else reversals // 2
                 hits = (lower if cls & 2 else 0) + (reversals - lower if cls & 1 else 0)
                 if math.isnan(x) or hits > bounces:
@@ -360,12 +401,9 @@ def eigenrays(
                 if not math.isnan(before) and cls == kind and before * f <= 0.0 and count < found.shape[0]:
                     root = solve(z, c, source, receiver, distance, angle, theta, down, reversals, none, out)
                     if not math.isnan(root):
-                        found[count, 0], found[count, 1], found[count, 2], found[count, 3] = (
-                            root,
-                            1.0 if down else 0.0,
-                            reversals,
-                            out[T],
-                        )
+                        eigenray = found[count]
+                        eigenray.angle, eigenray.down, eigenray.reversals = root, 1 if down else 0, reversals
+                        eigenray.time = out.time
                         count += 1
                 before, angle, kind = f, theta, cls
     return count
@@ -390,23 +428,22 @@ def nearest(
     distance: float,
     bounces: int,
     travel: float,
-    angles: Any,
-    widths: Any,
-    classes: Any,
+    fan: Any,
     found: Any,
     none: Any,
     out: Any,
 ) -> int:
     """The eigenray whose travel time is nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
-    n = fan(z, c, source, angles, widths, classes)
-    count = eigenrays(z, c, source, receiver, distance, bounces, angles, widths, classes, n, found, out)
+    n = launch(z, c, source, fan)
+    count = search(z, c, source, receiver, distance, bounces, fan, n, found, none, out)
     best, gap = -1, 1e-3
     for k in range(count):
-        if abs(found[k, 3] - travel) < gap:
-            best, gap = k, abs(found[k, 3] - travel)
+        if abs(found[k].time - travel) < gap:
+            best, gap = k, abs(found[k].time - travel)
     if best >= 0:
-        ray(z, c, source, receiver, found[best, 0], found[best, 1] > 0.0, int(found[best, 2]), none, out)
-        out[T] -= out[P] * (out[X] - distance)
+        eigenray = found[best]
+        ray(z, c, source, receiver, eigenray.angle, eigenray.down > 0, eigenray.reversals, none, out)
+        out.time -= out.invariant * (out.x - distance)
     return best
 
 
@@ -419,25 +456,26 @@ def arc(speed_0: float, g: float, bottom: float, source: float, receiver: float,
     dz = receiver - source
     d = math.sqrt(x * x + dz * dz)
     ca, cb = speed_0 + g * source, speed_0 + g * receiver
-    out[SURFACE] = out[BOTTOM] = out[SIN_BOTTOM] = 0.0
+    out.surface = out.bottom = 0
+    out.sin_bottom = 0.0
     if d == 0.0:
-        out[X] = out[T] = out[S] = out[P] = out[SIN_SOURCE] = out[SIN_RECEIVER] = 0.0
+        out.x = out.time = out.length = out.invariant = out.sin_source = out.sin_receiver = 0.0
         return True
     mean = math.sqrt(ca * cb)
     a = abs(g) * d / (2.0 * mean)
-    out[X], out[T] = x, d / mean * (asinh(a) / a if a > 1e-4 else 1.0 - a * a / 6.0)
+    out.x, out.time = x, d / mean * (asinh(a) / a if a > 1e-4 else 1.0 - a * a / 6.0)
     if x <= 1e-9 * d or abs(g) < 1e-12:
-        out[S], out[P] = d, x / d / mean
-        out[SIN_SOURCE] = out[SIN_RECEIVER] = dz / d
+        out.length, out.invariant = d, x / d / mean
+        out.sin_source = out.sin_receiver = dz / d
         return True
     za, zb = ca / g, cb / g  # depths below the circle's centre
     middle = 0.5 * (x + dz * (zb + za) / x)
     radius = math.sqrt(middle * middle + za * za)
     half = d / (2.0 * radius)
-    out[S] = d * (asin(min(half, 1.0)) / half if half > 1e-4 else 1.0 + half * half / 6.0)
-    out[P] = 1.0 / (abs(g) * radius)
+    out.length = d * (asin(min(half, 1.0)) / half if half > 1e-4 else 1.0 + half * half / 6.0)
+    out.invariant = 1.0 / (abs(g) * radius)
     sign = 1.0 if za > 0.0 else -1.0
-    out[SIN_SOURCE], out[SIN_RECEIVER] = sign * middle / radius, sign * (middle - x) / radius
+    out.sin_source, out.sin_receiver = sign * middle / radius, sign * (middle - x) / radius
     if 0.0 < middle < x:
         vertex = sign * radius - speed_0 / g
         return 0.0 <= vertex <= bottom

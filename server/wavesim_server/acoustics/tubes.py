@@ -33,9 +33,9 @@ _FLAT = 1e-12
 
 
 @_njit
-def tube(z: Any, c: Any, source: float, receiver: float, down: bool, reversals: int, out: Any) -> tuple[float, int]:
-    """(spreading loss in dB re 1 m, caustics passed) of the ray that ``out`` holds (see :func:`rays.ray`)."""
-    p, bottom = out[rays.P], z.shape[0] - 2
+def tube(z: Any, c: Any, source: float, receiver: float, down: bool, reversals: int, ray: Any) -> tuple[float, int]:
+    """(spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.ray`)."""
+    p, bottom = ray.invariant, z.shape[0] - 2
     here, ca = source, rays.speed(z, c, source)
     k = rays.layer_of(z, source)
     if not down and k > 0 and source <= z[k]:
@@ -76,8 +76,8 @@ def tube(z: Any, c: Any, source: float, receiver: float, down: bool, reversals: 
             k += 1 if down else -1
         turns += 1 if turned else 0
         down = not down
-    square = out[rays.X] * out[rays.SIN_SOURCE] * out[rays.SIN_RECEIVER] * abs(slope) / (p * cs * cr)
-    straight = max(out[rays.S], 1.0)
+    square = ray.x * ray.sin_source * ray.sin_receiver * abs(slope) / (p * cs * cr)
+    straight = max(ray.length, 1.0)
     return max(10.0 * log10(max(square, 1.0)), 20.0 * log10(straight) - FOCUS_DB), caustics
 
 

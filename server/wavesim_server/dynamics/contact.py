@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numba as nb
 import numpy as np
 
-from wavesim_server.dynamics import shapes
+from wavesim_server.dynamics import rotation, shapes
 from wavesim_server.dynamics.meetings import BED, Meetings, meet, meetings
 from wavesim_server.dynamics.rows import (
     BLOCK_KIND,
@@ -25,6 +25,7 @@ from wavesim_server.dynamics.rows import (
     LANES,
     MARGIN,
     MINV,
+    NU,
     PRESENT,
     PX,
     PY,
@@ -37,10 +38,9 @@ from wavesim_server.dynamics.rows import (
     RIGID_ROWS,
     SHAPE,
     STATE_ROWS,
-    U,
 )
 from wavesim_server.dynamics.shapes import CORE, GEOMETRY, POINTS, ROUND, TRIANGLE
-from wavesim_server.environment.kernels import bed_depth
+from wavesim_server.seabed import bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
 PUSH = 0.2  #: part of the overlap that is undone per tick
@@ -52,7 +52,7 @@ SWEEPS = 24
 NEAR = 0.01  #: points of a side within this of the nearest one bear too, m
 #: a contact: row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction impulse
 #: on b (3), speed of approach
-C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_RUB, C_SPEED, CONTACT = 0, 1, 2, 5, 8, 9, 10, 13, 14
+C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, CONTACT = 0, 1, 2, 5, 8, 9, 10, 13, 14
 #: counters of a Bodies tuple
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
 
@@ -108,10 +108,9 @@ def geometry(f: Bodies, row: int, g: Any) -> None:
         g[CORE + i] = max(p[HALF + i] - margin, 0.0)
         g[5 + i] = b[(PX + i) * LANES + l]
     g[ROUND] = margin
-    w, x, y, z = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
-    g[8], g[9], g[10] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)
-    g[11], g[12], g[13] = 2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)
-    g[14], g[15], g[16] = 2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)
+    g[8], g[9], g[10], g[11], g[12], g[13], g[14], g[15], g[16] = rotation.matrix(
+        b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+    )
 
 
 @_njit
@@ -120,10 +119,9 @@ def _lever(f: Bodies, row: int, c: Any, x: float, y: float, z: float, j: Any) ->
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
-    q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
-    r11, r12, r13 = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 - q3 * q0), 2.0 * (q1 * q3 + q2 * q0)
-    r21, r22, r23 = 2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q1 * q1 + q3 * q3), 2.0 * (q2 * q3 - q1 * q0)
-    r31, r32, r33 = 2.0 * (q1 * q3 - q2 * q0), 2.0 * (q2 * q3 + q1 * q0), 1.0 - 2.0 * (q1 * q1 + q2 * q2)
+    r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation.matrix(
+        b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+    )
     dx = c[C_POINT] - b[PX * LANES + l]
     dy = c[C_POINT + 1] - b[PY * LANES + l]
     dz = c[C_POINT + 2] - b[PZ * LANES + l]
@@ -133,39 +131,49 @@ def _lever(f: Bodies, row: int, c: Any, x: float, y: float, z: float, j: Any) ->
     j[3], j[4], j[5] = ry * mz - rz * my, rz * mx - rx * mz, rx * my - ry * mx
     speed = inverse = 0.0
     for i in range(6):
-        speed += j[i] * b[(U + i) * LANES + l]
+        speed += j[i] * b[(NU + i) * LANES + l]
         for k in range(6):
             inverse += j[i] * p[MINV + 6 * i + k] * j[k]
     return speed, inverse
 
 
 @_njit
-def _impulse(f: Bodies, row: int, j: Any, size: float) -> None:
-    slot = f.slots[row]
-    b, l = f.blocks[slot // LANES], slot % LANES
-    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
-    for i in range(6):
-        change = 0.0
-        for k in range(6):
-            change += p[MINV + 6 * i + k] * j[k]
-        b[(U + i) * LANES + l] += change * size
-
-
-@_njit
-def _apply(
-    f: Bodies, t: Touch, c: Any, x: float, y: float, z: float, limit: float, low: float, high: float, had: float
-) -> float:
-    """Impulse along a direction that brings the approach of a contact to ``limit``; the sum of its impulses stays
-    within (low, high). Returns the sum."""
+def _along(f: Bodies, t: Touch, c: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """(speed of approach, inverse mass of row a, that of row b) of a contact along a direction; the levers of both are in
+    ``t.levers``. What is fixed has no speed, and infinite mass."""
     a, b = int(c[C_A]), int(c[C_B])
     va, ka = _lever(f, a, c, x, y, z, t.levers[0])
     vb, kb = (0.0, 0.0) if b < 0 else _lever(f, b, c, x, y, z, t.levers[1])
+    return va - vb, ka, kb
+
+
+@_njit
+def _impulse(f: Bodies, t: Touch, c: Any, size: float) -> None:
+    """An impulse on row b, and its reaction on row a, along the direction of the levers."""
+    for side in range(2):
+        row = int(c[C_A]) if side == 0 else int(c[C_B])
+        if row < 0:
+            continue
+        slot, j = f.slots[row], t.levers[side]
+        b, l = f.blocks[slot // LANES], slot % LANES
+        p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
+        for i in range(6):
+            change = 0.0
+            for k in range(6):
+                change += p[MINV + 6 * i + k] * j[k]
+            b[(NU + i) * LANES + l] += change * (-size if side == 0 else size)
+
+
+@_njit
+def _push_apart(f: Bodies, t: Touch, c: Any, limit: float) -> float:
+    """Impulse along the normal of a contact that brings its approach to ``limit``; the sum of its impulses is not
+    negative. Returns the sum."""
+    had = c[C_IMPULSE]
+    approach, ka, kb = _along(f, t, c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2])
     if ka + kb <= 0.0:
-        return had
-    size = min(max(had + (va - vb - limit) / (ka + kb), low), high)
-    _impulse(f, a, t.levers[0], had - size)
-    if b >= 0:
-        _impulse(f, b, t.levers[1], size - had)
+        return float(had)
+    size = max(had + (approach - limit) / (ka + kb), 0.0)
+    _impulse(f, t, c, size - had)
     return size
 
 
@@ -192,14 +200,14 @@ def list_pairs(f: Bodies, order: Any, count: int, t: Touch) -> None:
             far = reach + rad + SKIN
             dx, dy, dz = xb - xa, yb - ya, zb - za
             if abs(dy) < far and dx * dx + dy * dy + dz * dz < far * far:
-                n = _note_pair(t, n, min(ra, rb), max(ra, rb))
+                n = _add_pair(t, n, min(ra, rb), max(ra, rb))
         for k in range(t.fixed.shape[0]):
             g = t.fixed[k]
             dx, dy, dz = xa - g[5], ya - g[6], za - g[7]
             if g[0] == TRIANGLE:
                 far = reach + SKIN + g[1]
                 if dx * dx + dy * dy + dz * dz < far * far:
-                    n = _note_pair(t, n, ra, -1 - k)
+                    n = _add_pair(t, n, ra, -1 - k)
                 continue
             bx, by, bz = (
                 abs(g[8] * dx + g[11] * dy + g[14] * dz) - g[1],
@@ -207,14 +215,14 @@ def list_pairs(f: Bodies, order: Any, count: int, t: Touch) -> None:
                 abs(g[10] * dx + g[13] * dy + g[16] * dz) - g[3],
             )
             if max(bx, by, bz) < reach + SKIN + g[ROUND]:
-                n = _note_pair(t, n, ra, -1 - k)
+                n = _add_pair(t, n, ra, -1 - k)
     t.counters[N_PAIRS] = min(n, t.pairs.shape[0])
     t.counters[N_LOST] += max(n - t.pairs.shape[0], 0)
     t.travel[0] = 0.0
 
 
 @_njit
-def _note_pair(t: Touch, n: int, a: int, b: int) -> int:
+def _add_pair(t: Touch, n: int, a: int, b: int) -> int:
     if n < t.pairs.shape[0]:
         t.pairs[n, 0], t.pairs[n, 1] = a, b
     return n + 1
@@ -235,7 +243,7 @@ def _low(f: Bodies, row: int) -> float:
 
 
 @_njit
-def _note(
+def _add_contact(
     t: Touch, n: int, a: int, b: int, x: float, y: float, z: float, nx: float, ny: float, nz: float, gap: float
 ) -> int:
     if n >= t.contacts.shape[0]:
@@ -246,12 +254,12 @@ def _note(
     c[C_POINT], c[C_POINT + 1], c[C_POINT + 2] = x, y, z
     c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2] = nx, ny, nz
     c[C_GAP], c[C_IMPULSE] = gap, 0.0
-    c[C_RUB], c[C_RUB + 1], c[C_RUB + 2] = 0.0, 0.0, 0.0
+    c[C_FRICTION], c[C_FRICTION + 1], c[C_FRICTION + 2] = 0.0, 0.0, 0.0
     return n + 1
 
 
 @_njit
-def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
+def _contacts_of_pair(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
     """Contacts of a pair: the nearest points, and the points of flat sides that are as near."""
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
@@ -282,12 +290,12 @@ def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
             nx, ny, nz = facing * gb[8 + axis], facing * gb[11 + axis], facing * gb[14 + axis]
         s = math.sqrt(nx * nx + ny * ny + nz * nz)
         nx, ny, nz = (nx / s, ny / s, nz / s) if s > 1e-9 else (0.0, 0.0, 1.0)
-        return _note(
+        return _add_contact(
             t, n, ra, other, 0.5 * (ga[5] + gb[5]), 0.5 * (ga[6] + gb[6]), 0.5 * (ga[7] + gb[7]), nx, ny, nz, -round_
         )
     nx, ny, nz = (pb[0] - pa[0]) / far, (pb[1] - pa[1]) / far, (pb[2] - pa[2]) / far
     x, y, z = pa[0] + ga[ROUND] * nx, pa[1] + ga[ROUND] * ny, pa[2] + ga[ROUND] * nz
-    n = _note(t, n, ra, other, x, y, z, nx, ny, nz, far - round_)
+    n = _add_contact(t, n, ra, other, x, y, z, nx, ny, nz, far - round_)
     for side in range(2):
         g, o = (ga, gb) if side == 0 else (gb, ga)
         sign = 1.0 if side == 0 else -1.0
@@ -302,7 +310,7 @@ def _meet(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
             if not _holds(o, px, py, pz):
                 continue
             away = g[ROUND]
-            n = _note(
+            n = _add_contact(
                 t, n, ra, other, point[0] + sign * away * nx, point[1] + sign * away * ny,
                 point[2] + sign * away * nz, nx, ny, nz, gap - round_,
             )  # fmt: skip
@@ -330,13 +338,13 @@ def _speed(f: Bodies, row: int) -> float:
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     reach = f.params[f.heads[slot // LANES, BLOCK_KIND]][REACH]
-    u, v, w = b[U * LANES + l], b[(U + 1) * LANES + l], b[(U + 2) * LANES + l]
-    p, q, r = b[(U + 3) * LANES + l], b[(U + 4) * LANES + l], b[(U + 5) * LANES + l]
+    u, v, w = b[NU * LANES + l], b[(NU + 1) * LANES + l], b[(NU + 2) * LANES + l]
+    p, q, r = b[(NU + 3) * LANES + l], b[(NU + 4) * LANES + l], b[(NU + 5) * LANES + l]
     return math.sqrt(u * u + v * v + w * w) + reach * math.sqrt(p * p + q * q + r * r)
 
 
 @_njit
-def _bottom(f: Bodies, t: Touch, n: int, row: int, h: float, bed: Any, net: Any, cursor: Any) -> int:
+def _contacts_with_bed(f: Bodies, t: Touch, n: int, row: int, h: float, bed: Any, net: Any, cursor: Any) -> int:
     """Contacts of a body with the sea bed, and its clearance from now on."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
@@ -359,7 +367,9 @@ def _bottom(f: Bodies, t: Touch, n: int, row: int, h: float, bed: Any, net: Any,
         if gap > way + SLOP or not math.isfinite(gap + s):
             continue
         nx, ny, nz, away = -sx * s, -sy * s, s, g[ROUND]
-        n = _note(t, n, row, BED, point[0] + away * nx, point[1] + away * ny, point[2] + away * nz, nx, ny, nz, gap)
+        n = _add_contact(
+            t, n, row, BED, point[0] + away * nx, point[1] + away * ny, point[2] + away * nz, nx, ny, nz, gap
+        )
     return n
 
 
@@ -374,7 +384,7 @@ def resolve(
         list_pairs(f, order, count, t)
     n = 0
     for i in range(t.counters[N_PAIRS]):
-        n = _meet(f, t, n, t.pairs[i, 0], t.pairs[i, 1], h)
+        n = _contacts_of_pair(f, t, n, t.pairs[i, 0], t.pairs[i, 1], h)
     # A body is looked at only when it may have used up its last clearance, were it as fast as the fastest: the test stands
     # here because a call costs more than all the rest of it (NamedTuples are counted in and out).
     way = fastest * h * (1.0 + bed.slope)
@@ -383,19 +393,18 @@ def resolve(
         b, l = f.blocks[slot // LANES], slot % LANES
         b[CLEARANCE * LANES + l] -= way
         if not b[CLEARANCE * LANES + l] > 0.0:
-            n = _bottom(f, t, n, order[i], h, bed, net, cursor)
+            n = _contacts_with_bed(f, t, n, order[i], h, bed, net, cursor)
     if n == 0:
         return 0
     for i in range(n):
         c = t.contacts[i]
-        c[C_SPEED] = _approach(f, t, c)
+        c[C_SPEED], _, _ = _along(f, t, c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2])
     for _ in range(SWEEPS):
         for i in range(n):
             c = t.contacts[i]
-            nx, ny, nz = c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2]
-            c[C_IMPULSE] = _apply(f, t, c, nx, ny, nz, max(c[C_GAP], 0.0) / h, 0.0, math.inf, c[C_IMPULSE])
+            c[C_IMPULSE] = _push_apart(f, t, c, max(c[C_GAP], 0.0) / h)
             if c[C_IMPULSE] > 0.0:
-                _rub(f, t, c)
+                _friction(f, t, c)
     touching = 0
     for i in range(n):
         c = t.contacts[i]
@@ -405,32 +414,16 @@ def resolve(
             meet(t.meetings, a, b if b >= BED else -2 - t.meetings.owners[-2 - b], tick, c[C_SPEED])
             if b >= 0:
                 meet(t.meetings, b, a, tick, c[C_SPEED])
-            _part(f, t, c, h)
+            _separate(f, t, c, h)
     return touching
 
 
 @_njit
-def _approach(f: Bodies, t: Touch, c: Any) -> float:
-    """How fast the two of a contact approach along its normal."""
-    va, _ = _lever(f, int(c[C_A]), c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2], t.levers[0])
-    if c[C_B] < 0:
-        return va
-    vb, _ = _lever(f, int(c[C_B]), c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2], t.levers[1])
-    return va - vb
-
-
-@_njit
-def _rub(f: Bodies, t: Touch, c: Any) -> None:
+def _friction(f: Bodies, t: Touch, c: Any) -> None:
     """Friction against the sliding of a contact, at most FRICTION times its impulse."""
-    a, b = int(c[C_A]), int(c[C_B])
     slide = t.work[19]
     for i in range(3):
-        x, y, z = 1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0
-        va, _ = _lever(f, a, c, x, y, z, t.levers[0])
-        vb = 0.0
-        if b >= 0:
-            vb, _ = _lever(f, b, c, x, y, z, t.levers[1])
-        slide[i] = va - vb
+        slide[i], _, _ = _along(f, t, c, 1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0)
     along = slide[0] * c[C_NORMAL] + slide[1] * c[C_NORMAL + 1] + slide[2] * c[C_NORMAL + 2]
     for i in range(3):
         slide[i] -= along * c[C_NORMAL + i]
@@ -439,51 +432,41 @@ def _rub(f: Bodies, t: Touch, c: Any) -> None:
         return
     for i in range(3):
         slide[i] /= speed
-    _, ka = _lever(f, a, c, slide[0], slide[1], slide[2], t.levers[0])
-    kb = 0.0
-    if b >= 0:
-        _, kb = _lever(f, b, c, slide[0], slide[1], slide[2], t.levers[1])
+    _, ka, kb = _along(f, t, c, slide[0], slide[1], slide[2])
     if ka + kb <= 0.0:
         return
     # the sum of a contact's friction stays within the cone
     total = t.work[20]
     size = 0.0
     for i in range(3):
-        total[i] = c[C_RUB + i] + slide[i] * speed / (ka + kb)
+        total[i] = c[C_FRICTION + i] + slide[i] * speed / (ka + kb)
         size += total[i] * total[i]
     size = math.sqrt(size)
     share = min(1.0, FRICTION * c[C_IMPULSE] / size) if size > 0.0 else 1.0
     size = 0.0
     for i in range(3):
-        change = share * total[i] - c[C_RUB + i]
-        c[C_RUB + i] = share * total[i]
+        change = share * total[i] - c[C_FRICTION + i]
+        c[C_FRICTION + i] = share * total[i]
         slide[i] = change
         size += change * change
     size = math.sqrt(size)
     if size == 0.0:
         return
-    x, y, z = slide[0] / size, slide[1] / size, slide[2] / size
-    _lever(f, a, c, x, y, z, t.levers[0])
-    _impulse(f, a, t.levers[0], -size)
-    if b >= 0:
-        _lever(f, b, c, x, y, z, t.levers[1])
-        _impulse(f, b, t.levers[1], size)
+    _along(f, t, c, slide[0] / size, slide[1] / size, slide[2] / size)
+    _impulse(f, t, c, size)
 
 
 @_njit
-def _part(f: Bodies, t: Touch, c: Any, h: float) -> None:
+def _separate(f: Bodies, t: Touch, c: Any, h: float) -> None:
     """Move overlapping bodies apart by a part of the overlap, the lighter one farther."""
     push = min(PUSH * max(-c[C_GAP] - SLOP, 0.0), GENTLY * h)
     if push == 0.0:
         return
     nx, ny, nz = c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2]
-    a, b = int(c[C_A]), int(c[C_B])
-    _, ka = _lever(f, a, c, nx, ny, nz, t.levers[0])
-    kb = 0.0
-    if b >= 0:
-        _, kb = _lever(f, b, c, nx, ny, nz, t.levers[1])
+    _, ka, kb = _along(f, t, c, nx, ny, nz)
     if ka + kb <= 0.0:
         return
+    a, b = int(c[C_A]), int(c[C_B])
     _shift(f, a, -push * ka / (ka + kb), nx, ny, nz)
     if b >= 0:
         _shift(f, b, push * kb / (ka + kb), nx, ny, nz)
@@ -515,7 +498,7 @@ def survey(f: Bodies, order: Any, count: int, last: Any, faults: Any) -> tuple[i
             fastest = max(fastest, _speed(f, row))
         elif b[PRESENT * LANES + l] != 0.0:
             for k in range(STATE_ROWS):
-                b[k * LANES + l] = last[row, k] if k < U else 0.0
+                b[k * LANES + l] = last[row, k] if k < NU else 0.0
             new += 1 - faults[row]
             faults[row] = 1
     return new, fastest

@@ -20,7 +20,7 @@ import numpy as np
 from wavesim_server.dynamics import kernel, terms
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.contact import Bodies
-from wavesim_server.dynamics.lanes import at, cell, put, vector
+from wavesim_server.dynamics.lanes import element, load, splat, store
 
 _njit = nb.njit(cache=True, error_model="numpy")
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
@@ -37,67 +37,67 @@ def scratch() -> Any:
 
 
 @_inline
-def _clear(w: Any) -> None:
+def _clear(work: Any) -> None:
     for i in range(6):
-        put(w, r.F + i, vector(0.0))
+        store(work, r.FORCE + i, splat(0.0))
 
 
 @_inline
-def _take(w: Any, parts: Any, part: int) -> None:
+def _take(work: Any, parts: Any, part: int) -> None:
     """The force rows are a part; they begin anew."""
     for i in range(6):
-        put(parts, part + i, at(w, r.F + i))
-    _clear(w)
+        store(parts, part + i, load(work, r.FORCE + i))
+    _clear(work)
 
 
 @_njit
-def _block(b: Any, p: Any, w: Any, kind: Any, tables: Any, moored: bool, parts: Any) -> None:
+def _block(block: Any, params: Any, work: Any, kind: Any, tables: Any, moored: bool, parts: Any) -> None:
     """The parts of all bodies of a block; rotation, velocities and buoyancy stay in the work."""
-    flags, k = kind[r.KIND_FLAGS], r.K
+    flags, k = kind[r.KIND_FLAGS], r.DERIVATIVES
     for i in range(kind[r.KIND_STATES]):
-        put(w, r.X + i, at(b, i))
+        store(work, r.STATE + i, load(block, i))
     for i in range(r.SLOTS):
-        put(w, r.AN + i, at(b, r.A_NOW + i))
-    kernel.kinematics(b, p, w, k)
-    _clear(w)
+        store(work, r.ACTUATORS + i, load(block, r.A_NOW + i))
+    kernel.kinematics(block, params, work, k)
+    _clear(work)
     if flags & (r.HAS_LAW | r.HAS_TERMS):
-        terms.basis(w, kind[r.KIND_FINS])
-    kernel.actuators(b, p, w, kind, tables)
-    _take(w, parts, _ACTUATORS)
-    kernel.hull(p, w, kind, 0)
-    _take(w, parts, _HULL)
-    if flags & r.HAS_G:
-        terms.restoring(b, p, w)
+        terms.basis(work, kind[r.KIND_FINS])
+    kernel.actuators(block, params, work, kind, tables)
+    _take(work, parts, _ACTUATORS)
+    kernel.hull(params, work, kind, 0)
+    _take(work, parts, _HULL)
+    if flags & r.HAS_RESTORING:
+        terms.restoring(block, params, work)
     if flags & r.HAS_BALLAST:
-        terms.ballast(p, w)
-    if flags & r.HAS_G == 0 and kernel.is_afloat(b, p):
-        kernel.floating(b, p, w)
+        terms.ballast(params, work)
+    if flags & r.HAS_RESTORING == 0 and kernel.is_afloat(block, params):
+        kernel.floating(block, params, work)
     else:
-        kernel.submerged(p, w)
-    _take(w, parts, _RESTORING)
+        kernel.submerged(params, work)
+    _take(work, parts, _RESTORING)
     if moored:
-        kernel.mooring(b, w, k)
-    _take(w, parts, _MOORING)
+        kernel.mooring(block, work, k)
+    _take(work, parts, _MOORING)
 
 
 @_njit
-def _one(b: Any, p: Any, w: Any, l: int, parts: Any, jump: Any, h: float, o: Any) -> None:
+def _one(block: Any, params: Any, work: Any, l: int, parts: Any, jump: Any, h: float, o: Any) -> None:
     """The row of one body; ``jump`` is what contacts changed of its velocity in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
     for i in range(6):
-        nu[i] = cell(w, r.NUR + i, l)
+        nu[i] = element(work, r.NUR + i, l)
     # weight and buoyancy
-    buoyancy = cell(w, r.FB, l)
-    net = p[r.WEIGHT] - buoyancy
-    down = np.array([cell(w, r.DOWN, l), cell(w, r.DOWN + 1, l), cell(w, r.DOWN + 2, l)])
-    lever = np.array([p[r.WG + i] - buoyancy * cell(w, r.CB + i, l) for i in range(3)])
+    buoyancy = element(work, r.BUOYANCY, l)
+    net = params[r.WEIGHT] - buoyancy
+    down = np.array([element(work, r.DOWN, l), element(work, r.DOWN + 1, l), element(work, r.DOWN + 2, l)])
+    lever = np.array([params[r.WG + i] - buoyancy * element(work, r.BUOYANCY_CENTRE + i, l) for i in range(3)])
     for i in range(6):
-        o[RESTORING + i] = cell(parts, _RESTORING + i, l)
-        o[ACTUATORS + i] = cell(parts, _ACTUATORS + i, l)
-        o[ENVIRONMENT + i] = cell(b, r.ENV + i, l)
-        o[EXTERNAL + i] = cell(b, r.EXT + i, l)
-        o[CONTACT + i] = cell(parts, _MOORING + i, l)
-        o[DRAG + i] = cell(parts, _HULL + i, l)
+        o[RESTORING + i] = element(parts, _RESTORING + i, l)
+        o[ACTUATORS + i] = element(parts, _ACTUATORS + i, l)
+        o[ENVIRONMENT + i] = element(block, r.ENV + i, l)
+        o[EXTERNAL + i] = element(block, r.EXT + i, l)
+        o[CONTACT + i] = element(parts, _MOORING + i, l)
+        o[DRAG + i] = element(parts, _HULL + i, l)
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         o[RESTORING + i] += net * down[i]
@@ -105,16 +105,20 @@ def _one(b: Any, p: Any, w: Any, l: int, parts: Any, jump: Any, h: float, o: Any
     # drag, and -C(nu_r) nu_r by the momentum M nu_r
     for i in range(6):
         for k in range(6):
-            speed = cell(w, r.HEAVE, l) if k == 2 else nu[k]
-            o[DRAG + i] -= (p[r.DL + 6 * i + k] + p[r.DQ + 6 * i + k] * abs(speed)) * speed
-            momentum[i] += p[r.M + 6 * i + k] * nu[k]
+            speed = element(work, r.HEAVE, l) if k == 2 else nu[k]
+            o[DRAG + i] -= (params[r.DL + 6 * i + k] + params[r.DQ + 6 * i + k] * abs(speed)) * speed
+            momentum[i] += params[r.MASS + 6 * i + k] * nu[k]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         o[DRAG + i] -= nu[3 + j] * momentum[k] - nu[3 + k] * momentum[j]
         o[DRAG + 3 + i] -= nu[3 + j] * momentum[3 + k] - nu[3 + k] * momentum[3 + j]
         o[DRAG + 3 + i] -= nu[j] * momentum[k] - nu[k] * momentum[j]
-        turn[i] = cell(w, r.WATER + j, l) * nu[3 + k] - cell(w, r.WATER + k, l) * nu[3 + j] + cell(w, r.PULL + i, l)
-        turn[i] *= p[r.FREE + i]
+        turn[i] = (
+            element(work, r.WATER + j, l) * nu[3 + k]
+            - element(work, r.WATER + k, l) * nu[3 + j]
+            + element(work, r.PULL + i, l)
+        )
+        turn[i] *= params[r.FREE + i]
     # accelerations by these, then what makes the equation one of nu'
     for i in range(6):
         o[ACCELERATION + i] = turn[i] + jump[i] / h
@@ -127,12 +131,12 @@ def _one(b: Any, p: Any, w: Any, l: int, parts: Any, jump: Any, h: float, o: Any
                 + o[EXTERNAL + k]
                 + o[CONTACT + k]
             )
-            o[ACCELERATION + i] += p[r.MINV + 6 * i + k] * load
+            o[ACCELERATION + i] += params[r.MINV + 6 * i + k] * load
     for i in range(6):
         for k in range(6):
-            if p[r.MINV + 7 * i] != 0.0 and p[r.MINV + 7 * k] != 0.0:
-                o[DRAG + i] += p[r.INERTIA + 6 * i + k] * turn[k]
-                o[CONTACT + i] += p[r.INERTIA + 6 * i + k] * jump[k] / h
+            if params[r.MINV + 7 * i] != 0.0 and params[r.MINV + 7 * k] != 0.0:
+                o[DRAG + i] += params[r.INERTIA + 6 * i + k] * turn[k]
+                o[CONTACT + i] += params[r.INERTIA + 6 * i + k] * jump[k] / h
     for i in range(6):
         o[TOTAL + i] = (
             o[RESTORING + i] + o[DRAG + i] + o[ACTUATORS + i] + o[ENVIRONMENT + i] + o[EXTERNAL + i] + o[CONTACT + i]
@@ -160,5 +164,5 @@ def efforts(
             _block(b, p, work, kinds[k], tables, f.heads[block, r.BLOCK_MOORED] != 0, parts)
             before = block
         for c in range(6):
-            jump[c] = cell(b, r.U + c, l) - last[row, r.U + c]
+            jump[c] = element(b, r.NU + c, l) - last[row, r.NU + c]
         _one(b, p, work, l, parts, jump, h, out[row])

@@ -23,7 +23,7 @@ from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.world import World
-from wavesim_server.dynamics import kernel
+from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import Kind, kind_of
 from wavesim_server.pool import Pool, roomy
@@ -31,7 +31,7 @@ from wavesim_server.pool import Pool, roomy
 __all__ = ["Fleet", "Form", "shape_of"]
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-INTEGRATORS = {"euler": kernel.EULER, "rk4": kernel.RK4, "dp5": kernel.DP5}
+INTEGRATORS = {"euler": integrators.EULER, "rk4": integrators.RK4, "dp5": integrators.DP5}
 FOREVER = math.inf
 
 
@@ -91,7 +91,7 @@ class Helm:
         self.asked = [a.rest for a in self.actuators]
         self.sign = [1.0] * len(self.actuators)
 
-    def told(self, position: int) -> tuple[int, float]:
+    def setpoint(self, position: int) -> tuple[int, float]:
         """(slot, value it goes to): the command freed of the dead band and put through the motor law."""
         slot, _, _, dead, offset, gain = self.law[position]
         value = self.sign[position] * self.asked[position]
@@ -137,7 +137,7 @@ class Fleet:
         self._kinds, self._tables, self._blocks = Pool(), Pool(), Pool()
         self._tables.take()  # the first is of those that have none
         self._open: dict[int, dict[int, None]] = {}  # blocks of a kind that have a free lane
-        self._turn: Any = None
+        self._sequence: Any = None
 
     # -- views -------------------------------------------------------------------------------
 
@@ -155,12 +155,12 @@ class Fleet:
         return self._helms[row].actuators
 
     @property
-    def turn(self) -> Any:
+    def sequence(self) -> Any:
         """Blocks in the order of their kinds."""
-        if self._turn is None:
+        if self._sequence is None:
             used = np.flatnonzero(self.heads[:, r.BLOCK_BODIES])
-            self._turn = used[np.argsort(self.heads[used, r.BLOCK_KIND], kind="stable")]
-        return self._turn
+            self._sequence = used[np.argsort(self.heads[used, r.BLOCK_KIND], kind="stable")]
+        return self._sequence
 
     @property
     def meters(self) -> Any:
@@ -203,7 +203,7 @@ class Fleet:
         self.places[row, :n] = [a.slot for a in form.actuators]
         self._helms[row] = helm = Helm(form)
         for slot, start in helm.start.items():
-            self._hold(row, slot, start)
+            self._freeze(row, slot, start)
         for slot in np.flatnonzero(form.kind.window > 0.0).tolist():
             self._meter(row, slot, max(1, round(form.kind.window[slot] / self.step)))
 
@@ -291,7 +291,7 @@ class Fleet:
             blocks[block] = None
         if not head[r.BLOCK_BODIES]:
             self._blocks.give(block)
-        self._turn = None
+        self._sequence = None
 
     def _leave_seat(self, row: int) -> None:
         self._count(row, -1)
@@ -317,10 +317,10 @@ class Fleet:
             if value is not None:
                 _, low, high, *_ = helm.law[k]
                 helm.asked[k] = min(max(value, low), high)
-                self._tell(row, helm, k)
+                self._set(row, helm, k)
 
-    def _tell(self, row: int, helm: Helm, position: int) -> None:
-        slot, value = helm.told(position)
+    def _set(self, row: int, helm: Helm, position: int) -> None:
+        slot, value = helm.setpoint(position)
         self.wanted[row, slot] = value
         if not (self.held[0] and self._is_held(row, slot)):
             seat = self.slots[row]
@@ -337,20 +337,20 @@ class Fleet:
         helm, b = self._helms[row], self.body(row)
         slot = helm.actuators[position].slot
         if fault in ("stuck", "frozen"):
-            self._hold(row, slot, FOREVER if fault == "stuck" else now + amount)
+            self._freeze(row, slot, FOREVER if fault == "stuck" else now + amount)
         elif fault in ("lost", "reduced"):
             b[r.A_EFFECT + slot] = 0.0 if fault == "lost" else amount
         elif fault == "reversed":
             helm.sign[position] = -1.0
-            self._tell(row, helm, position)
+            self._set(row, helm, position)
         else:
             self._drop_hold(row, slot)
             if helm.start.get(slot, 0.0) > now:
-                self._hold(row, slot, helm.start[slot])
+                self._freeze(row, slot, helm.start[slot])
             if slot < r.THRUSTERS + r.FINS:
                 b[r.A_EFFECT + slot] = 1.0
             helm.sign[position] = 1.0
-            self._tell(row, helm, position)
+            self._set(row, helm, position)
 
     def allocate(self, row: int, matrix: Array) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body."""
@@ -365,7 +365,7 @@ class Fleet:
         keep = held[(held[:, 0] != row) | (held[:, 1] != slot)]
         self.holds[: len(keep)], self.held[0] = keep, len(keep)
 
-    def _hold(self, row: int, slot: int, until: float) -> None:
+    def _freeze(self, row: int, slot: int, until: float) -> None:
         self._drop_hold(row, slot)
         self.holds = roomy(self.holds, int(self.held[0]) + 1)
         self.holds[self.held[0]] = row, slot, until

@@ -19,7 +19,7 @@ from wavesim_sdk.config.vehicle import Aerofoil, Derivatives, Thruster
 from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import expm1, sin
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kernel import DP5, EULER, RK4, TIMES
+from wavesim_server.dynamics.integrators import DP5, EULER, RK4, TIMES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: actuator time constants below this are taken as immediate, s
@@ -128,7 +128,7 @@ STABLE = {EULER: 1.8, RK4: 2.5, DP5: 2.8}
 def _check_step(p: Array, model: Model, step: float, integrator: int) -> None:
     """Refuse a step with which the linear motions of a model, at rest or at 2 m/s, would grow without bound."""
     inverse, stiffness = p[r.MINV : r.MINV + 36].reshape(6, 6), np.zeros((6, 6))
-    stiffness[:, 2:5] = p[r.G : r.G + 18].reshape(6, 3)
+    stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
     if model.restoring is None:  # of a floating primitive: waterplane area; of any body: weight above buoyancy
         shape = shape_of(model)
         plane = 4.0 * shape.half[0] * shape.half[1]
@@ -166,7 +166,7 @@ def _body(p: Array, model: Model, world: World) -> None:
         p[r.LIFTED : r.LIFTED + 6] = added[:, 2] if model.coriolis else total[:, 2]
     if model.coriolis:  # C is made of this momentum; being of a symmetric matrix it does no work
         carried = rigid + (added if model.coriolis_added == "whole" else added * np.outer(PLANE, PLANE))
-        p[r.M : r.M + 36] = (0.5 * (carried + carried.T)).ravel()
+        p[r.MASS : r.MASS + 36] = (0.5 * (carried + carried.T)).ravel()
     p[r.INERTIA : r.INERTIA + 36] = total.ravel()
     free = free_axes(model)
     p[r.FREE : r.FREE + 3] = [float(i in free) for i in range(3)]
@@ -195,25 +195,30 @@ def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
     if model.coriolis_added == "plane":
         flags |= r.ON_SURFACE
     if model.restoring is not None:
-        flags |= r.HAS_G
-        p[r.G : r.G + 18] = matrix(model.restoring)[:, 2:5].ravel()
-        p[r.G_Z] = model.restoring.z
+        flags |= r.HAS_RESTORING
+        p[r.RESTORING : r.RESTORING + 18] = matrix(model.restoring)[:, 2:5].ravel()
+        p[r.RESTORING_DEPTH] = model.restoring.z
     if (c := model.cross_flow) is not None:
         flags |= r.HAS_STRIPS if c.strips else r.HAS_CROSS
         ints[r.KIND_STRIPS] = c.strips
         yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
-        p[r.CROSS : r.CROSS + 7] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
+        p[r.CROSS_SWAY : r.CROSS_STILL + 1] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
     if (f := model.surge_friction) is not None:
         flags |= r.HAS_FRICTION
-        p[r.FRICTION : r.FRICTION + 3] = f.factor, f.residual, f.length / f.viscosity
+        p[r.FRICTION : r.FRICTION_REYNOLDS + 1] = f.factor, f.residual, f.length / f.viscosity
     if model.fading_drag is not None:
         flags |= r.HAS_FADE
-        p[r.FADE : r.FADE + 7] = *model.fading_drag.diagonal, model.fading_drag.fade
+        p[r.FADE : r.FADE_RATE + 1] = *model.fading_drag.diagonal, model.fading_drag.fade
     if (b := model.body_lift) is not None:
         flags |= r.HAS_WING
         aspect = b.span * b.span / b.area
         slope = math.pi * aspect / (1.0 + math.sqrt(1.0 + 0.25 * aspect * aspect))
-        p[r.WING : r.WING + 4] = 0.5 * world.density * b.area, slope, b.drag, 1 / (math.pi * b.efficiency * aspect)
+        p[r.WING_AREA : r.WING_INDUCED + 1] = (
+            0.5 * world.density * b.area,
+            slope,
+            b.drag,
+            1 / (math.pi * b.efficiency * aspect),
+        )
     if model.coriolis_without:
         flags |= r.HAS_MUNK
         elements = ["15", "16", "26", "35", "51", "53", "61", "62"]
@@ -227,7 +232,8 @@ def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
         order = len(memory.a)
         p[r.MEM_A + first : r.MEM_A + first + order] = memory.a
         p[r.MEM_C + first : r.MEM_C + first + order] = memory.c
-        ints[r.KIND_PORT + 4 * m : r.KIND_PORT + 4 * m + 4] = (
+        system = r.KIND_MEMORIES + r.MEMORY_INTS * m
+        ints[system : system + r.MEMORY_INTS] = (
             r.HEAVE if memory.source == "w" else r.NUR + MOTIONS.index(memory.source), AXES.index(memory.force), order, first
         )  # fmt: skip
         first += order
@@ -237,9 +243,9 @@ def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
         terms = named_terms(model.derivatives, world.density, len(model.fin))
         ints[r.KIND_TERMS] = len(terms)
         for t, (axis, factors, value) in enumerate(terms):
-            o = r.KIND_TERM + 5 * t
-            ints[o] = axis
-            ints[o + 1 : o + 5] = [*factors, *[0] * (4 - len(factors))]
+            term = r.KIND_TERM + r.TERM_INTS * t
+            ints[term + r.TERM_AXIS] = axis
+            ints[term + r.TERM_FACTORS : term + r.TERM_INTS] = [*factors, *[0] * (4 - len(factors))]
             p[r.TERM + t] = value
     return flags
 
@@ -316,10 +322,10 @@ def _thrusters(kind: Kind, model: Model, world: World, timing: tuple[float, Sequ
         p[r.T_D + 3 * k : r.T_D + 3 * k + 3] = direction
         law = p[r.T_L + r.LAW * k : r.T_L + r.LAW * (k + 1)]
         flags |= _law(kind, law, k, t, world)
-        law[10], law[11] = float(t.inflow == "total"), 1.0 - t.wake
+        law[r.LAW_WHOLE], law[r.LAW_WAKE] = float(t.inflow == "total"), 1.0 - t.wake
         if t.thrust_limit > 0.0:
             flags |= r.HAS_LAW
-        law[16] = t.thrust_limit or 1e300
+        law[r.LAW_LIMIT] = t.thrust_limit or 1e300
         kind.limits[k] = t.minimum, t.maximum
         kind.motor[k] = t.motor
         kind.dead[k], kind.start[k], kind.window[k] = t.dead_band, t.start, t.feedback
@@ -347,15 +353,16 @@ def _law(kind: Kind, law: Array, k: int, t: Thruster, world: World) -> int:
     """Rows of a thruster's law; returns its flags."""
     o = t.open_water
     if o is None:
-        law[0:3], law[3:6] = t.coefficients, t.reverse or t.coefficients
+        law[r.LAW_AHEAD : r.LAW_AHEAD + 3] = t.coefficients
+        law[r.LAW_ASTERN : r.LAW_ASTERN + 3] = t.reverse or t.coefficients
         return 0 if t.coefficients == (1.0, 0.0, 0.0) and not t.reverse else r.HAS_LAW
     d4 = world.density * math.prod([o.diameter] * 4)
     share = 1.0 - o.deduction
-    law[1] = law[4] = share * d4 * o.kt[0]
-    law[2] = share * d4 / o.diameter * o.kt[1]
+    law[r.LAW_AHEAD + 1] = law[r.LAW_ASTERN + 1] = share * d4 * o.kt[0]
+    law[r.LAW_AHEAD + 2] = share * d4 / o.diameter * o.kt[1]
     q = o.torque_share * d4 * o.diameter
-    law[6] = law[8] = q * o.kq[0]
-    law[7] = q / o.diameter * o.kq[1]
+    law[r.LAW_TORQUE_AHEAD] = law[r.LAW_TORQUE_ASTERN] = q * o.kq[0]
+    law[r.LAW_TORQUE_AHEAD + 1] = q / o.diameter * o.kq[1]
     flags = r.HAS_LAW | (r.HAS_TORQUE if any(o.kq) else 0)
     if o.rows:
         table = np.array(o.rows).reshape(-1, 2)
@@ -363,8 +370,9 @@ def _law(kind: Kind, law: Array, k: int, t: Thruster, world: World) -> int:
         grid = np.linspace(low, high, r.TABLE_POINTS)
         kind.ints[r.KIND_TABLE + r.FINS + k] = len(kind.tables)
         kind.tables.append(np.stack([interpolate(grid, table[:, 0], table[:, 1]), np.zeros(len(grid))]))
-        law[0:6] = 0.0
-        law[12:16] = share * d4, o.diameter, low, (r.TABLE_POINTS - 1) / (high - low)
+        law[r.LAW_AHEAD : r.LAW_AHEAD + 6] = 0.0
+        law[r.LAW_SCALE], law[r.LAW_DIAMETER] = share * d4, o.diameter
+        law[r.LAW_LEAST_J], law[r.LAW_PER_J] = low, (r.TABLE_POINTS - 1) / (high - low)
         flags |= r.HAS_KT_TABLE
     return flags
 
@@ -394,7 +402,12 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
             flags |= r.HAS_AEROFOIL
             across = normal - inner(normal, chord) * chord
             across /= norm(across)
-            p[r.F_T + 13 * k : r.F_T + 13 * k + 10] = (*f.position, *chord, *across, 0.5 * world.density * f.area)
+            p[r.F_T + r.FOIL * k : r.F_T + r.FOIL * (k + 1)] = (
+                *f.position,
+                *chord,
+                *across,
+                0.5 * world.density * f.area,
+            )
             kind.ints[r.KIND_TABLE + k] = len(kind.tables)
             assert f.aerofoil is not None
             kind.tables.append(aerofoil_table(f.aerofoil))

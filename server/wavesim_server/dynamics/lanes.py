@@ -2,8 +2,8 @@
 
 The kernel computes several bodies at once.  Left to itself, a compiler turns a loop over lanes into vector
 instructions only while it can prove that no two arrays overlap, and gives up without a word.  So the vector is a
-type here: :func:`at` loads a row, :func:`of` spreads a parameter, ``+ - * /``, :func:`where` and the like work on all lanes, :func:`put` and
-:func:`add` store.  With compilation off the same code runs on small NumPy arrays, to the same bits.
+type here: :func:`load` reads a row, :func:`broadcast` spreads a parameter, ``+ - * /``, :func:`select` and the like work on all lanes,
+:func:`store` and :func:`add_to` write.  With compilation off the same code runs on small NumPy arrays, to the same bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.extending import intrinsic, lower_builtin, models, overload, register
 from wavesim_sdk import compiled, elementary
 from wavesim_server.dynamics.rows import LANES
 
-__all__ = ["add", "at", "cell", "greater", "lesser", "of", "put", "root", "vector", "where"]
+__all__ = ["add_to", "broadcast", "element", "load", "maximum", "minimum", "select", "splat", "sqrt", "store"]
 
 
 class VectorType(types.Type):
@@ -160,7 +160,7 @@ def _select(typing: Any, mask: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def _broadcast(typing: Any, a: Any) -> Any:
+def _splat_number(typing: Any, a: Any) -> Any:
     return VECTOR(_F), lambda context, builder, sig, args: _splat(builder, args[0])
 
 
@@ -196,13 +196,13 @@ _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def cell(array: Any, row: int, lane: int) -> float:
+def element(array: Any, row: int, lane: int) -> float:
     """One number, for what cannot be done on all lanes at once."""
     return array[row * LANES + lane]
 
 
 @intrinsic
-def _spread(typing: Any, array: Any, index: Any) -> Any:
+def _broadcast_one(typing: Any, array: Any, index: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0]).data
         return _splat(builder, builder.load(builder.gep(data, [args[1]])))
@@ -210,34 +210,32 @@ def _spread(typing: Any, array: Any, index: Any) -> Any:
     return VECTOR(array, types.intp), code
 
 
-at: Any = _load
-of: Any = _spread  #: one number of an array, the same in all lanes: a parameter
-put: Any = _store
-where: Any = _select
-root: Any = _of_bits(compiled.root_code)
-vector: Any = _broadcast
-greater: Any = max
-lesser: Any = min
+load: Any = _load
+broadcast: Any = _broadcast_one  #: one number of an array, the same in all lanes: a parameter
+store: Any = _store
+select: Any = _select
+sqrt: Any = _of_bits(compiled.root_code)
+splat: Any = _splat_number
+maximum: Any = max
+minimum: Any = min
 
-if nb_config.DISABLE_JIT:
+if nb_config.DISABLE_JIT:  # the twins of the intrinsics
 
     def _row(array: Any, row: int) -> Any:
         return array[row * LANES : row * LANES + LANES]
 
-    at = lambda array, row: _row(array, row).copy()  # noqa: E731  # the twin of an intrinsic
-    of = lambda array, index: np.full(LANES, array[index])  # noqa: E731  # the twin of an intrinsic
-    root, where = np.sqrt, np.where
-    vector = lambda value: np.full(LANES, value)  # noqa: E731  # the twin of an intrinsic
-    greater = lambda a, b: np.where(b > a, b, a)  # noqa: E731  # the twin of an intrinsic
-    lesser = lambda a, b: np.where(b < a, b, a)  # noqa: E731  # the twin of an intrinsic
-
-    def _put(array: Any, row: int, value: Any) -> None:
+    def _store_row(array: Any, row: int, value: Any) -> None:
         _row(array, row)[:] = value
 
-    put = _put
+    load = lambda array, row: _row(array, row).copy()  # noqa: E731
+    broadcast = lambda array, index: np.full(LANES, array[index])  # noqa: E731
+    store, sqrt, select = _store_row, np.sqrt, np.where
+    splat = lambda value: np.full(LANES, value)  # noqa: E731
+    maximum = lambda a, b: np.where(b > a, b, a)  # noqa: E731
+    minimum = lambda a, b: np.where(b < a, b, a)  # noqa: E731
 
 
 @_inline
-def add(array: Any, row: int, value: Any) -> None:
+def add_to(array: Any, row: int, value: Any) -> None:
     """Add to a row."""
-    put(array, row, at(array, row) + value)
+    store(array, row, load(array, row) + value)

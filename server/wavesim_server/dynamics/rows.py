@@ -39,8 +39,9 @@ SLOTS = actuators.MAX_ACTUATORS
 # ------------------------------------------------------------------ block
 
 _b = _Rows()
-PX, PY, PZ, QW, QX, QY, QZ, U, V, W, P, Q, R = (_b.take() for _ in range(13))
-RIGID_ROWS = 13  # position W, quaternion, velocity B, angular velocity B
+PX, PY, PZ, QW, QX, QY, QZ = (_b.take() for _ in range(7))  # position W, attitude q_WB
+NU = _b.take(6)  # u v w, p q r: velocity and angular velocity, B
+RIGID_ROWS = _b.next
 MEMORIES, MEMORY_STATES = 24, 64  # systems of fluid memory, and their states in all
 MU = _b.take(MEMORY_STATES)  # fluid memory, system by system
 STATE_ROWS = _b.next
@@ -62,7 +63,7 @@ BLOCK = BLOCK_ROWS * LANES
 # ------------------------------------------------------------------ parameters
 
 _p = _Rows()
-M = _p.take(36)  # M_RB + M_A, symmetric part: momentum
+MASS = _p.take(36)  # M_RB + M_A, symmetric part: momentum
 MINV = _p.take(36)  # inverse of M_RB + M_A, of the free degrees of freedom
 DL = _p.take(36)  # linear drag
 DQ = _p.take(36)  # quadratic drag
@@ -78,8 +79,11 @@ MARGIN = _p.take()  # contact: radius by which the core is rounded
 
 T_H = _p.take(THRUSTERS * 6)  # force and torque of unit thrust
 T_H2 = _p.take(SWIVELS * 6)  # the same, thruster turned by 90 degrees to starboard
-LAW = 17  # rows of a thruster's law: c1 c2 c3 ahead, astern; torque q2 q3 ahead, astern; whether u_a is the whole
-T_L = _p.take(THRUSTERS * LAW)  # speed; 1 - wake; KT table: rho D^4, D, least J, points per J; greatest thrust
+# a thruster's law: thrust c1 c2 c3 and torque q2 q3, ahead and astern; whether u_a is the whole speed; 1 - wake; of a KT
+# table: rho D^4, D, least J, points per J; greatest thrust
+LAW_AHEAD, LAW_ASTERN, LAW_TORQUE_AHEAD, LAW_TORQUE_ASTERN = 0, 3, 6, 8
+LAW_WHOLE, LAW_WAKE, LAW_SCALE, LAW_DIAMETER, LAW_LEAST_J, LAW_PER_J, LAW_LIMIT, LAW = range(10, 18)
+T_L = _p.take(THRUSTERS * LAW)
 T_D = _p.take(THRUSTERS * 3)  # torque per propeller torque
 A_RATE = _p.take(SLOTS)  # greatest change in a step
 A_JUMP = _p.take(SLOTS)  # 1 for actuators without lag and rate limit: they are there at once
@@ -93,16 +97,18 @@ F_Z = _p.take(FINS)
 F_S = _p.take(FINS * 3)  # span axis (coefficients per plane speed)
 F_C1 = _p.take(FINS * 6)  # force and torque per speed^2 and angle
 F_C2 = _p.take(FINS * 6)  # per speed^2 and angle^2
-F_T = _p.take(FINS * 13)  # aerofoil: place, chord, normal, 1/2 rho A (10), 3 spare
+FOIL_PLACE, FOIL_CHORD, FOIL_NORMAL, FOIL_AREA, FOIL = 0, 3, 6, 9, 10  # an aerofoil; its area as 1/2 rho A
+F_T = _p.take(FINS * FOIL)
 
-CROSS = _p.take(7)  # cross-flow: sway, yaw, heave, pitch, half length, centre, least sway speed
-FRICTION = _p.take(3)  # ITTC: factor, residual, L/nu
-FADE = _p.take(7)  # linear drag that fades with speed: six, rate
-WING = _p.take(4)  # body lift: 1/2 rho S, CL_a, CD_0, 1/(pi e A)
+CROSS_SWAY, CROSS_YAW, CROSS_HEAVE, CROSS_PITCH, CROSS_HALF, CROSS_CENTRE, CROSS_STILL = (_p.take() for _ in range(7))
+#                                       cross-flow: coefficients, half length and centre of the hull, least sway speed
+FRICTION, FRICTION_RESIDUAL, FRICTION_REYNOLDS = (_p.take() for _ in range(3))  # ITTC: factor, residual, L/nu
+FADE, FADE_RATE = _p.take(6), _p.take()  # linear drag that fades with speed
+WING_AREA, WING_SLOPE, WING_DRAG, WING_INDUCED = (_p.take() for _ in range(4))  # 1/2 rho S, CL_a, CD_0, 1/(pi e A)
 MUNK = _p.take(8)  # elements of C_A that are left out: 15 16 26 35 51 53 61 62
 MA_V = _p.take(18)  # first three rows of M_A, for them
-G = _p.take(18)  # linear restoring: columns z, phi, theta
-G_Z = _p.take()  # depth of the origin at equilibrium
+RESTORING = _p.take(18)  # linear restoring: columns z, phi, theta
+RESTORING_DEPTH = _p.take()  # depth of the origin at equilibrium
 MEM_A = _p.take(MEMORY_STATES)  # memory: a of all systems, one after the other
 MEM_C = _p.take(MEMORY_STATES)  # and c
 TANK = _p.take(BALLASTS * 3)  # places of the ballast tanks
@@ -119,17 +125,17 @@ PARAMS = _p.next
 # ------------------------------------------------------------------ work
 
 _w = _Rows()
-X = _w.take(STATE_ROWS)  # state in this stage
+STATE = _w.take(STATE_ROWS)  # state in this stage
 STAGES = 6
-K = _w.take(STAGES * STATE_ROWS)  # derivatives
+DERIVATIVES = _w.take(STAGES * STATE_ROWS)  # derivatives
 ROT = _w.take(9)  # R_WB
 WATER = _w.take(3)  # current, B
 PULL = _w.take(3)  # acceleration of the water, B
 DOWN = _w.take(3)  # gravity less that acceleration, B, in g: whither weight acts for those who move with the water
-F = _w.take(6)  # force and torque
-FB = _w.take()  # buoyancy, N
-CB = _w.take(3)  # its centre, B
-AN = _w.take(SLOTS)  # actuators in this stage
+FORCE = _w.take(6)  # force and torque
+BUOYANCY = _w.take()  # buoyancy, N
+BUOYANCY_CENTRE = _w.take(3)  # its centre, B
+ACTUATORS = _w.take(SLOTS)  # actuators in this stage
 ONE = _w.take()  # basis of the named derivatives: 1, nu_r, abs(nu_r), U, U^2, 1/U, fin angles
 NUR = _w.take(6)
 ABS = _w.take(6)
@@ -160,7 +166,7 @@ WORK = _w.next * LANES
     HAS_FADE,
     HAS_WING,
     HAS_MUNK,
-    HAS_G,
+    HAS_RESTORING,
     HAS_MEMORY,
     HAS_BALLAST,
     ON_SURFACE,  # a hull whose heave, roll and pitch are those of seakeeping
@@ -169,8 +175,12 @@ WORK = _w.next * LANES
 #: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state
 KIND_FLAGS, KIND_THRUSTERS, KIND_FINS, KIND_TERMS, KIND_MEMORY, KIND_STRIPS, KIND_STATES = range(7)
 KIND_TERM = 7  # axis and four factors of each named derivative
-KIND_PORT = KIND_TERM + 5 * TERMS  # (row of work, force, order, first state) of each memory system
-KIND_TABLE = KIND_PORT + 4 * MEMORIES  # table of each fin and thruster; -1 = none
+TERM_AXIS, TERM_FACTORS, TERM_INTS = 0, 1, 5
+KIND_MEMORIES = KIND_TERM + TERM_INTS * TERMS
+MEMORY_SOURCE, MEMORY_FORCE, MEMORY_ORDER, MEMORY_FIRST, MEMORY_INTS = range(
+    5
+)  # row of work, force, order, first state
+KIND_TABLE = KIND_MEMORIES + MEMORY_INTS * MEMORIES  # table of each fin and thruster; -1 = none
 KIND = KIND_TABLE + FINS + THRUSTERS
 
 #: (block): bodies present, kind, whether any has a mooring

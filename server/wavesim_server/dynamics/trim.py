@@ -37,11 +37,11 @@ class Towed:
         block[r.QW] = block[r.PRESENT] = 1.0
         block[r.PZ] = 100.0 * kind.params[r.REACH]  # whole under water; heave, roll and pitch are not looked at
         block[r.A_EFFECT : r.A_EFFECT + r.THRUSTERS + r.FINS] = 1.0
-        block[r.U] = speed
+        block[r.NU] = speed
         self._rest = kind.rest
         self._block, self._work, self._parts = block, np.zeros(r.WORK), effort.scratch()
         self._out, self._last = np.zeros((r.LANES, effort.EFFORT)), np.zeros((r.LANES, r.RIGID_ROWS))
-        self._last[:, r.U] = speed
+        self._last[:, r.NU] = speed
 
     def forces(self, actual: Array) -> tuple[Array, Array]:
         """(of the actuators, of the hull), each (6, lanes), at values (SLOTS, lanes) of the actuators."""
@@ -72,7 +72,7 @@ class Towed:
             actual = self.at_rest()
             for l, command in enumerate(some):
                 self.helm.asked[k] = float(command)
-                actual[k, l] = self.helm.told(k)[1]
+                actual[k, l] = self.helm.setpoint(k)[1]
             idle = self.forces(self.at_rest())[0]
             found.append((turned(column, (self.forces(actual)[0] - idle)[:3]) / inner(column, column))[: len(some)])
         return np.concatenate(found)

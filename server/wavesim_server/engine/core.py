@@ -191,7 +191,7 @@ class Engine:
         """Faults by the clock, watchdogs, fences."""
         for change in self.schedule.due(tick):
             self.orders.planned(change)
-        for row, name, command, text in self.watchdog.bark(tick):
+        for row, name, command, text in self.watchdog.alarms(tick):
             if command is not None:
                 self.sim.command(row, command)
             self.emit(Notice(self.sim.time_ns, row, name, text, self.generation(row)))

@@ -14,8 +14,9 @@ from wavesim_sdk.config.schema import Key, keys
 from wavesim_sdk.config.world import Current, Waves, Wind
 from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
+from wavesim_server import seabed
 from wavesim_server.dynamics.fleet import Fleet
-from wavesim_server.environment import exposure, kernels, spectra
+from wavesim_server.environment import exposure, flow, spectra
 from wavesim_server.environment import weather as w
 from wavesim_server.pool import Pool, roomy
 
@@ -40,10 +41,10 @@ class Climate:
         world = self.world = loaded.config.world
         self.seed = seed
         self.current: Current = world.current
-        self._bed = kernels.mean_depth(loaded)
+        self._bed = seabed.mean_depth(loaded)
         self.wind: Wind = world.wind
         self.waves: Waves = world.waves
-        self.flow = kernels.flow_of(loaded, water)
+        self.flow = flow.flow_of(loaded, water)
         self._operators: dict[int, tuple[int, exposure.Operators, int]] = {}  # by model: row, operators, users
         self._tables = Pool()
         d = world.current.drift
@@ -138,7 +139,7 @@ class Climate:
         self.weather.rao[place, : operators.headings] = operators.at(frequencies)
         self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
-    def feel(self, row: int, fleet: Fleet, tick: int, time: float) -> None:
+    def refresh(self, row: int, fleet: Fleet, tick: int, time: float) -> None:
         """Let the environment of this moment act on one body, so that what is published of it is true."""
         kept = self.weather.filters[row].copy()
         w.act(self.weather, self.flow, fleet.blocks, fleet.slots, np.array([row]), 1, tick, time, fleet.step)
@@ -179,7 +180,7 @@ class Climate:
 
     def uniform(self, time: float) -> Array:
         """The part of the flow that is the same everywhere, drift included, W."""
-        north, east = kernels.stream(self.flow, time)
+        north, east = flow.stream(self.flow, time)
         state = self.weather.state
         return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
 

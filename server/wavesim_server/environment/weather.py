@@ -13,9 +13,9 @@ import numba as nb
 import numpy as np
 
 from wavesim_server.draws import normal
-from wavesim_server.dynamics.rows import ACCEL, CURRENT, ENV, LANES, LEVEL, PX, PY, PZ, QW, QX, QY, QZ, SLOPE, U
+from wavesim_server.dynamics.rows import ACCEL, CURRENT, ENV, LANES, LEVEL, NU, PX, PY, PZ, QW, QX, QY, QZ, SLOPE
 from wavesim_server.elementary import atan2, cos, exp, sin_cos
-from wavesim_server.environment.kernels import Flow, flow_at, stream
+from wavesim_server.environment.flow import Flow, flow_at, stream
 
 _njit = nb.njit(cache=True, error_model="numpy")
 
@@ -23,6 +23,8 @@ _njit = nb.njit(cache=True, error_model="numpy")
 W_SLOW, W_SPEED, W_TURN, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
 #: wind, waves and air, the same everywhere: see :class:`Weather`
 I_MEAN, I_FROM, I_SLOW, I_TIME, I_LEAST, I_MOST, I_AIR, I_GRAVITY, I_PEAK, I_HEIGHT, I_TO, WIND = range(12)
+#: drift of the current: speed, its deviation, least, most; whither, its deviation, most; time constant
+D_SPEED, D_SPEED_DEVIATION, D_LEAST, D_MOST, D_TO, D_TO_DEVIATION, D_RANGE, D_TIME = range(8)
 #: exposure of a body: 0 nothing, 1 wind, 2 filter, 4 RAO; law, areas, length, height, forward, profile, coefficients,
 #: gains and damping of the filters, which table of operators and how many headings it has, reach, half length and width
 E_FLAGS, E_LAW, E_FRONT, E_SIDE, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = 0, 1, 2, 3, 4, 5, 6, 7, 8
@@ -42,7 +44,7 @@ class Weather(NamedTuple):
     wind: Any  # (WIND,): U10 and whence, slow part: deviation, time constant, least, most; air density; gravity; the sea's
     # peak frequency, significant height and whither
     gusts: Any  # (n, 3): amplitude, angular frequency, phase
-    drift: Any  # speed, dev, least, most, direction, dev, range, time constant
+    drift: Any  # (8,)
     tide: Any  # amplitude, period, phase
     sea: Any  # (n, SEA)
     keys: Any  # streams: slow wind, drift speed, drift direction
@@ -63,13 +65,13 @@ def advance(w: Weather, tick: int, time: float, h: float) -> None:
         keep = exp(-h / w.wind[I_TIME])
         s[W_SLOW] = keep * s[W_SLOW] + w.wind[I_SLOW] * math.sqrt(1.0 - keep * keep) * normal(w.keys[0], tick, 0)
         s[W_SLOW] = min(max(s[W_SLOW], w.wind[I_LEAST] - w.wind[I_MEAN]), w.wind[I_MOST] - w.wind[I_MEAN])
-    if d[1] > 0.0 or d[5] > 0.0:
-        keep = exp(-h / d[7])
+    if d[D_SPEED_DEVIATION] > 0.0 or d[D_TO_DEVIATION] > 0.0:
+        keep = exp(-h / d[D_TIME])
         kick = math.sqrt(1.0 - keep * keep)
-        s[W_SPEED] = keep * s[W_SPEED] + d[1] * kick * normal(w.keys[1], tick, 0)
-        s[W_SPEED] = min(max(s[W_SPEED], d[2] - d[0]), d[3] - d[0])
-        s[W_TURN] = keep * s[W_TURN] + d[5] * kick * normal(w.keys[2], tick, 0)
-        s[W_TURN] = min(max(s[W_TURN], -d[6]), d[6])
+        s[W_SPEED] = keep * s[W_SPEED] + d[D_SPEED_DEVIATION] * kick * normal(w.keys[1], tick, 0)
+        s[W_SPEED] = min(max(s[W_SPEED], d[D_LEAST] - d[D_SPEED]), d[D_MOST] - d[D_SPEED])
+        s[W_TURN] = keep * s[W_TURN] + d[D_TO_DEVIATION] * kick * normal(w.keys[2], tick, 0)
+        s[W_TURN] = min(max(s[W_TURN], -d[D_RANGE]), d[D_RANGE])
     settle(w, time)
 
 
@@ -81,7 +83,7 @@ def settle(w: Weather, time: float) -> None:
     for i in range(w.gusts.shape[0]):
         gust += w.gusts[i, 0] * cos(w.gusts[i, 1] * time + w.gusts[i, 2])
     s[W_WIND] = max(w.wind[I_MEAN] + s[W_SLOW] + gust, 0.0)
-    speed, to = d[0] + s[W_SPEED], d[4] + s[W_TURN]
+    speed, to = d[D_SPEED] + s[W_SPEED], d[D_TO] + s[W_TURN]
     east, north = sin_cos(to)
     s[W_NORTH], s[W_EAST] = speed * north, speed * east
     s[W_LEVEL] = -w.tide[0] * cos(2.0 * math.pi * time / w.tide[1] + w.tide[2])
@@ -233,7 +235,6 @@ def act(
             continue
         for k in range(6):
             b[(ENV + k) * LANES + l] = 0.0
-        q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
         heading = atan2(2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q2 * q2 + q3 * q3))
         if flags & HAS_WIND and near:
             _wind(w, exposure, b, l, heading)
@@ -265,7 +266,7 @@ def _wind(w: Weather, e: Any, b: Any, l: int, heading: float) -> None:
     """Wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
     speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_FROM] + math.pi - heading
     sine, cosine = sin_cos(away)
-    u, v = b[U * LANES + l] - speed * cosine, b[(U + 1) * LANES + l] - speed * sine
+    u, v = b[NU * LANES + l] - speed * cosine, b[(NU + 1) * LANES + l] - speed * sine
     q = 0.5 * w.wind[I_AIR] * (u * u + v * v)
     g = -atan2(v, u)
     sine, cosine = sin_cos(g)
@@ -292,7 +293,7 @@ def _wind(w: Weather, e: Any, b: Any, l: int, heading: float) -> None:
 @_njit
 def _filter(w: Weather, e: Any, b: Any, l: int, row: int, heading: float, tick: int, h: float) -> None:
     """K s/(s^2 + 2 d w_e s + w_e^2) of white noise (Fossen 2021, sec. 10.2), stepped exactly."""
-    u, v = b[U * LANES + l], b[(U + 1) * LANES + l]
+    u, v = b[NU * LANES + l], b[(NU + 1) * LANES + l]
     speed, beta = math.sqrt(u * u + v * v), w.wind[I_TO] - heading - atan2(v, u)
     w0 = w.wind[I_PEAK]
     we = max(abs(w0 - w0 * w0 / w.wind[I_GRAVITY] * speed * cos(beta)), 0.02)

@@ -1,0 +1,412 @@
+"""The memory of the medium, declared once: the members of each record with their units, and the size of each array.
+
+Allocation, growth and the views that kernels work on follow from the declaration, so nothing is filled or read by its
+position.  A member of a record is a load at a fixed offset in compiled code; with compilation off the same
+lines run on NumPy's record arrays.  Sent signals and receptions are records of the log's tables, written in place.
+
+Frames: W north-east-down, B the body.  Times are seconds since the start; in the log's records, integer nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
+from wavesim_server import pointers
+from wavesim_server.acoustics.rays import ANGLES, EIGENRAY, FAN, RAY
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Records = Any  #: a record array: members are attributes, which NumPy's types do not know
+
+MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
+PHONES = 8
+DETECTED = 16  #: signals that a node remembers, to know their echoes
+WHEEL = 4096  #: ticks ahead for which candidates have a place
+PATHS = 16  #: paths to one node in a profile
+DEGREES = 181  #: losses of a beam's pattern, by degrees from its axis
+PINGER = -1  #: the request number of a node that pings by itself
+RETIRE = -1  #: the node of the candidate that ends a signal
+
+# kinds of events, in the order in which those of one time happen
+END, EMIT, ARRIVAL = range(3)
+# return codes of an advance
+OK, GROW, FLUSH = range(3)
+# how sound travels
+ISO, GRADIENT, RAYS = range(3)
+# what the level of a reception is when further paths of its signal arrive within it
+SUMS = ("first", "incoherent", "coherent")
+COHERENT = SUMS.index("coherent")
+
+HEARD, BELOW_THRESHOLD, FADED, OUT_OF_BAND, TRANSMITTING, RECHARGING, RECEIVER_LEFT, NOT_SENT = map(
+    int, list(Outcome)[:8]
+)
+COLLISION, BLOCKED, SHADOW, ECHO, DROPPED, CORRUPT = map(int, list(Outcome)[8:])
+
+
+def _record(name: str, doc: str, *fields: Field) -> Table:
+    return Table(name, doc, "medium", fields)
+
+
+_KEY = Field("key", "u8", "", "Stream of its random numbers.")
+
+NODE = _record(
+    "node",
+    "A transducer: its electronics, its clock, and what it is doing.",
+    integer("active", "", "1 = in the water."),
+    value("listen_low", "Hz", "Lowest frequency that it hears."),
+    value("listen_high", "Hz", "Highest."),
+    value("threshold", "dB re 1 uPa", "Weakest level that it detects."),
+    value("snr", "dB", "The same over the noise; NaN = by level."),
+    value("pulse", "s", "Length of its pulse."),
+    value("band", "Hz", "Bandwidth of its pulse."),
+    value("capture", "dB", "By how much a reception must be stronger than others to survive them."),
+    value("turn_around", "s", "From a query to its reply, by its own clock."),
+    value("recharge", "s", "After a transmission, until it can send again."),
+    integer("deaf_in_recharge", "", "1 = it cannot hear then either."),
+    value("query", "Hz", "Carrier that it answers; 0 = none."),
+    value("reply", "Hz", "Carrier of its answer."),
+    value("tolerance", "Hz", "By how much a query may be off."),
+    value("source_level", "dB re 1 uPa at 1 m", "Level of what it sends."),
+    integer("code", "", "Code of what it sends; 0 = none."),
+    integer("query_code", "", "Code that it answers; 0 = any."),
+    value("timing_noise", "s", "Standard deviation of an arrival as it is reported."),
+    value("timing_resolution", "s", "Step of an arrival as it is reported; 0 = none."),
+    value("level_noise", "dB", "Standard deviation of a level."),
+    value("doppler_noise", "Hz", "Standard deviation of a frequency."),
+    value("drop_out", "", "Share of receptions that are lost by chance."),
+    value("outlier", "", "Share of receptions that are reported late."),
+    value("outlier_time", "s", "By at most so much."),
+    value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of its own body at rest; 0 = none."),
+    value("self_noise_slope", "dB s/m", "More of it by speed."),
+    value("clock_offset", "s", "Of its clock at the start."),
+    value("clock_drift", "", "Seconds per second."),
+    value("sound_speed", "m/s", "What it takes for the speed of sound."),
+    integer("address", "", "Of its modem; 0 = none."),
+    value("modem_frequency", "Hz", "Carrier of its modem."),
+    value("modem_band", "Hz", "Bandwidth of its modem."),
+    value("preamble", "s", "Length of a packet without payload."),
+    value("bit_error", "", "Probability that a bit is wrong."),
+    integer("beam", "", "Row of its beam's pattern; -1 = none."),
+    value("axis_x", "", "Axis of the beam, B."),
+    value("axis_y", "", ""),
+    value("axis_z", "", ""),
+    integer("head", "", "Row of its head of hydrophones; -1 = none."),
+    value("ping_period", "s", "Of a pinger; 0 = none."),
+    value("ping_offset", "s", "First ping, by its own clock."),
+    value("ping_frequency", "Hz", "Carrier of the ping."),
+    value("reply_absorption", "dB/m", "Of what it sends by itself, in this weather: replies,"),
+    value("reply_noise", "dB re 1 uPa", "noise in their band,"),
+    value("modem_absorption", "dB/m", "packets,"),
+    value("modem_noise", "dB re 1 uPa", ""),
+    value("ping_absorption", "dB/m", "pings."),
+    value("ping_noise", "dB re 1 uPa", ""),
+    value("sending_from", "s", "Start of its last transmission."),
+    value("sending_until", "s", "End of it."),
+    value("ready", "s", "When it can send again."),
+    value("since", "s", "When it entered."),
+    value("pings", "", "Number of the next ping."),
+    integer("entry", "", "How many transducers this row has had."),
+    integer("first_hearing", "", "First of its receptions under way; -1 = none."),
+    integer("next_detected", "", "Where the next signal that it detects is noted."),
+    integer("emitted", "", "Signals that it has sent."),
+    _KEY,
+)
+
+PLACE = _record(
+    "place",
+    "A transducer at the end of a tick.",
+    value("x", "m", "Position, W."),
+    value("y", "m", ""),
+    value("z", "m", ""),
+    value("vx", "m/s", "Velocity, W."),
+    value("vy", "m/s", ""),
+    value("vz", "m/s", ""),
+    value("qw", "", "Attitude, q_WB."),
+    value("qx", "", ""),
+    value("qy", "", ""),
+    value("qz", "", ""),
+)
+
+PHONE = _record(
+    "phone",
+    "A hydrophone of a head.",
+    value("x", "m", "From the transducer, B."),
+    value("y", "m", ""),
+    value("z", "m", ""),
+    value("slowness_x", "1/m", "What a delay here adds to the slowness of the front (row of the pseudo-inverse)."),
+    value("slowness_y", "1/m", ""),
+    value("slowness_z", "1/m", ""),
+)
+
+HEAD = _record(
+    "head",
+    "A head of hydrophones, which measures directions.",
+    integer("phones", "", "How many."),
+    integer("rank", "", "2 = all in one plane."),
+    value("sound_speed", "m/s", "What it takes for the speed of sound."),
+    value("timing_noise", "s", "Standard deviation at each hydrophone."),
+    value("timing_resolution", "s", "Step of the times; 0 = none."),
+    value("axis_x", "", "The side of a plane head that looks outwards, B."),
+    value("axis_y", "", ""),
+    value("axis_z", "", ""),
+)
+
+#: what is sent, and travels along
+_SOUND = (
+    value("frequency", "Hz", "Carrier."),
+    value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+    value("duration", "s", "Length."),
+    value("band", "Hz", "Bandwidth."),
+    value("absorption", "dB/m", "Of the water, at this carrier."),
+    value("noise", "dB re 1 uPa", "Ambient noise in its band."),
+    value("bits", "", "Of the payload."),
+    value("turn_around", "s", "Of a reply, as its sender kept it."),
+    value("query_emission", "s", "Of a reply: when its query was sent."),
+    integer("query", "", "Number of the signal that it answers; 0 = none."),
+    integer("query_source", "", "Row of the sender of that query; -1 = none."),
+    integer("kind", "", "As in the table `sent`."),
+    integer("code", "", "0 = none."),
+    integer("to_address", "", "0 = all."),
+)
+
+EMISSION = _record(
+    "emission",
+    "A signal to come.",
+    *_SOUND,
+    integer("request", "", "Number of the client's request; PINGER = by itself."),
+    integer("payload_bytes", "", "Length of the payload."),
+    integer("handle", "", "By which its payload is found again."),
+    integer("entry", "", "Of its sender's row, when it was planned."),
+    integer("next", "", "Next free record."),
+)
+
+SIGNAL = _record(
+    "signal",
+    "A front under way.",
+    *_SOUND,
+    value("emission", "s", "When it was sent."),
+    value("x", "m", "Where, W."),
+    value("y", "m", ""),
+    value("z", "m", ""),
+    value("vx", "m/s", "Velocity of its sender then, W."),
+    value("vy", "m/s", ""),
+    value("vz", "m/s", ""),
+    integer("beam", "", "Row of its sender's pattern; -1 = none."),
+    value("axis_x", "", "Axis of that beam, W."),
+    value("axis_y", "", ""),
+    value("axis_z", "", ""),
+    value("reach", "m", "How far it can be heard."),
+    value("clock", "s", "When it was sent, by its sender's clock."),
+    integer("id", "", "Its number, from 1; 0 = a free record."),
+    integer("source", "", "Row of its sender."),
+    integer("pending", "", "Candidates on their way."),
+    integer("draw", "", "Its number among its sender's, for random numbers."),
+    integer("from_address", "", "0 = none."),
+    integer("next", "", "Next free record."),
+    _KEY,
+)
+
+CANDIDATE = _record(
+    "candidate",
+    "A path of a signal on its way to a node.",
+    integer("signal", "", "Row of the signal."),
+    integer("node", "", "Row of the node; RETIRE = the end of the signal."),
+    integer("path", "", "2 bounces + (1 if the first is off the bottom)."),
+    integer("first", "", "1 = the first of this signal to this node: its loss is recorded."),
+    integer("next", "", "Next of the same tick, or next free record."),
+    value("angle", "rad", "Launch angle of its ray when it was last looked at."),
+    value("travel", "s", "Travel time then."),
+)
+
+HEARING = _record(
+    "hearing",
+    "A reception under way, beside its record of the log.",
+    value("end", "s", "When it ends."),
+    value("half_band", "Hz", "Half of its bandwidth."),
+    value("bits", "", "Of the payload."),
+    value("query_emission", "s", "Of a reply: when its query was sent."),
+    value("turn_around", "s", "Of a reply, as its sender kept it."),
+    value("clock", "s", "When it was sent, by its sender's clock."),
+    value("arrival", "s", "When it began."),
+    value("sum_real", "uPa", "Sum of the pressures of its paths (or of their squares)."),
+    value("sum_imaginary", "uPa", ""),
+    integer("draw", "", "Counter of its random numbers."),
+    integer("node", "", "Row of its node."),
+    integer("next", "", "Next at the same node, or next free record."),
+    _KEY,
+)
+
+EVENT = _record(
+    "event",
+    "What is planned to the nanosecond: an entry of the heap.",
+    value("time", "s", "When."),
+    integer("kind", "", "END, EMIT or ARRIVAL."),
+    integer("key", "", "Order among those of one time and kind."),
+    integer("subject", "", "Row of the hearing, emission or candidate."),
+    integer("node", "", "Row of the node."),
+)
+
+COUNTERS = _record(
+    "counters",
+    "How much of everything there is.",
+    integer("events", "", "In the heap."),
+    integer("last_id", "", "Number of the newest signal."),
+    integer("signals_sent", "", "Since the start."),
+    integer("heard", "", "Receptions since the start."),
+    integer("live", "", "Signals under way."),
+    integer("sent", "", "Records that wait to be collected: sent,"),
+    integer("receptions", "", "received."),
+    integer("free_signal", "", "First free record of each array,"),
+    integer("free_emission", "", ""),
+    integer("free_candidate", "", ""),
+    integer("free_hearing", "", ""),
+    integer("left_emissions", "", "and how many are left."),
+    integer("left_candidates", "", ""),
+    integer("left_hearings", "", ""),
+    integer("nodes", "", "Transducers in the water."),
+)
+
+WATER = _record(
+    "water",
+    "The water and its bounds, as sound knows them.",
+    integer("mode", "", "ISO, GRADIENT or RAYS."),
+    value("speed", "m/s", "Speed of sound, at the surface."),
+    value("gradient", "1/s", "Of it over depth."),
+    value("fastest", "m/s", "Greatest speed of sound."),
+    value("spreading", "dB", "Per decade of distance; 0 = by the tubes of rays."),
+    value("floor", "dB", "How far below the noise the best ears still hear."),
+    value("bottom", "m", "Depth of the flat bottom."),
+    integer("order", "", "Most bounces of a path."),
+    value("surface_loss", "dB", "Of each bounce."),
+    value("density_ratio", "", "Density of the bottom over the water's."),
+    value("speed_ratio", "", "Speed of sound in the water over the bottom's."),
+    value("attenuation", "dB", "Of the bottom, per wavelength."),
+    integer("blocking", "", "1 = obstacles and hills can stand in the way."),
+    integer("faded", "", "1 = what fades before a node is recorded."),
+    integer("echoes", "", "1 = a signal can come on several paths."),
+    integer("summing", "", "Of the paths of a signal, see SUMS."),
+    value("roughness", "m", "Standard deviation of the surface."),
+    value("bubbles", "dB", "Loss by bubbles, see tubes.surface_loss."),
+    value("step", "s", "Length of a tick."),
+)
+
+
+def _with_handle() -> np.dtype[np.void]:
+    """A record of the table `sent` whose payload is, until it is collected, the number by which it is found."""
+    fields = [(f.name, f"<{f.type}", f.shape) for f in SENT.fields if f.name != "payload"]
+    return np.dtype([*fields, ("handle", "<i8"), ("rest", "<i8", (MAX_PAYLOAD // 8 - 1,))])
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An array of the medium: what it holds, its lengths (numbers, or names of those that :func:`allocated` is given),
+    what it is filled with, whether it grows, and whether its free records are chained (``free_...``, ``left_...`` of the
+    counters)."""
+
+    dtype: Any
+    lengths: tuple[int | str, ...]
+    fill: int = 0
+    grows: bool = False
+    chain: str = ""
+
+
+def _rows(of: Any, *lengths: int | str, fill: int = 0) -> Any:
+    return Declared(of.dtype if isinstance(of, Table) else np.dtype(of), lengths, fill)
+
+
+def _growing(record: Table, length: str, chain: str = "") -> Any:
+    return Declared(record.dtype, (length,), grows=True, chain=chain)
+
+
+class Medium(NamedTuple):
+    """All arrays of the medium; one object so that kernels take it whole."""
+
+    nodes: Records = _rows(NODE, "nodes")
+    places: Records = _rows(PLACE, 2, "nodes")  #: by the parity of the tick at whose end they hold
+    detected: Ints = _rows(np.int64, "nodes", DETECTED)  #: signals heard of late
+    beams: Array = _rows(np.float64, 0, DEGREES)  #: loss by degrees from the axis, dB
+    heads: Records = _rows(HEAD, 0)
+    phones: Records = _rows(PHONE, 0, PHONES)
+    signals: Records = _growing(SIGNAL, "signals", "signal")
+    emissions: Records = _growing(EMISSION, "emissions", "emission")
+    wheel: Ints = _rows(np.int64, WHEEL, fill=-1)  #: first candidate of each tick
+    candidates: Records = _growing(CANDIDATE, "candidates", "candidate")
+    under: Records = _growing(RECEPTION, "hearings")  #: receptions under way, as they will be in the log
+    hearings: Records = _growing(HEARING, "hearings", "hearing")  #: the same receptions
+    events: Records = _growing(EVENT, "events")  #: a heap
+    counters: Records = _rows(COUNTERS, 1)
+    water: Records = _rows(WATER, 1)
+    profile_z: Array = _rows(np.float64, "profile")  #: knots of the profile: depth, m
+    profile_c: Array = _rows(np.float64, "profile")  #: speed of sound, m/s
+    fan: Records = _rows(FAN, ANGLES + 8)
+    eigenrays: Records = _rows(EIGENRAY, PATHS)
+    ray: Records = _rows(RAY, 1)
+    points: Array = _rows(np.float64, 256, 3)  #: of a path, W, m
+    none: Array = _rows(np.float64, 0, 2)
+    sent: Records = Declared(_with_handle(), ("sent",))
+    receptions: Records = _rows(RECEPTION, "receptions")
+
+
+DECLARED: dict[str, Declared] = Medium._field_defaults
+_CHAINED = {name: a.chain for name, a in DECLARED.items() if a.chain}
+
+
+def _views() -> Any:
+    """The function that makes the medium from the table of its addresses: an array a line."""
+    room: dict[str, Any] = {"Medium": Medium, "view": (None, pointers.view1, pointers.view2)}
+    lines = ["def views(t):", "    return Medium("]
+    for k, (name, a) in enumerate(DECLARED.items()):
+        room[f"view_{name}"], room[f"dtype_{name}"] = room["view"][len(a.lengths)], a.dtype
+        lines.append(f"        {name}=view_{name}(t, {k}, dtype_{name}),")
+    exec("\n".join([*lines, "    )"]), room)
+    return nb.njit(error_model="numpy", forceinline=True)(room["views"])
+
+
+#: the medium from the table of its addresses, inside a kernel
+views: Any = (lambda m: m) if pointers.PLAIN else _views()
+
+
+def record(of: Table) -> Records:
+    """One record by itself, (1,)."""
+    return np.zeros(1, of.dtype).view(np.recarray)
+
+
+def allocated(**lengths: int) -> Medium:
+    """An empty medium: all records free, no node."""
+    new: dict[str, Any] = {}
+    for name, a in DECLARED.items():
+        array = np.full([n if isinstance(n, int) else lengths[n] for n in a.lengths], a.fill, a.dtype)
+        new[name] = array.view(np.recarray) if a.dtype.names else array
+    m = Medium(**new)
+    for name in _CHAINED:
+        _chain(m, name, 0)
+    return m
+
+
+def grown(m: Medium) -> Medium:
+    """The same medium with twice the room for signals, emissions and events."""
+    new: dict[str, Any] = {}
+    for name, a in DECLARED.items():
+        if a.grows:
+            old = getattr(m, name)
+            new[name] = np.concatenate([old, np.zeros_like(old)]).view(np.recarray)
+    bigger = m._replace(**new)
+    for name in _CHAINED:
+        _chain(bigger, name, len(getattr(m, name)))
+    return bigger
+
+
+def _chain(m: Medium, name: str, start: int) -> None:
+    """Chain the records from ``start`` on as free; those that were free come after them."""
+    records, chain, counters = getattr(m, name), _CHAINED[name], m.counters[0]
+    records.next[start:] = np.arange(start + 1, len(records) + 1)
+    if start:
+        records.next[-1] = counters[f"free_{chain}"]
+    counters[f"free_{chain}"] = start
+    if f"left_{chain}s" in (COUNTERS.dtype.names or ()):
+        counters[f"left_{chain}s"] += len(records) - start

@@ -1,0 +1,170 @@
+"""By which way a signal comes to a node: straight or along a ray, and what stands in it, compiled."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from wavesim_server.acoustics import memory as a
+from wavesim_server.acoustics import paths, rays, tubes
+from wavesim_server.acoustics.memory import Medium
+from wavesim_server.elementary import cos
+from wavesim_server.pointers import inner as _njit
+
+
+class Way(NamedTuple):
+    """How a signal has come: its path's length, unit vectors W along it at both ends, sound speed there, bounces, caustics
+    passed, sines of the grazing angles at surface and bottom, losses in dB by spreading (-1: as of a straight line)
+    and at the bottom."""
+
+    length: float
+    sx: float
+    sy: float
+    sz: float
+    rx: float
+    ry: float
+    rz: float
+    c_source: float
+    c_here: float
+    surface: int
+    bottom: int
+    caustics: int
+    sine_top: float
+    sine_bed: float
+    spread: float
+    taken: float
+
+
+@_njit
+def travel_time(m: Medium, s: int, e: int, x: float, y: float, z: float) -> float:
+    """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` then holds the ray.
+
+    The ray is followed from where it was when last looked at. Where it has turned into one of another kind, as a ray
+    whose turning point passes the receiver does, the ray with the nearest travel time takes its place.
+    """
+    signal, w, candidate, ray = m.signals[s], m.water[0], m.candidates[e], m.ray[0]
+    dx, dy = x - signal.x, y - signal.y
+    across = math.sqrt(dx * dx + dy * dy)
+    if w.mode == a.GRADIENT:
+        if not rays.arc(w.speed, w.gradient, w.bottom, signal.z, z, across, ray):
+            return math.nan
+        return float(ray.time)
+    zs, zr, across = rays.within(m.profile_z, signal.z, z, across)
+    path = candidate.path
+    angle = rays.again(m.profile_z, m.profile_c, zs, zr, across, candidate.angle, path % 2 == 1, path // 2, m.none, ray)
+    if angle != angle:
+        k = rays.nearest(
+            m.profile_z, m.profile_c, zs, zr, across, w.order, candidate.travel, m.fan, m.eigenrays, m.none, ray
+        )
+        if k < 0:
+            return math.nan
+        found = m.eigenrays[k]
+        angle = found.angle
+        candidate.path = 2 * found.reversals + found.down
+    candidate.angle, candidate.travel = angle, ray.time
+    return float(ray.time)
+
+
+@_njit
+def straight(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
+    """Of a path in water of one sound speed."""
+    signal, w = m.signals[s], m.water[0]
+    dx, dy, dz = x - signal.x, y - signal.y, z - paths.image(signal.z, w.bottom, path)
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    far = max(length, 1e-9)
+    rx, ry, rz = dx / far, dy / far, dz / far
+    surface, bottom = paths.bounces(path)
+    taken = 0.0
+    if bottom:
+        taken = bottom * paths.bottom_loss(abs(rz), w.density_ratio, w.speed_ratio, w.attenuation)
+    sz = -rz if (surface + bottom) % 2 else rz
+    sine = abs(rz)
+    return Way(length, rx, ry, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine, sine, -1.0, taken)
+
+
+@_njit
+def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
+    """Of the ray that ``m.ray`` holds."""
+    signal, w, ray = m.signals[s], m.water[0], m.ray[0]
+    dx, dy = x - signal.x, y - signal.y
+    far = math.sqrt(dx * dx + dy * dy)
+    hx, hy = (dx / far, dy / far) if far > 1e-9 else (1.0, 0.0)
+    surface = bottom = caustics = 0
+    sine_top = sine_bed = taken = 0.0
+    spread = -1.0
+    if w.mode == a.GRADIENT:
+        c_source, c_here = w.speed + w.gradient * signal.z, w.speed + w.gradient * z
+        sz, rz = ray.sin_source, ray.sin_receiver
+        if w.spreading == 0.0:
+            spread = tubes.arc(far, ray.length, sz, c_source, c_here)
+    else:
+        c_source, c_here = rays.speed(m.profile_z, m.profile_c, signal.z), rays.speed(m.profile_z, m.profile_c, z)
+        down = path % 2 == 1
+        sz = ray.sin_source if down else -ray.sin_source
+        arrives_down = down == (path // 2 % 2 == 0)
+        rz = ray.sin_receiver if arrives_down else -ray.sin_receiver
+        surface, bottom = ray.surface, ray.bottom
+        sine_top, sine_bed = rays.sine(ray.invariant * m.profile_c[0]), ray.sin_bottom
+        if w.spreading == 0.0:
+            zs, zr, _ = rays.within(m.profile_z, signal.z, z, far)
+            spread, caustics = tubes.tube(m.profile_z, m.profile_c, zs, zr, down, path // 2, ray)
+        if bottom:
+            taken = bottom * paths.bottom_loss(ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation)
+    cs, cr = math.sqrt(max(1.0 - sz * sz, 0.0)), math.sqrt(max(1.0 - rz * rz, 0.0))
+    return Way(
+        ray.length, cs * hx, cs * hy, sz, cr * hx, cr * hy, rz, c_source, c_here, surface, bottom, caustics,
+        sine_top, sine_bed, spread, taken,
+    )  # fmt: skip
+
+
+@_njit
+def barred(m: Medium, scene: Any, s: int, e: int, x: float, y: float, z: float) -> bool:
+    """Whether something stands in the way of a candidate's path to a point."""
+    signal, candidate, n = m.signals[s], m.candidates[e], 0
+    if m.water[0].mode == a.ISO:
+        n = paths.unfold(candidate.path, m.water[0].bottom, signal.x, signal.y, signal.z, x, y, z, m.points)
+    else:
+        n = _bend(m, s, candidate.path, candidate.angle, x, y, z)
+    return paths.blocked(scene.fixed, scene.bed, scene.net, scene.cursor, m.points, n)
+
+
+@_njit
+def _bend(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: float) -> int:
+    """Points along a ray, for obstacles; returns how many."""
+    signal = m.signals[s]
+    dx, dy = x - signal.x, y - signal.y
+    across = math.sqrt(dx * dx + dy * dy)
+    p = m.points
+    p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, signal.z
+    n = 1
+    if m.water[0].mode == a.GRADIENT:  # a circle through both ends: chords of an eighth
+        rise, fall = m.ray[0].sin_source, m.ray[0].sin_receiver
+        slope_a, slope_b = rise / math.sqrt(1.0 - rise * rise + 1e-12), fall / math.sqrt(1.0 - fall * fall + 1e-12)
+        for i in range(1, 8):
+            u = i / 8.0
+            w = 1.0 - u
+            p[n, 0], p[n, 1] = signal.x + u * dx, signal.y + u * dy
+            p[n, 2] = (
+                signal.z
+                + u * u * (3.0 - 2.0 * u) * (z - signal.z)
+                + across * (u * w * w * slope_a - u * u * w * slope_b)
+            )
+            n += 1
+    else:
+        deep = m.profile_z[-1]
+        here, level = 0.0, min(max(signal.z, 0.0), deep)
+        invariant = cos(angle) / rays.speed(m.profile_z, m.profile_c, level)
+        down = path % 2 == 1
+        track = m.points[128:, :2]
+        for r in range(path // 2 + 1):
+            last = r == path // 2
+            stop = z if last else (deep + 1.0 if down else -1.0)
+            way, _, _, end, _, count = rays.march(m.profile_z, m.profile_c, invariant, level, down, stop, track)
+            for i in range(count):
+                if n < 120:
+                    k = (here + track[i, 0]) / across if across > 0.0 else 0.0
+                    p[n, 0], p[n, 1], p[n, 2] = signal.x + k * dx, signal.y + k * dy, track[i, 1]
+                    n += 1
+            here, level, down = here + way, end, not down
+    p[n, 0], p[n, 1], p[n, 2] = x, y, z
+    return n + 1

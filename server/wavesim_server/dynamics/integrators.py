@@ -1,0 +1,154 @@
+"""Steps of fixed length through the equation of motion, compiled: semi-implicit Euler, classical Runge-Kutta, Dormand &
+Prince's fifth order.
+
+Lagged actuators are evaluated exactly at the integrator's times, so the order is kept; current, wind and
+waves are held over a step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+from wavesim_server.dynamics.kernel import is_afloat, kinematics, lags, stage, submerged
+from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
+from wavesim_server.dynamics.rows import (
+    A_NOW,
+    ACTUATORS,
+    BLOCK_BODIES,
+    BLOCK_KIND,
+    BLOCK_MOORED,
+    DERIVATIVES,
+    HAS_BALLAST,
+    HAS_RESTORING,
+    HAS_SWIVEL,
+    KIND_FINS,
+    KIND_FLAGS,
+    KIND_STATES,
+    KIND_THRUSTERS,
+    NU,
+    QW,
+    QX,
+    QY,
+    QZ,
+    SLOT_ANGLE,
+    SLOT_FIN,
+    SLOTS,
+    STATE,
+    STATE_ROWS,
+)
+
+_njit = nb.njit(cache=True, error_model="numpy")
+_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
+
+EULER, RK4, DP5 = 0, 1, 2
+#: times of the integrators' stages as parts of the step; the first is 1, see A_GAIN
+TIMES = {EULER: (1.0,), RK4: (1.0, 0.5), DP5: (1.0, 0.2, 0.3, 0.8, 8.0 / 9.0)}
+#: weights of earlier stages, of all stages in the sum, times, and which of TIMES each is (-1: the start)
+_WEIGHTS, _SUM, _TIME = np.zeros((3, 6, 6)), np.zeros((3, 6)), np.zeros((3, 6))
+_GAIN = np.full((3, 6), -1)
+_COUNT = np.array([1, 4, 6])
+_SUM[EULER, 0] = 1.0
+_WEIGHTS[RK4, [1, 2, 3], [0, 1, 2]] = 0.5, 0.5, 1.0
+_SUM[RK4, :4] = 1 / 6, 1 / 3, 1 / 3, 1 / 6
+_TIME[RK4, :4], _GAIN[RK4, 1:4] = (0.0, 0.5, 0.5, 1.0), (1, 1, 0)
+# Dormand & Prince 1980
+_WEIGHTS[DP5, 1, :1] = 1 / 5
+_WEIGHTS[DP5, 2, :2] = 3 / 40, 9 / 40
+_WEIGHTS[DP5, 3, :3] = 44 / 45, -56 / 15, 32 / 9
+_WEIGHTS[DP5, 4, :4] = 19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729
+_WEIGHTS[DP5, 5, :5] = 9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656
+_SUM[DP5] = 35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84
+_TIME[DP5], _GAIN[DP5, 1:] = (0.0, 0.2, 0.3, 0.8, 8 / 9, 1.0), (1, 2, 3, 4, 0)
+
+
+@_inline
+def _keep(block: Any, work: Any, first: int, last: int) -> None:
+    """The actuators of the last stage are those of the next step."""
+    for k in range(first, last):
+        store(block, A_NOW + k, load(work, ACTUATORS + k))
+
+
+@_inline
+def _advance(to: Any, work: Any, first: int, n: int, h: float, weights: Any, stages: int) -> None:
+    """Rows from ``first`` of an array += h times the weighted derivatives."""
+    for s in range(stages):
+        weight = weights[s] * h
+        if weight != 0.0:
+            k = DERIVATIVES + STATE_ROWS * s
+            for i in range(n):
+                add_to(to, first + i, weight * load(work, k + i))
+
+
+@_njit
+def step_block(
+    block: Any, params: Any, work: Any, kind: Any, tables: Any, h: float, integrator: int, moored: bool
+) -> None:
+    """One step of one block."""
+    flags = kind[KIND_FLAGS]
+    # Far below the surface the buoyancy is constant within a step.
+    afloat = flags & HAS_RESTORING == 0 and is_afloat(block, params)
+    if not afloat:
+        submerged(params, work)
+    n = kind[KIND_STATES]
+    stages = _COUNT[integrator]
+    for s in range(stages):
+        if integrator == RK4:  # one earlier stage counts
+            weight = _WEIGHTS[RK4, s, max(s - 1, 0)] * h
+            k = DERIVATIVES + STATE_ROWS * max(s - 1, 0)
+            for i in range(n):
+                store(work, STATE + i, load(block, i) + weight * load(work, k + i) if s else load(block, i))
+        else:
+            for i in range(n):
+                store(work, STATE + i, load(block, i))
+            _advance(work, work, STATE, n, h, _WEIGHTS[integrator, s], s)
+        stage(block, params, work, kind, tables, s, _GAIN[integrator, s], _TIME[integrator, s], afloat, moored)
+    if integrator == EULER:  # new velocities first, then position and attitude with them
+        for i in range(NU, n):
+            add_to(work, STATE + i, h * load(work, DERIVATIVES + i))
+        kinematics(block, params, work, DERIVATIVES)
+        lags(block, params, work, kind, 0, 1.0)
+    if integrator == RK4:
+        k1, k2, k3, k4 = (
+            DERIVATIVES,
+            DERIVATIVES + STATE_ROWS,
+            DERIVATIVES + 2 * STATE_ROWS,
+            DERIVATIVES + 3 * STATE_ROWS,
+        )
+        for i in range(n):
+            total = load(work, k1 + i) + 2.0 * (load(work, k2 + i) + load(work, k3 + i)) + load(work, k4 + i)
+            store(block, i, load(block, i) + h / 6.0 * total)
+    else:
+        _advance(block, work, 0, n, h, _SUM[integrator], stages)
+    _keep(block, work, 0, kind[KIND_THRUSTERS])
+    _keep(block, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS])
+    if flags & (HAS_SWIVEL | HAS_BALLAST):
+        _keep(block, work, SLOT_ANGLE, SLOTS)
+    e0, x, y, z = load(block, QW), load(block, QX), load(block, QY), load(block, QZ)
+    unit = 1.0 / sqrt(e0 * e0 + x * x + y * y + z * z)
+    store(block, QW, e0 * unit)
+    store(block, QX, x * unit)
+    store(block, QY, y * unit)
+    store(block, QZ, z * unit)
+
+
+@_njit
+def step_all(
+    blocks: Any,
+    heads: Any,
+    sequence: Any,
+    params: Any,
+    kinds: Any,
+    tables: Any,
+    work: Any,
+    h: float,
+    integrator: int,
+) -> None:
+    """One step of every block. ``blocks`` (n, BLOCK), ``heads`` (n, 3), ``sequence`` (n) the order to take them in,
+    ``params`` (kinds, PARAMS), ``kinds`` (kinds, KIND), ``tables`` (t, 2, TABLE_POINTS), ``work`` (WORK)."""
+    for i in sequence:
+        if heads[i, BLOCK_BODIES]:
+            k = heads[i, BLOCK_KIND]
+            step_block(blocks[i], params[k], work, kinds[k], tables, h, integrator, heads[i, BLOCK_MOORED] != 0)

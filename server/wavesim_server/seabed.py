@@ -1,0 +1,88 @@
+"""Sea bed, compiled, for the tick: bodies rest on it and sound meets it. Its readable twin is in ``wavesim_sdk.ocean``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.ocean.bed import steepest, triangles
+from wavesim_server.elementary import exp
+
+_njit = nb.njit(cache=True, error_model="numpy")
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Bed(NamedTuple):
+    """Parameters of the bed: plane, bumps (n, 5), steepest slope anywhere, whether soundings are used."""
+
+    plane: Array
+    bumps: Array
+    slope: float
+    soundings: bool
+
+
+class Net(NamedTuple):
+    """Soundings as triangles: points (n, 3), corners (m, 3), neighbours (m, 3)."""
+
+    points: Array
+    corners: Any
+    neighbours: Any
+
+
+def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
+    """The bed of a configuration for the kernels."""
+    t, slope = triangles(loaded), steepest(loaded)
+    if t is not None:
+        return Bed(np.zeros(3), np.zeros((0, 5)), slope, True), Net(
+            *(
+                np.array(a, d, order="C")
+                for a, d in ((t.points, float), (t.simplices, np.int64), (t.neighbors, np.int64))
+            )
+        )
+    bed = loaded.config.world.bed
+    bumps = np.array([[b.height, b.north, b.east, b.alpha, b.beta] for b in bed.bump]).reshape(-1, 5)
+    empty = np.zeros((0, 3), np.int64)
+    return Bed(np.array([bed.depth, bed.slope_north, bed.slope_east]), bumps, slope, False), Net(
+        np.zeros((0, 3)), empty, empty
+    )
+
+
+def mean_depth(loaded: Loaded) -> float:
+    """Depth of the bed for the sea's waves: mean of the soundings, or that of the plane under the origin."""
+    t = triangles(loaded)
+    return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
+
+
+@_njit
+def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> float:
+    """Depth of the bed under (x, y); NaN where no soundings reach."""
+    if not bed.soundings:
+        depth = bed.plane[0] + bed.plane[1] * x + bed.plane[2] * y
+        for i in range(bed.bumps.shape[0]):
+            dx = bed.bumps[i, 3] * (x - bed.bumps[i, 1])
+            dy = bed.bumps[i, 4] * (y - bed.bumps[i, 2])
+            depth += bed.bumps[i, 0] * exp(-dx * dx - dy * dy)
+        return depth
+    # Walk from the triangle found last time towards the point.
+    t = cursor[row]
+    for _ in range(net.corners.shape[0]):
+        a, b, c = net.corners[t, 0], net.corners[t, 1], net.corners[t, 2]
+        ax, ay = net.points[a, 0], net.points[a, 1]
+        bx, by = net.points[b, 0], net.points[b, 1]
+        cx, cy = net.points[c, 0], net.points[c, 1]
+        det = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
+        wa = ((by - cy) * (x - cx) + (cx - bx) * (y - cy)) / det
+        wb = ((cy - ay) * (x - cx) + (ax - cx) * (y - cy)) / det
+        wc = 1.0 - wa - wb
+        if wa >= -1e-12 and wb >= -1e-12 and wc >= -1e-12:
+            cursor[row] = t
+            return wa * net.points[a, 2] + wb * net.points[b, 2] + wc * net.points[c, 2]
+        side = 0 if wa <= wb and wa <= wc else 1 if wb <= wc else 2
+        t = net.neighbours[t, side]
+        if t < 0:
+            return math.nan
+    return math.nan
