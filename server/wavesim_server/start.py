@@ -113,8 +113,8 @@ def _near(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first:
             for i in range(3):
                 d = blocks[block, (r.PX + i) * r.LANES + lane] - place[i]
                 away += d * d
-            both = reach + params[heads[block, r.BLOCK_KIND], r.REACH]
-            if away < both * both:
+            near = reach + params[heads[block, r.BLOCK_KIND], r.REACH]
+            if away < near * near:
                 return seat
     return -1
 
