@@ -172,9 +172,8 @@ class Trial:
         limit = time.monotonic() + JOIN_LIMIT_S
         while True:
             server.check()
-            missing = [
-                s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0
-            ]  # from then on it is waited for
+            # those that the engine does not wait for yet
+            missing = [s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0]
             missing += commander.send("status").data["missing"]
             if not missing:
                 return

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.encounters import passes
+from wavesim_sdk.encounters import CONTACT, passes
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
@@ -22,7 +22,6 @@ TROUBLES = {
 }
 
 
-CONTACT = "contact with "  #: so notices of contacts begin
 MOST = 64  #: vehicles whose passes are compared
 
 

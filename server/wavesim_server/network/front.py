@@ -290,10 +290,8 @@ class Front:
         if not r.present and r.row in self.orphans and r.generation == self.lives[r.row]:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)
-        elif (
-            r.present and r.new and r.row not in self.bodies
-        ):  # one of ours may have left already: then this does nothing
-            self.tell(messages.Leave(r.row))
+        elif r.present and r.new and r.row not in self.bodies:
+            self.tell(messages.Leave(r.row))  # does nothing if it was one of ours and has left already
 
     def _let_orphans_go(self) -> None:
         self._orphans_until = math.inf
