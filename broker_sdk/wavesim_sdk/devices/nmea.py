@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from wavesim_sdk.broker import Step
 from wavesim_sdk.devices.pick import News
 from wavesim_sdk.devices.ports import Bytes
+from wavesim_sdk.epoch import utc
 from wavesim_sdk.wire.state import Value
 
 KNOT = 1852.0 / 3600.0
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer")  #: sensors that have a sentence
 
 
@@ -116,8 +116,8 @@ def mwv(angle: float, speed: float) -> bytes:
 
 
 def moment(value: Value) -> datetime:
-    """When a value was measured: simulation time counts from :data:`EPOCH`."""
-    return EPOCH + timedelta(microseconds=value.time_ns / 1e3)
+    """When a value was measured."""
+    return utc(value.time_ns)
 
 
 def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:
