@@ -17,6 +17,7 @@ import { Events, Fleet } from "./panels";
 import { Profile } from "./profile";
 import { Ranges } from "./ranges";
 import { ReplayBar } from "./replaybar";
+import { Sonars } from "./sonars";
 import { SpaceTime } from "./spacetime";
 import { STATES, Store } from "./store";
 import { View3D, type CameraMode } from "./view3d";
@@ -37,6 +38,7 @@ class App {
   private readonly window: OnboardWindow;
   private readonly camera: Camera;
   private wanted: View | null = viewOf(location.hash); // of a link, until the scene is there
+  private readonly sonars: Sonars;
   private readonly root = h("div", { id: "app" });
   private readonly stage = h("div", { id: "stage" });
   private readonly bar = h("div", { id: "bar" });
@@ -67,9 +69,11 @@ class App {
     const choose = (row: number | null): void => this.choose(row);
     this.view = new View3D(this.store, choose, (row) => this.openOnboard(row), () => this.wake());
     this.window = new OnboardWindow(this.stage, (view) => { this.view.onboard = view; this.wake(); });
+    this.sonars = new Sonars(this.stage, this.view.scene, () => this.wake());
     this.chart = new Chart(this.store, choose, this.view.show);
     this.fleet = new Fleet(this.store, (row) => { this.choose(row); });
     this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); },
+      sonar: (row, name) => this.sonars.toggle(row, this.store.name(row), name),
       seek: (time) => this.control("seek", time), changed: () => this.wake(),
       fail: (row) => (this.store.hello?.control && this.store.hello.kind === "live" ? (part, kind, amount, field) => this.link.fault(row, part, kind, amount, field) : null) });
     this.events = new Events(this.store, choose);
@@ -98,14 +102,14 @@ class App {
     this.buildBar();
     this.asBefore();
     this.view.theme(this.dark);
-    this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (part, error) => this.fail(part, error));
+    this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (p) => { this.sonars.take(p); this.wake(); }, (part, error) => this.fail(part, error));
     window.addEventListener("keydown", (e) => this.key(e));
     for (const what of ["resize", "keydown", "keyup", "pointerdown", "pointermove", "pointerup", "wheel", "hashchange", "focus"]) window.addEventListener(what, () => this.wake(), { passive: true });
     window.addEventListener("hashchange", () => { this.wanted = viewOf(location.hash); this.return(); });
     document.addEventListener("visibilitychange", () => this.wake());
     new ResizeObserver(() => this.wake()).observe(this.stage);
     this.wake();
-    (window as unknown as Record<string, unknown>)["wavesim"] = { store: this.store, view: this.view, chart: this.chart, link: this.link, app: this };
+    (window as unknown as Record<string, unknown>)["wavesim"] = { store: this.store, view: this.view, chart: this.chart, link: this.link, sonars: this.sonars, app: this };
   }
 
   /** Draw from now on, until nothing has happened for a while: a sea that stands still costs nothing. */
@@ -143,6 +147,7 @@ class App {
         document.title = m.name ? `${m.name} – WaVeSim` : "WaVeSim";
         if (m.kind === "none") location.hash = "#configure";
         if (s.chosen !== null) this.link.watch(s.chosen);
+        this.sonars.connect(this.link);
         break;
       case "scene":
         s.scene = m.scene;
@@ -183,6 +188,7 @@ class App {
         if (!m.panel) this.details.clear();
         else if (!this.turning) this.showPanel();
         break;
+      case "picture": this.sonars.told(m.row, m.name, m.trouble, m.epoch); break;
       case "trouble":
         this.trouble = m.text;
         this.tellLoss();
@@ -456,6 +462,7 @@ class App {
     if (this.charting) this.part("the chart", () => this.chart.render());
     if (!this.charting || this.view.onboard) this.part("the picture", () => this.view.render(!this.charting));
     this.camera.drawn();
+    this.part("the sonars", () => this.sonars.draw());
     this.showPanel();
     if (now < this.tableAt) return;
     this.tableAt = now + 200;
