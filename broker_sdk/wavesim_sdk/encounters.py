@@ -14,6 +14,7 @@ ABAFT = math.radians(112.5)  #: 22.5 deg abaft the beam: the sector of the stern
 HEAD_ON = math.radians(12.0)  #: a reciprocal course is one within so much, seen from both
 
 Array = np.ndarray[Any, np.dtype[Any]]
+CONTACT = "contact with "  #: so begins the notice of a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from wavesim_sdk.devices.ais import reports
 from wavesim_sdk.elementary import sin_cos
+from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sensors import TARGETS
 from wavesim_sdk.wire.state import Value
-
-A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84
 
 
 @dataclass(frozen=True)
@@ -24,17 +23,6 @@ class Target:
     length: float = 0.0  #: m; 0 = unknown
 
 
-def local(latitude: float, longitude: float, origin: tuple[float, float]) -> tuple[float, float]:
-    """(north, east) in m of a place from another, both (latitude, longitude) in rad: by the radii of curvature there, for tens
-    of kilometres."""
-    s, c = sin_cos(origin[0])
-    w = 1.0 - E2 * s * s
-    across = A / math.sqrt(w)
-    along = across * (1.0 - E2) / w
-    turn = math.remainder(longitude - origin[1], 2.0 * math.pi)
-    return (latitude - origin[0]) * along, turn * across * float(c)
-
-
 def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
     """The targets of a sensor `radar` that have a course; ``place``: one's own (north, east) at that time."""
     for i in range(TARGETS):
@@ -44,21 +32,14 @@ def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
             yield Target(int(value.target[i]), (place[0] + r * cb, place[1] + r * sb), (v * cc, v * sc))
 
 
-def from_ais(value: Value, origin: tuple[float, float]) -> Iterator[Target]:
-    """The stations of a sensor `ais` other than one's own, brought forward to the time of the value; ``origin``: latitude and
-    longitude in rad of the frame's origin."""
+def from_ais(value: Value, origin: Origin) -> Iterator[Target]:
+    """The stations of a sensor `ais` other than one's own, brought forward to the time of the value; ``origin``: that of
+    one's own frame."""
     for r in reports(value)[1:]:
         if r is None or r.latitude is None or r.longitude is None:
             continue
-        north, east = local(r.latitude, r.longitude, origin)
+        north, east, _ = origin.ned(r.latitude, r.longitude).tolist()
         s, c = sin_cos(r.cog or 0.0)
         v = (r.sog or 0.0) * float(c), (r.sog or 0.0) * float(s)
         age = value.time_ns * 1e-9 - r.time
         yield Target(r.mmsi, (north + v[0] * age, east + v[1] * age), v, r.length)
-
-
-def ahead_of(target: Target, place: tuple[float, float]) -> float:
-    """How far a place lies ahead of a target's beam, along its course, m; negative: astern."""
-    n, e = place[0] - target.place[0], place[1] - target.place[1]
-    speed = math.sqrt(target.velocity[0] * target.velocity[0] + target.velocity[1] * target.velocity[1])
-    return (n * target.velocity[0] + e * target.velocity[1]) / speed if speed > 0.0 else 0.0

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats
-from wavesim_emulators.position import Gps
 from wavesim_emulators.radar import horizon
 from wavesim_sdk import ais, randomness
 from wavesim_sdk.algebra import times
@@ -21,6 +20,7 @@ from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.sensors import Ais as Declared
 from wavesim_sdk.elementary import atan2, hypot
 from wavesim_sdk.frames import euler, rotation
+from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sensors import STATIONS
 
 FORGOTTEN = 600.0  #: s after which a station that is no longer heard leaves the list; marks and anchored ones report every 180 s
@@ -43,7 +43,8 @@ class Ais(Emulator):
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self.geodetic = Gps(loaded).geodetic
+        w = loaded.config.world
+        self.origin = Origin(w.latitude, w.longitude)
         self._declared = functools.cache(self._find)
 
     def _find(self, body: bytes, model: bytes, name: bytes) -> Declared | None:
@@ -147,7 +148,7 @@ class Ais(Emulator):
             key = now.noise.of("place").keys[k : k + 1]
             error = [float(randomness.normal(key, now.tick, 2 * r.mmsi + j)[0]) for j in (0, 1)]
             place = antenna + sigma * np.array([*error, 0.0])
-        latitude, longitude, _ = self.geodetic(place[None])
+        latitude, longitude, _ = self.origin.geodetic(place[None])
         moves = r.kind != ais.MARK
         told = {
             "mmsi": float(r.mmsi), "latitude": ais.rounded(float(latitude[0]), ais.STEP_ANGLE),

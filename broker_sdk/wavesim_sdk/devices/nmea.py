@@ -13,31 +13,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from wavesim_sdk.broker import Step
 from wavesim_sdk.devices.ais import AisLines
 from wavesim_sdk.devices.pick import News
 from wavesim_sdk.devices.ports import Bytes
 from wavesim_sdk.encounters import closest_approach
+from wavesim_sdk.epoch import utc
 from wavesim_sdk.sensors import TARGETS
 from wavesim_sdk.wire.state import Value
 
 NAUTICAL_MILE = 1852.0
 KNOT = NAUTICAL_MILE / 3600.0
 EARTH = 6_371_000.0  #: m
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-TYPES = (
-    "gps",
-    "ahrs",
-    "echosounder",
-    "ctd",
-    "temperature",
-    "speedlog",
-    "anemometer",
-    "radar",
-    "ais",
-)  #: sensors that have a sentence
+#: sensors that have a sentence
+TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "radar", "ais")
 
 
 def sentence(body: str) -> bytes:
@@ -132,8 +123,8 @@ def mwv(angle: float, speed: float) -> bytes:
 
 
 def moment(value: Value) -> datetime:
-    """When a value was measured: simulation time counts from :data:`EPOCH`."""
-    return EPOCH + timedelta(microseconds=value.time_ns / 1e3)
+    """When a value was measured."""
+    return utc(value.time_ns)
 
 
 def _text(value: float, digits: int) -> str:

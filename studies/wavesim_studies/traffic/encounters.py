@@ -14,7 +14,7 @@ from typing import Any
 
 from wavesim_sdk.encounters import Role, role
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.targets import local
+from wavesim_sdk.geodesy import Origin
 
 KNOT = 1852.0 / 3600.0
 SOURCE = (
@@ -112,11 +112,11 @@ def _initial(ship: Any) -> Any:
     return ship.get("initial", ship.get("start_pose", ship)) if isinstance(ship, dict) else {}
 
 
-def _geodetic(ship: Any) -> tuple[float, float] | None:
+def _geodetic(ship: Any) -> Origin | None:
     position = _initial(ship).get("position", {})
     if "lat" in position or "latitude" in position:
         lat, lon = position.get("lat", position.get("latitude")), position.get("lon", position.get("longitude"))
-        return math.radians(float(lat)), math.radians(float(lon))
+        return Origin(math.radians(float(lat)), math.radians(float(lon)))
     return None
 
 
@@ -124,7 +124,7 @@ def _ahead(s: Start, seconds: float) -> tuple[float, float]:
     return s.north + s.velocity[0] * seconds, s.east + s.velocity[1] * seconds
 
 
-def _start(ship: Any, name: str, origin: tuple[float, float] | None, path: Path) -> Start:
+def _start(ship: Any, name: str, origin: Origin | None, path: Path) -> Start:
     initial = _initial(ship)
     try:
         place = _place(initial["position"], origin)
@@ -136,8 +136,9 @@ def _start(ship: Any, name: str, origin: tuple[float, float] | None, path: Path)
     return Start(name, *place, course, speed, legs)
 
 
-def _place(position: Any, origin: tuple[float, float] | None) -> tuple[float, float]:
+def _place(position: Any, origin: Origin | None) -> tuple[float, float]:
     if origin is not None:
         lat, lon = position.get("lat", position.get("latitude")), position.get("lon", position.get("longitude"))
-        return local(math.radians(float(lat)), math.radians(float(lon)), origin)
+        north, east, _ = origin.ned(math.radians(float(lat)), math.radians(float(lon))).tolist()
+        return north, east
     return float(position["north"]) * 1852.0, float(position["east"]) * 1852.0

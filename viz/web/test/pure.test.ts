@@ -5,8 +5,11 @@ import { test } from "node:test";
 import { number } from "../src/dom";
 import { bearing, euler, fromThree, toThree } from "../src/frames";
 import { degrees, depthAt, geodetic, way } from "../src/geo";
+import { linkOf, viewOf } from "../src/keep";
 import { meant, nextSpeed, SPEEDS } from "../src/keys";
-import { BODY, decode, WILD } from "../src/link";
+import { BODY, decode, WILD, type Reception } from "../src/link";
+import { along } from "../src/profile";
+import { measured } from "../src/ranges";
 import { Store, Track } from "../src/store";
 import { circle, journey, legs, type Point } from "../src/survey";
 import { shown, written } from "../src/units";
@@ -103,4 +106,24 @@ test("a circle comes back; a journey takes what its legs do", () => {
   assert.equal(around.length, 9);
   for (const [n, e] of around) assert.ok(Math.abs(Math.hypot(n - 10, e - 20) - 5) < 1e-9);
   assert.deepEqual(journey([0, 0, 0], [[3, 4, 0, 1], [3, 4, 12, 2], [3, 4, 12, 0]]), [{ distance: 5, time: 5 }, { distance: 17, time: 11 }, { distance: 17, time: Infinity }]);
+});
+
+test("a link holds a view, and nothing else is one", () => {
+  const view = { mode: "chart", body: "a & b #1", time: 12.5, pane: "sound", show: ["labels"], panels: [true, false] as [boolean, boolean], eye: [1, 2, 3], target: [0, 0, 0], middle: [-50, 20], scale: 2.5 };
+  assert.deepEqual(viewOf(linkOf(view)), view);
+  for (const wrong of ["", "#configure", "#view=", "#view=%7B%7D", "#view=null", linkOf(view).slice(0, -9), linkOf({ ...view, scale: NaN }), linkOf({ ...view, eye: [1, 2] })]) assert.equal(viewOf(wrong), null, wrong);
+});
+
+test("a profile is the way as it was run", () => {
+  assert.deepEqual(along([0, 0, 1, 3, 4, 2, 3, 4, 5, 6, 8, 6], 3), [[0, 1], [5, 2], [5, 5]]);
+});
+
+test("ranges are told two-way or one-way, against the true ones", () => {
+  const heard = { receiver: 1, source: 2, outcome: 0, kind: 3, query: 7, id: 8, time: 5, measured: 10.5, one_way: null, distance: 10, azimuth: Math.PI / 2, elevation: null };
+  const events = [heard, { ...heard, kind: 0, query: 0, time: 6, measured: null, one_way: 21 }, { ...heard, kind: 2, query: 0, time: 7, measured: null, one_way: 21, distance: 20 }, { ...heard, receiver: 3 }, { ...heard, outcome: 2 }] as unknown as Reception[];
+  const asked = new Map([["7:2", 12]]), of = (what: "range" | "error" | "azimuth"): [number, number | null, boolean][] => measured(events, 1, what, 0, asked).map((p) => [p.value, p.truth, p.one]);
+  assert.deepEqual(of("range"), [[10.5, 11, false], [21, null, true], [21, 20, true]]);
+  assert.deepEqual(of("error"), [[-0.5, 0, false], [1, 0, true]]);
+  assert.deepEqual(of("azimuth").map(([v]) => v), [90, 90, 90]);
+  assert.equal(measured(events, 1, "range", 6.5, asked).length, 1);
 });
