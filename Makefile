@@ -19,9 +19,9 @@ NPM := npm ci --no-audit --no-fund --loglevel=error --fetch-retries=1
 ABSENT := { echo "this needs packages that could not be had (see above): is there a network? Without one: fill a folder elsewhere with"; \
 	echo "  pip download --require-hashes --only-binary :all: -r FILE -d FOLDER      (FILE: the one of locked/ that was being installed)"; \
 	echo "and tell pip of it here: PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER make ..."; exit 1; }
-PARTS := broker_sdk server emulators viz bridges
-PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml
-SOURCES := broker_sdk server emulators viz bridges examples tests benchmarks locked
+PARTS := broker_sdk server emulators viz bridges studies
+PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml studies/pyproject.toml
+SOURCES := broker_sdk server emulators viz bridges studies examples tests benchmarks locked
 # more than the usual two cores: tests wait for other processes a third of their time (four were no faster)
 WORKERS ?= 3
 
@@ -73,7 +73,7 @@ $(VENV)/.python:
 $(VENV)/.installed: $(VENV)/.python locked/run.txt $(PROJECTS)
 	@echo "installing WaVeSim into $(VENV) (once)"
 	@$(PIP) $(LOCKED) -r locked/run.txt || $(ABSENT)
-	@$(PIP) $(OWN) -e broker_sdk -e server -e emulators -e viz -e bridges
+	@$(PIP) $(OWN) -e broker_sdk -e server -e emulators -e viz -e bridges -e studies
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.installed locked/dev.txt

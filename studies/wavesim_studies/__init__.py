@@ -1,0 +1,1 @@
+"""Studies: many runs, judged. Campaigns, learning environments, navigation, traffic."""

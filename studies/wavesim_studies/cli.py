@@ -1,0 +1,9 @@
+"""The commands of the studies. Each area has its own module; what is heavy is imported when a command runs."""
+
+from __future__ import annotations
+
+import click
+
+
+def commands() -> list[click.Command]:
+    return []
