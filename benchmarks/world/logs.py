@@ -32,7 +32,7 @@ class Told:
         self._names: dict[int, str] = {}
         emit = server.engine.emit
 
-        def watched(event: messages.Event) -> None:
+        def watched(event: messages.EngineEvent) -> None:
             if isinstance(event, messages.Roster) and event.logged:
                 self._names = {**self._names, event.row: event.name}
             self._events.append((event, self._names))
@@ -49,7 +49,7 @@ class Told:
         return found
 
 
-def _entries(event: messages.Event, names: dict[int, str], loaded: Any) -> Iterator[tuple[str, Any]]:
+def _entries(event: messages.EngineEvent, names: dict[int, str], loaded: Any) -> Iterator[tuple[str, Any]]:
     """(topic, what the log holds of it) of an event."""
     match event:
         case messages.Log(_, table, rows, records):

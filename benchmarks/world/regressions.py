@@ -22,7 +22,7 @@ from wavesim_sdk.wire.items import EVENTS, REQUESTS, Request
 from wavesim_sdk.wire.messages import Done, Join, Refusal, Requests, Type
 from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.server import ServerSessions
-from wavesim_sdk.wire.session import Refused, Session
+from wavesim_sdk.wire.session import NotAdmitted, Session
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.orders import Orders
 from wavesim_server.logbook.writer import LogWriter
@@ -219,7 +219,7 @@ def expired_is_new() -> Any:
     def wanted(body: Any, owner: str, by_token: Any, *more: Any) -> Any:
         try:
             return real(body, owner, by_token, *more)
-        except Refused as refused:
+        except NotAdmitted as refused:
             if refused.code != Refusal.EXPIRED:
                 raise
             fresh = (*body[:JOIN_PREVIOUS], 0, *body[JOIN_PREVIOUS + 1 :])

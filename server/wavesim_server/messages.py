@@ -159,7 +159,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LockstepDue:
     """Lockstep clients are due; the engine waits for :class:`Release`."""
 
     tick: int = item(_TICK, "tick")
@@ -187,7 +187,7 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class SoundRefused:
     """An acoustic request that cannot be."""
 
     row: int = item(_ROW, "row")
@@ -242,10 +242,10 @@ class Ended:
 EVENTS = Family(
     "events",
     {
-        1: Signals, 2: Log, 3: Step, 4: Run, 5: Executed, 6: Refused, 7: Roster, 8: Frozen, 9: Notice, 10: Ended,
+        1: Signals, 2: Log, 3: LockstepDue, 4: Run, 5: Executed, 6: SoundRefused, 7: Roster, 8: Frozen, 9: Notice, 10: Ended,
     },
 )  # fmt: skip
-Event = Signals | Log | Step | Run | Executed | Refused | Roster | Frozen | Notice | Ended
+EngineEvent = Signals | Log | LockstepDue | Run | Executed | SoundRefused | Roster | Frozen | Notice | Ended
 
 
 class Queue(Protocol):
@@ -265,7 +265,7 @@ class Queue(Protocol):
         """Records that were given up."""
 
 
-def encode(record: Command | Event) -> tuple[int, bytes]:
+def encode(record: Command | EngineEvent) -> tuple[int, bytes]:
     """Kind and payload for a queue."""
     family = COMMANDS if type(record) in COMMANDS.numbers else EVENTS
     kind, *values = family.encode(record)
@@ -285,9 +285,9 @@ def decode_command(kind: int, payload: bytes) -> Command:
     return command
 
 
-def decode_event(kind: int, payload: bytes) -> Event:
+def decode_event(kind: int, payload: bytes) -> EngineEvent:
     """What :func:`encode` made of an event."""
-    event: Event = _decode(EVENTS, kind, payload)
+    event: EngineEvent = _decode(EVENTS, kind, payload)
     return event
 
 

@@ -23,7 +23,7 @@ from wavesim_sdk.wire import codec
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire.codec import encode
 from wavesim_sdk.wire.messages import MESSAGES, Refusal
-from wavesim_sdk.wire.session import Actuated, Refused, Requested
+from wavesim_sdk.wire.session import Actuated, NotAdmitted, Requested
 from wavesim_sdk.wire.vectors import TOKEN, VECTORS
 
 pytestmark = [pytest.mark.timeout(150)]
@@ -244,7 +244,7 @@ try {
         assert said(program) == "joined 2\ntrue false false the server ended the session: enough\n"
 
     def nobody(*_: Any) -> Any:
-        raise Refused(Refusal.ROLE, "nobody listens here")
+        raise NotAdmitted(Refusal.ROLE, "nobody listens here")
 
     with FakeServer(nobody) as server:
         program = run(node, root, tmp_path, script, server.address[1])

@@ -326,7 +326,7 @@ async def test_a_fault_in_a_listener_reaches_the_program(server: FakeServer) -> 
 
 
 def refuse(join: Join, old: Session | None) -> Admission:
-    raise session.Refused(Refusal.UNKNOWN_NAME, "there is no such body")
+    raise session.NotAdmitted(Refusal.UNKNOWN_NAME, "there is no such body")
 
 
 def test_being_refused_takes_no_time() -> None:

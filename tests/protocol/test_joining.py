@@ -351,7 +351,7 @@ def test_resuming_is_admitted_like_a_new_join() -> None:
     def admit(join: Join, old: Session | None) -> Admission:
         asked.append((join, old))
         if join.lockstep_ns % STEP_NS:
-            raise session.Refused(Refusal.BAD_VALUE, "no multiple of the step")
+            raise session.NotAdmitted(Refusal.BAD_VALUE, "no multiple of the step")
         return replace(admit_all(join, old), state_period_ns=join.state_period_ns or 50_000_000)
 
     link = link_of(Join(name="a"), sessions_for_tests(admit))

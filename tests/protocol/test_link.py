@@ -417,7 +417,7 @@ def test_a_turn_waits_in_the_system() -> None:
 
 def test_a_refusal_is_told_at_once() -> None:
     def refuse(join: Join, old: Session | None) -> Admission:
-        raise session.Refused(Refusal.UNKNOWN_NAME, "there is no such body")
+        raise session.NotAdmitted(Refusal.UNKNOWN_NAME, "there is no such body")
 
     refusing: Callable[..., Any] = refuse
     with FakeServer(refusing) as server:

@@ -365,7 +365,7 @@ def test_how_a_session_begins() -> None:
 
 
 def test_a_refusal_says_itself() -> None:
-    refused = session.Refused(m.Refusal.FULL, "there is no room")
+    refused = session.NotAdmitted(m.Refusal.FULL, "there is no room")
     assert str(refused) == refused.text == "there is no room" and refused.code is m.Refusal.FULL
 
 
@@ -683,7 +683,7 @@ def test_texts_of_ours_are_made_to_fit() -> None:
 
     def admit(join: Join, old: Session | None) -> session.Admission:
         if join.name == "b":
-            raise session.Refused(m.Refusal.FULL, long)
+            raise session.NotAdmitted(m.Refusal.FULL, long)
         return admit_all(join, old)
 
     sessions = sessions_for_tests(admit)

@@ -20,7 +20,7 @@ ADDRESS = ("127.0.0.1", 4000)
 
 def admit(join: Join, old: Session | None = None) -> Admission:
     if join.name == "nobody":
-        raise session.Refused(Refusal.UNKNOWN_NAME, "there is no 'nobody'")
+        raise session.NotAdmitted(Refusal.UNKNOWN_NAME, "there is no 'nobody'")
     return admit_all(join, old)
 
 

@@ -277,7 +277,7 @@ def test_what_the_former_body_of_a_row_hears_and_is_told_is_not_its_successors(h
     receptions = heard(row)
     engine.emit(next(signal_records(*receptions, harbour.sea.identity["generation"])))
     engine.emit(messages.Notice(0, row, name, "look", engine.generation(row)))
-    engine.emit(messages.Step(harbour.sea.tick, [row], [engine.generation(row)]))
+    engine.emit(messages.LockstepDue(harbour.sea.tick, [row], [engine.generation(row)]))
     harbour.run(0.05)
     assert [successor.of(kind) for kind in (SignalSent, Reception, Notice)] == [[], [], []] and not successor.states
     harbour.frozen = False
@@ -375,7 +375,7 @@ def test_an_answer_to_a_session_of_a_front_that_crashed_goes_to_nobody(harbour: 
     old.cut = True
     heir(harbour)
     new = harbour.join("a")
-    harbour.engine.emit(messages.Refused(0, tag, "the transducer was recharging"))
+    harbour.engine.emit(messages.SoundRefused(0, tag, "the transducer was recharging"))
     harbour.run(0.1)
     assert new.states and not new.of(RequestRefused)
 

@@ -100,7 +100,7 @@ def tables() -> dict[str, str]:
         "messages": _table("| type | message | from | session | body, in order |", rows),
         "fleet": _table("| offset | field | type | meaning |", fleet),
         "effort": _table("| numbers | part | unit | meaning |", effort),
-        "events": _family(items.EVENTS, items.Event),
+        "events": _family(items.EVENTS, items.EventKind),
         "requests": _family(items.REQUESTS, items.Request),
         "refusals": _codes(_REFUSALS),
         "rights": _table(
@@ -149,7 +149,7 @@ def protocol() -> dict[str, Any]:
              "latest_wins": kind in messages.LATEST_WINS, "record": record.__name__, "fields": schema_of(record).describe()}
             for kind, (client, session, record) in MESSAGES.items()
         ],
-        "events": _describe(items.EVENTS, items.Event),
+        "events": _describe(items.EVENTS, items.EventKind),
         "requests": _describe(items.REQUESTS, items.Request),
         "roles": _enumeration(messages.Role),
         "resumed": _enumeration(messages.Resumption),

@@ -32,7 +32,7 @@ ALLOCATION_NUMBERS = 6 * 12  #: as many as fit a datagram: six for each thruster
 _KIND = "0 pulse, 1 data, 2 range request, 3 range reply"
 
 
-class Event(IntEnum):
+class EventKind(IntEnum):
     RECEPTION = 1
     SENT = 2
     REQUEST_REFUSED = 3
@@ -203,17 +203,17 @@ class Answer:
 EVENTS = Family(
     "events",
     {
-        Event.RECEPTION: Reception,
-        Event.SENT: SignalSent,
-        Event.REQUEST_REFUSED: RequestRefused,
-        Event.RUN_STATE: RunStateChanged,
-        Event.BODY: BodyChanged,
-        Event.SIGNAL: SignalSeen,
-        Event.FATE: FateSeen,
-        Event.NOTICE: Notice,
-        Event.ACTUATOR: ActuatorDescription,
-        Event.SENSOR: SensorDescription,
-        Event.ANSWER: Answer,
+        EventKind.RECEPTION: Reception,
+        EventKind.SENT: SignalSent,
+        EventKind.REQUEST_REFUSED: RequestRefused,
+        EventKind.RUN_STATE: RunStateChanged,
+        EventKind.BODY: BodyChanged,
+        EventKind.SIGNAL: SignalSeen,
+        EventKind.FATE: FateSeen,
+        EventKind.NOTICE: Notice,
+        EventKind.ACTUATOR: ActuatorDescription,
+        EventKind.SENSOR: SensorDescription,
+        EventKind.ANSWER: Answer,
     },
 )
 AnyEvent = (

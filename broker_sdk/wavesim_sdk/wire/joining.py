@@ -11,7 +11,7 @@ from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MIN_HELLO, Join, Refusal, Resumption, Role, Type, Welcome
 from wavesim_sdk.wire.schema import Malformed, schema_of
-from wavesim_sdk.wire.session import Refused, Session
+from wavesim_sdk.wire.session import NotAdmitted, Session
 
 _WHOLE = schema_of(Join)
 ANYBODY = "*"  #: name of a key that serves every name
@@ -31,29 +31,29 @@ def wanted(
     pilots: Mapping[str, Session],
     takeover: bool,
 ) -> tuple[Join, Session | None, Resumption]:
-    """What is asked for, and the session that it would go on for; Refused if it cannot be. ``owner`` is the name of the key, if
+    """What is asked for, and the session that it would go on for; NotAdmitted if it cannot be. ``owner`` is the name of the key, if
     there is one."""
     try:
         join = _WHOLE.decode(body)
         role = Role(join.role)
     except Malformed as malformed:
-        raise Refused(Refusal.BAD_VALUE, str(malformed)) from None
+        raise NotAdmitted(Refusal.BAD_VALUE, str(malformed)) from None
     except ValueError:
-        raise Refused(Refusal.BAD_VALUE, f"role: there is no role {body[3]}") from None
+        raise NotAdmitted(Refusal.BAD_VALUE, f"role: there is no role {body[3]}") from None
     if join.lockstep_ns and role is not Role.PILOT:
-        raise Refused(Refusal.BAD_VALUE, "lockstep_ns: only a pilot is waited for")
+        raise NotAdmitted(Refusal.BAD_VALUE, "lockstep_ns: only a pilot is waited for")
     if owner not in ("", ANYBODY, join.name):
-        raise Refused(Refusal.KEY, f"this key is that of '{owner}'")
+        raise NotAdmitted(Refusal.KEY, f"this key is that of '{owner}'")
     if join.previous:
         old = by_token.get(join.previous)
         if old is None or (old.name, old.join.role, old.owner) != (join.name, join.role, owner):
-            raise Refused(Refusal.EXPIRED, f"'{join.name}' has no live session of that token and role; join anew")
+            raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' has no live session of that token and role; join anew")
         return join, old, Resumption.RESUMED
     holder = pilots.get(join.name) if role is Role.PILOT else None
     if holder is None:
         return join, None, Resumption.NEW
     if not takeover:
-        raise Refused(Refusal.NAME_IN_USE, f"'{join.name}' is in use by another client")
+        raise NotAdmitted(Refusal.NAME_IN_USE, f"'{join.name}' is in use by another client")
     return join, holder, Resumption.TOOK_OVER
 
 

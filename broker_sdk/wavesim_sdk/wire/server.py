@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from wavesim_sdk.wire import codec, joining
 from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.ended import Ended
-from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, Event, Notice, RequestRefused
+from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, EventKind, Notice, RequestRefused
 from wavesim_sdk.wire.messages import (
     LATEST_WINS,
     MESSAGES,
@@ -53,8 +53,8 @@ from wavesim_sdk.wire.session import (
     Happening,
     Joined,
     Moved,
+    NotAdmitted,
     Question,
-    Refused,
     Requested,
     Resumed,
     Session,
@@ -67,14 +67,14 @@ if TYPE_CHECKING:  # a server without keys needs no package that seals
 
 MAX_SEQUENCE = 2**32 - 2**20
 TELL_S = 1.0  #: at most so often is a client told of its malformed datagrams
-_OF_REQUESTS = frozenset({Event.SENT, Event.REQUEST_REFUSED, Event.ANSWER})
-_OF_THE_BODY = frozenset({Event.ACTUATOR, Event.SENSOR})
+_OF_REQUESTS = frozenset({EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER})
+_OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
 
 
 class ServerSessions:
     """All sessions of a server.
 
-    ``admit`` says what a join gets, or raises Refused; the session that it would go on for is its second argument. ``clock``
+    ``admit`` says what a join gets, or raises NotAdmitted; the session that it would go on for is its second argument. ``clock``
     is tick and run state of the simulation. ``broke`` is told what nobody expected. ``dice`` makes secrets and tokens.
     """
 
@@ -234,7 +234,7 @@ class ServerSessions:
         body = codec.unpack(codec.open_body(data, header, opener), Type.JOIN)
         try:
             return self._join(body, len(data), address, now, owner)
-        except Refused as refused:
+        except NotAdmitted as refused:
             self._refuse(body[1], refused, address, owner)
             return []
 
@@ -247,12 +247,12 @@ class ServerSessions:
         if not self._strangers.knows(cookie, address, now):
             if size < MIN_HELLO:  # an address that proved nothing gets no more than it sends
                 raise Dropped("size")
-            raise Refused(Refusal.COOKIE, "wrong or old cookie")
+            raise NotAdmitted(Refusal.COOKIE, "wrong or old cookie")
         if self._strangers.spent(
             address, nonce
         ):  # a captured JOIN of a session that is over, or one whose WELCOME was lost
             self.drops["replay"] += 1
-            raise Refused(Refusal.COOKIE, "the session of this join is over; begin again with another nonce")
+            raise NotAdmitted(Refusal.COOKIE, "the session of this join is over; begin again with another nonce")
         known = self._by_join.get((address, nonce))
         if known is not None:
             if not known.datagrams_in:  # its WELCOME was lost so far: who asks again is there
@@ -262,14 +262,14 @@ class ServerSessions:
         name = owner.name if owner is not None else ""
         join, old, how = joining.wanted(body, name, self.by_token, self._pilots, self.takeover)
         if old is None and len(self.by_token) >= self._limit:
-            raise Refused(Refusal.FULL, f"there are {self._limit} sessions, as many as may be")
+            raise NotAdmitted(Refusal.FULL, f"there are {self._limit} sessions, as many as may be")
         try:
             admission, clock = self._admit(join, old), self._clock()
-        except Refused:
+        except NotAdmitted:
             raise
         except Exception as error:  # a fault of ours costs this join only
             self.failed(None, error)
-            raise Refused(Refusal.INTERNAL, "the server failed at this join") from None
+            raise NotAdmitted(Refusal.INTERNAL, "the server failed at this join") from None
         token = self._dice.getrandbits(63) | 1
         while token in self.by_token or token in self._over:
             token = self._dice.getrandbits(63) | 1
@@ -311,7 +311,7 @@ class ServerSessions:
     def _welcome(self, session: Session, clock: tuple[int, int]) -> None:
         self.send(session, joining.welcome(session, clock, (self._period, self._timeout)))
 
-    def _refuse(self, nonce: int, refused: Refused, address: Address, owner: Holder | None) -> None:
+    def _refuse(self, nonce: int, refused: NotAdmitted, address: Address, owner: Holder | None) -> None:
         closer = self.keys.refuser(owner) if owner is not None and self.keys is not None else None
         refuse = Refuse(nonce, int(refused.code), clean(refused.text, TEXT_BYTES))
         self.outgoing.append((codec.encode(refuse, seal=closer), address))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a server without keys needs no package that seals
     from wavesim_sdk.wire.seal import Seal
 
 
-class Refused(Exception):
+class NotAdmitted(Exception):
     """Raised by the admission callback."""
 
     def __init__(self, code: Refusal, text: str) -> None:

@@ -23,7 +23,7 @@ from wavesim_server.engine.publication import Publication
 from wavesim_server.engine.records import Seen, log_records, signal_records
 from wavesim_server.faults import Schedule
 from wavesim_server.fences import Fences
-from wavesim_server.messages import Event, Frozen, Log, Notice, Queue, Roster, Run, Step, encode
+from wavesim_server.messages import EngineEvent, Frozen, LockstepDue, Log, Notice, Queue, Roster, Run, encode
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
@@ -174,7 +174,7 @@ class Engine:
         rows = [row for row, period in sorted(self.lockstep.items()) if tick % period == 0]
         if rows and self.state is not RunState.ENDED:
             self.waiting = True
-            self.emit(Step(tick, rows, [self.generation(row) for row in rows]))
+            self.emit(LockstepDue(tick, rows, [self.generation(row) for row in rows]))
             self._ring()
         # Logged while the clients compute: nothing moves until they have answered.
         logged = self.log_ticks > 0 and tick % self.log_ticks == 0
@@ -244,7 +244,7 @@ class Engine:
 
     # -- events -----------------------------------------------------------------------------------
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: EngineEvent) -> None:
         """Tell the front. In real time a log record that does not fit is dropped and counted; all else waits."""
         record = encode(event)
         if not self._backlog and self.events.push(*record):

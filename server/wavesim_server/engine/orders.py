@@ -27,9 +27,9 @@ from wavesim_server.messages import (
     Execute,
     Executed,
     Leave,
-    Refused,
     Release,
     Sound,
+    SoundRefused,
     decode_command,
     request_of,
 )
@@ -71,7 +71,7 @@ class Orders:
                 case Execute():
                     self._answer(command, False, f"{text}; see its standard error")
                 case Sound():
-                    self.engine.emit(Refused(command.row, command.number, text))
+                    self.engine.emit(SoundRefused(command.row, command.number, text))
                 case Actuate() | Enter():
                     self.engine.emit(Ended(command.row, command.session, text, 1))
 
@@ -136,7 +136,7 @@ class Orders:
                 case items.Range(to, level, at):
                     self.sim.range_request(c.row, to, level, at, number=c.number)
         except UNUSABLE as error:
-            self.engine.emit(Refused(c.row, c.number, str(error)))
+            self.engine.emit(SoundRefused(c.row, c.number, str(error)))
 
     def _enter(self, c: Enter) -> None:
         engine = self.engine

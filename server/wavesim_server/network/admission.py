@@ -15,7 +15,7 @@ from wavesim_sdk.names import nearest
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.messages import Join, Refusal, Right, Role
-from wavesim_sdk.wire.session import Admission, Refused
+from wavesim_sdk.wire.session import Admission, NotAdmitted
 from wavesim_server.instruments import described
 from wavesim_server.network.crew import Berth
 
@@ -56,10 +56,10 @@ class Gate:
         self._suites: dict[str, tuple[Instrument, ...]] = {}
 
     def admit(self, join: Join, situation: Situation) -> Seat:
-        """What a client gets; Refused with the reason."""
+        """What a client gets; NotAdmitted with the reason."""
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
-            raise Refused(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
+            raise NotAdmitted(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
         if role is Role.OBSERVER:
             return self._observer(join, situation)
         row = self.reserved.get(join.name)
@@ -70,10 +70,10 @@ class Gate:
         if row is not None:
             here = situation.models[row]
             if join.model not in ("", here):
-                raise Refused(Refusal.BAD_VALUE, f"model: '{join.name}' is here, and it is a '{here}'")
+                raise NotAdmitted(Refusal.BAD_VALUE, f"model: '{join.name}' is here, and it is a '{here}'")
             return self._seat(join, role, row, None, self.loaded.model(here))
         if role is not Role.PILOT:
-            raise Refused(Refusal.UNKNOWN_NAME, f"there is no body '{join.name}' to be on board of")
+            raise NotAdmitted(Refusal.UNKNOWN_NAME, f"there is no body '{join.name}' to be on board of")
         return self._newcomer(join, situation)
 
     def suite(self, name: str, model: str) -> tuple[Instrument, ...]:
@@ -92,31 +92,31 @@ class Gate:
     def _observer(self, join: Join, situation: Situation) -> Seat:
         limit = self.config.network.observers
         if situation.observers >= limit:
-            raise Refused(Refusal.FULL, f"there are {limit} observers already, as many as may be")
+            raise NotAdmitted(Refusal.FULL, f"there are {limit} observers already, as many as may be")
         rights, others = self._rights(join)
         berth = Berth(-1, "", "", 0, True, False, rights, others, 0, (), ())
         return Seat(-1, self.step_ns, self.config.acoustics.sound_speed, rights=int(rights), berth=berth)
 
     def _newcomer(self, join: Join, situation: Situation) -> Seat:
         if not join.model:
-            raise Refused(
+            raise NotAdmitted(
                 Refusal.UNKNOWN_NAME,
                 f"the configuration has no body '{join.name}', and no model was named for a new one",
             )
         try:
             model = self.loaded.model(join.model)
         except ConfigError as error:
-            raise Refused(Refusal.UNKNOWN_MODEL, error.message) from None
+            raise NotAdmitted(Refusal.UNKNOWN_MODEL, error.message) from None
         taken = set(situation.models)
         free = (r for r in range(len(self.reserved), self.config.shared.vehicles) if r not in taken)
         row = next(free, None)
         if row is None:
-            raise Refused(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
+            raise NotAdmitted(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
         return self._seat(join, Role.PILOT, row, None, model)
 
     def _seat(self, join: Join, role: Role, row: int, body: Body | None, model: Model) -> Seat:
         if role is Role.PILOT and body is not None and body.client == "none":
-            raise Refused(
+            raise NotAdmitted(
                 Refusal.NAME_IN_USE, f"'{join.name}' is a body without a pilot (client=\"none\" in the configuration)"
             )
         lockstep = self._lockstep(join)
@@ -140,7 +140,7 @@ class Gate:
     def _lockstep(self, join: Join) -> int:
         """The lockstep period in ticks."""
         if join.lockstep_ns % self.step_ns:
-            raise Refused(
+            raise NotAdmitted(
                 Refusal.BAD_VALUE, f"lockstep_ns {join.lockstep_ns} is no multiple of the time step, {self.step_ns} ns"
             )
         return join.lockstep_ns // self.step_ns
@@ -162,7 +162,7 @@ class Gate:
         for name in join.sensors or ():
             if name not in known:
                 what = nearest(name, known) or "; it has none"
-                raise Refused(Refusal.BAD_VALUE, f"sensors: '{join.name}' has no sensor '{name}'{what}")
+                raise NotAdmitted(Refusal.BAD_VALUE, f"sensors: '{join.name}' has no sensor '{name}'{what}")
         return tuple(s for s in told if join.sensors is None or s.name in join.sensors)
 
     def describe(self, suite: Sequence[Instrument]) -> tuple[SensorDescription, ...]:

@@ -29,7 +29,7 @@ from wavesim_sdk.wire.session import (
     Happening,
     Joined,
     Moved,
-    Refused,
+    NotAdmitted,
     Requested,
     Resumed,
     Session,
@@ -156,7 +156,7 @@ class Front:
         self.at(now)
         try:
             event_ = messages.decode_event(kind, payload)
-            if isinstance(event_, messages.Step):
+            if isinstance(event_, messages.LockstepDue):
                 self._on_step(event_)
             else:
                 self.news.take(event_)
@@ -305,7 +305,7 @@ class Front:
     def _admit(self, join: Join, old: Session | None) -> Seat:
         seat = self.gate.admit(join, self._situation(old))
         if old is not None and seat.id != old.admission.id:
-            raise Refused(Refusal.EXPIRED, f"'{join.name}' is another body by now; join anew")
+            raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' is another body by now; join anew")
         return seat
 
     def _situation(self, old: Session | None) -> Situation:
@@ -428,7 +428,7 @@ class Front:
 
     # -- lockstep --------------------------------------------------------------------------------------
 
-    def _on_step(self, step: messages.Step) -> None:
+    def _on_step(self, step: messages.LockstepDue) -> None:
         rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == self.lives[row]]
         pilots = [m for row in rows if (m := self.crews.pilot(row)) is not None and m.in_lockstep]
         self.barrier.close(step.tick, [m.session.token for m in pilots], self.now)

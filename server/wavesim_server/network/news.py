@@ -23,7 +23,7 @@ from wavesim_server.network.publish import Publisher
 
 
 class News:
-    """Takes the records of the engine, all but :class:`~wavesim_server.messages.Step`."""
+    """Takes the records of the engine, all but :class:`~wavesim_server.messages.LockstepDue`."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class News:
         self.logged = np.zeros_like(lives)  #: by row: generation of the body that the log has there; 0 = none
         self.payloads = sound.Payloads()
 
-    def take(self, event: messages.Event) -> None:
+    def take(self, event: messages.EngineEvent) -> None:
         """One record."""
         match event:
             case messages.Log() if self.log is not None:
@@ -57,7 +57,7 @@ class News:
                 self._run(state, time_ns)
             case messages.Executed():
                 self._executed(event)
-            case messages.Refused(row, number, text):
+            case messages.SoundRefused(row, number, text):
                 member, own = self.crews.owner(row, number)
                 if member is not None:
                     self.sessions.refuse(member.session, own, text)
