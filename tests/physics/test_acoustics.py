@@ -156,7 +156,7 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
     fan, found, out, none = (
         records(rays.FAN, rays.ANGLES + 8),
         records(rays.EIGENRAY, 32),
-        records(rays.RAY)[0],
+        records(rays.RAY, 1)[0],
         np.zeros((0, 2)),
     )
     n = rays.launch(z, c, source, fan)

@@ -63,7 +63,7 @@ def rayed(z: Array, c: Array, source: float, receiver: float, distance: float, b
     fan, found, out, none = (
         records(rays.FAN, rays.ANGLES + 8),
         records(rays.EIGENRAY, 64),
-        records(rays.RAY)[0],
+        records(rays.RAY, 1)[0],
         np.zeros((0, 2)),
     )
     n = rays.launch(z, c, source, fan)
@@ -112,7 +112,7 @@ def test_levels_against_a_dense_bundle(case: str) -> None:
 
 
 def test_tubes_are_spheres_in_still_water_and_know_an_arc_in_closed_form() -> None:
-    z, out = np.array([0.0, 40.0, 200.0]), records(rays.RAY)[0]
+    z, out = np.array([0.0, 40.0, 200.0]), records(rays.RAY, 1)[0]
     images = [20.0 * math.log10(math.hypot(3e3, up)) for up in (95.0, 145.0, 255.0, 305.0, 495.0)]
     assert sorted(rayed(z, np.full(3, 1500.0), 25.0, 120.0, 3e3, 2)) == pytest.approx(images, abs=1e-6)
     deep, c = np.array([0.0, 9000.0]), np.array([1500.0, 1644.0])
