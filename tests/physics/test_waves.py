@@ -196,7 +196,7 @@ def test_drift_forces_of_the_table(config: Callable[..., Loaded], data_dir: Path
     forces = []
     times = np.arange(0.0, 40_000.0, 7.3)
     for t in times:
-        sim.climate.feel(row, sim.fleet, 0, float(t))
+        sim.climate.refresh(row, sim.fleet, 0, float(t))
         forces.append(sim.fleet.body(row)[r.ENV : r.ENV + 6].copy())
     angle = np.outer(times, sea[:, weather.S_W]) + sea[:, weather.S_PHASE]
     linear = (np.cos(angle) * sea[:, weather.S_A]) @ first[:, :, 0] - (np.sin(angle) * sea[:, weather.S_A]) @ first[

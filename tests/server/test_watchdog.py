@@ -32,7 +32,7 @@ def watchdog(tmp_path: Path) -> Watchdog:
 
 
 def barks(watchdog: Watchdog, tick: int) -> list[tuple[int, str, list[float | None] | None, str]]:
-    return list(watchdog.bark(tick))
+    return list(watchdog.alarms(tick))
 
 
 def test_it_barks_at_the_first_tick_that_is_late_and_not_before(watchdog: Watchdog) -> None:
