@@ -14,7 +14,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -100,22 +99,19 @@ def compile_sound() -> None:
 
 
 def _small_world() -> Simulation:
-    from wavesim_sdk.config import load
+    from wavesim_sdk.config import load_text
     from wavesim_server.simulation import Simulation
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "warm.xml"
-        path.write_text("<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>")
-        return Simulation(load(path))
+    world = "<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>"
+    return Simulation(load_text(world))
 
 
 def exercise() -> None:
     """Ask a small world for all that compiled functions do, so that each is there, compiled or loaded, before time runs:
     whoever asks for one in mid-run would have everybody wait for its compilation."""
     world = _small_world()
-    first = world.enter(
-        "first", "lauv", (0.0, 0.0, 29.5)
-    )  # so near the bed, and the other, that it is looked at closely
+    # so near the bed, and each other, that they are looked at closely
+    first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
     world.enter("second", "buoy", (0.0, 1.0, 29.5))
     world.ping(first, 25e3)
     world.set_weather(current_north=0.1)

@@ -134,12 +134,7 @@ def import_(
     text, notes = read(file, section, pairs, angles, partial)
     for note in notes:
         click.echo(f"note: {note}", err=True)
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    out.write_text(text)
-    _of_file(out)
-    click.echo(f'wrote {out}; use it with <models><include file="{out.name}"/></models>')
+    _give(text, out)
 
 
 @vehicles.command()
@@ -157,6 +152,11 @@ def estimate(name: str, length: float, diameter: float, mass: float | None, spee
     from wavesim_server.estimate import models_file
 
     text = models_file(name, length, diameter, mass, speed)
+    _give(text, out)
+
+
+def _give(text: str, out: Path | None) -> None:
+    """Print a models file, or write it and see whether it can be read."""
     if out is None:
         click.echo(text, nl=False)
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -128,6 +129,14 @@ def load(path: str | Path) -> Loaded:
     meaning.check(loaded.config, loaded.models, loaded.path)
     schedule.check(loaded)
     return loaded
+
+
+def load_text(text: str) -> Loaded:
+    """Read and check a configuration that stands in no file; what it names besides cannot be found by relative paths."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.xml"
+        path.write_text(text)
+        return load(path)
 
 
 def _known(name: str, models: dict[str, Model], where: str) -> bool:

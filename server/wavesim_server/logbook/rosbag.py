@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
+from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, frames
 from wavesim_sdk.sonars.frames import SOUNDING, Frame
-from wavesim_sdk.sonars.xtf import START
 
 _RULE = "=" * 80
 _PARTS = {
@@ -85,8 +85,7 @@ class Cdr:
 def message(frame: Frame) -> tuple[str, bytes]:
     """(name of its type, a frame as that message)."""
     r, out = frame.record, Cdr()
-    seconds, ns = divmod(round(START.timestamp()) * 10**9 + int(r["ping_ns"]), 10**9)
-    out.add("I", seconds, ns)
+    out.add("I", *unix(r["ping_ns"]))
     out.text(f"{frame.body}/{frame.name}")
     out.add("f", float(r["frequency"]), float(r["sound_speed"]))
     if frame.kind == "bathymetry":

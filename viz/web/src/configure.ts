@@ -274,7 +274,14 @@ export class Configure {
     void this.check();
   }
 
+  /** What is shown is not checked yet: what was said of another state holds no more. Gives the number of the next check. */
+  private wonder(): number {
+    if (this.write) { this.verdict.className = "verdict"; this.verdict.textContent = "…"; }
+    return ++this.checks;
+  }
+
   private changed(): void {
+    this.wonder();
     this.remember();
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.check(), 300);
@@ -292,9 +299,9 @@ export class Configure {
 
   private async check(): Promise<void> {
     if (!this.write) return;
-    const number = ++this.checks;
+    const number = this.wonder();
     const found = await (this.vehicle ? post<Checked>("/api/fit", this.fitting()) : post<Checked>("/api/check", { model: this.sent() }));
-    if (!found || number !== this.checks) return;
+    if (!found || number !== this.checks || this.bench.held) return; // whoever drags a handle keeps it, and is checked when it is let go
     this.verdict.className = `verdict ${found.ok ? "good" : "bad"}`;
     this.verdict.textContent = found.ok ? `✓ the reader accepts this ${this.vehicle ? "vehicle" : "model"}` : found.error ?? "refused";
     if (found.look) {
