@@ -58,11 +58,23 @@ def _plan(file: Path, out: Path) -> Plan:
 
 
 def _table(plan: Plan, folder: Path | None = None) -> list[dict[str, Any]]:
-    """Rows of the campaign as it stands; of an earlier one all that its folder has."""
+    """Rows of the campaign as it stands, also those that older code made; of an earlier campaign all that its folder has."""
     from wavesim_studies.campaign.journal import Journal
 
     with Journal(folder or plan.folder) as journal:
-        return journal.table(None if folder else [row.key for row in plan.rows])
+        table = journal.table()
+    if folder is not None:
+        return table
+    rows, found = plan.rows, dict[int, dict[str, Any]]()
+    for r in table:
+        mine = rows[r["row"]] if r["row"] < len(rows) else None
+        if mine is None or mine.seed != r["seed"] or any(r.get(k) != v for k, v in mine.factors.items()):
+            continue
+        if r["row"] not in found or r["key"] == mine.key:
+            found[r["row"]] = r
+    if old := sum(r["key"] != rows[n].key for n, r in found.items()):
+        click.echo(f"wavesim: {old} rows were made by other code or files; `run` makes them anew", err=True)
+    return [found[n] for n in sorted(found)]
 
 
 @campaign.command()

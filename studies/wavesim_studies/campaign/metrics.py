@@ -67,7 +67,7 @@ class Result:
         tracks = {name: log.get(f"/state/{name}", STATE) for name in rows}
         touched: dict[str, int] = {}
         for _, m in log.json.get("/notices", []):
-            if m["text"].startswith(report.CONTACT):
+            if m["text"].startswith(encounters.CONTACT):
                 touched[m["body"]] = touched.get(m["body"], 0) + 1
         frozen = tuple(name for _, m in log.json.get("/frozen", []) for name in m["bodies"])
         return cls(
