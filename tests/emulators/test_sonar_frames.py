@@ -227,7 +227,7 @@ def test_a_process_that_is_killed_is_replaced(config: Any, name: str) -> None:
                         frame = reader.next()
             finally:
                 process.send_signal(signal.SIGKILL)
-                process.wait(10)
+                process.wait(60)
                 engine.table.header[SYNCHRONOUS] = 0  # as the engine does of one that is gone
                 if process.stderr is not None:
                     process.stderr.close()

@@ -243,4 +243,4 @@ def emulators(config: Path, server: str, *types: str) -> Iterator[None]:
         for process in running:
             process.terminate()
         for process in running:
-            process.wait(20)
+            process.wait(60)

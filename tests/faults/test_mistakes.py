@@ -161,7 +161,7 @@ def test_ctrl_c_and_a_closed_terminal_end_a_server_cleanly(
 ) -> None:
     server = serve(config(EMPTY).path, "--start")
     server.process.send_signal(how)
-    assert server.process.wait(20) == 0
+    assert server.process.wait(60) == 0
     assert wipe(name) == []
 
 
