@@ -96,10 +96,7 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[Grid, Grid]:
     for frame in frames(path, body, name):
         s = dict(zip(SOUNDING, frame.samples.T, strict=True))
         good = s["detection"] > 0.0
-        c, sine = math.cos(float(frame.record["euler"][2])), math.sin(float(frame.record["euler"][2]))
-        p = frame.record["p_WS_W"]
-        x, y = s["x"][good], s["y"][good]
-        sounded = (p[0] + c * x - sine * y, p[1] + sine * x + c * y, p[2] + s["z"][good])
+        sounded = frame.points[good].T
         points.append(np.stack([*sounded, *(s[k][good] for k in ("north", "east", "down"))]))
     if not points:
         raise LogError(f"{path} has no soundings of '{body}' {name}")

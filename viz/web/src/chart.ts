@@ -98,6 +98,10 @@ export class Chart {
     this.scale = 0.8 * Math.min(this.canvas.clientHeight / Math.max(n1 - n0, 40), this.canvas.clientWidth / Math.max(e1 - e0, 40));
   }
 
+  /** What is looked at: middle (north, east) and pixels per metre. */
+  get looks(): { middle: [number, number]; scale: number } { return { middle: this.middle, scale: this.scale }; }
+  look(middle: [number, number], scale: number): void { [this.middle, this.scale] = [middle, scale]; }
+
   private at(e: MouseEvent): [number, number] {
     const box = this.canvas.getBoundingClientRect();
     return [this.middle[0] - (e.clientY - box.top - box.height / 2) / this.scale, this.middle[1] + (e.clientX - box.left - box.width / 2) / this.scale];

@@ -102,10 +102,10 @@ export class View3D {
     this.refit = true;
   }
 
-  /** The last picture for a while: as sharp as the screen, however long it takes. */
-  still(): void {
+  /** The last picture for a while: as sharp as the screen, however long it takes. ``anew``: even if the last one was. */
+  still(anew = false): void {
     const quality = this.quality;
-    if (quality === 1) return;
+    if (quality === 1 && !anew) return;
     this.quality = 1;
     this.refit = true;
     this.render();
@@ -130,6 +130,13 @@ export class View3D {
     this.controls.target.set(...toThree(n, e, d));
     this.camera.up.set(0, 1, 0);
     this.camera.position.set(...toThree(n - 1.0 * r, e + 0.58 * r, -0.66 * r));
+    this.controls.update();
+  }
+
+  /** Look from a place to another, both in three's axes. */
+  look(eye: number[], target: number[]): void {
+    this.camera.position.fromArray(eye);
+    this.controls.target.fromArray(target);
     this.controls.update();
   }
 
