@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from wavesim_studies.campaign.cli import campaign
+
 
 def commands() -> list[click.Command]:
-    return []
+    return [campaign]

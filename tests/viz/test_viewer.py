@@ -61,6 +61,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
             "wavesim.store.rows.length === 3 && ![...wavesim.store.bodies.values()].some(b => b.name === 'guest')"
         )
 
+        helm(page, server, shared)
         page.page.keyboard.press("Space")
         server.wait(lambda s: s["state"] == "paused")
         tick = int(shared.clock()["tick"])
@@ -113,6 +114,33 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
     finally:
         emulator.terminate()
         emulator.wait(10)
+
+
+def helm(page: Page, server: Server, shared: SharedState) -> None:
+    """Keys drive a body that takes a pilot; who lets go, or whose page stalls, leaves it at rest."""
+
+    def commands() -> Any:
+        return shared.snapshot("actuation").tables["actuation"]["command"][shared.row("guest")]
+
+    page.page.keyboard.press("j")
+    page.page.select_option("select[aria-label='Body to drive']", "guest")
+    page.page.click("#take-helm")
+    page.wait("document.querySelector('#helm-told').textContent.includes('at rest')")
+    assert [c["role"] for c in server.status()["clients"] if c["name"] == "guest"] == ["pilot"]
+    page.page.keyboard.down("ArrowUp")
+    page.page.keyboard.down("ArrowRight")
+    page.wait("wavesim.store.speed[wavesim.store.index.get(wavesim.store.chosen)] > 0.5", 30)
+    assert np.count_nonzero(commands()) >= 2, "its propeller and a rudder"
+    page.wait("(wavesim.store.panel?.motion.rates[2] ?? 0) > 0.5")
+    page.shot("helm")
+    page.see("clearInterval(wavesim.app.helm.timer)")  # the page stalls while the keys are held
+    page.until(lambda: not commands().any())
+    for key in ("ArrowUp", "ArrowRight"):
+        page.page.keyboard.up(key)
+    page.page.click("#close-helm")
+    page.wait("![...wavesim.store.bodies.values()].some(b => b.name === 'guest')")
+    page.page.keyboard.press("Escape")
+    page.page.locator("#stage canvas").first.focus()
 
 
 def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from wavesim_sdk.actuators import MAX_ACTUATORS
 from wavesim_sdk.errors import WaveSimError
 
 MOST_ROW = 1 << 24
@@ -73,11 +74,19 @@ class Order:
     values: dict[str, float | list[float]]
 
 
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A page at the helm of a body: shares of the ranges of its actuators, -1 to 1; None: it leaves."""
+
+    body: str
+    shares: tuple[float | None, ...] | None
+
+
 def _no_constant(name: str) -> Any:
     raise Nonsense("number", f"{name} is no number of JSON")
 
 
-Asked = Watch | Pictures | Control | Fault | Acknowledge | Order
+Asked = Watch | Pictures | Control | Fault | Acknowledge | Order | Drive
 
 
 def asked(text: str) -> Asked:
@@ -99,6 +108,10 @@ def asked(text: str) -> Asked:
             return Fault(_row(row), _word(part), _word(kind), _word(amount, 0), _word(field, 0))
         case {"do": "order", "verb": str() as verb, "row": row, "values": dict() as values} if verb in ORDERS:
             return Order(verb, None if row is None else _row(row), _values(values))
+        case {"do": "drive", "body": body, "shares": None}:
+            return Drive(_word(body), None)
+        case {"do": "drive", "body": body, "shares": list() as shares} if len(shares) <= MAX_ACTUATORS:
+            return Drive(_word(body), tuple(_value(v) for v in shares))
         case {"do": "acknowledge", "alarm": None}:
             return Acknowledge(None)
         case {"do": "acknowledge", "alarm": number}:

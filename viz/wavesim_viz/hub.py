@@ -19,10 +19,11 @@ from aiohttp import web
 
 from wavesim_sdk import __version__
 from wavesim_viz.alarms import Alarms, Rules
-from wavesim_viz.asked import Control, Fault, Order
+from wavesim_viz.asked import Control, Drive, Fault, Order
 from wavesim_viz.containment import Mishaps, Often, say
 from wavesim_viz.doors import address_of
 from wavesim_viz.frame import Frame
+from wavesim_viz.helm import Helm
 from wavesim_viz.history import History, Past
 from wavesim_viz.live import Source
 from wavesim_viz.replay import Replay
@@ -52,6 +53,7 @@ class Viewer:
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.seen = (0, 0, 0)  # frame, scene, roster
+        self.helm: Helm | None = None  #: of the body that it drives
         self.pictures: dict[tuple[int, str], int] = {}  #: sonars that it looks at, pictures of each that it had
 
     def tell(self, message: dict[str, Any]) -> None:
@@ -113,6 +115,8 @@ class Hub:
 
     def remove(self, viewer: Viewer) -> None:
         self.viewers.discard(viewer)
+        if viewer.helm is not None:
+            viewer.helm.leave()
         self._unlook()
 
     def look(self, viewer: Viewer, sonars: tuple[tuple[int, str], ...]) -> None:
@@ -150,6 +154,25 @@ class Hub:
             return await run(self._commands, source.control, wanted.verb, wanted.value)
         except Exception as error:  # it ends this command, not the page's socket
             return False, f"the viewer failed at this: {self.mishaps.add('control', error)}"
+
+    def drive(self, viewer: Viewer, wanted: Drive) -> None:
+        """A page at the helm of a body: it joins with the first command, and leaves when it says so."""
+        source, helm = self.source, viewer.helm
+        if helm is not None and (wanted.shares is None or helm.over or helm.body != wanted.body):
+            helm.leave()
+            viewer.helm = helm = None
+        if wanted.shares is None:
+            return
+        if source is None or source.kind != "live":
+            viewer.tell(
+                {"type": "reply", "ok": False, "text": "only a body of a running server of this machine can be driven"}
+            )
+            return
+        if helm is None:
+            viewer.helm = helm = Helm(
+                source.name, wanted.body, lambda ok, text: viewer.tell({"type": "reply", "ok": ok, "text": text})
+            )
+        helm.take(wanted.shares)
 
     async def run(self) -> None:
         """Read the source: at the wanted rate while anybody looks, else seldom, for the history alone."""

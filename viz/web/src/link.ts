@@ -145,6 +145,7 @@ export class Link {
   pictures(sonars: [row: number, name: string][]): void { this.send({ do: "pictures", sonars }); }
   fault(row: number, part: string, kind: string, amount: string, field: string): void { this.send({ do: "fault", row, part, kind, amount, field }); }
   order(verb: string, row: number | null, values: Record<string, number | number[]>): void { this.send({ do: "order", verb, row, values }); }
+  drive(body: string, shares: (number | null)[] | null): void { this.send({ do: "drive", body, shares }); }
   acknowledge(alarm: number | null): void { this.send({ do: "acknowledge", alarm }); }
   control(verb: string, value?: number): void { this.send({ do: "control", verb, value: value ?? null }); }
 }

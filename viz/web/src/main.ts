@@ -4,9 +4,10 @@ import { AlarmList, NoticeList } from "./alarms";
 import { Bottom } from "./bottom";
 import { Chart } from "./chart";
 import { Configure } from "./configure";
-import { add, clock, fill, h, mark, number, put, toast } from "./dom";
+import { clock, fill, h, mark, number, put, toast } from "./dom";
 import { Camera, linkOf, viewOf, type View } from "./keep";
-import { KEYS, meant, nextSpeed, SPEEDS, taken } from "./keys";
+import { Helm } from "./helm";
+import { meant, nextSpeed, showKeys, SPEEDS, taken } from "./keys";
 import { Link, type Frame, type Message } from "./link";
 import { LogCharts } from "./logcharts";
 import { Mission } from "./mission";
@@ -37,6 +38,7 @@ class App {
   private readonly mission: Mission;
   private readonly window: OnboardWindow;
   private readonly camera: Camera;
+  private readonly helm: Helm;
   private wanted: View | null = viewOf(location.hash); // of a link, until the scene is there
   private readonly sonars: Sonars;
   private readonly root = h("div", { id: "app" });
@@ -95,6 +97,7 @@ class App {
     ], () => this.wake());
     this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"));
     this.camera = new Camera(this.stage, () => (this.charting ? [this.chart.canvas] : [this.view.canvas, this.view.over, this.view.compass]), () => (this.charting ? this.chart.render() : this.view.still(true)), () => this.store.hello?.name || "wavesim");
+    this.helm = new Helm(this.store, this.stage, (body, shares) => this.link.drive(body, shares), (row) => this.choose(row));
     this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.chart.pointer.element, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishap));
     this.chart.canvas.classList.add("hidden");
     this.root.append(this.bar, h("div", { id: "left" }, this.fleet.element), this.stage, h("div", { id: "bottom" }, this.replay.element, this.bottom.element), h("div", { id: "right" }, this.details.element));
@@ -260,7 +263,7 @@ class App {
       h("div", { class: "group" }, this.button("start", "▶", "Start or go on (space)", () => this.control("start")), this.button("pause", "❚❚", "Pause (space)", () => this.control("pause")), this.button("step", "▸|", "One step (N)", () => this.control("step", this.stepTicks())), this.button("stop", "■", "Stop (X)", () => this.control("stop")), speed),
       this.stat("time", "elapsed"), this.stat("factor", "real-time factor"), this.stat("late", "lateness, worst (late ticks)", true), this.stat("vehicles", "vehicles"), this.stat("buoys", "buoys"), this.stat("signals", "signals"), this.stat("clients", "clients (round trip)", true), this.stat("fps", "frames/s", true),
       h("span", { class: "grow" }),
-      h("div", { class: "group" }, h("button", { title: "Make vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Light or dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keys (?)", onclick: () => this.help() }, "?")),
+      h("div", { class: "group" }, h("button", { title: "Make vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Light or dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keys (?)", onclick: () => showKeys() }, "?")),
     );
   }
 
@@ -318,7 +321,7 @@ class App {
     const mode = (m: CameraMode | "chart", text: string, key: string): HTMLElement => this.button(`view-${m}`, text, `${text} (${key})`, () => this.setMode(m));
     const toggle = (name: keyof View3D["show"], text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
     return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"),
-      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "", () => this.mission.toggle()),
+      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a body by keys or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
       ...this.camera.buttons, h("button", { id: "link", title: "The link to this very view: into the address bar, and copied", onclick: () => this.share() }, "link"));
   }
 
@@ -400,14 +403,6 @@ class App {
     this.logCharts.recolour();
   }
 
-  private help(): void {
-    const old = document.querySelector(".help");
-    if (old) { old.remove(); return; }
-    const box = h("div", { class: "box" }, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEYS.map(([k, t]) => { const td = h("td", {}); for (const part of k.split("  ")) add(td, h("kbd", {}, part), " "); return h("tr", {}, td, h("td", {}, t)); }))),
-      h("p", { class: "soft" }, "North, east, down are mapped to the right, up and towards you: see the viewer's guide (docs/viewer.md)."));
-    document.body.append(h("div", { class: "help", onclick: (e: MouseEvent) => { if ((e.target as HTMLElement).classList.contains("help")) this.help(); } }, box));
-  }
-
   // -- keys ---------------------------------------------------------------------------------------------------
 
   private key(e: KeyboardEvent): void {
@@ -431,7 +426,7 @@ class App {
       h: () => this.home(), b: () => next(1), B: () => next(-1), Escape: () => { if (this.chart.pointer.measuring) { this.chart.pointer.measure(false); return; } document.querySelector(".help")?.remove(); this.choose(null); },
       o: () => { if (this.window.open) this.window.close(); else if (s.chosen !== null) this.openOnboard(s.chosen); },
       l: () => this.toggle("labels"), t: () => this.toggle("trails"), r: () => this.toggle("spheres"), u: () => this.toggle("surface"), g: () => this.toggle("arrows"), i: () => this.toggle("beams"), z: () => this.toggle("magnify"),
-      m: () => { if (!this.buttons["mission"]!.disabled) this.mission.toggle(); else toast(this.buttons["mission"]!.title, true); }, "[": () => this.panel("no-left"), "]": () => this.panel("no-right"), L: () => this.theme(), "?": () => this.help(),
+      m: () => { if (!this.buttons["mission"]!.disabled) this.mission.toggle(); else toast(this.buttons["mission"]!.title, true); }, j: () => this.helm.toggle(), "[": () => this.panel("no-left"), "]": () => this.panel("no-right"), L: () => this.theme(), "?": () => showKeys(),
     };
     const act = acts[meant(e)];
     if (!act) return;

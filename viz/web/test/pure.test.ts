@@ -5,9 +5,10 @@ import { test } from "node:test";
 import { number } from "../src/dom";
 import { bearing, euler, fromThree, toThree } from "../src/frames";
 import { degrees, depthAt, geodetic, way } from "../src/geo";
+import { shares } from "../src/helm";
 import { linkOf, viewOf } from "../src/keep";
 import { meant, nextSpeed, SPEEDS } from "../src/keys";
-import { BODY, decode, WILD, type Reception } from "../src/link";
+import { BODY, decode, WILD, type ActuatorLook, type ModelLook, type Reception } from "../src/link";
 import { along } from "../src/profile";
 import { measured } from "../src/ranges";
 import { Store, Track } from "../src/store";
@@ -126,4 +127,22 @@ test("ranges are told two-way or one-way, against the true ones", () => {
   assert.deepEqual(of("error"), [[-0.5, 0, false], [1, 0, true]]);
   assert.deepEqual(of("azimuth").map(([v]) => v), [90, 90, 90]);
   assert.equal(measured(events, 1, "range", 6.5, asked).length, 1);
+});
+
+test("the helm uses each actuator for what it does", () => {
+  const act = (kind: string, part: number, maximum = 1): ActuatorLook => ({ kind, part, maximum, minimum: -maximum }) as ActuatorLook;
+  const thruster = (position: number[], direction: number[], deflector = false): object => ({ position, direction, deflector });
+  const model = (thrusters: object[], fins: object[] = []): ModelLook => ({ shape: { size: [2, 0.3, 0.3] }, thrusters, fins }) as unknown as ModelLook;
+  // a torpedo: a propeller, a rudder and a plane at its stern; up and down are the planes'
+  const torpedo = model([thruster([-1, 0, 0], [2, 0, 0])], [{ position: [-0.9, 0, -0.1], normal: [0, 1, 0] }, { position: [-0.9, 0.1, 0], normal: [0, 0, 1] }]), parts = [act("thruster", 0), act("fin", 0), act("fin", 1), act("ballast", 0)];
+  assert.deepEqual(shares(parts, torpedo, [1, 0, 0, 0]).map((v) => v && +v.toFixed(2)), [1, 0, 0, null]);
+  const [still, rudder, plane] = shares(parts, torpedo, [0, 0, 1, 1]);
+  assert.ok(still === 0 && rudder! < -0.9 && plane! < -0.9, `${rudder} ${plane}`); // force to port at the stern turns to starboard; upward there dives
+  // two thrusters side by side turn by their difference; a vertical one dives
+  const pair = model([thruster([-0.5, -0.3, 0], [1, 0, 0]), thruster([-0.5, 0.3, 0], [1, 0, 0]), thruster([0, 0, 0], [0, 0, -1])]), three = [0, 1, 2].map((k) => act("thruster", k));
+  assert.deepEqual(shares(three, pair, [0, 0, 0, 1]), [1, -1, 0]);
+  assert.deepEqual(shares(three, pair, [1, 0, 1, 0]), [1, 1, -1]);
+  assert.deepEqual(shares(three, pair, [1, 0, 0, 1]), [1, 0, 0], "no more than all of it");
+  // a jet goes astern by its bucket, and turns by its nozzle
+  assert.deepEqual(shares([act("thruster", 0), act("angle", 0, 0.5), act("deflector", 0)], model([thruster([-2, 0, 0], [1, 0, 0], true)]), [-1, 0, 0, 0.5]), [1, -0.5, -1]);
 });
