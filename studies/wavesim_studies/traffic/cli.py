@@ -69,7 +69,3 @@ def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
         click.echo(json.dumps({"name": encounter.name, "score": round(score.total, 3), "extra_way": round(score.extra, 4), "pairs": pairs}))  # fmt: skip
     else:
         click.echo(f"{encounter.name}: {score}")
-
-
-def commands() -> list[click.Command]:
-    return [traffic]
