@@ -106,9 +106,10 @@ def contact() -> tuple[float, str]:
     for k, model in enumerate(("box-buoy", "buoy", "vita1", "lauv", "supply", "jolner", "otter", "bluerov2")):
         simulation.enter(f"afloat {k}", model, (60.0 + 60.0 * k, 0.0, 0.0))
     for k in range(6):
-        simulation.enter(f"lying {k}", "lauv", (0.1 * k, 2.0 * k, 11.85))
+        simulation.push(simulation.enter(f"lying {k}", "lauv", (0.1 * k, 2.0 * k, 11.85)), (0.0, 0.0, 100.0))
     for k in range(3):
-        simulation.enter(f"beside {k}", "box-buoy", (-20.0, 1.3 * k, 0.5))
+        row = simulation.enter(f"beside {k}", "box-buoy", (-20.0, 1.3 * k, 0.5))
+        simulation.push(row, (0.0, 500.0 * (1 - k), 0.0))
     simulation.advance(500)
     return least(lambda: simulation.advance(250), 4) / 250 * 1e6, f"{digest(simulation, [])} {simulation.contacts}"
 

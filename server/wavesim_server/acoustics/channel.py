@@ -55,7 +55,8 @@ class Channel:
         self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
         self._payloads: dict[int, bytes] = {}
         self._handles = 0
-        self._wanted = memory.record(memory.EMISSION)
+        self._wanted = pointers.records(memory.record(memory.EMISSION))  #: the emission that is asked for,
+        self._form = self._wanted.view(np.recarray)[0]  #: and its members, to be filled in
         self._heads, self._rows_of_beams = Pool(), Pool()
         self._beams: dict[Beam, int] = {}  # row of the loss of each beam pattern
         self._beam_users: dict[Beam, int] = {}
@@ -66,6 +67,8 @@ class Channel:
     def _keep(self, m: memory.Medium) -> None:
         """Keep the arrays of the medium, and the table of their addresses for the kernels."""
         self.medium, self.table = m, pointers.table(m)
+        counters = np.asarray(m.counters)  # members of a record array are slow to ask for
+        self._waiting = counters["sent"], counters["receptions"]
 
     def grow(self) -> None:
         """More room for signals, emissions and events."""
@@ -243,9 +246,9 @@ class Channel:
         return modem
 
     def _blank(self, kind: SignalKind, frequency: float, duration: float, band: float) -> memory.Records:
-        """The emission that is asked for, which answers nothing and carries nothing."""
+        """The form for an emission that is asked for, which answers nothing and carries nothing."""
         self._wanted[0] = 0
-        wanted = self._wanted[0]
+        wanted = self._form
         wanted.kind, wanted.frequency, wanted.duration, wanted.band = int(kind), frequency, duration, band
         wanted.absorption, wanted.noise = self.carrier(frequency, band)
         wanted.query_source = -1
@@ -253,7 +256,7 @@ class Channel:
 
     def _request(self, row: int, level: float | None, at: int | None, number: int, now: float) -> None:
         """Plan the emission that has been filled in; ``at`` is a time of the node's own clock."""
-        node, wanted = self.nodes[row], self._wanted[0]
+        node, wanted = self.nodes[row], self._form
         wanted.source_level = (
             node.transducer.source_level if level is None else _number("level", level, "dB", 0.0, 260.0)
         )
@@ -270,12 +273,11 @@ class Channel:
 
     def collect(self) -> None:
         """Take the records of an advance out of the medium."""
-        counters = self.medium.counters[0]
-        if not (counters.sent or counters.receptions):
+        if not (self._waiting[0][0] or self._waiting[1][0]):
             return
         sent, receptions = fitting.take_records(self.medium)
         if self._payloads:
-            handles = self.medium.sent.handle[: len(sent)]
+            handles = np.asarray(self.medium.sent)["handle"][: len(sent)]
             for k in np.flatnonzero(handles):
                 handle, source = int(handles[k]), int(sent[k]["source"])
                 sent[k]["payload"] = self._payloads.pop(handle, b"")
@@ -294,7 +296,7 @@ class Channel:
 
     def live_signals(self, table: Record, time: float) -> int:
         """Fill rows of the signals table with the live signals; returns how many."""
-        n = int(medium.live_table(self.table, time, table.view(np.recarray)))
+        n = int(medium.live_table(self.table, time, pointers.records(table)))
         table["id"][n:] = 0
         return n
 

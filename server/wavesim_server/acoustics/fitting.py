@@ -191,7 +191,7 @@ def planned(m: Medium) -> Ints:
 
 def take_records(m: Medium) -> tuple[Any, Any]:
     """(sent, receptions) since the last call, as records of the log's tables; empties the buffers."""
-    c = m.counters[0]
-    sent, receptions = m.sent[: int(c.sent)], m.receptions[: int(c.receptions)]
-    c.sent = c.receptions = 0
-    return sent.copy().view(SENT.dtype, np.ndarray), receptions.copy().view(RECEPTION.dtype, np.ndarray)
+    c = np.asarray(m.counters)
+    sent, receptions = np.asarray(m.sent)[: c["sent"][0]], np.asarray(m.receptions)[: c["receptions"][0]]
+    c["sent"] = c["receptions"] = 0
+    return sent.copy().view(SENT.dtype), receptions.copy().view(RECEPTION.dtype)

@@ -43,6 +43,7 @@ from wavesim_server.dynamics.shapes import CORE, GEOMETRY, POINTS, ROUND, TRIANG
 from wavesim_server.seabed import bed_depth
 
 _njit = nb.njit(cache=True, error_model="numpy")
+_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)  # a call counts every array of a tuple
 PUSH = 0.2  #: part of the overlap that is undone per tick
 GENTLY = 0.2  #: but no faster than this at each point of contact, m/s: a body that got inside another rises out of it
 SLOP = 1e-4  #: overlap that is left alone, m
@@ -137,24 +138,24 @@ def _lever(f: Bodies, row: int, c: Any, x: float, y: float, z: float, j: Any) ->
     return speed, inverse
 
 
-@_njit
-def _along(f: Bodies, t: Touch, c: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
+@_inline
+def _along(f: Bodies, levers: Any, c: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
     """(speed of approach, inverse mass of row a, that of row b) of a contact along a direction; the levers of both are in
-    ``t.levers``. What is fixed has no speed, and infinite mass."""
+    ``levers`` (2, 6). What is fixed has no speed, and infinite mass."""
     a, b = int(c[C_A]), int(c[C_B])
-    va, ka = _lever(f, a, c, x, y, z, t.levers[0])
-    vb, kb = (0.0, 0.0) if b < 0 else _lever(f, b, c, x, y, z, t.levers[1])
+    va, ka = _lever(f, a, c, x, y, z, levers[0])
+    vb, kb = (0.0, 0.0) if b < 0 else _lever(f, b, c, x, y, z, levers[1])
     return va - vb, ka, kb
 
 
-@_njit
-def _impulse(f: Bodies, t: Touch, c: Any, size: float) -> None:
+@_inline
+def _impulse(f: Bodies, levers: Any, c: Any, size: float) -> None:
     """An impulse on row b, and its reaction on row a, along the direction of the levers."""
     for side in range(2):
         row = int(c[C_A]) if side == 0 else int(c[C_B])
         if row < 0:
             continue
-        slot, j = f.slots[row], t.levers[side]
+        slot, j = f.slots[row], levers[side]
         b, l = f.blocks[slot // LANES], slot % LANES
         p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
         for i in range(6):
@@ -164,16 +165,16 @@ def _impulse(f: Bodies, t: Touch, c: Any, size: float) -> None:
             b[(NU + i) * LANES + l] += change * (-size if side == 0 else size)
 
 
-@_njit
-def _push_apart(f: Bodies, t: Touch, c: Any, limit: float) -> float:
+@_inline
+def _push_apart(f: Bodies, levers: Any, c: Any, limit: float) -> float:
     """Impulse along the normal of a contact that brings its approach to ``limit``; the sum of its impulses is not
     negative. Returns the sum."""
     had = c[C_IMPULSE]
-    approach, ka, kb = _along(f, t, c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2])
+    approach, ka, kb = _along(f, levers, c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2])
     if ka + kb <= 0.0:
         return float(had)
     size = max(had + (approach - limit) / (ka + kb), 0.0)
-    _impulse(f, t, c, size - had)
+    _impulse(f, levers, c, size - had)
     return size
 
 
@@ -398,11 +399,11 @@ def resolve(
         return 0
     for i in range(n):
         c = t.contacts[i]
-        c[C_SPEED], _, _ = _along(f, t, c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2])
+        c[C_SPEED], _, _ = _along(f, t.levers, c, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2])
     for _ in range(SWEEPS):
         for i in range(n):
             c = t.contacts[i]
-            c[C_IMPULSE] = _push_apart(f, t, c, max(c[C_GAP], 0.0) / h)
+            c[C_IMPULSE] = _push_apart(f, t.levers, c, max(c[C_GAP], 0.0) / h)
             if c[C_IMPULSE] > 0.0:
                 _friction(f, t, c)
     touching = 0
@@ -423,7 +424,7 @@ def _friction(f: Bodies, t: Touch, c: Any) -> None:
     """Friction against the sliding of a contact, at most FRICTION times its impulse."""
     slide = t.work[19]
     for i in range(3):
-        slide[i], _, _ = _along(f, t, c, 1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0)
+        slide[i], _, _ = _along(f, t.levers, c, 1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0)
     along = slide[0] * c[C_NORMAL] + slide[1] * c[C_NORMAL + 1] + slide[2] * c[C_NORMAL + 2]
     for i in range(3):
         slide[i] -= along * c[C_NORMAL + i]
@@ -432,7 +433,7 @@ def _friction(f: Bodies, t: Touch, c: Any) -> None:
         return
     for i in range(3):
         slide[i] /= speed
-    _, ka, kb = _along(f, t, c, slide[0], slide[1], slide[2])
+    _, ka, kb = _along(f, t.levers, c, slide[0], slide[1], slide[2])
     if ka + kb <= 0.0:
         return
     # the sum of a contact's friction stays within the cone
@@ -452,8 +453,8 @@ def _friction(f: Bodies, t: Touch, c: Any) -> None:
     size = math.sqrt(size)
     if size == 0.0:
         return
-    _along(f, t, c, slide[0] / size, slide[1] / size, slide[2] / size)
-    _impulse(f, t, c, size)
+    _along(f, t.levers, c, slide[0] / size, slide[1] / size, slide[2] / size)
+    _impulse(f, t.levers, c, size)
 
 
 @_njit
@@ -463,7 +464,7 @@ def _separate(f: Bodies, t: Touch, c: Any, h: float) -> None:
     if push == 0.0:
         return
     nx, ny, nz = c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2]
-    _, ka, kb = _along(f, t, c, nx, ny, nz)
+    _, ka, kb = _along(f, t.levers, c, nx, ny, nz)
     if ka + kb <= 0.0:
         return
     a, b = int(c[C_A]), int(c[C_B])
