@@ -19,6 +19,7 @@ import { Working } from "./working";
 export type CameraMode = "free" | "follow" | "top";
 const TRAIL = 60000; // pieces of ways, of all bodies together
 const LABELS = 60;
+const COARSEST = 0.4; // share of the screen's resolution
 
 export interface Onboard { row: number; picture: HTMLCanvasElement; overlay: HTMLCanvasElement; compass: HTMLCanvasElement }
 
@@ -222,7 +223,7 @@ export class View3D {
     const rate = (this.frames - this.drawn) / seconds, before = this.quality;
     this.drawn = this.frames;
     this.judgedAt = now;
-    if (rate < 20) this.quality = Math.max(0.5, this.quality * 0.75);
+    if (rate < 20) this.quality = Math.max(COARSEST, this.quality * 0.75);
     else if (rate > 50) this.quality = Math.min(1, this.quality * 1.15);
     return this.quality !== before;
   }
