@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import signal
 import struct
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +12,10 @@ import numpy as np
 import posix_ipc
 import pytest
 
-from tests.conftest import CLI, wavesim
+from tests.conftest import wavesim
 from tests.emulators.bench import Bench
 from wavesim_emulators.sonar.emulator import Sonar
-from wavesim_sdk.area import SYNCHRONOUS, segment_name
+from wavesim_sdk.area import segment_name
 from wavesim_sdk.conformance_emulator import FakeEngine
 from wavesim_sdk.errors import AttachError, ConfigError, NotRunning
 from wavesim_sdk.sonars import frames, presets
@@ -195,48 +192,6 @@ def test_frames_come_out_and_are_the_same_the_second_time(config: Any, name: str
     assert run(loaded, name, ticks) == first
     quiet = config(suite(SMALL.replace("<sonar", '<sonar speckle="no"')))
     assert run(quiet, name, ticks, replace_at=75) == run(quiet, name, ticks), "who takes over goes on"
-
-
-@pytest.mark.system
-def test_a_process_that_is_killed_is_replaced(config: Any, name: str) -> None:
-    """Synchronous: asked and waited for; killed by SIGKILL; another one goes on with the next number."""
-    loaded = config(
-        suite(SMALL, SMALL.replace('"first"', '"second"').replace("10 Hz", "5 Hz")).replace(
-            "<fleet>", '<fleet><vehicle name="alpha" model="jolner" position="0 0 0 m"/>'
-        )
-    )
-    engine = FakeEngine(name, "sonar")
-    frames.make(loaded, name)
-    reader = frames.Reader(frames.Rings.attach(name), 3)
-    numbers, tick = [], 25
-    try:
-        for _ in range(2):
-            process = subprocess.Popen([*CLI, "emulate", "sonar", str(loaded.path), "-s", name], stderr=subprocess.PIPE)
-            try:
-                while not engine.table.header[SYNCHRONOUS]:
-                    assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
-                    time.sleep(0.01)
-                assert engine.ask(tick, 60.0) is not None
-                for _ in range(2):
-                    tick += 25
-                    assert engine.ask(tick, 60.0) is not None
-                    frame = reader.next()
-                    while frame is not None:
-                        numbers.append(int(frame.record["number"]))
-                        assert frame.samples.any()
-                        frame = reader.next()
-            finally:
-                process.send_signal(signal.SIGKILL)
-                process.wait(10)
-                engine.table.header[SYNCHRONOUS] = 0  # as the engine does of one that is gone
-                if process.stderr is not None:
-                    process.stderr.close()
-        assert numbers == list(range(1, len(numbers) + 1))
-        assert len(numbers) >= 4
-        assert engine.values()["frame"][3] == numbers[-1]
-    finally:
-        engine.close()
-        frames.unlink(name)
 
 
 def test_everything_is_removed_with_the_server(config: Any, name: str) -> None:

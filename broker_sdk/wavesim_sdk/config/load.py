@@ -172,6 +172,17 @@ def models_of(path: Path) -> dict[str, Model]:
     return _models(_root(root, "models", Models, path), path, {})[0]
 
 
+def read(path: Path, tag: str, of: type[T]) -> tuple[T, str]:
+    """(what stands in an XML file whose root element is a declared class, its text)."""
+    root, text = _parse(path)
+    return _root(root, tag, of, path), text
+
+
+def check_value(declaration: Key, text: str, tag: str) -> None:
+    """ConfigError if a key cannot have this value; ``tag`` says where it stands."""
+    _value(declaration, text, tag, "", 0)
+
+
 def _parse(path: Path) -> tuple[Any, str]:
     """Parse one XML file with no entities, no DTD and no network."""
     try:
