@@ -13,6 +13,8 @@ from wavesim_sdk import mailbox, tables
 from wavesim_sdk.config import export
 from wavesim_sdk.sonars.frames import FRAME
 from wavesim_sdk.wire import document, vectors
+from wavesim_studies.campaign.metrics import LIBRARY
+from wavesim_studies.campaign.model import Campaign
 
 ROOT = Path(__file__).parent.parent
 
@@ -63,6 +65,14 @@ def commands() -> str:
     return "\n".join(lines) + "\n"
 
 
+def campaign_page() -> str:
+    """The page of campaigns, with its keys and metrics."""
+    text = (ROOT / "docs/campaigns.md").read_text()
+    text = between(text, "keys", "\n".join(export.reference(Campaign, {Campaign: "campaign"}, "###")).rstrip())
+    rows = [f"| `{k.name}` | {k.unit or '-'} | {k.better or '-'} | {k.doc} |" for k in LIBRARY.values()]
+    return between(text, "metrics", "\n".join(["| metric | unit | better | meaning |", "|---|---|---|---|", *rows]))
+
+
 def pages() -> dict[Path, str]:
     """Every generated file and what it should hold."""
     protocol = (ROOT / "docs/PROTOCOL.md").read_text()
@@ -79,6 +89,7 @@ def pages() -> dict[Path, str]:
         document.FILE: document.protocol_json(),
         ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.markdown()),
         ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
+        ROOT / "docs/campaigns.md": campaign_page(),
         ROOT / "docs/CONFIG.md": export.markdown(),
         ROOT / "docs/COMMANDS.md": commands(),
         ROOT / "docs/wavesim.xsd": export.xsd().decode(),

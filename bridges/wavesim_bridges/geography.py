@@ -3,49 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import atan2, cos, degrees, hypot, radians, sin, sqrt
+from math import degrees, radians
 from typing import Any
 
 import click
-import numpy as np
 
-from wavesim_bridges.motion import Array
+from wavesim_sdk import geodesy
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 
-_EQUATOR_M, _E2 = 6378137.0, 6.69437999014e-3
-
-
-def _earth(latitude: float, longitude: float) -> Array:
-    """A point of the ellipsoid, earth-centred (m), from degrees."""
-    p, l = radians(latitude), radians(longitude)
-    n = _EQUATOR_M / sqrt(1.0 - _E2 * sin(p) ** 2)
-    return np.array([n * cos(p) * cos(l), n * cos(p) * sin(l), n * (1.0 - _E2) * sin(p)])
-
 
 class Origin:
-    """Of a world, in degrees."""
+    """Of a world, in degrees; its places lie at sea level."""
 
     def __init__(self, latitude: float, longitude: float) -> None:
         self.latitude, self.longitude = latitude, longitude
-        self._place = _earth(latitude, longitude)
-        (sp, cp), (sl, cl) = ((sin(radians(a)), cos(radians(a))) for a in (latitude, longitude))
-        self._axes = np.array(
-            [[-sp * cl, -sp * sl, cp], [-sl, cl, 0.0], [-cp * cl, -cp * sl, -sp]]
-        )  # rows: north, east, down
+        self._origin = geodesy.Origin(radians(latitude), radians(longitude))
 
     def degrees(self, north: float, east: float) -> tuple[float, float]:
-        """Latitude and longitude of a place at sea level."""
-        x, y, z = self._place + north * self._axes[0] + east * self._axes[1]
-        r, p = hypot(x, y), atan2(z, (1.0 - _E2) * hypot(x, y))
-        for _ in range(4):
-            n = _EQUATOR_M / sqrt(1.0 - _E2 * sin(p) ** 2)
-            p = atan2(z + _E2 * n * sin(p), r)
-        return degrees(p), degrees(atan2(y, x))
+        """Latitude and longitude of a place."""
+        latitude, longitude = self._origin.degrees((north, east, 0.0))
+        return float(latitude), float(longitude)
 
     def metres(self, latitude: float, longitude: float) -> tuple[float, float]:
-        """North and east of a place at sea level."""
-        north, east, _ = self._axes @ (_earth(latitude, longitude) - self._place)
+        """North and east of a place."""
+        north, east, _ = self._origin.ned(radians(latitude), radians(longitude))
         return float(north), float(east)
 
 

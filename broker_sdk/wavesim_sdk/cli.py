@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from wavesim_sdk import __version__
+from wavesim_sdk import __version__, console
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.errors import WaveSimError
@@ -57,16 +57,8 @@ def cli() -> None:
     """
 
 
-def main() -> None:
-    """Entry point of the command."""
-    try:
-        _main()
-    except KeyboardInterrupt:  # while the commands are being loaded
-        click.echo("wavesim: interrupted", err=True)
-        sys.exit(130)
-
-
-def _main() -> None:
+def load() -> None:
+    """The commands of every package that is installed."""
     for entry in entry_points(group="wavesim.commands"):
         try:
             offered = entry.load()()
@@ -75,7 +67,6 @@ def _main() -> None:
             continue
         for command in offered:
             cli.add_command(command)
-    cli()
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
@@ -250,6 +241,8 @@ def commands() -> list[click.Command]:
 
     return [*server_commands(), status, check, keys, conformance, mailbox, device, record]
 
+
+main = console.main
 
 if __name__ == "__main__":
     main()

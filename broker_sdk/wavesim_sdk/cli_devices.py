@@ -118,13 +118,42 @@ def ping1d() -> Any:
     return Kind("Ping", lambda b, send, p: Ping1D(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor)
 
 
-@_device("A Blue Robotics Ping360 over a sensor `scanner` of body NAME.")
-def ping360() -> Any:
+@_device(
+    "A Blue Robotics Ping360 over a sensor `scanner` of body NAME, or over a scanning `sonar`.",
+    click.option("--frames", is_flag=True, help="Echoes from the frames of a `sonar` of the kind scanning."),
+)
+def ping360(frames: bool) -> Any:
+    from wavesim_sdk.devices.cerulean import Pictures
     from wavesim_sdk.devices.ping360 import Ping360
     from wavesim_sdk.devices.serve import Kind
 
-    sensor = "scanner"
-    return Kind("Ping360", lambda b, send, p: Ping360(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor)
+    sensor = "sonar" if frames else "scanner"
+
+    def make(b: Any, send: Any, p: dict[str, str]) -> Ping360:
+        new = Pictures(b, p[sensor], "scanning", "a Ping360").new if frames else None
+        return Ping360(send, b.welcome.sound_speed, p[sensor], new)
+
+    return Kind("Ping360", make, (sensor,), sensor)
+
+
+def _cerulean(title: str, name: str, kind: str) -> Any:
+    from wavesim_sdk.devices import cerulean
+    from wavesim_sdk.devices.serve import Kind
+
+    def make(b: Any, send: Any, p: dict[str, str]) -> Any:
+        return getattr(cerulean, name)(send, cerulean.Pictures(b, p["sonar"], kind, f"an {title}" if title[0] == "O" else f"a {title}").new)  # fmt: skip
+
+    return Kind(title, make, ("sonar",), "sonar")
+
+
+@_device("A Cerulean Omniscan 450 over a side-scan `sonar` of body NAME.")
+def omniscan() -> Any:
+    return _cerulean("Omniscan 450", "Omniscan", "sidescan")
+
+
+@_device("A Cerulean Surveyor 240 over a multibeam `sonar` of body NAME.")
+def surveyor() -> Any:
+    return _cerulean("Surveyor 240", "Surveyor", "bathymetry")
 
 
 def _sea_bird(model: int) -> Any:

@@ -28,11 +28,16 @@ def clamp(value: float, limit: float) -> float:
 
 
 class Speed:
-    """PI control of surge speed; the output is a thrust in N."""
+    """PI control of surge speed; the output is a thrust in N, ``start`` of it from the beginning."""
 
-    def __init__(self, kp: float, ki: float, low: float, high: float) -> None:
+    def __init__(self, kp: float, ki: float, low: float, high: float, start: float = 0.0) -> None:
         self.kp, self.ki, self.low, self.high = kp, ki, low, high
-        self._integral = 0.0
+        self._integral = start / ki if ki else 0.0
+
+    @property
+    def steady(self) -> float:
+        """The thrust that is left without an error, N."""
+        return self.ki * self._integral
 
     def thrust(self, wanted: float, surge: float, dt: float) -> float:
         """Thrust in N for a wanted and a measured speed (m/s)."""
@@ -83,7 +88,8 @@ class LineOfSight:
     """Steers along the legs between waypoints, round and round: line-of-sight guidance (Fossen 2021, section 12.4).
 
     ``lookahead`` is the distance ahead on the leg that is aimed at; a waypoint counts as reached
-    within ``acceptance``.
+    within ``acceptance``. With a ``radius`` of turning the next leg begins radius tan(turn/2) before it, where an arc
+    between both legs does.
     """
 
     def __init__(
@@ -92,10 +98,12 @@ class LineOfSight:
         start: tuple[float, float],
         lookahead: float = 12.0,
         acceptance: float = 10.0,
+        radius: float = 0.0,
     ) -> None:
         if not waypoints:
             raise ValueError("a mission needs at least one waypoint")
         self.waypoints, self.lookahead, self.acceptance = waypoints, lookahead, acceptance
+        self.radius = radius
         self._from = start
         self._next = 0
         self.cross_track = 0.0
@@ -108,7 +116,8 @@ class LineOfSight:
     def course(self, north: float, east: float) -> float:
         """Desired course over ground in rad."""
         target = self.target
-        if hypot(target.north - north, target.east - east) < self.acceptance or self._passed(north, east):
+        reach = max(self.acceptance, self._before()) if self.radius else self.acceptance
+        if hypot(target.north - north, target.east - east) < reach or self._passed(north, east):
             self._from = (target.north, target.east)
             self._next = (self._next + 1) % len(self.waypoints)
             target = self.target
@@ -116,6 +125,14 @@ class LineOfSight:
         dn, de = north - self._from[0], east - self._from[1]
         self.cross_track = -dn * sin(leg) + de * cos(leg)
         return float(leg - atan2(self.cross_track, self.lookahead))
+
+    def _before(self) -> float:
+        """How far before the waypoint ahead the arc into the next leg begins: at most half of each leg."""
+        a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
+        n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
+        turn = abs(wrap(atan2(e2, n2) - atan2(e1, n1)))
+        s, c_ = sin_cos(0.5 * min(turn, 2.6))
+        return float(min(self.radius * s / c_, 0.5 * hypot(n1, e1), 0.5 * hypot(n2, e2)))
 
     def _passed(self, north: float, east: float) -> bool:
         """Whether the point lies beyond the end of the leg."""

@@ -1,12 +1,20 @@
-"""How near bodies come to each other: predicted from positions and velocities, and found in tracks."""
+"""How near bodies come to each other: predicted from positions and velocities, and found in tracks; who gives way to whom."""
 
 from __future__ import annotations
 
+import enum
+import math
 from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.frames import wrap
+
+ABAFT = math.radians(112.5)  #: 22.5 deg abaft the beam: the sector of the stern light
+HEAD_ON = math.radians(12.0)  #: a reciprocal course is one within so much, seen from both
+
 Array = np.ndarray[Any, np.dtype[Any]]
+CONTACT = "contact with "  #: so begins the notice of a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
@@ -19,6 +27,38 @@ def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
     square = np.sum(v * v, axis=-1)
     time = -np.sum(p * v, axis=-1) / np.where(square > 0.0, square, 1.0)
     return np.linalg.norm(p + v * time[..., None], axis=-1), time + 0.0
+
+
+class Role(enum.Enum):
+    """Part that a power-driven vessel plays towards another in sight of it (COLREG rules 13 to 15 and 17)."""
+
+    HEAD_ON = "head-on"  #: 14: both alter course to starboard
+    OVERTAKING = "overtaking"  #: 13: she keeps out of the way
+    OVERTAKEN = "overtaken"  #: 13, 17: she holds
+    GIVE_WAY = "give way"  #: 15: the other is on her starboard side
+    STAND_ON = "stand on"  #: 17: she holds
+
+
+def role(
+    p_AB_W: Any, course_A: float, course_B: float, speed_A: float, speed_B: float, head_on: float = HEAD_ON
+) -> Role:
+    """What A is towards B. ``p_AB_W``: where B is from A (north, east, m); courses in rad, speeds in m/s.
+
+    It holds whether or not there is a risk of collision, and is that of this moment: a vessel keeps the role in which an
+    encounter began (rule 13d). ``head_on``: how near ahead both must see each other.
+    """
+    bearing = math.atan2(p_AB_W[1], p_AB_W[0])
+    seen = wrap(bearing - course_A)  # of B from A, off the bow
+    aspect = wrap(bearing + math.pi - course_B)  # of A from B
+    closing = speed_A * math.cos(seen) + speed_B * math.cos(aspect)  # m/s
+    if closing > 0.0 and abs(aspect) >= ABAFT - 1e-9 and abs(seen) < ABAFT - 1e-9:
+        return Role.OVERTAKING
+    if closing > 0.0 and abs(seen) >= ABAFT - 1e-9 and abs(aspect) < ABAFT - 1e-9:
+        return Role.OVERTAKEN
+    if abs(seen) <= head_on and abs(aspect) <= head_on:
+        return Role.HEAD_ON
+    side = seen if abs(seen) > 1e-9 else -aspect  # right ahead: by what the other sees
+    return Role.GIVE_WAY if side > 0.0 else Role.STAND_ON
 
 
 def nearest(times: Array, p_AB_W: Array) -> tuple[float, float]:

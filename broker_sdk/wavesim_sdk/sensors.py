@@ -23,6 +23,8 @@ SCALARS = 4  #: quantities of the water that a sensor can tell
 COMPARTMENTS = 4  #: of a leak detector
 RANGERS = 8  #: beams of a ranger
 DVL_BEAMS = 4  #: of a Doppler log
+TARGETS = 16  #: of a radar
+STATIONS = 16  #: of an AIS receiver, its own the first
 
 
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
@@ -180,6 +182,50 @@ _BUILT_IN = (
             value("a_WB_W", "m/s2", "Acceleration, frame W, mean since its last value.", 3),
         ),
         (value("v_before_W", "m/s", "Velocity over ground at its last value, frame W.", 3),),
+    ),
+    sensor_table(
+        "radar",
+        "Target list of a radar: tracks, each at a place of its own; NaN = none.",
+        (
+            value("target", "", "Number of the track, 1 to 99; a lost one's is used again.", TARGETS),
+            value("range", "m", "Distance of the track, smoothed.", TARGETS),
+            value("bearing", "rad", "True bearing, 0..2 pi.", TARGETS),
+            value("course", "rad", "Course over ground, 0..2 pi; NaN until there is a trend.", TARGETS),
+            value("speed", "m/s", "Speed over ground.", TARGETS),
+            value("age", "s", "Time since the track was seen last.", TARGETS),
+            value("status", "", "1 acquired, 2 followed.", TARGETS),
+        ),
+        (
+            value("north", "m", "Place of the track.", TARGETS),
+            value("east", "m", "Place of the track.", TARGETS),
+            value("v_north", "m/s", "Velocity of the track.", TARGETS),
+            value("v_east", "m/s", "Velocity of the track.", TARGETS),
+            value("scans", "", "Scans that saw it.", TARGETS),
+            value("missed", "", "The last ten scans as bits, 1 = not seen.", TARGETS),
+            value("since", "s", "Time at which it was first seen.", TARGETS),
+            value("next", "", "Number of the next track."),
+        ),
+    ),
+    sensor_table(
+        "ais",
+        "Reports of AIS stations: the newest of each, one's own first, in the steps of their messages; NaN = none, or not told.",
+        (
+            value("mmsi", "", "Number of the station.", STATIONS),
+            value("latitude", "rad", "WGS84.", STATIONS),
+            value("longitude", "rad", "WGS84.", STATIONS),
+            value("sog", "m/s", "Speed over ground.", STATIONS),
+            value("cog", "rad", "Course over ground, 0..2 pi.", STATIONS),
+            value("heading", "rad", "True heading, 0..2 pi.", STATIONS),
+            value("turn", "rad/s", "Rate of turn, to starboard positive; class A.", STATIONS),
+            value("age", "s", "Time since the report.", STATIONS),
+            value("station", "", "1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 a mere receiver.", STATIONS),
+            value("kind", "", "Type of ship or of mark.", STATIONS),
+            value("status", "", "Navigational status.", STATIONS),
+            value("length", "m", "Of the ship.", STATIONS),
+            value("width", "m", "Of the ship.", STATIONS),
+            value("called", "", "Name in six-bit characters, seven to a number: wavesim_sdk.ais.unpacked.", 3 * STATIONS),
+        ),
+        (value("reported", "s", "Time of the report.", STATIONS),),
     ),
 )  # fmt: skip
 

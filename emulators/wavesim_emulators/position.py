@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Floats
+from wavesim_emulators.base import Batch, Emulator
 from wavesim_sdk.area import Record
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.elementary import atan2, exp, hypot, sin_cos
-
-A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84: semi-major axis in m, square of the eccentricity
+from wavesim_sdk.elementary import atan2, exp, hypot
+from wavesim_sdk.geodesy import Origin
 
 
 class Gps(Emulator):
@@ -24,28 +21,7 @@ class Gps(Emulator):
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
         w = loaded.config.world
-        self.latitude, self.longitude = sin_cos(w.latitude), sin_cos(w.longitude)
-
-    def geodetic(self, p_W: Floats) -> tuple[Floats, Floats, Floats]:
-        """(latitude, longitude) in rad on the WGS84 ellipsoid and height above it, m, of points (n, 3) of W (Bowring 1976,
-        by tangents)."""
-        north, east, down = p_W.T
-        (s, c), (sl, cl) = self.latitude, self.longitude
-        radius = A / math.sqrt(1.0 - E2 * s * s)
-        out = (radius - down) * c - s * north  # away from the axis, in the origin's meridian
-        x, y, z = cl * out - sl * east, sl * out + cl * east, ((1.0 - E2) * radius - down) * s + c * north
-        p = np.sqrt(x * x + y * y)
-        tangent = z / (p * math.sqrt(1.0 - E2))  # of the reduced latitude
-        for _ in range(3):
-            cosine = 1.0 / np.sqrt(1.0 + tangent * tangent)
-            sine = tangent * cosine
-            up = z + E2 / math.sqrt(1.0 - E2) * A * sine * sine * sine
-            away = p - E2 * A * cosine * cosine * cosine
-            tangent = math.sqrt(1.0 - E2) * up / away
-        cosine = 1.0 / np.sqrt(1.0 + (up / away) * (up / away))
-        sine = up / away * cosine
-        height = p * cosine + z * sine - A * np.sqrt(1.0 - E2 * sine * sine)
-        return atan2(up, away), atan2(y, x), height
+        self.origin = Origin(w.latitude, w.longitude)
 
     def measure(self, now: Batch, out: Record) -> None:
         p, m = now.parameters, now.mounted
@@ -55,7 +31,7 @@ class Gps(Emulator):
         error = keep * out["error_W"] + np.sqrt(1.0 - keep * keep) * sigma * now.noise.of("slow error").several(3)
         out["error_W"] = error
         place = m.p_WS_W + error
-        latitude, longitude, height = self.geodetic(place)
+        latitude, longitude, height = self.origin.geodetic(place)
         velocity = m.v_WS_W + p.speed_sigma * now.noise.several(3)
         out["latitude"], out["longitude"], out["height"] = latitude, longitude, height
         out["sog"] = hypot(velocity[:, 0], velocity[:, 1])

@@ -14,14 +14,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wavesim_sdk import actuators, tables
-from wavesim_sdk import elementary as compiled_from
+import wavesim_sdk
 
 if TYPE_CHECKING:
     from wavesim_server.simulation import Simulation
@@ -31,6 +29,8 @@ _KEPT = 4  #: folders that are kept
 _IN_USE_S = 86_400.0  #: and those that were asked for since: another process may be writing there
 #: where compiled functions are, and what they are made of
 KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "tick.py")
+#: what of the SDK is compiled into them: functions, and constants
+COMPILED_IN = ("actuators.py", "compiled.py", "elementary.py", "tables.py")
 
 
 def choose() -> None:
@@ -47,11 +47,8 @@ def choose() -> None:
     for part in KERNELS:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
-    # what the kernels have compiled in from elsewhere
-    for module in (compiled_from.__file__, Path(compiled_from.__file__).with_name("compiled.py")):
-        state.update(Path(module).read_bytes())
-    state.update(repr((tables.SENT, tables.RECEPTION, *tables.Outcome, *tables.SignalKind)).encode())
-    state.update(repr((actuators.FIRST_SLOT, actuators.MAX_ACTUATORS)).encode())
+    for module in COMPILED_IN:
+        state.update(Path(wavesim_sdk.__file__).with_name(module).read_bytes())
     state.update(str(package).encode())  # Numba asks for the place of a file as well
     folder = base / state.hexdigest()[:16]
     try:
@@ -100,22 +97,19 @@ def compile_sound() -> None:
 
 
 def _small_world() -> Simulation:
-    from wavesim_sdk.config import load
+    from wavesim_sdk.config import load_text
     from wavesim_server.simulation import Simulation
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "warm.xml"
-        path.write_text("<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>")
-        return Simulation(load(path))
+    world = "<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>"
+    return Simulation(load_text(world))
 
 
 def exercise() -> None:
     """Ask a small world for all that compiled functions do, so that each is there, compiled or loaded, before time runs:
     whoever asks for one in mid-run would have everybody wait for its compilation."""
     world = _small_world()
-    first = world.enter(
-        "first", "lauv", (0.0, 0.0, 29.5)
-    )  # so near the bed, and the other, that it is looked at closely
+    # so near the bed, and each other, that they are looked at closely
+    first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
     world.enter("second", "buoy", (0.0, 1.0, 29.5))
     world.ping(first, 25e3)
     world.set_weather(current_north=0.1)

@@ -16,7 +16,6 @@ sonars, whose frames lie in shared memory, are left out.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -27,7 +26,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import arranged
 from wavesim_sdk.attach import Snapshot
-from wavesim_sdk.config import Loaded, Model, load
+from wavesim_sdk.config import Loaded, Model, load, load_text
 from wavesim_sdk.names import nearest
 from wavesim_sdk.sensors import HEAD, numbers, table_of
 from wavesim_sdk.tables import WEATHER, Outcome, SignalKind
@@ -281,8 +280,5 @@ class Lab(Simulation):
 
 def _loaded(configuration: str | Path) -> Loaded:
     if isinstance(configuration, str) and configuration.lstrip().startswith("<"):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "config.xml"
-            path.write_text(configuration)
-            return load(path)
+        return load_text(configuration)
     return load(configuration)

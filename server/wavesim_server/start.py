@@ -111,8 +111,10 @@ def _near(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first:
         if blocks[block, r.PRESENT * r.LANES + lane] != 0.0:
             away = 0.0
             for i in range(3):
-                away += (blocks[block, (r.PX + i) * r.LANES + lane] - place[i]) ** 2
-            if away < (reach + params[heads[block, r.BLOCK_KIND], r.REACH]) ** 2:
+                d = blocks[block, (r.PX + i) * r.LANES + lane] - place[i]
+                away += d * d
+            near = reach + params[heads[block, r.BLOCK_KIND], r.REACH]
+            if away < near * near:
                 return seat
     return -1
 

@@ -11,7 +11,6 @@ import csv
 import dataclasses
 import math
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuators_of, position_of
-from wavesim_sdk.config import Model, library, load
+from wavesim_sdk.config import Model, library, load_text
 from wavesim_sdk.config.plausible import check_model, matrix
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.vehicle import Matrix6
@@ -65,13 +64,10 @@ def position(model: Model, name: str) -> int:
 def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
     """A simulation of deep still water; ``world`` is what stands inside <world>, instead of the deep bed. ``models``
     are known in it by their names."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "sea.xml"
-        inner = world or '<bed depth="11000 m"/>'
-        path.write_text(
-            f'<wavesim><time step="{step:.9g} s"/><shared vehicles="{vehicles}"/><world>{inner}</world></wavesim>'
-        )
-        loaded = load(path)
+    inner = world or '<bed depth="11000 m"/>'
+    loaded = load_text(
+        f'<wavesim><time step="{step:.9g} s"/><shared vehicles="{vehicles}"/><world>{inner}</world></wavesim>'
+    )
     return Simulation(dataclasses.replace(loaded, models=loaded.models | {m.name: m for m in models}))
 
 

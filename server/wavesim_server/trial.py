@@ -26,6 +26,7 @@ from wavesim_server.resources import NameLock
 from wavesim_server.serve import Options, Supervisor, bind, shared_objects
 
 JOIN_LIMIT_S = 60.0
+LAST_LINES, LAST_BYTES = 4, 4096  # of what a participant printed before it failed
 LOST = ("events_dropped", "sensors_late")  #: counters of the clock: what a whole run has none of
 
 
@@ -171,9 +172,8 @@ class Trial:
         limit = time.monotonic() + JOIN_LIMIT_S
         while True:
             server.check()
-            missing = [
-                s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0
-            ]  # from then on it is waited for
+            # those that the engine does not wait for yet
+            missing = [s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0]
             missing += commander.send("status").data["missing"]
             if not missing:
                 return
@@ -187,10 +187,15 @@ class Trial:
     def _check_processes(self) -> None:
         for label, process in self.processes.items():
             if process.poll() is not None:
-                tail = (self.folder / f"{label}.txt").read_text(errors="replace").strip().splitlines()
                 raise Stalled(
-                    f"{label} ended with code {process.returncode}: {tail[-1] if tail else 'it said nothing'}"
+                    f"{label} ended with code {process.returncode}: {(self._last_lines(label) or ['it said nothing'])[-1]}"
                 )
+
+    def _last_lines(self, label: str) -> list[str]:
+        """The last that a participant printed; it may have printed for hours."""
+        with (self.folder / f"{label}.txt").open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
+            return [line[:200] for line in file.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]]
 
     def _watch(self, server: Supervisor, reader: SharedState) -> None:
         with tqdm(
@@ -218,21 +223,21 @@ class Trial:
                 time.sleep(0.05)
 
     def _account(self, status: dict[str, Any]) -> None:
-        """What the run lost, as the server and the processes tell at its end. A program may end early, if all went well for it."""
-        failed = {label: code for label, code in self.lost.items() if code or label.startswith("emulator-")}
+        """What the run lost, as the server tells at its end."""
         self.damage = [
-            *(f"{label} ended early (code {code})" for label, code in failed.items()),
             *(f"{status[what]} {report.TROUBLES[what]}" for what in LOST if status[what]),
             *status["damage"],
         ]
 
     def _end_participants(self) -> None:
         limit = time.monotonic() + 5.0
-        for process in self.processes.values():
+        for label, process in self.processes.items():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.3)
             if process.poll() is None:
                 process.terminate()
+            elif process.returncode:
+                self.lost.setdefault(label, process.returncode)
         for process in self.processes.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.1, limit - time.monotonic()))
@@ -243,13 +248,17 @@ class Trial:
     # -- results ---------------------------------------------------------------------------------
 
     def _finish(self, plots: bool, wall: float) -> str:
+        # a program may end early, if all went well for it
+        failed = {label: code for label, code in self.lost.items() if code or label.startswith("emulator-")}
+        last_words = {label: self._last_lines(label) for label in failed}
+        self.damage = [*(f"{label} ended early (code {code})" for label, code in failed.items()), *self.damage]
         try:
             table = report.make(self.log)
         except LogError as error:
             raise Damaged("; ".join([str(error), *self.damage])) from None
         if not table["complete"]:
             self.damage.append(f"the log {self.log} is not whole: it ends at {table['duration_s']:.1f} s")
-        table["ended_early"], table["damage"] = self.lost, self.damage
+        table["ended_early"], table["last_words"], table["damage"] = self.lost, last_words, self.damage
         self.frozen = [f"{v['name']} at {v['frozen_at_s']:.3f} s" for v in table["vehicles"] if "frozen_at_s" in v]
         table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
         text = report.text(table)

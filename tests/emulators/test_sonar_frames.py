@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import signal
 import struct
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +12,10 @@ import numpy as np
 import posix_ipc
 import pytest
 
-from tests.conftest import CLI, wavesim
+from tests.conftest import wavesim
 from tests.emulators.bench import Bench
 from wavesim_emulators.sonar.emulator import Sonar
-from wavesim_sdk.area import SYNCHRONOUS, segment_name
+from wavesim_sdk.area import segment_name
 from wavesim_sdk.conformance_emulator import FakeEngine
 from wavesim_sdk.errors import AttachError, ConfigError, NotRunning
 from wavesim_sdk.sonars import frames, presets
@@ -80,6 +77,16 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
             "no material 'tin'",
         ),
         ('preset="p900-130" range="-1 m"', "", "range"),
+        ('preset="p900-130" range="0.01 m"', "", "a range of 0.01 m; an echo of a BlueView P900-130 is 0.025 m long"),
+        ('preset="p900-130" beams="-3"', "", "beams: -3 is below the least allowed, 0"),
+        ('preset="p900-130" rate="0 Hz"', "", "rate: 0 Hz is below the least allowed"),
+        ('preset="p900-130" sector="200 deg"', "", "a sector of 200 deg; 170 at most"),
+        ('preset="p900-130"', '<material name="weed" law="smoth"/>', "did you mean 'smooth'"),
+        (
+            'preset="p900-130"',
+            '<target name="t" position="0 0 1 m" shape="cube" size="1 1 m"/>',
+            "'cube' is not allowed",
+        ),
         ("", "", "preset"),
     ],
 )
@@ -88,6 +95,13 @@ def test_what_cannot_be_is_refused_by_one_line(config: Any, sonar: str, world: s
         config(suite(f"<sonar {sonar}/>", world=world))
     assert "\n" not in str(refused.value)
     assert re.search(r"config\d+\.xml:\d+", str(refused.value))
+
+
+@pytest.mark.parametrize("scene", ['<soundings file="none.txt"/>', '<obstacles><mesh file="none.stl" position="0 0 1 m"/></obstacles>'])  # fmt: skip
+def test_a_scene_that_is_not_there_is_refused_by_one_line(config: Any, scene: str) -> None:
+    with pytest.raises(ConfigError, match=r"the file 'none\.\w+' does not exist") as refused:
+        config(suite('<sonar preset="p900-130"/>', world=scene))
+    assert "\n" not in str(refused.value)
 
 
 def test_a_slow_reader_drops_and_counts(rings: str) -> None:
@@ -197,48 +211,6 @@ def test_frames_come_out_and_are_the_same_the_second_time(config: Any, name: str
     assert run(quiet, name, ticks, replace_at=75) == run(quiet, name, ticks), "who takes over goes on"
 
 
-@pytest.mark.system
-def test_a_process_that_is_killed_is_replaced(config: Any, name: str) -> None:
-    """Synchronous: asked and waited for; killed by SIGKILL; another one goes on with the next number."""
-    loaded = config(
-        suite(SMALL, SMALL.replace('"first"', '"second"').replace("10 Hz", "5 Hz")).replace(
-            "<fleet>", '<fleet><vehicle name="alpha" model="jolner" position="0 0 0 m"/>'
-        )
-    )
-    engine = FakeEngine(name, "sonar")
-    frames.make(loaded, name)
-    reader = frames.Reader(frames.Rings.attach(name), 3)
-    numbers, tick = [], 25
-    try:
-        for _ in range(2):
-            process = subprocess.Popen([*CLI, "emulate", "sonar", str(loaded.path), "-s", name], stderr=subprocess.PIPE)
-            try:
-                while not engine.table.header[SYNCHRONOUS]:
-                    assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
-                    time.sleep(0.01)
-                assert engine.ask(tick, 60.0) is not None
-                for _ in range(2):
-                    tick += 25
-                    assert engine.ask(tick, 60.0) is not None
-                    frame = reader.next()
-                    while frame is not None:
-                        numbers.append(int(frame.record["number"]))
-                        assert frame.samples.any()
-                        frame = reader.next()
-            finally:
-                process.send_signal(signal.SIGKILL)
-                process.wait(10)
-                engine.table.header[SYNCHRONOUS] = 0  # as the engine does of one that is gone
-                if process.stderr is not None:
-                    process.stderr.close()
-        assert numbers == list(range(1, len(numbers) + 1))
-        assert len(numbers) >= 4
-        assert engine.values()["frame"][3] == numbers[-1]
-    finally:
-        engine.close()
-        frames.unlink(name)
-
-
 def test_everything_is_removed_with_the_server(config: Any, name: str) -> None:
     from wavesim_server.resources import wipe
 
@@ -250,10 +222,10 @@ def test_everything_is_removed_with_the_server(config: Any, name: str) -> None:
 
 def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Path) -> None:
     """Recorded from the rings of a server; positions, times, attitude and every sample as they were."""
+    import pymap3d
     import pyxtf
 
     from wavesim_sdk.sonars import record as recorder
-    from wavesim_sdk.sonars import xtf
 
     engine = FakeEngine(name, "sonar")
     frames.Rings.create(name, 8, frames.RECORD.itemsize + 512)
@@ -271,7 +243,7 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
                 "altitude": 7.5,
             }
             pose = {
-                "p_WS_W": (111319.49 * 0.001, 0.0, 5.0),
+                "p_WS_W": (111.0, 0.0, 5.0),
                 "euler": (0.01, -0.02, 1.0),
                 "ping_ns": 1_250_000_000 + k * 10**8,
             }
@@ -292,7 +264,7 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
     assert (newest_first[::-1] == [line[1] for line in lines]).all()
     assert (pyxtf.concatenate_channel(pings, header, channel=0)[::-1] == [line[0, ::-1] for line in lines]).all()
     first = pings[0]
-    assert first.SensorYcoordinate == pytest.approx(0.001, abs=1e-9)
+    assert first.SensorYcoordinate == pytest.approx(pymap3d.ned2geodetic(111.0, 0.0, 5.0, 0.0, 0.0, 0.0)[0], abs=1e-9)
     assert (first.SensorDepth, first.SensorPrimaryAltitude, first.SoundVelocity) == (5.0, 7.5, 750.0)
     assert (first.Second, first.HSeconds, first.PingNumber) == (1, 25, 1)
     assert first.SensorHeading == pytest.approx(np.degrees(1.0))
@@ -304,7 +276,7 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
         pytest.approx(0.1),
     )
     assert header.ChanInfo[1].ChannelName.startswith(b"starboard")
-    assert xtf.START.year == first.Year
+    assert first.Year == 2026
     whole = (tmp_path / "a.xtf").read_bytes()
     (tmp_path / "cut.xtf").write_bytes(whole[:-70])
     read = pyxtf.xtf_read(str(tmp_path / "cut.xtf"))[1][pyxtf.XTFHeaderType.sonar]

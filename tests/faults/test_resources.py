@@ -28,7 +28,7 @@ def limited(path: Path, name: str, what: int, limit: int, *arguments: str) -> su
     """Run a server that the system gives less."""
     code = (
         f"import resource, sys; resource.setrlimit({what}, ({limit}, {limit})); sys.argv[0] = 'wavesim'; "
-        "from wavesim_sdk.cli import main; main()"
+        "from wavesim_sdk.console import main; main()"
     )
     return subprocess.run(
         [sys.executable, "-c", code, "serve", str(path), "--name", name, "--port", "0", *arguments],

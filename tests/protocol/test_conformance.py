@@ -149,7 +149,7 @@ MOUNTED = {"ctd": 'position="0 0 0.6 m"', "gps": 'position="0 0 -1.5 m"'}
 FAULTY = """
 import sys
 {patch}
-from wavesim_sdk.cli import main
+from wavesim_sdk.console import main
 sys.argv = ["wavesim", "emulate", "ctd", sys.argv[1], "--server", sys.argv[2]]
 main()
 """

@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from unittest.mock import Mock
 
 import numpy as np
+import pyais
 import pynmea2
 import pytest
 from brping import Ping360, PingMessage, PingParser, definitions
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wavesim_sdk import ais
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.devices import dvl, nanomodem, nmea, ping1d, ping360, seabird
 from wavesim_sdk.devices.pick import pick
@@ -421,3 +423,98 @@ def test_foreign_bytes_do_no_harm_to_the_others(parts: list[bytes]) -> None:
         for part in parts:
             device.receive(part)
         assert len(device.lines._buffer) <= device.lines.limit
+
+
+def _ais(time_s: float, *stations: dict[str, float | str]) -> Value:
+    """A value of the sensor `ais` with these stations, one's own first."""
+    names = [f.name for f in value_fields(SENSORS["ais"])]
+    columns = {name: [math.nan] * (48 if name == "called" else 16) for name in names}
+    for i, station in enumerate(stations):
+        for name, number in station.items():
+            if name == "called":
+                columns[name][3 * i : 3 * i + 3] = ais.packed(str(number))
+            else:
+                columns[name][i] = float(number)
+    return value("ais", int(time_s * 1e9), [x for name in names for x in columns[name]])
+
+
+STATION: dict[str, float | str] = {
+    "mmsi": 257000001, "latitude": 0.7, "longitude": -0.15, "sog": 5.0, "cog": 1.0, "heading": 1.1, "turn": 0.01, "age": 0.0,
+    "station": 1, "kind": 70, "status": 0, "length": 100, "width": 16, "called": "NORTH STAR",
+}  # fmt: skip
+
+
+def test_reports_become_sentences_once_and_names_every_six_minutes() -> None:
+    out: list[bytes] = []
+    talker = nmea.Talker(out.append, {"ais": "ais"})
+    other = STATION | {"mmsi": 2, "station": 2, "called": "SMALL"}
+
+    def step(time_s: float, age: float) -> list[bytes]:
+        out.clear()
+        v = _ais(time_s, STATION | {"age": age}, other | {"age": age})
+        talker.step(Step(State(0, int(time_s * 1e9), sensors=Sensors({"ais": v}))))
+        return list(out)
+
+    first = step(10.0, 0.0)
+    assert [line[:6] for line in first] == [b"!AIVDO"] * 3 + [b"!AIVDM"] * 3, (
+        "1 and 5 in two parts; 18 and both parts of 24"
+    )
+    assert len(first[0].strip()) == 47
+    assert pyais.decode(*first[1:3]).asdict()["shipname"] == "NORTH STAR"
+    assert step(11.0, 1.0) == [], "the same reports"
+    assert [pyais.decode(line).asdict()["msg_type"] for line in step(20.0, 0.0)] == [1, 18]
+    assert len(step(370.0, 0.0)) == 6, "names again"
+
+
+@given(
+    st.floats(-1.57, 1.57), st.floats(-3.14, 3.14), st.floats(0.0, 50.0), st.floats(0.0, 6.2831), st.floats(-0.2, 0.2),
+    st.sampled_from([1, 2, 3]), st.integers(1, 999_999_999),
+)  # fmt: skip
+def test_pyais_reads_every_report(
+    latitude: float, longitude: float, sog: float, cog: float, turn: float, kind: int, mmsi: int
+) -> None:
+    report = ais.Report(mmsi, kind, latitude, longitude, sog, cog, cog, turn, 12.0)
+    for own in (False, True):
+        read = pyais.decode(*ais.sentences(ais.position(report), own)).asdict()
+        assert read["mmsi"] == mmsi and read["second"] == 12
+        assert math.radians(float(read["lat"])) == pytest.approx(latitude, abs=0.51 * ais.STEP_ANGLE + 1e-8)
+        assert math.radians(float(read["lon"])) == pytest.approx(longitude, abs=0.51 * ais.STEP_ANGLE + 1e-8)
+        assert float(read["speed"]) == pytest.approx(sog / ais.KNOT, abs=0.051)
+        assert abs((float(read["course"]) - math.degrees(cog) + 180.0) % 360.0 - 180.0) < 0.051
+        assert abs((float(read["heading"]) - math.degrees(cog) + 180.0) % 360.0 - 180.0) < 0.51
+
+
+def test_what_a_station_does_not_know() -> None:
+    read = pyais.decode(*ais.sentences(ais.position(ais.Report(5)))).asdict()
+    assert (read["lat"], read["lon"], read["speed"], read["course"], read["heading"]) == (
+        91.0,
+        181.0,
+        102.3,
+        360.0,
+        511,
+    )
+    assert int(read["turn"]) == -128
+    assert ais.unpacked(ais.packed("A-Z 0@9, TWENTY CHARACTERS")) == "A-Z 09, TWENTY CHAR"
+
+
+def test_radar_targets_in_sentences() -> None:
+    names = [f.name for f in value_fields(SENSORS["radar"])]
+    columns = {name: [math.nan] * 16 for name in names}
+    for name, number in {
+        "target": 7,
+        "range": 3704.0,
+        "bearing": 0.0,
+        "course": math.pi,
+        "speed": 5.0,
+        "age": 0.0,
+        "status": 2.0,
+    }.items():
+        columns[name][3] = number
+    v = value("radar", 0, [x for name in names for x in columns[name]])
+    gps = value("gps", 0, [math.radians(41.0), math.radians(-8.7), 0.0, 5.0, 0.0, 0.9, 1.0, 9.0])
+    track, place = [pynmea2.parse(line.decode(), check=True) for line in nmea.targets(v, gps)]
+    assert (int(track.target_number), float(track.distance)) == (7, 2.0) and track.status == "T"
+    assert float(track.speed) == pytest.approx(5.0 / nmea.KNOT, abs=0.05) and float(track.cog) == 180.0
+    assert float(track.dist_cpa) == 0.0 and float(track.time_cpa) == pytest.approx(370.4 / 60.0, abs=0.01)
+    assert place.data[1][:2] == "41" and float(place.data[1][2:]) == pytest.approx(2.0, abs=0.01), "two miles north"
+    assert len(list(nmea.targets(v, None))) == 1, "no place without one's own"

@@ -183,8 +183,13 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     )
     harbour.front.inherit(harbour.now)
     harbour.run(0.01)
+    (text,) = harbour.front.damage.texts
     harbour.front.finish(harbour.now)
     found = read(tmp_path / "b.mcap")
+    assert int(text.split()[0]) > 0 and text.endswith(
+        "records of bodies that left while no front ran are not in the log"
+    )
+    assert [t["text"] for _, t in found.json["/host/damage"]] == [text]
     assert [topic for topic in found.series if topic.startswith("/state/")] == ["/state/two"]
     assert len(found.series["/state/two"].records) > 0
     assert [(b["name"], b["present"]) for _, b in found.json["/bodies"]] == [("two", True)]

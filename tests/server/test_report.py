@@ -100,8 +100,11 @@ def test_what_was_left_out_is_counted_in_the_table(tmp_path: Path, loaded: Loade
 
 def test_lost_participants_stand_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=False)
-    table = report.make(tmp_path / "a.mcap") | {"ended_early": {"program-b": -9}}
-    assert "program-b ended early (code -9)" in report.text(table).splitlines()
+    table = report.make(tmp_path / "a.mcap") | {
+        "ended_early": {"program-b": -9},
+        "last_words": {"program-b": ["x", "y"]},
+    }
+    assert "program-b ended early (code -9)\n          x\n          y\n" in report.text(table)
 
 
 def test_counters_of_the_machine_do_not_change_the_hash(tmp_path: Path, loaded: Loaded) -> None:

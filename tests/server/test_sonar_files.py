@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pymap3d
 import pytest
 
 from tests.conftest import wavesim
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.sonars.frames import RECORD, SOUNDING, Frame
-from wavesim_sdk.sonars.xtf import METRES_PER_DEGREE, START
 from wavesim_server.logbook.writer import LogWriter
 
-LATITUDE = 41.159804
+LATITUDE, LONGITUDE = 41.159804, -8.693256
 HEADING = 0.5
 BEAMS = 16
-FLEET = f"""<world latitude="{LATITUDE} deg" longitude="-8.693256 deg"/><fleet>
+FLEET = f"""<world latitude="{LATITUDE} deg" longitude="{LONGITUDE} deg"/><fleet>
 <vehicle name="auv" model="lauv" position="0 0 5 m"/></fleet>"""
 
 
@@ -63,6 +64,11 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
         for name in (b"side", b"low"):
             writer.frame(record(name, n, line.tobytes(), kind=1, beams=2, bins=60, sample_bytes=1, altitude=15.0))
+    for n in range(1, 9):  # six steps a turn
+        line = np.zeros((1, 60), np.uint8)
+        line[0, 0], line[0, 10 + n] = 255, 100 + n
+        turn = {"kind": 3, "beams": 1, "bins": 60, "sample_bytes": 1, "azimuth": -math.pi + (n - 1) % 6 * math.pi / 3}
+        writer.frame(record(b"head", n, line.tobytes(), **turn))
     writer.close()
     return folder / "run.mcap"
 
@@ -87,7 +93,7 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
 
     for n in range(5):
         mrz, wanted = read("MRZ", n, reader.read_EMdgmMRZ), soundings(n + 1)
-        when = START.timestamp() + 0.1 * (n + 1)
+        when = EPOCH.timestamp() + 0.1 * (n + 1)
         assert mrz["header"]["dgtime"] == pytest.approx(when, abs=1e-6)
         assert (mrz["cmnPart"]["pingCnt"], mrz["rxInfo"]["numSoundingsMaxMain"]) == (n + 1, BEAMS)
         info, s = mrz["pingInfo"], {k: np.array(v) for k, v in mrz["sounding"].items()}
@@ -99,14 +105,20 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
         assert s["qualityFactor"][good] == pytest.approx(100.0 * 0.03 / wanted[good, SOUNDING.index("z")], rel=1e-5)
         assert (info["soundSpeedAtTxDepth_mPerSec"], info["txTransducerDepth_m"], info["frequencyMode_Hz"]) == (1500.0, 5.0, 400e3)  # fmt: skip
         assert info["pingRate_Hz"] == pytest.approx(10.0)
-        north = (info["latitude_deg"] + s["deltaLatitude_deg"][good] - LATITUDE) * METRES_PER_DEGREE
+        lat, lon = (
+            info["latitude_deg"] + s["deltaLatitude_deg"][good],
+            info["longitude_deg"] + s["deltaLongitude_deg"][good],
+        )
+        north, east, _ = pymap3d.geodetic2ned(lat, lon, 0.0, LATITUDE, LONGITUDE, 0.0)
         x, y = s["x_reRefPoint_m"][good], s["y_reRefPoint_m"][good]
-        assert north == pytest.approx(101.0 + n + math.cos(HEADING) * x - math.sin(HEADING) * y, abs=0.01)
+        assert north == pytest.approx(101.0 + n + math.cos(HEADING) * x - math.sin(HEADING) * y, abs=0.001)
+        assert east == pytest.approx(20.0 + math.sin(HEADING) * x + math.cos(HEADING) * y, abs=0.001)
         skm = read("SKM", n, reader.read_EMdgmSKM)["sample"]["KMdefault"]
         attitude = [skm[k][0] for k in ("roll_deg", "pitch_deg", "heading_deg")]
         assert attitude == pytest.approx(np.degrees([0.02, -0.01, HEADING]), rel=1e-5)
         spo = read("SPO", n, reader.read_EMdgmSPO)["sensorData"]
-        assert spo["correctedLat_deg"] == pytest.approx(LATITUDE + (101.0 + n) / METRES_PER_DEGREE, abs=1e-9)
+        place = pymap3d.ned2geodetic(101.0 + n, 20.0, 5.0, LATITUDE, LONGITUDE, 0.0)
+        assert (spo["correctedLat_deg"], spo["correctedLong_deg"]) == pytest.approx(place[:2], abs=1e-9)
         assert spo["speedOverGround_mPerSec"] == pytest.approx(1.7)
     assert read("SVP", 0, reader.read_EMdgmSVP)["sensorData"]["soundVelocity_mPerSec"] == [1500.0, 1500.0]
     reader.closeFile()
@@ -124,7 +136,8 @@ def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
     pings = packets[pyxtf.XTFHeaderType.sonar]
     lines = [np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)[1] for n in range(1, 6)]
     assert (pyxtf.concatenate_channel(pings, header, channel=1)[::-1] == lines).all()
-    assert pings[0].SensorYcoordinate == pytest.approx(LATITUDE + 101.0 / METRES_PER_DEGREE, abs=1e-9)
+    place = pymap3d.ned2geodetic(101.0, 20.0, 5.0, LATITUDE, LONGITUDE, 0.0)
+    assert (pings[0].SensorYcoordinate, pings[0].SensorXcoordinate) == pytest.approx(place[:2], abs=1e-9)
 
 
 def test_what_cannot_be_exported_is_said_in_a_line(log: Path, tmp_path: Path, config: Callable[..., Loaded]) -> None:
@@ -148,7 +161,7 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
     from rosbags.highlevel import AnyReader
 
     told = wavesim("log", "export", log, "--ros", tmp_path / "a.mcap")
-    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 15 messages"), told.stderr
+    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 29 messages"), told.stderr
     with (tmp_path / "a.mcap").open("rb") as file:
         by_topic: dict[str, list[Any]] = {}
         for m in read_ros2_messages(file):
@@ -157,7 +170,9 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
         again: dict[str, list[Any]] = {}
         for connection, _, raw in reader.messages():
             again.setdefault(connection.topic, []).append(reader.deserialize(raw, connection.msgtype))
-    assert {k: len(v) for k, v in by_topic.items()} == {"/auv/bed": 5, "/auv/side": 5, "/auv/low": 5}
+    assert {k: len(v) for k, v in by_topic.items()} == {
+        "/auv/bed": 5, "/auv/bed/points": 5, "/auv/side": 5, "/auv/low": 5, "/auv/head": 8, "/auv/head/scan": 1,
+    }  # fmt: skip
     for found in (by_topic, again):
         for n, image in enumerate(found["/auv/side"], 1):
             line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
@@ -166,7 +181,7 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
             assert (image.image.beam_count, image.image.dtype, image.image.is_bigendian) == (2, 0, False)
             assert [(b.x, round(b.y, 9), round(b.z, 9)) for b in image.beam_directions] == [(0, -1, 0), (0, 1, 0)]
             assert np.asarray(image.ranges) == pytest.approx((np.arange(60) + 0.5) * 40.0 / 60)
-            assert image.header.stamp.nanosec == n * 10**8 + 7 and image.header.stamp.sec == START.timestamp()
+            assert image.header.stamp.nanosec == n * 10**8 + 7 and image.header.stamp.sec == EPOCH.timestamp()
             assert image.header.frame_id == "auv/side" and image.ping_info.frequency == 400e3
         for n, sounded in enumerate(found["/auv/bed"], 1):
             wanted = soundings(n)
@@ -177,3 +192,19 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
             assert times[good] == pytest.approx(wanted[good, SOUNDING.index("time")])
             assert angles == pytest.approx(wanted[:, SOUNDING.index("angle")])
             assert sounded.ping_info.sound_speed == 1500.0 and len(sounded.ping_info.rx_beamwidths) == BEAMS
+        for n, cloud in enumerate(found["/auv/bed/points"], 1):
+            good = np.arange(BEAMS) != 2
+            x, y, z = (soundings(n)[good, SOUNDING.index(k)] for k in "xyz")
+            assert (cloud.width, cloud.height, cloud.point_step, cloud.row_step) == (BEAMS - 1, 1, 16, 16 * (BEAMS - 1))
+            assert [(f.name, f.offset, f.datatype) for f in cloud.fields] == [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7)]  # fmt: skip
+            east, north, up, level = np.frombuffer(bytes(cloud.data), "<f4").reshape(-1, 4).T
+            assert north == pytest.approx(100.0 + n + math.cos(HEADING) * x - math.sin(HEADING) * y, abs=1e-4)
+            assert east == pytest.approx(20.0 + math.sin(HEADING) * x + math.cos(HEADING) * y, abs=1e-4)
+            assert up == pytest.approx(-(5.0 + z), abs=1e-4)
+            assert (level == 120.0).all() and cloud.header.frame_id == "map"
+        (scan,) = found["/auv/head/scan"]
+        angles = scan.angle_min + scan.angle_increment * np.arange(6)
+        assert angles == pytest.approx(-(-math.pi + np.arange(5, -1, -1) * math.pi / 3), abs=1e-6)
+        assert np.asarray(scan.ranges) == pytest.approx((np.arange(16, 10, -1) + 0.5) * 40.0 / 60), "the strongest, not the ring-down"  # fmt: skip
+        assert list(scan.intensities) == [106.0, 105.0, 104.0, 103.0, 102.0, 101.0]
+        assert (scan.scan_time, scan.time_increment) == pytest.approx((0.5, -0.1)) and scan.range_max == 40.0

@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,13 @@ class Page:
     def wait(self, condition: str, timeout: float = 60.0) -> Any:
         """Until a JavaScript expression is true."""
         return self.page.wait_for_function(f"() => ({condition})", timeout=timeout * 1e3)
+
+    def until(self, condition: Callable[[], bool], timeout: float = 60.0) -> None:
+        """Until something outside the page is true, while the page goes on."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, "waited in vain"
+            self.page.wait_for_timeout(20)
 
     def see(self, expression: str) -> Any:
         return self.page.evaluate(expression)

@@ -330,10 +330,7 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     page.shot("aboard-fault")
     page.page.locator(".fault-form button.on").click()
     page.page.wait_for_selector(".toast")
-    for _ in range(100):
-        if len(source.faults) == 2:
-            break
-        page.page.wait_for_timeout(20)
+    page.until(lambda: len(source.faults) == 2)
     # a push and other weather, in SI; what is left empty is not said
     page.page.click("#tab-orders")
     page.page.get_by_label("Push X").fill("50")
@@ -343,10 +340,7 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
         page.page.get_by_label(label, exact=True).fill(number)
     page.page.click("#weather")
     page.shot("orders")
-    for _ in range(100):
-        if len(source.orders) == 2:
-            break
-        page.page.wait_for_timeout(20)
+    page.until(lambda: len(source.orders) == 2)
     push, weather = source.orders
     assert push == Order("push", 0, {"force": [50, 0, 0], "torque": [0, 0, -2.5]})
     assert (

@@ -21,9 +21,9 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mar
 
 def drag(page: Page) -> None:
     """Drag what is chosen along the gizmo's forward axis."""
-    page.page.wait_for_timeout(500)
+    page.page.wait_for_selector("#verdict.good")  # then nothing is made anew under the pointer
     a, b = page.see(
-        "(() => { const w = configure.bench, g = w.gizmo.object, c = w.canvas.getBoundingClientRect(), s = w.gizmo.size;"
+        "(() => { const w = configure.bench, g = w.gizmo.object; w.dirty = true; w.render(); const c = w.canvas.getBoundingClientRect(), s = w.gizmo.size;"
         " const at = (d) => { const v = g.position.clone(); const far = v.distanceTo(w.camera.position); v.z -= d * far; v.project(w.camera);"
         " return [c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] }; return [at(0.05), at(0.2)] })()"
     )
@@ -47,9 +47,12 @@ def test_configurator_makes_a_model_that_flies(
         page.wait(f"configure.tree().model.attributes.name === '{model}'")
         page.page.wait_for_selector("#verdict.good")
     assert page.see("[configure.tree().sensors.children.length, configure.bench.rays.children.length]") == [0, 0]
+    # what was said of another state does not stand while this one is not checked
+    assert page.see("(() => { configure.changed(); return document.querySelector('#verdict.good') })()") is None
+    page.page.wait_for_selector("#verdict.good")
     # a click on the handle of a thruster chooses it
     at = page.see(
-        "(() => { const w = configure.bench, [, place] = [...w.places].find(([t]) => t.tag === 'thruster'), c = w.canvas.getBoundingClientRect();"
+        "(() => { const w = configure.bench; w.render(); const [, place] = [...w.places].find(([t]) => t.tag === 'thruster'), c = w.canvas.getBoundingClientRect();"
         " const v = place.position.clone().project(w.camera); return [c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] })()"
     )
     page.page.mouse.click(*at)

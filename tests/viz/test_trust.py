@@ -156,10 +156,7 @@ def test_what_is_pressed_is_done(sea: tuple[Sea, str, Any], open_page: Callable[
     source.speed = 0.0
     page.wait("wavesim.store.last.speed === 0")
     page.page.keyboard.press("-")
-    for _ in range(200):
-        if len(source.verbs) >= 3:
-            break
-        page.page.wait_for_timeout(20)
+    page.until(lambda: len(source.verbs) >= 3)
     assert source.verbs == [("step", 1), ("stop", None), ("speed", 30)]
     # names, trails and sound are switched in the chart too
     page.page.keyboard.press("4")

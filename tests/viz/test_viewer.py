@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import matplotlib.image
 import numpy as np
 import pymap3d
 import pytest
@@ -60,6 +61,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
             "wavesim.store.rows.length === 3 && ![...wavesim.store.bodies.values()].some(b => b.name === 'guest')"
         )
 
+        helm(page, server, shared)
         page.page.keyboard.press("Space")
         server.wait(lambda s: s["state"] == "paused")
         tick = int(shared.clock()["tick"])
@@ -112,6 +114,33 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
     finally:
         emulator.terminate()
         emulator.wait(10)
+
+
+def helm(page: Page, server: Server, shared: SharedState) -> None:
+    """Keys drive a body that takes a pilot; who lets go, or whose page stalls, leaves it at rest."""
+
+    def commands() -> Any:
+        return shared.snapshot("actuation").tables["actuation"]["command"][shared.row("guest")]
+
+    page.page.keyboard.press("j")
+    page.page.select_option("select[aria-label='Body to drive']", "guest")
+    page.page.click("#take-helm")
+    page.wait("document.querySelector('#helm-told').textContent.includes('at rest')")
+    assert [c["role"] for c in server.status()["clients"] if c["name"] == "guest"] == ["pilot"]
+    page.page.keyboard.down("ArrowUp")
+    page.page.keyboard.down("ArrowRight")
+    page.wait("wavesim.store.speed[wavesim.store.index.get(wavesim.store.chosen)] > 0.5", 30)
+    assert np.count_nonzero(commands()) >= 2, "its propeller and a rudder"
+    page.wait("(wavesim.store.panel?.motion.rates[2] ?? 0) > 0.5")
+    page.shot("helm")
+    page.see("clearInterval(wavesim.app.helm.timer)")  # the page stalls while the keys are held
+    page.until(lambda: not commands().any())
+    for key in ("ArrowUp", "ArrowRight"):
+        page.page.keyboard.up(key)
+    page.page.click("#close-helm")
+    page.wait("![...wavesim.store.bodies.values()].some(b => b.name === 'guest')")
+    page.page.keyboard.press("Escape")
+    page.page.locator("#stage canvas").first.focus()
 
 
 def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
@@ -302,7 +331,50 @@ def whole_log(page: Page, log: Log, at: float) -> None:
     shown = page.see("document.querySelector('#place').textContent").split()
     minutes = [float(re.split("[°']", t)[0]) + float(re.split("[°']", t)[1]) / 60.0 for t in shown]
     assert minutes == pytest.approx([abs(lat), abs(lon)], abs=2e-6), "four digits of a minute"
+    depth_and_ranges(page, log, at)
     page.page.click("#tab-signals")
+
+
+def depth_and_ranges(page: Page, log: Log, at: float) -> None:
+    """The profile under the way, ranges and bearings; what is taken away: a table, a picture, a film, and the link to this view."""
+    page.page.click("#tab-profile")
+    page.page.select_option("select[aria-label='Vertical exaggeration']", "2")
+    page.wait("document.querySelector('#profile-told').textContent.includes('heights 2.0 × as long')")
+    told = page.see("document.querySelector('#profile-told').textContent")
+    state = log.get("/state/sub", STATE)
+    k = int(np.searchsorted(state.time_ns, at * 1e9))
+    assert re.search(r"([\d.]+) m deep", told)[1] == f"{page.see('wavesim.store.panel.motion.position[2]'):.1f}", told
+    run = float(np.linalg.norm(np.diff(state.records["p_WB_W"][:k, :2], axis=0), axis=1).sum())
+    assert float(told.split()[0]) == pytest.approx(run, abs=1.0), (told, run)
+    assert colours(page, "#depth-profile") > 4
+    page.shot("profile")
+    page.page.click("#tab-ranges")
+    page.wait("/\\d+ of sub: |nothing measured/.test(document.querySelector('#ranges-told').textContent)")
+    page.shot("ranges")
+    page.page.keyboard.press("4")
+    page.page.keyboard.press("]")
+    with page.page.expect_download() as coming:
+        page.page.click("#png")
+    picture = matplotlib.image.imread(coming.value.path(), "png")
+    assert len(np.unique((picture[::3, ::3, :3] * 255).astype(np.uint8).reshape(-1, 3), axis=0)) > 50
+    page.page.click("#film")
+    page.page.wait_for_timeout(700)  # of film
+    with page.page.expect_download() as coming:
+        page.page.click("#film")
+    film = coming.value.path().read_bytes()
+    assert film[:4] == b"\x1aE\xdf\xa3" and len(film) > 5000, "EBML"
+    page.see("wavesim.chart.look([12.5, -7.5], 3.25)")
+    page.page.click("#link")
+    page.page.reload()
+    page.wait(
+        f"{READY} && wavesim.store.chosen === 0 && wavesim.store.panel && Math.abs(wavesim.store.time - {at}) < 1e-3"
+    )
+    assert page.see("[wavesim.chart.looks.scale, ...wavesim.chart.looks.middle]") == [3.25, 12.5, -7.5]
+    assert page.see(
+        "[wavesim.app.bottom.open, wavesim.app.root.className, document.querySelector('canvas.chart').className]"
+    ) == ["ranges", "no-right", "chart"]
+    page.page.keyboard.press("]")
+    page.page.keyboard.press("1")
 
 
 def test_remote_viewer(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:

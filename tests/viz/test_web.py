@@ -20,9 +20,12 @@ from tests.viz.stage import Stage
 from wavesim_sdk.config import Loaded, library, load
 from wavesim_sdk.config.load import models_of
 from wavesim_sdk.tables import SIGNALS
+from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_viz import hub as hubs
+from wavesim_viz.asked import Drive, Nonsense, asked
 from wavesim_viz.configurator import Configurator, preset
 from wavesim_viz.frame import Frame, Holds, bodies, plain, signals
+from wavesim_viz.helm import command
 from wavesim_viz.trees import Trouble, to_element, to_text, to_tree
 from wavesim_viz.web import HUB, Access, make_app
 
@@ -311,3 +314,16 @@ async def test_files_are_touched_with_control_only(client: TestClient[Any, Any])
     for path in ("/api/fit", "/api/mount", "/api/save", "/api/mission", "/api/test", "/api/import", "/api/check"):
         answer = await client.post(path, json={}, headers={"Origin": origin(client)})
         assert answer.status == 400 and "--control" in (await answer.json())["error"]
+
+
+def test_commands_of_the_helm() -> None:
+    """Shares of a range on either side of rest, which is what stands next to nothing."""
+    ranges = ((-10.0, 20.0), (2.0, 4.0), (-0.5, 0.5))
+    actuators = [ActuatorDescription(k, f"a{k}", 0, "N", low, high) for k, (low, high) in enumerate(ranges)]
+    assert command([], actuators) == [0.0, 2.0, 0.0]
+    assert command([1.0, 0.5, -2.0], actuators) == [20.0, 3.0, -0.5]
+    assert command([-0.5, None, 0.25, 1.0], actuators) == [-5.0, None, 0.125]
+    for wrong in ('"a"', "[1e99]", "[" + "0," * 40 + "0]", '{"0":1}', "[true]"):
+        with pytest.raises(Nonsense):
+            asked(f'{{"do":"drive","body":"a","shares":{wrong}}}')
+    assert asked('{"do":"drive","body":"a","shares":[0.5,null]}') == Drive("a", (0.5, None))

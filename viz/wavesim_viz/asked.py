@@ -7,11 +7,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from wavesim_sdk.actuators import MAX_ACTUATORS
 from wavesim_sdk.errors import WaveSimError
 
 MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
 MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
+MOST_PICTURES = 8  #: sonars that a page looks at
 ORDERS = ("push", "pose", "weather")
 
 
@@ -28,6 +30,13 @@ class Watch:
     """The data of one body are wanted; None: of none."""
 
     row: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The frames of these sonars are wanted, (row, name) each, and of no others."""
+
+    sonars: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +74,19 @@ class Order:
     values: dict[str, float | list[float]]
 
 
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A page at the helm of a body: shares of the ranges of its actuators, -1 to 1; None: it leaves."""
+
+    body: str
+    shares: tuple[float | None, ...] | None
+
+
 def _no_constant(name: str) -> Any:
     raise Nonsense("number", f"{name} is no number of JSON")
 
 
-Asked = Watch | Control | Fault | Acknowledge | Order
+Asked = Watch | Pictures | Control | Fault | Acknowledge | Order | Drive
 
 
 def asked(text: str) -> Asked:
@@ -83,17 +100,30 @@ def asked(text: str) -> Asked:
             return Watch(None)
         case {"do": "watch", "row": row}:
             return Watch(_row(row))
+        case {"do": "pictures", "sonars": list() as sonars} if len(sonars) <= MOST_PICTURES:
+            return Pictures(tuple(_sonar(s) for s in sonars))
         case {"do": "control", "verb": str() as verb} if 0 < len(verb) <= MOST_LETTERS and verb.isascii():
             return Control(verb, _value(message.get("value")))
         case {"do": "fault", "row": row, "part": part, "kind": kind, "amount": amount, "field": field}:
             return Fault(_row(row), _word(part), _word(kind), _word(amount, 0), _word(field, 0))
         case {"do": "order", "verb": str() as verb, "row": row, "values": dict() as values} if verb in ORDERS:
             return Order(verb, None if row is None else _row(row), _values(values))
+        case {"do": "drive", "body": body, "shares": None}:
+            return Drive(_word(body), None)
+        case {"do": "drive", "body": body, "shares": list() as shares} if len(shares) <= MAX_ACTUATORS:
+            return Drive(_word(body), tuple(_value(v) for v in shares))
         case {"do": "acknowledge", "alarm": None}:
             return Acknowledge(None)
         case {"do": "acknowledge", "alarm": number}:
             return Acknowledge(_row(number))
     raise Nonsense("request", "that is no request of this page")
+
+
+def _sonar(given: Any) -> tuple[int, str]:
+    match given:
+        case [row, name]:
+            return _row(row), _word(name)
+    raise Nonsense("sonar", "a sonar is [row, name]")
 
 
 def _values(given: dict[str, Any]) -> dict[str, float | list[float]]:

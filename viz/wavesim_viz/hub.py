@@ -19,13 +19,15 @@ from aiohttp import web
 
 from wavesim_sdk import __version__
 from wavesim_viz.alarms import Alarms, Rules
-from wavesim_viz.asked import Control, Fault, Order
+from wavesim_viz.asked import Control, Drive, Fault, Order
 from wavesim_viz.containment import Mishaps, Often, say
 from wavesim_viz.doors import address_of
 from wavesim_viz.frame import Frame
+from wavesim_viz.helm import Helm
 from wavesim_viz.history import History, Past
 from wavesim_viz.live import Source
 from wavesim_viz.replay import Replay
+from wavesim_viz.screens import Screen
 
 PANEL_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.5, 0.5, 1.0
 UNSEEN_S = 0.2  #: the history goes on while nobody looks
@@ -51,6 +53,8 @@ class Viewer:
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.seen = (0, 0, 0)  # frame, scene, roster
+        self.helm: Helm | None = None  #: of the body that it drives
+        self.pictures: dict[tuple[int, str], int] = {}  #: sonars that it looks at, pictures of each that it had
 
     def tell(self, message: dict[str, Any]) -> None:
         """A message of its own."""
@@ -73,6 +77,7 @@ class Hub:
         self._roster: tuple[int, str] = (0, "")
         self._listed: list[list[Any]] | None = None
         self._jumps = 0
+        self._screens: dict[tuple[int, str], Screen] = {}
         self.past: Past = source if isinstance(source, Replay) else History()
         self._beliefs: list[list[float]] = []
         self._weather: dict[str, Any] | None = None
@@ -110,6 +115,25 @@ class Hub:
 
     def remove(self, viewer: Viewer) -> None:
         self.viewers.discard(viewer)
+        if viewer.helm is not None:
+            viewer.helm.leave()
+        self._unlook()
+
+    def look(self, viewer: Viewer, sonars: tuple[tuple[int, str], ...]) -> None:
+        """A page wants the pictures of these sonars."""
+        viewer.pictures = {s: viewer.pictures.get(s, 0) for s in sonars}
+        for s in sonars:
+            if self.source is not None and s not in self._screens:
+                self._screens[s] = Screen(self.source, *s)
+            elif self.source is not None and self._screens[s].trouble:
+                viewer.tell(self._screens[s].told())
+        self._unlook()
+        viewer.fresh.set()
+
+    def _unlook(self) -> None:
+        """Sonars that nobody looks at any more."""
+        for s in self._screens.keys() - {s for v in self.viewers for s in v.pictures}:
+            self._screens.pop(s).close()
 
     def refuse(self, kind: str, text: str) -> None:
         """Count a page that was ended for what it sent."""
@@ -130,6 +154,25 @@ class Hub:
             return await run(self._commands, source.control, wanted.verb, wanted.value)
         except Exception as error:  # it ends this command, not the page's socket
             return False, f"the viewer failed at this: {self.mishaps.add('control', error)}"
+
+    def drive(self, viewer: Viewer, wanted: Drive) -> None:
+        """A page at the helm of a body: it joins with the first command, and leaves when it says so."""
+        source, helm = self.source, viewer.helm
+        if helm is not None and (wanted.shares is None or helm.over or helm.body != wanted.body):
+            helm.leave()
+            viewer.helm = helm = None
+        if wanted.shares is None:
+            return
+        if source is None or source.kind != "live":
+            viewer.tell(
+                {"type": "reply", "ok": False, "text": "only a body of a running server of this machine can be driven"}
+            )
+            return
+        if helm is None:
+            viewer.helm = helm = Helm(
+                source.name, wanted.body, lambda ok, text: viewer.tell({"type": "reply", "ok": ok, "text": text})
+            )
+        helm.take(wanted.shares)
 
     async def run(self) -> None:
         """Read the source: at the wanted rate while anybody looks, else seldom, for the history alone."""
@@ -166,6 +209,12 @@ class Hub:
                 if (data := frame.pack()) != self._frame[1]:  # of a world that stands still, once
                     self._frame = (self._frame[0] + 1, data)
             self._tell(source, frame, now)
+        for screen in self._screens.values():
+            with part(f"the picture of {screen.name!r}"):
+                before = screen.trouble, screen.epoch
+                screen.read(now)
+                if (screen.trouble, screen.epoch) != before:
+                    self._tell_all(screen.told())
         self._tell_mishaps(now)
         for viewer in self.viewers:
             viewer.fresh.set()
@@ -283,8 +332,18 @@ class Hub:
             await viewer.ws.send_str(viewer.texts.popleft())
         if self._frame[0] != frame:
             await viewer.ws.send_bytes(self._frame[1])
+        for key in list(viewer.pictures):
+            if (screen := self._screens.get(key)) is None:
+                continue
+            new, made = screen.after(viewer.pictures[key]), screen.made
+            for data in new:
+                await viewer.ws.send_bytes(data)
+            if key in viewer.pictures:  # it may look elsewhere by now
+                viewer.pictures[key] = made
 
     def close(self) -> None:
+        for screen in self._screens.values():
+            screen.close()
         self._commands.shutdown(wait=False, cancel_futures=True)
         if self.source is not None:
             self.source.close()

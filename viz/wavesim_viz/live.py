@@ -16,11 +16,12 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.commands import TIMER_VERBS
 from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.errors import AttachError, ConfigError, WaveSimError
 from wavesim_sdk.sensors import HEAD
+from wavesim_sdk.sonars.frames import Reader
 from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_sdk.wire.messages import Role
-from wavesim_viz import scene
+from wavesim_viz import scene, screens
 from wavesim_viz.alarms import Vitals
 from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import Frame, Holds, bodies, plain, reception_rows, sent_rows, signals, word
@@ -64,6 +65,9 @@ class Source(Protocol):
 
     def panel(self, row: int) -> dict[str, Any] | None:
         """Everything of one body now; actuators and instruments in the order of its kit."""
+
+    def look(self, row: int, name: str) -> screens.Look:
+        """Frames of an imaging sonar of a body; WaveSimError says why there are none."""
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         """Make a part fail; may block."""
@@ -331,6 +335,11 @@ class Live:
             "sensors": sensors,
             "crew": self._crew(row),
         }
+
+    def look(self, row: int, name: str) -> screens.Look:
+        if (who := self._named(row)) is None:
+            raise AttachError("that body is not there")
+        return screens.Live(Reader.of(self.name, who, name))
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         if (who := self._named(wanted.row)) is None:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 from matplotlib.ticker import MaxNLocator
 
+from wavesim_sdk.encounters import CONTACT
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
@@ -176,7 +177,7 @@ def _contacts(run: Run, chart: Axes) -> None:
     """Where bodies touched something."""
     label: str | None = "contact"
     for time_ns, notice in run.log.json.get("/notices", []):
-        if notice["body"] in run.vehicles and notice["text"].startswith("contact with "):
+        if notice["body"] in run.vehicles and notice["text"].startswith(CONTACT):
             state = run.state(notice["body"])
             north, east = (np.interp(time_ns, state.time_ns, state.records["p_WB_W"][:, k]) for k in (0, 1))
             chart.plot(east, north, "X", color="#d00000", mec="white", ms=8, ls="", zorder=9, label=label)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config import load
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.errors import AttachError, WaveSimError
 from wavesim_sdk.observer import Frame as Seen
 from wavesim_sdk.observer import Observer
-from wavesim_viz import scene
+from wavesim_viz import scene, screens
 from wavesim_viz.alarms import Vitals
 from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import SIGNAL, Frame, Holds, bodies
@@ -198,6 +198,9 @@ class Remote:
     def kit(self, row: int) -> dict[str, Any] | None:
         heard = self._listener(row)
         return heard.kit if heard is not None else None
+
+    def look(self, row: int, name: str) -> screens.Look:
+        raise AttachError("pictures of sonars are shown on the server's machine, and in replay")
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         return self.control("fault", None)

@@ -24,7 +24,7 @@ from wavesim_sdk.tables import (
     RunState,
     Table,
 )
-from wavesim_viz import scene
+from wavesim_viz import scene, screens
 from wavesim_viz.alarms import Vitals
 from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import SIGNAL, Frame, bodies, plain, reception_rows, sent_rows
@@ -355,6 +355,12 @@ class Replay:
         if row not in self._series:
             return NOTHING
         return self._lines.line(self._series[row][0]["name"], key, [a["name"] for a in self.kit(row)["actuators"]])
+
+    def look(self, row: int, name: str) -> screens.Look:
+        body = self._series[row][0]["name"] if row in self._series else ""
+        if f"/sonar/{body}/{name}" not in self.log.series:
+            raise LogError(f"the log has no frames of '{name}': its <sonar> says log=\"0\", or it gave none")
+        return screens.Logged(self.log.path, body, name, lambda: self._at)
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         return False, "what is over cannot be made to fail"

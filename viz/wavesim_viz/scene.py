@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from wavesim_sdk.config import Loaded, Model, library, load, xml
+from wavesim_sdk.config import Loaded, Model, library, load_text, xml
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
 from wavesim_sdk.ocean import mesh
@@ -23,13 +22,8 @@ BED_POINTS, BED_SHARE = 97, 0.5
 
 def shape(model: Model) -> dict[str, Any]:
     """Primitive and size (length, width, height) of a model."""
-    if model.box is not None:
-        return {"kind": "box", "size": [model.box.length, model.box.width, model.box.height]}
-    if model.cylinder is not None:
-        d = 2.0 * model.cylinder.radius
-        return {"kind": "cylinder", "size": [model.cylinder.length, d, d]}
-    assert model.sphere is not None  # plausible.py: a model has one of the three
-    return {"kind": "sphere", "size": [model.sphere.diameter] * 3}
+    found = shape_of(model)
+    return {"kind": found.kind, "size": list(found.size)}
 
 
 def look(model: Model) -> dict[str, Any]:
@@ -112,11 +106,8 @@ def of_log(log: Log) -> tuple[dict[str, Any], Loaded | None]:
     try:
         root = xml.parse(log.metadata.get("configuration", "").encode())
         surveyed = _stand_alone(root)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "config.xml"
-            path.write_bytes(etree.tostring(root))
-            loaded = load(path)
-            scene = describe(loaded)
+        loaded = load_text(etree.tostring(root, encoding="unicode"))
+        scene = describe(loaded)
     except (ConfigError, OSError):
         scene, surveyed = empty(log.metadata.get("server", "log")), True
     scene["file"] = str(log.path)

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.patches import Circle, Ellipse, Rectangle
 
 from wavesim_sdk.config import Model
+from wavesim_sdk.config.primitives import shape_of
 
 #: title, horizontal axis, vertical axis, depth axis, (label, label)
 _VIEWS = (
@@ -23,19 +24,8 @@ _VIEWS = (
 )
 
 
-def _size(model: Model) -> tuple[float, float, float]:
-    if model.box is not None:
-        return model.box.length, model.box.width, model.box.height
-    if model.cylinder is not None:
-        d = 2.0 * model.cylinder.radius
-        return model.cylinder.length, d, d
-    assert model.sphere is not None
-    d = model.sphere.diameter
-    return d, d, d
-
-
 def _hull(axes: Any, model: Model, i: int, j: int) -> None:
-    size = _size(model)
+    size = shape_of(model).size
     style: dict[str, Any] = {"facecolor": "#e8eef4", "edgecolor": "#34495e", "linewidth": 1.5, "zorder": 1}
     if model.sphere is not None:
         axes.add_patch(Circle((0, 0), size[0] / 2, **style))
@@ -47,7 +37,7 @@ def _hull(axes: Any, model: Model, i: int, j: int) -> None:
 
 def draw(model: Model, path: Path) -> None:
     """Write a picture of a model."""
-    size = _size(model)
+    size = shape_of(model).size
     reach = max(size)
     figure, views = plt.subplots(1, 3, figsize=(14, 5.2), gridspec_kw={"width_ratios": [2, 2, 1.2]})
     for axes, (title, i, j, _, labels) in zip(views, _VIEWS, strict=True):

@@ -23,7 +23,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_sdk.errors import WaveSimError
 from wavesim_viz.alarms import Rules
-from wavesim_viz.asked import MOST_ROW, Acknowledge, Asked, Nonsense, Watch, asked
+from wavesim_viz.asked import MOST_ROW, Acknowledge, Asked, Drive, Nonsense, Pictures, Watch, asked
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.doors import BODY_S, upgraded
 from wavesim_viz.frame import plain
@@ -230,9 +230,13 @@ async def _act(hub: Hub, viewer: Viewer, wanted: Asked, may_control: bool) -> No
     """Do what a page asked for."""
     if isinstance(wanted, Watch):
         viewer.watched, viewer.kit, viewer.panel = wanted.row, None, ""
+    elif isinstance(wanted, Pictures):
+        hub.look(viewer, wanted.sonars)
     elif not may_control:
         text = "this viewer only looks; start it with: wavesim viz --control"
         viewer.tell({"type": "reply", "ok": False, "text": text})
+    elif isinstance(wanted, Drive):
+        hub.drive(viewer, wanted)
     elif isinstance(wanted, Acknowledge):
         ok, said = hub.acknowledge(wanted.number)
         viewer.tell({"type": "reply", "ok": ok, "text": said})

@@ -85,10 +85,15 @@ def markdown() -> str:
         "`wavesim check FILE` reads a file and says what is wrong with it, by line.",
         "",
     ]
-    for of in _classes(Config):
-        tag = {Config: "wavesim", Models: "models"}.get(of, "")
-        name = tag or of.__name__
-        lines += [f"## {name}", "", _plain(inspect.getdoc(of) or ""), ""]
+    return "\n".join([*lines, *reference(Config, {Config: "wavesim", Models: "models"}, "##")])
+
+
+def reference(root: type, names: dict[type, str], level: str) -> list[str]:
+    """A section for each declared element from a root on: its keys and its children. ``names`` of those whose class has another,
+    ``level`` of the headings."""
+    lines: list[str] = []
+    for of in _classes(root):
+        lines += [f"{level} {names.get(of, of.__name__)}", "", _plain(inspect.getdoc(of) or ""), ""]
         declared = list(keys(of))
         if declared:
             lines += ["| key | unit | default | range | meaning |", "|---|---|---|---|---|"]
@@ -103,7 +108,7 @@ def markdown() -> str:
                     f"| `<{c.name}>` ([{c.of.__name__}](#{c.of.__name__.lower()})) | {often} | {_plain(c.doc)} |"
                 )
             lines.append("")
-    return "\n".join(lines)
+    return lines
 
 
 def _row(k: Key) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -130,6 +131,14 @@ def load(path: str | Path) -> Loaded:
     return loaded
 
 
+def load_text(text: str) -> Loaded:
+    """Read and check a configuration that stands in no file; what it names besides cannot be found by relative paths."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.xml"
+        path.write_text(text)
+        return load(path)
+
+
 def _known(name: str, models: dict[str, Model], where: str) -> bool:
     known = {*models, *library()}
     if name not in known:
@@ -161,6 +170,17 @@ def models_of(path: Path) -> dict[str, Model]:
     if root.tag == "wavesim":
         return _models(_root(root, "wavesim", Config, path).models, path, {})[0]
     return _models(_root(root, "models", Models, path), path, {})[0]
+
+
+def read(path: Path, tag: str, of: type[T]) -> tuple[T, str]:
+    """(what stands in an XML file whose root element is a declared class, its text)."""
+    root, text = _parse(path)
+    return _root(root, tag, of, path), text
+
+
+def check_value(declaration: Key, text: str, tag: str) -> None:
+    """ConfigError if a key cannot have this value; ``tag`` says where it stands."""
+    _value(declaration, text, tag, "", 0)
 
 
 def _parse(path: Path) -> tuple[Any, str]:

@@ -19,6 +19,11 @@ class Shape:
     volume: float
     size: tuple[float, float, float]
 
+    @property
+    def kind(self) -> str:
+        """What it is called."""
+        return ("box", "cylinder", "sphere")[self.code]
+
 
 def shape_of(model: Model) -> Shape:
     """Geometry of a model."""

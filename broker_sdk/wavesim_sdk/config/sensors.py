@@ -258,6 +258,64 @@ class Battery(Sensor):
 
 
 @dataclass(frozen=True)
+class Radar(Sensor):
+    """A radar's target list: what it sees above the water at each scan, followed as tracks. `rate`: scans."""
+
+    rate: float = key("Scans per second.", "frequency", 1.0 / 2.4, low=0.01, high=10.0)
+    position: Vector = key("Where its antenna is on the body.", "length", (0.0, 0.0, -4.0), count=3)
+    minimum: float = key("Nearer than this it sees nothing.", "length", 20.0, low=0.0)
+    maximum: float = key("Beyond this it sees nothing.", "length", 22224.0, low=1.0)
+    range_sigma: float = key("Standard deviation of a range.", "length", 10.0, low=0.0)
+    bearing_sigma: float = key("Standard deviation of a bearing.", "angle", 0.005235987755982988, low=0.0)
+    detection: float = key("Probability that a scan shows a target in sight.", default=0.95, low=0.0, high=1.0)
+    false_echoes: float = key(
+        "False echoes per scan, on average, anywhere within half its range.", default=0.0, low=0.0, high=8.0
+    )
+    trend: float = key("A new track tells course and speed after this time.", "time", 60.0, low=0.0)
+    memory: int = key(
+        "Scans that a track's course and speed are made of, as long as it keeps them; more are steadier.",
+        default=100, low=3, high=1000, integer=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ais(Sensor):
+    """An AIS station: it sends reports at the intervals of its class, and lists the newest of those it received, its own first.
+    `noise` 0: positions without errors."""
+
+    rate: float = key(
+        "How often the list is renewed; a report goes out at the first value at or after its time.",
+        "frequency",
+        5.0,
+        low=0.01,
+        high=1000.0,
+    )
+    position: Vector = key("Where its antenna is on the body.", "length", (0.0, 0.0, -4.0), count=3)
+    station: str = choice(
+        "Its class; a mark stays where it is, a receiver sends nothing.", ("A", "B", "B-SO", "mark", "receiver"), "A"
+    )
+    mmsi: int = key("Number of the station, nine digits.", low=1, high=999_999_999, integer=True)
+    called: str = text("Name that it sends, up to twenty characters; empty: that of the body.", "")
+    kind: int = key(
+        "Type of ship (36 sailing, 52 tug, 70 cargo ...), or of mark.", default=0, low=0, high=99, integer=True
+    )
+    status: int = key(
+        "Navigational status: 0 under way, 1 at anchor, 5 moored ...", default=0, low=0, high=15, integer=True
+    )
+    turning: float = key("It counts as turning from this rate on.", "angular rate", 0.008726646259971648, low=0.0)
+    sigma: float = key(
+        "Standard deviation of each coordinate of a reported place, as received.", "length", 3.0, low=0.0
+    )
+    maximum: float = key(
+        "Farther stations are not received; nor are those beyond the horizon of the antennas.",
+        "length",
+        74080.0,
+        low=1.0,
+    )
+    loss: float = key("Probability that a report is not received.", default=0.0, low=0.0, high=1.0)
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A parameter of a sensor of another package."""
 
@@ -332,6 +390,8 @@ class Sensors:
     leak: tuple[Leak, ...] = children(Leak, "Leak detectors.")
     battery: tuple[Battery, ...] = children(Battery, "Battery.")
     navigation: tuple[Sensor, ...] = children(Sensor, "Pose, velocity, acceleration.")
+    radar: tuple[Radar, ...] = children(Radar, "Target list of a radar.")
+    ais: tuple[Ais, ...] = children(Ais, "AIS station.")
     sensor: tuple[OtherSensor, ...] = children(OtherSensor, "A sensor of another package.")
     place: str = place()
 

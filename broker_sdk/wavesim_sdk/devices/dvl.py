@@ -21,10 +21,10 @@ from types import MappingProxyType
 import numpy as np
 
 from wavesim_sdk.broker import Step
-from wavesim_sdk.devices.nmea import EPOCH
 from wavesim_sdk.devices.ports import Bytes
 from wavesim_sdk.devices.seabird import ATMOSPHERE
 from wavesim_sdk.devices.serve import Lines
+from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.ocean.seawater import depth
 from wavesim_sdk.wire.state import Value
 

@@ -3,6 +3,7 @@
     gps         GGA RMC VTG (talker GP)      echosounder  DPT DBT (SD)
     ahrs        HDT ROT XDR (HE)             speedlog     VHW (VW)
     ctd, temperature  MTW (YX)               anemometer   MWV (WI)
+    radar       TTM TLL (RA)                 ais          !AIVDM of others, !AIVDO of the own station
 
 Encoders are pure functions of SI values; each returns a sentence with its checksum and line end.  A value that a
 sensor has not (its sentence would be empty) sends nothing.
@@ -12,16 +13,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from wavesim_sdk.broker import Step
+from wavesim_sdk.devices.ais import AisLines
 from wavesim_sdk.devices.pick import News
 from wavesim_sdk.devices.ports import Bytes
+from wavesim_sdk.encounters import closest_approach
+from wavesim_sdk.epoch import utc
+from wavesim_sdk.sensors import TARGETS
 from wavesim_sdk.wire.state import Value
 
-KNOT = 1852.0 / 3600.0
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer")  #: sensors that have a sentence
+NAUTICAL_MILE = 1852.0
+KNOT = NAUTICAL_MILE / 3600.0
+EARTH = 6_371_000.0  #: m
+#: sensors that have a sentence
+TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "radar", "ais")
 
 
 def sentence(body: str) -> bytes:
@@ -116,8 +123,60 @@ def mwv(angle: float, speed: float) -> bytes:
 
 
 def moment(value: Value) -> datetime:
-    """When a value was measured: simulation time counts from :data:`EPOCH`."""
-    return EPOCH + timedelta(microseconds=value.time_ns / 1e3)
+    """When a value was measured."""
+    return utc(value.time_ns)
+
+
+def _text(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else ""
+
+
+def ttm(
+    number: int,
+    distance: float,
+    bearing: float,
+    speed: float,
+    course: float,
+    approach: tuple[float, float] | None,
+    status: str,
+    time: datetime,
+) -> bytes:
+    """A tracked target: distance (m), true bearing (rad), speed over ground, course (NaN = none yet), (CPA in m, TCPA in s) or
+    None, status L(ost), Q(uery: acquired), T(racked)."""
+    cpa = ("", "") if approach is None else (f"{approach[0] / NAUTICAL_MILE:.3f}", f"{approach[1] / 60.0:.2f}")
+    return sentence(
+        f"RATTM,{number:02d},{distance / NAUTICAL_MILE:.3f},{math.degrees(bearing) % 360.0:.1f},T,"
+        f"{_text(speed / KNOT, 1)},{_text(math.degrees(course), 1)},T,{cpa[0]},{cpa[1]},N,,{status},,{_clock(time)},A"
+    )
+
+
+def tll(number: int, latitude: float, longitude: float, status: str, time: datetime) -> bytes:
+    """The place of a tracked target."""
+    return sentence(f"RATLL,{number:02d},{_latitude(latitude)},{_longitude(longitude)},,{_clock(time)},{status},")
+
+
+def targets(value: Value, gps: Value | None) -> Iterator[bytes]:
+    """TTM of each target of a sensor `radar`; with a satellite receiver its closest approach too, and TLL."""
+    time = moment(value)
+    for i in range(TARGETS):
+        if not math.isfinite(value.target[i]):
+            continue
+        number, status = int(value.target[i]), "T" if value.status[i] == 2.0 else "Q"
+        r, b, speed, course = value.range[i], value.bearing[i], value.speed[i], value.course[i]
+        approach = None
+        if gps is not None and math.isfinite(course):
+            own = gps.sog * math.cos(gps.cog), gps.sog * math.sin(gps.cog)
+            d, t = closest_approach(
+                [r * math.cos(b), r * math.sin(b)],
+                [speed * math.cos(course) - own[0], speed * math.sin(course) - own[1]],
+            )
+            approach = float(d), float(t)
+        yield ttm(number, r, b, speed, course, approach, status, time)
+        if gps is not None:
+            north, east = r * math.cos(b), r * math.sin(b)
+            yield tll(
+                number, gps.latitude + north / EARTH, gps.longitude + east / (EARTH * math.cos(gps.latitude)), status, time
+            )  # fmt: skip
 
 
 def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:
@@ -151,6 +210,7 @@ class Talker:
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send, self.picked = send, picked
         self._news = News(picked)
+        self._ais = AisLines()
 
     def receive(self, data: bytes) -> None:
         """A talker does not listen."""
@@ -159,5 +219,11 @@ class Talker:
         """The simulation has come to a new state."""
         ahrs = step.sensors.get(self.picked.get("ahrs", ""))
         for type_, value in self._news.of(step.sensors):
-            for line in sentences(type_, value, ahrs.heading if ahrs is not None else None):
+            if type_ == "ais":
+                lines = self._ais.lines(value)
+            elif type_ == "radar":
+                lines = targets(value, step.sensors.get(self.picked.get("gps", "")))
+            else:
+                lines = sentences(type_, value, ahrs.heading if ahrs is not None else None)
+            for line in lines:
                 self.send(line)

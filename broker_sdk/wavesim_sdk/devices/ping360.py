@@ -1,4 +1,5 @@
-"""A Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2) over the `scanner` of a body.
+"""A Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2) over the `scanner` of a body, or over the frames of a
+scanning `sonar`, whose echoes it hands on: the strongest of what falls into each of its samples.
 
 The head turns by gradians (400 a turn) from the instrument's x-axis towards its y-axis, and tells for each transmission how
 strong the echoes of a number of samples were. It measures times: the sea's speed of sound says what they are in metres.
@@ -12,9 +13,14 @@ import struct
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wavesim_sdk.broker import Step
+from wavesim_sdk.devices.cerulean import resampled
 from wavesim_sdk.devices.ping1d import ACK, DEVICE_INFORMATION, GENERAL_REQUEST, NACK, PROTOCOL_VERSION, Parser, frame
+
+if TYPE_CHECKING:
+    from wavesim_sdk.sonars.frames import Frame
 
 SET_DEVICE_ID, COMMON_SET_DEVICE_ID = 2000, 100
 DEVICE_DATA, AUTO_DEVICE_DATA, RESET, TRANSDUCER, AUTO_TRANSMIT, MOTOR_OFF = 2300, 2301, 2600, 2601, 2602, 2903
@@ -67,8 +73,16 @@ def _apart(a: int, b: int) -> int:
 class Ping360:
     """The instrument: settings, what its scanner saw, answers."""
 
-    def __init__(self, send: Callable[[bytes], None], sound_speed: float, scanner: str = "scanner") -> None:
-        self.send, self.sound_speed, self.scanner = send, sound_speed, scanner
+    def __init__(
+        self,
+        send: Callable[[bytes], None],
+        sound_speed: float,
+        scanner: str = "scanner",
+        new: Callable[[], list[Frame]] | None = None,
+    ) -> None:
+        """``new``: gives the frames that have come, instead of a scanner's values."""
+        self.send, self.sound_speed, self.scanner, self._new = send, sound_speed, scanner, new
+        self._pictures: dict[int, tuple[list[int], float]] = {}  # strengths and metres of a sample, by gradian
         self.parser = Parser()
         self.device, self.head, self.sector = 2, Head(), Sector()
         self.automatic = False
@@ -189,7 +203,11 @@ class Ping360:
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
-        value = step.sensors.get(self.scanner)
+        for f in self._new() if self._new is not None else ():
+            gradian = round(float(f.record["azimuth"]) / (2.0 * math.pi) * TURN) % TURN
+            strengths = f.samples[0] >> (8 * (int(f.record["sample_bytes"]) - 1))
+            self._pictures[gradian] = strengths.tolist(), float(f.record["range"]) / int(f.record["bins"])
+        value = step.sensors.get(self.scanner) if self._new is None else None
         if value is not None:
             self._seen[round(value.angle / (2.0 * math.pi) * TURN) % TURN] = value.range
         self._time = step.time
@@ -218,9 +236,12 @@ class Ping360:
 
     def _echoes(self) -> bytes:
         """Echo strength of each sample: a peak at the echo, as long as the pulse, after a falling ring-down."""
-        h, found = self.head, self.distance()
+        h = self.head
         period = h.sample_period * SAMPLE_S
         reach = 0.5 * self.sound_speed * period  # metres a sample
+        if self._new is not None:
+            return self._picture(reach)
+        found = self.distance()
         width = max(0.5 * h.transmit_duration * 1e-6 / period, 1.0)
         peak = -1.0 if found is None else found / reach
         strength = (90.0, 150.0, 210.0)[h.gain_setting]
@@ -229,3 +250,11 @@ class Ping360:
             echo = strength * math.exp(-(((k + 0.5 - peak) / width) ** 2)) if peak >= 0.0 else 0.0
             out.append(min(255, round(echo + 120.0 * math.exp(-(k + 0.5) * reach / 0.2))))
         return bytes(out)
+
+    def _picture(self, reach: float) -> bytes:
+        """What the sonar saw where the head points, or near it; silence beyond its range."""
+        near = min(self._pictures, key=lambda a: _apart(a, self.head.angle), default=None)
+        if near is None or _apart(near, self.head.angle) > NEAR:
+            return bytes(self.head.number_of_samples)
+        strengths, metres = self._pictures[near]
+        return bytes(resampled(strengths, 0.0, reach / metres, self.head.number_of_samples))

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.broker import Step
-from wavesim_sdk.devices.nmea import EPOCH
 from wavesim_sdk.devices.ports import Bytes
 from wavesim_sdk.devices.serve import Lines
+from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.ocean import seawater, sound
 
 ATMOSPHERE = 10.1325  #: dbar

@@ -16,6 +16,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.algebra import inner, norm, times, turned
 from wavesim_sdk.area import Record
 from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.ocean.scene import post, slab
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -53,16 +54,8 @@ class Shapes:
         return self._table
 
     def _of(self, model: bytes) -> tuple[float, ...]:
-        m = self.loaded.model(model.decode())
-        if m.box is not None:
-            kind, half = BOX, (m.box.length / 2, m.box.width / 2, m.box.height / 2)
-        elif m.cylinder is not None:
-            kind, half = CYLINDER, (m.cylinder.length / 2, m.cylinder.radius, m.cylinder.radius)
-        else:
-            assert m.sphere is not None
-            kind, half = SPHERE, (m.sphere.diameter / 2,) * 3
-        around = {BOX: norm(half), CYLINDER: norm(half[:2]), SPHERE: half[0]}[kind]
-        return kind, *half, float(around)
+        shape = shape_of(self.loaded.model(model.decode()))
+        return float(shape.code), *shape.half, shape.reach
 
 
 class Bodies:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import time
 from dataclasses import dataclass, replace
@@ -216,6 +217,13 @@ class Frame:
         """Of the beams, rad to starboard."""
         half = 0.5 * float(self.record["sector"])
         return np.linspace(-half, half, int(self.record["beams"]))
+
+    @property
+    def points(self) -> Any:
+        """Where soundings lie as the sonar took them, by the true place and heading of the ping: (beams, 3) in W, m; NaN where lost."""
+        r, (x, y, z) = self.record, (self.samples[:, SOUNDING.index(k)] for k in "xyz")
+        c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
+        return r["p_WS_W"] + np.stack([c * x - s * y, s * x + c * y, z], axis=1)
 
     @property
     def levels(self) -> Any:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sonars.frames import SOUNDING, Frame
-from wavesim_sdk.sonars.xtf import METRES_PER_DEGREE, START
 
 ECHO_SOUNDER = 2040
 HEADER = struct.Struct("<I4sBBHII")  #: size, type, version, system, echosounder, s, ns
@@ -40,38 +41,24 @@ def _check(frame: Frame) -> Any:
 
 def _datagram(kind: bytes, version: int, time_ns: int, body: bytes) -> bytes:
     size = HEADER.size + len(body) + 4
-    seconds, ns = divmod(round(START.timestamp()) * 10**9 + time_ns, 10**9)
-    return HEADER.pack(size, kind, version, 0, ECHO_SOUNDER, seconds, ns) + body + struct.pack("<I", size)
+    return HEADER.pack(size, kind, version, 0, ECHO_SOUNDER, *unix(time_ns)) + body + struct.pack("<I", size)
 
 
-def _seconds(time_ns: int) -> tuple[int, int]:
-    return divmod(round(START.timestamp()) * 10**9 + time_ns, 10**9)
-
-
-def _place(r: Any, latitude: float, longitude: float) -> tuple[float, float]:
-    """Degrees of latitude and longitude of the sonar, for an origin in rad."""
-    north, east = float(r["p_WS_W"][0]), float(r["p_WS_W"][1])
-    return (
-        math.degrees(latitude) + north / METRES_PER_DEGREE,
-        math.degrees(longitude) + east / (METRES_PER_DEGREE * math.cos(latitude)),
-    )
-
-
-def head(frame: Frame, latitude: float = 0.0, longitude: float = 0.0) -> bytes:
+def head(frame: Frame, origin: Origin) -> bytes:
     """What a file begins with: the sound speed that the frame's ranges were made by, at two depths."""
     r = _check(frame)
     time_ns, speed = int(r["ping_ns"]), float(r["sound_speed"])
-    where = _place(r, latitude, longitude)
-    body = struct.pack("<2H4sI2d", 28, 2, b"S00\0", _seconds(time_ns)[0], *where)
+    where = origin.degrees(r["p_WS_W"])
+    body = struct.pack("<2H4sI2d", 28, 2, b"S00\0", unix(time_ns)[0], *where)
     body += b"".join(struct.pack("<2fI2f", depth, speed, 0, 0.0, 0.0) for depth in (0.0, 12_000.0))
     return _datagram(b"#SVP", SVP_VERSION, time_ns, body)
 
 
-def ping(frame: Frame, latitude: float = 0.0, longitude: float = 0.0, period: float = 0.0) -> bytes:
-    """The datagrams of a frame; ``latitude`` and ``longitude`` (rad) are those of the world's origin, ``period`` s between pings."""
+def ping(frame: Frame, origin: Origin, period: float = 0.0) -> bytes:
+    """The datagrams of a frame in a world of that origin; ``period`` s between pings."""
     r = _check(frame)
-    where = _place(r, latitude, longitude)
-    return _attitude(r, where) + _position(r, where) + _soundings(frame, r, where, latitude, period)
+    where = origin.degrees(r["p_WS_W"])
+    return _attitude(r, where) + _position(r, where) + _soundings(frame, r, where, origin, period)
 
 
 def _attitude(r: Any, where: tuple[float, float]) -> bytes:
@@ -79,9 +66,9 @@ def _attitude(r: Any, where: tuple[float, float]) -> bytes:
     time_ns = int(r["ping_ns"])
     roll, pitch, heading = (math.degrees(float(x)) for x in r["euler"])
     velocity = [float(x) for x in r["v_WS_W"]]
-    sample = struct.pack("<4s2H3I2d", b"#KMB", 120, 1, *_seconds(time_ns), 0, *where)
+    sample = struct.pack("<4s2H3I2d", b"#KMB", 120, 1, *unix(time_ns), 0, *where)
     numbers = [0.0, roll, pitch, heading % 360.0, 0.0, 0.0, 0.0, 0.0, *velocity, *[0.0] * 10]
-    sample += struct.pack("<21f", *numbers) + struct.pack("<2If", *_seconds(time_ns), 0.0)
+    sample += struct.pack("<21f", *numbers) + struct.pack("<2If", *unix(time_ns), 0.0)
     info = struct.pack("<H2B4H", 12, 0, 0, 1, 1, len(sample), 0b111111)
     return _datagram(b"#SKM", SKM_VERSION, time_ns, info + sample)
 
@@ -91,11 +78,11 @@ def _position(r: Any, where: tuple[float, float]) -> bytes:
     time_ns = int(r["ping_ns"])
     north, east = float(r["v_WS_W"][0]), float(r["v_WS_W"][1])
     course = math.degrees(math.atan2(east, north)) % 360.0
-    body = struct.pack("<4H2If2d3f", 8, 0, 0, 0, *_seconds(time_ns), 0.0, *where, math.hypot(north, east), course, 0.0)
+    body = struct.pack("<4H2If2d3f", 8, 0, 0, 0, *unix(time_ns), 0.0, *where, math.hypot(north, east), course, 0.0)
     return _datagram(b"#SPO", SPO_VERSION, time_ns, body)
 
 
-def _soundings(frame: Frame, r: Any, where: tuple[float, float], latitude: float, period: float) -> bytes:
+def _soundings(frame: Frame, r: Any, where: tuple[float, float], origin: Origin, period: float) -> bytes:
     """#MRZ."""
     s = dict(zip(SOUNDING, frame.samples.T, strict=True))
     good = s["detection"] > 0.0
@@ -117,20 +104,20 @@ def _soundings(frame: Frame, r: Any, where: tuple[float, float], latitude: float
         0, 0, 0, 0, 0.0, 0.0, float(r["source_level"]), 0.0, frequency, band, pulse, 0, 2, 0, 0.0, 0.0, pulse
     )
     body += RECEIVER.pack(RECEIVER.size, len(good), int(good.sum()), SOUNDED.size, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0)
+    x, y, z = (np.where(good, s[n], 0.0) for n in "xyz")
     c, sine = math.cos(heading), math.sin(heading)
+    places = np.stack([c * x - sine * y, sine * x + c * y, np.zeros_like(x)], axis=-1) + r["p_WS_W"]
+    north, east = (there - here for there, here in zip(origin.degrees(places), where, strict=True))
     for k in range(len(good)):
         found = bool(good[k])
-        x, y, z = (float(s[n][k]) if found else 0.0 for n in "xyz")
         sigma = float(s["sigma_z"][k]) if found else 0.0
         level = float(s["level"][k]) if found else 0.0
-        north, east = c * x - sine * y, sine * x + c * y
         body += SOUNDED.pack(
             k, 0, 0 if found else LOST, int(s["detection"][k]) if found else NONE, 0, 0, 0, 0, 0, 0, 0.0,
-            100.0 * sigma / z if z > 0.0 else 0.0, sigma, float(s["sigma_r"][k]) if found else 0.0, 0.0, 0.0, 0, 0,
+            100.0 * sigma / z[k] if z[k] > 0.0 else 0.0, sigma, float(s["sigma_r"][k]) if found else 0.0, 0.0, 0.0, 0, 0,
             math.degrees(float(s["angle"][k])), 1e3 * float(r["absorption"]), level, level, 0.0,
             float(r["source_level"]), 0.0, 0.0, -math.degrees(float(s["angle"][k])), 0.0,
-            float(s["time"][k]) if found else 0.0, 0.0, north / METRES_PER_DEGREE,
-            east / (METRES_PER_DEGREE * math.cos(latitude)), z, y, x, 0.0, 0, 0, 0, 0,
+            float(s["time"][k]) if found else 0.0, 0.0, north[k], east[k], z[k], y[k], x[k], 0.0, 0, 0, 0, 0,
         )  # fmt: skip
     return _datagram(b"#MRZ", MRZ_VERSION, int(r["ping_ns"]), body)
 

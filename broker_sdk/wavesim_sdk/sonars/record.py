@@ -8,6 +8,7 @@ from typing import Any
 
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sonars import kmall, xtf
 from wavesim_sdk.sonars.frames import Reader
 from wavesim_sdk.tables import RunState
@@ -25,7 +26,7 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
     reader = Reader.of(server, body, name)
     world = simulation.world()
     period = int(simulation.instruments(body)[name]["period"]) * int(world["step_ns"]) * 1e-9
-    latitude, longitude = (float(x) for x in world["origin"])
+    origin = Origin(*(float(x) for x in world["origin"]))
     written = 0
     with path.open("wb") as out:
         try:
@@ -38,8 +39,8 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
                     time.sleep(LOOK_S)
                     continue
                 if not written:
-                    out.write(format_.head(frame, latitude, longitude))
-                out.write(format_.ping(frame, latitude, longitude, period))
+                    out.write(format_.head(frame, origin))
+                out.write(format_.ping(frame, origin, period))
                 written += 1
         except KeyboardInterrupt:
             pass

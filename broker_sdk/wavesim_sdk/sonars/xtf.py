@@ -6,20 +6,19 @@ each side with the first sample nearest to the sonar, port mirrored as XTF's rea
 
 from __future__ import annotations
 
-import datetime
 import math
 import struct
 from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.epoch import utc
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sonars.frames import Frame
 
-START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)  #: simulation time 0, as everywhere
 DEGREES, SLANT, MAGIC, SONAR = 3, 1, 0xFACE, 0
 FORMATS = {1: 8, 2: 3}  #: bytes of a sample -> XTF's number for u8, u16
-METRES_PER_DEGREE = 111_319.49  #: of latitude; of a sphere, as far as the world is flat
 
 
 class NoSideScan(WaveSimError):
@@ -32,7 +31,7 @@ def _check(frame: Frame) -> Any:
     return frame.record
 
 
-def head(frame: Frame, latitude: float = 0.0, longitude: float = 0.0) -> bytes:
+def head(frame: Frame, origin: Origin) -> bytes:
     """The file's header (1024 bytes) for frames like this one, wherever they are."""
     r = _check(frame)
     out = bytearray(1024)
@@ -48,13 +47,11 @@ def head(frame: Frame, latitude: float = 0.0, longitude: float = 0.0) -> bytes:
     return bytes(out)
 
 
-def ping(frame: Frame, latitude: float = 0.0, longitude: float = 0.0, period: float = 0.0) -> bytes:
-    """The record of a frame; ``latitude`` and ``longitude`` (rad) are those of the world's origin, ``period`` s between pings."""
+def ping(frame: Frame, origin: Origin, period: float = 0.0) -> bytes:
+    """The record of a frame in a world of that origin; ``period`` s between pings."""
     r = _check(frame)
-    when = START + datetime.timedelta(microseconds=int(r["ping_ns"]) // 1000)
-    north, east, down = (float(x) for x in r["p_WS_W"])
-    lat = math.degrees(latitude) + north / METRES_PER_DEGREE
-    lon = math.degrees(longitude) + east / (METRES_PER_DEGREE * math.cos(latitude))
+    when = utc(int(r["ping_ns"]))
+    latitude, longitude = origin.degrees(r["p_WS_W"])
     samples = np.ascontiguousarray(frame.samples)
     channels = [samples[0, ::-1].tobytes(), samples[1].tobytes()]
     size = 256 + sum(64 + len(c) for c in channels)
@@ -63,9 +60,9 @@ def ping(frame: Frame, latitude: float = 0.0, longitude: float = 0.0, period: fl
     struct.pack_into("<HBxH4xI", out, 0, MAGIC, SONAR, 2, padded)
     struct.pack_into("<H6BH", out, 14, when.year, when.month, when.day, when.hour, when.minute, when.second, when.microsecond // 10_000, when.timetuple().tm_yday)  # fmt: skip
     struct.pack_into("<If", out, 28, int(r["number"]), 0.5 * float(r["sound_speed"]))
-    struct.pack_into("<dd", out, 160, lat, lon)
+    struct.pack_into("<dd", out, 160, latitude, longitude)
     altitude = float(r["altitude"])
-    struct.pack_into("<ff", out, 192, down, altitude if math.isfinite(altitude) else 0.0)
+    struct.pack_into("<ff", out, 192, float(r["p_WS_W"][2]), altitude if math.isfinite(altitude) else 0.0)
     roll, pitch, heading = (math.degrees(float(x)) for x in r["euler"])
     struct.pack_into("<fff", out, 204, pitch, roll, heading % 360.0)
     at = 256

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from wavesim_sdk.area import Area
+from wavesim_sdk.encounters import CONTACT
 from wavesim_sdk.tables import RunState
 from wavesim_server.engine.emulators import LOOK_S, Emulators
 from wavesim_server.engine.orders import Orders
@@ -146,7 +147,7 @@ class Engine:
             self.emit(record)
         for time_ns, row, what, speed in self.sim.take_meetings():
             if (o := self.sim.occupants.get(row)) is not None:
-                text = f"contact with {what} at {speed:.2g} m/s"
+                text = f"{CONTACT}{what} at {speed:.2g} m/s"
                 self.emit(Notice(time_ns, row, o.name, text, self.generation(row)))
         if len(self.sim.faults) > frozen:
             self.emit(Frozen(self.sim.time_ns, self.sim.faults))

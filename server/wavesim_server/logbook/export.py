@@ -14,6 +14,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.devices import seabird
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, Series, read
 from wavesim_sdk.log import frames as frames_of
 from wavesim_sdk.sonars.frames import KIND
@@ -76,14 +77,14 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
         raise LogError(f"{log} has {what} (--vehicle, --sonar): it has {told}")
     times = found.series["/sonar/" + "/".join(mine[0])].time_ns
     period = float(np.median(np.diff(times))) * 1e-9 if len(times) > 1 else 0.0
-    latitude, longitude = json.loads(found.metadata.get("origin", "[0, 0]"))
+    origin = Origin(*json.loads(found.metadata.get("origin", "[0, 0]")))
     written = 0
     try:
         with out.open("wb") as file:
             for frame in frames_of(log, *mine[0]):
                 if not written:
-                    file.write(format_.head(frame, latitude, longitude))
-                file.write(format_.ping(frame, latitude, longitude, period))
+                    file.write(format_.head(frame, origin))
+                file.write(format_.ping(frame, origin, period))
                 written += 1
     except OSError as error:
         raise LogError(f"cannot write {out}: {error.strerror}") from None

@@ -6,21 +6,20 @@ import contextlib
 import io
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mcap.data_stream import RecordBuilder
-from mcap.writer import CompressionType, Writer
+import numpy as np
 
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import TEXT, TEXT_SCHEMA
+from wavesim_sdk.log import CDR_HEADER, TEXT, TEXT_SCHEMA
 from wavesim_sdk.tables import Table, ros2msg
+from wavesim_server.logbook.mcapfile import McapFile
 
 MOST_TOPICS = 8192  #: in a file: their numbers have 16 bits, and each costs half a kilobyte of memory
 MOST_CHUNK = 512 * 1024  #: bytes in a chunk: a larger one would hold the front up while it is packed
 CHUNK_NS = 500_000_000  #: and so much simulation time
-_INDEX = "_Writer__chunk_indices"
 
 
 def opened(path: Path) -> BinaryIO:
@@ -32,44 +31,20 @@ def opened(path: Path) -> BinaryIO:
         raise LogError(f"cannot write the log {path}: {error.strerror}") from None
 
 
-class _Packed:
-    """In place of the list of objects that the MCAP writer keeps of its chunks until the end: the bytes that they will be. With
-    hundreds of topics that is a tenth of the memory."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def append(self, index: Any) -> None:
-        """A chunk more."""
-        builder = RecordBuilder()
-        index.write(builder)
-        self._bytes += builder.end()  # type: ignore[no-untyped-call]  # mcap gives it no types
-
-    def __iter__(self) -> Iterator[_Packed]:
-        yield self
-
-    def write(self, builder: RecordBuilder) -> None:
-        """All of them, for the summary."""
-        builder.write(self._bytes)
-
-
 class Part:
     """A file under way. OSError where the disk does not take it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
-        self._writer = Writer(file, chunk_size=MOST_CHUNK, compression=CompressionType.ZSTD)
+        self._mcap = McapFile(file, MOST_CHUNK)
         self._since: int | None = None  # simulation time of the first message in the chunk under way
-        if hasattr(self._writer, _INDEX):
-            setattr(self._writer, _INDEX, _Packed())
         self._channels: dict[str, int] = {}
         self._schemas: dict[str, int] = {}
-        self._counts: dict[str, int] = {}
 
     def begin(self, name: str, metadata: dict[str, str]) -> None:
         """What comes first."""
-        self._writer.start(profile="ros2", library="wavesim")
-        self._writer.add_metadata(name, metadata)
+        self._mcap.begin(profile="ros2", library="wavesim")
+        self._mcap.metadata(name, metadata)
 
     @property
     def size(self) -> int:
@@ -82,33 +57,36 @@ class Part:
 
     def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
         """A message; one that was ``said_before``, in another part, has the number 0."""
-        channel = self._channel(topic, table)
-        number = 0
-        if not said_before:
-            number = self._counts[topic] = self._counts.get(topic, 0) + 1
+        channel = self.channel(topic, table)
         self._since = time_ns if self._since is None else self._since
-        self._writer.add_message(channel, time_ns, data, time_ns, number)
+        self._mcap.message(channel, time_ns, data, not said_before)
 
-    def _channel(self, topic: str, table: Table | None) -> int:
+    def add_all(self, channels: Sequence[int], times_ns: Any, records: bytes) -> None:
+        """Records of a table, each on its channel, all at one time or each at its own."""
+        if channels:
+            self._since = int(np.min(times_ns)) if self._since is None else self._since
+            self._mcap.messages(channels, times_ns, CDR_HEADER, records)
+
+    def channel(self, topic: str, table: Table | None) -> int:
+        """The number of a topic in this file."""
         if topic not in self._channels:
             name, text = (table.message, ros2msg(table)) if table else (TEXT, TEXT_SCHEMA)
             if name not in self._schemas:
-                self._schemas[name] = self._writer.register_schema(name, "ros2msg", text.encode())
-            self._channels[topic] = self._writer.register_channel(topic, "cdr", self._schemas[name])
+                self._schemas[name] = self._mcap.schema(name, "ros2msg", text.encode())
+            self._channels[topic] = self._mcap.channel(topic, "cdr", self._schemas[name])
         return self._channels[topic]
 
     def flush(self, now_ns: int) -> None:
         """Hand what is complete to the system: a killed server loses at most the chunk under way."""
         if self._since is not None and now_ns - self._since >= CHUNK_NS:
             self._since = None
-            self._writer.flush()  # type: ignore[no-untyped-call]  # nor this
+            self._mcap.end_chunk()
         else:
             self.file.flush()
 
     def finish(self) -> None:
         """The index; the file is whole then."""
-        self._writer.finish()  # type: ignore[no-untyped-call]  # mcap gives it no types
-        self.file.flush()
+        self._mcap.finish()
 
 
 class Sync:

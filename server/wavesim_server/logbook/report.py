@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.encounters import passes
+from wavesim_sdk.encounters import CONTACT, passes
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
@@ -22,7 +22,6 @@ TROUBLES = {
 }
 
 
-CONTACT = "contact with "  #: so notices of contacts begin
 MOST = 64  #: vehicles whose passes are compared
 
 
@@ -225,7 +224,9 @@ def text(table: dict[str, Any]) -> str:
             f"({100 * p['delivery_ratio']:.1f} %), {p['bits'] / table['duration_s']:.0f} bit/s; lost: {lost}"
         )
     lines += [f"{n} {TROUBLES[t]}" for t, n in table["health"].items() if n and t in TROUBLES]
-    lines += [f"{label} ended early (code {code})" for label, code in table.get("ended_early", {}).items()]
+    for label, code in table.get("ended_early", {}).items():
+        lines.append(f"{label} ended early (code {code})")
+        lines += [f"{'':10}{said}" for said in table.get("last_words", {}).get(label, ())]
     lines += [f"LOST      {text}" for text in table["damage"]]
     lines += ["", f"seed {table['seed']}, content hash {table['content_hash'][:16]}"]
     return "\n".join(lines)

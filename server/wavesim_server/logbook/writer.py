@@ -8,7 +8,8 @@ import json
 import platform
 import struct
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -60,6 +61,8 @@ class LogWriter:
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._present: dict[int, dict[str, Any]] = {}
+        #: by table: (row) or (row, number of an instrument) -> its channel in this part
+        self._channels: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
         self._failed = ""
         self._now = 0  # simulation time of the last message
         self._bed = around(loaded)
@@ -103,6 +106,7 @@ class LogWriter:
             raise OSError(0, "there is no other file for it to go on in")
         self._finish()
         self._number, self._since = self._number + 1, self._now
+        self._channels.clear()
         try:
             self._part = Part(opened(part_path(self._place, self._number)))
         except LogError as error:
@@ -123,16 +127,23 @@ class LogWriter:
         """Why the log is no longer written; empty while all is well."""
         return self._failed
 
-    def _add(self, topic: str, table: Table | None, time_ns: int, data: bytes) -> None:
+    def _try(self, time_ns: int, write: Callable[[], None]) -> None:
         if self._failed:
             return
         try:
             self._now = max(self._now, time_ns)
-            if not self._part.has_room(topic):
-                self._next_part()
-            self._part.add(topic, table, time_ns, data)
+            write()
         except OSError as error:
             self._stop(error)
+
+    def _with_room(self, topic: str) -> Part:
+        """The part under way; another one where there is no room for a topic."""
+        if not self._part.has_room(topic):
+            self._next_part()
+        return self._part
+
+    def _add(self, topic: str, table: Table | None, time_ns: int, data: bytes) -> None:
+        self._try(time_ns, lambda: self._with_room(topic).add(topic, table, time_ns, data))
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
         """A message of plain values: JSON in a ROS string, which every reader of ROS logs knows."""
@@ -145,6 +156,9 @@ class LogWriter:
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
         """A body came, with its actuators in the order of their numbers and its instruments, or it went."""
         self.names[row] = name
+        for channels in self._channels.values():
+            for known in [w for w in channels if w[0] == row]:
+                del channels[known]
         suite = self._loaded.suite_for(name, model)
         self._suites[row] = tuple(i.name for i in suite)
         who: dict[str, Any] = {"row": row, "name": name, "model": model, "type": kind, "present": present}
@@ -190,14 +204,24 @@ class LogWriter:
         """Records at one tick: of a table of bodies (``state``, ``actuation``, ...), ``rows`` being theirs; or values of a type of
         sensor, without its hidden columns, ``rows`` being the body's and the number of the instrument in its suite, for each."""
         table = _BODY_TABLES.get(name) or table_of(name).told
-        if name in _BODY_TABLES:
-            topics = [f"/{name}/{self._name(int(row))}" for row in rows]
-        else:
-            topics = [self._sensor(int(row), int(number)) for row, number in np.reshape(rows, (-1, 2))]
-        size = table.dtype.itemsize
-        for k, topic in enumerate(topics):
-            self.record(topic, table, time_ns, data[k * size : (k + 1) * size])
+        width = 1 if name in _BODY_TABLES else 2
+        who = [tuple(w) for w in np.reshape(rows, (-1, width)).tolist()]
+        self._try(time_ns, lambda: self._add_table(name, table, time_ns, who, data))
         self._flush()
+
+    def _add_table(self, name: str, table: Table, time_ns: int, who: list[tuple[int, ...]], data: bytes) -> None:
+        size, first, channels = table.dtype.itemsize, 0, list[int]()
+        for k, w in enumerate(who):
+            channel = self._channels[name].get(w)
+            if channel is None:
+                topic = self._sensor(*w) if len(w) > 1 else f"/{name}/{self._name(*w)}"
+                if not self._part.has_room(topic):
+                    self._part.add_all(channels, time_ns, data[first * size : k * size])
+                    self._next_part()
+                    first, channels = k, []
+                channel = self._channels[name][w] = self._part.channel(topic, table)
+            channels.append(channel)
+        self._part.add_all(channels, time_ns, data[first * size :])
 
     def _name(self, row: int) -> str:
         return self.names.get(row, f"row{row}")
@@ -222,10 +246,16 @@ class LogWriter:
 
     def signals(self, sent: Any, receptions: Any) -> None:
         """Signals sent, heard and lost."""
-        for r in sent:
-            self.record("/acoustics/sent", SENT, int(r["emission_ns"]), r.tobytes())
-        for r in receptions:
-            self.record("/acoustics/reception", RECEPTION, int(r["arrival_ns"]), r.tobytes())
+        self._add_signals("/acoustics/sent", SENT, sent, sent["emission_ns"])
+        self._add_signals("/acoustics/reception", RECEPTION, receptions, receptions["arrival_ns"])
+
+    def _add_signals(self, topic: str, table: Table, records: Any, times_ns: Any) -> None:
+        def write() -> None:
+            part = self._with_room(topic)
+            part.add_all([part.channel(topic, table)] * len(records), times_ns, records.tobytes())
+
+        if len(records):
+            self._try(int(times_ns.max()), write)
 
     def frame(self, frame: Frame) -> None:
         """A frame of an imaging sonar, under the names that it carries itself."""

@@ -18,12 +18,27 @@ class Damage:
         self.log, self._clock = log, clock
         self._texts: list[str] = []
         self._more = 0
+        self._left_out = 0  # records for which the log has no body
         self._log_failed = False
 
     @property
     def texts(self) -> list[str]:
         """What was lost, for people."""
-        return [*self._texts, *([f"and {self._more} more"] if self._more else [])]
+        more = [f"and {self._more} more"] if self._more else []
+        return [*self._texts, *more, *([self._of_records] if self._left_out else [])]
+
+    @property
+    def _of_records(self) -> str:
+        return f"{self._left_out} records of bodies that left while no front ran are not in the log"
+
+    def leave_out(self, records: int) -> None:
+        """So many records are not in the log: their bodies had left before this front took over."""
+        self._left_out += records
+
+    def end(self) -> None:
+        """The last words of the log."""
+        if self._left_out and self.log is not None:
+            self.log.damage(int(self._clock()["time_ns"]), self._of_records)
 
     def tell(self, text: str) -> None:
         """Something is lost; nothing is while time does not run."""

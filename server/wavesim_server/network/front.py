@@ -119,7 +119,7 @@ class Front:
         self.frame_log = FrameLog(name, loaded, self.bodies, log, self.damage.tell) if log is not None else None
         self.news = News(
             self.sessions, self.crews, self.observers, self.tables, self.under_way, log, self.clock, self.step_ns, say,
-            self.lives,
+            self.lives, self.damage.leave_out,
         )  # fmt: skip
         self.orphans: set[int] = set()  #: rows whose pilots a front before this one had
         self._orphans_until = math.inf
@@ -238,6 +238,7 @@ class Front:
         if self.frame_log is not None:
             self.frame_log.turn(now)
         if self.log is not None:
+            self.damage.end()
             self.log.close()
 
     # -- the engine --------------------------------------------------------------------------------
@@ -290,10 +291,8 @@ class Front:
         if not r.present and r.row in self.orphans and r.generation == self.lives[r.row]:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)
-        elif (
-            r.present and r.new and r.row not in self.bodies
-        ):  # one of ours may have left already: then this does nothing
-            self.tell(messages.Leave(r.row))
+        elif r.present and r.new and r.row not in self.bodies:
+            self.tell(messages.Leave(r.row))  # does nothing if it was one of ours and has left already
 
     def _let_orphans_go(self) -> None:
         self._orphans_until = math.inf

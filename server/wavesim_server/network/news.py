@@ -37,9 +37,11 @@ class News:
         step_ns: int,
         say: Callable[[str], None],
         lives: Any,
+        leave_out: Callable[[int], None],
     ) -> None:
         self.sessions, self.crews, self.observers, self.tables = sessions, crews, observers, tables
         self.under_way, self.log, self.clock, self.step_ns, self.say = under_way, log, clock, step_ns, say
+        self._leave_out = leave_out
         self.lives = lives  # by row: generation of the body that the sessions there have
         self.logged = np.zeros_like(lives)  #: by row: generation of the body that the log has there; 0 = none
         self.payloads = sound.Payloads()
@@ -71,12 +73,14 @@ class News:
                     self.log.frozen(time_ns, names)
 
     def _table(self, log: LogWriter, e: messages.Log) -> None:
-        """Records for the log: of the bodies that it has. Where a front took over, others may have left meanwhile."""
+        """Records for the log: of the bodies that it has. Where a front took over, others may have left meanwhile: those are
+        counted."""
         lives = np.frombuffer(e.generations, np.int64)
         rows = np.frombuffer(e.rows, np.int64).reshape(len(lives), -1)  # of a sensor: and the number of the instrument
         there = self.logged[rows[:, 0]] == lives
         records = e.records
         if not there.all():
+            self._leave_out(int(np.count_nonzero(~there)))
             rows, records = rows[there], np.frombuffer(records, f"V{len(records) // len(lives)}")[there].tobytes()
         log.table(e.tick * self.step_ns, e.table, rows.ravel(), records)
 

@@ -6,6 +6,7 @@ import type { InstrumentLook, ModelLook } from "./link";
 import { Plot } from "./plots";
 import { find, fresh, nameOf, type ChildRule, type Key, type Rule, type Schema, type Tree } from "./tree";
 import { Workbench } from "./workbench";
+import { pen } from "./pen";
 
 interface Listed { name: string; title: string; type: string; file: string }
 interface Vehicle { file: string; name: string; model: string }
@@ -274,7 +275,14 @@ export class Configure {
     void this.check();
   }
 
+  /** What is shown is not checked yet: what was said of another state holds no more. Gives the number of the next check. */
+  private wonder(): number {
+    if (this.write) { this.verdict.className = "verdict"; this.verdict.textContent = "…"; }
+    return ++this.checks;
+  }
+
   private changed(): void {
+    this.wonder();
     this.remember();
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.check(), 300);
@@ -292,9 +300,9 @@ export class Configure {
 
   private async check(): Promise<void> {
     if (!this.write) return;
-    const number = ++this.checks;
+    const number = this.wonder();
     const found = await (this.vehicle ? post<Checked>("/api/fit", this.fitting()) : post<Checked>("/api/check", { model: this.sent() }));
-    if (!found || number !== this.checks) return;
+    if (!found || number !== this.checks || this.bench.held) return; // whoever drags a handle keeps it, and is checked when it is let go
     this.verdict.className = `verdict ${found.ok ? "good" : "bad"}`;
     this.verdict.textContent = found.ok ? `✓ the reader accepts this ${this.vehicle ? "vehicle" : "model"}` : found.error ?? "refused";
     if (found.look) {
@@ -338,7 +346,7 @@ export class Configure {
     Object.assign(canvas.style, { width: `${size}px`, height: `${size}px` });
     const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)], span = Math.max(n1 - n0, e1 - e0, 1) * 1.15;
     const x = (v: number): number => size + ((v - (e0 + e1) / 2) / span) * 2 * size, y = (v: number): number => size - ((v - (n0 + n1) / 2) / span) * 2 * size;
-    const c = canvas.getContext("2d")!;
+    const c = pen(canvas);
     c.fillStyle = css("--field");
     c.fillRect(0, 0, 2 * size, 2 * size);
     c.strokeStyle = css("--accent");

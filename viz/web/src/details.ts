@@ -14,7 +14,7 @@ import type { Store } from "./store";
 
 const VECTORS: [name: string, unit: string, digits: number][] = [["position", "m", 3], ["over ground", "m/s", 3], ["through water", "m/s", 3], ["rates", "°/s", 2], ["current there", "m/s", 3], ["wind there", "m/s", 3], ["believed", "m", 2], ["sigma", "m", 2]];
 
-export interface Actions { onboard: (row: number) => void; follow: () => void; goTo: (row: number) => void; fail: (row: number) => Fail | null; seek: (time: number) => void; changed: () => void }
+export interface Actions { onboard: (row: number) => void; follow: () => void; goTo: (row: number) => void; fail: (row: number) => Fail | null; seek: (time: number) => void; sonar: (row: number, name: string) => void; changed: () => void }
 type Vector3 = [number | null, number | null, number | null];
 type Vector = (number | null)[] | null | undefined;
 
@@ -42,7 +42,7 @@ export class Details {
     this.charts = new Charts((key) => this.label(key), () => Math.max(this.element.clientWidth - 26, 120), () => this.whose());
     const fault = (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement): HTMLElement | null => faultButton(part, kinds, fields, at, this.kit ? this.actions.fail(this.kit.row) : null);
     this.actuators = new Actuators(this.charts, fault);
-    this.instruments = new Instruments(this.charts, fault);
+    this.instruments = new Instruments(this.charts, fault, (name) => { if (this.row !== null) this.actions.sonar(this.row, name); });
     this.forces = new ForcesOn(this.charts);
     this.build();
     this.clear();

@@ -4,6 +4,7 @@ import { css, fill, h, mark, put } from "./dom";
 import type { Charts, Label } from "./history";
 import type { FieldLook, InstrumentLook, Kit, Panel, SensorValue, Value } from "./link";
 import { shown, shownActuator, written, type Shown } from "./units";
+import { pen } from "./pen";
 
 const LATE = 3, GRACE_S = 0.5; // periods, and seconds more, after which a value is called old
 const IN_ROW = 4; // numbers of a field that stand beside each other
@@ -34,7 +35,7 @@ export class Instruments {
   private readonly open = new Set<string>();
   private parts: Part[] = [];
 
-  constructor(private readonly charts: Charts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null) {}
+  constructor(private readonly charts: Charts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null, private readonly picture: (name: string) => void) {}
 
   /** Another body, with other instruments. */
   fit(kit: Kit | null): void {
@@ -48,9 +49,10 @@ export class Instruments {
     const state = h("span", { class: "num", title: s.period ? `a value each ${+s.period.toFixed(4)} s` : undefined }), fault = h("span", { class: "warm" }), part: Partial<Part> = { look: s, state, fault, cells: new Map(), profiles: new Map() };
     const rows = s.fields.flatMap((f) => this.rows(s, f, part as Part));
     const numbers = s.fields.reduce((n, f) => n + f.count, 0), body = h("table", {}, h("tbody", {}, ...rows)), place = h("div", {});
+    const picture = s.type === "sonar" ? h("button", { class: "picture", title: "Its picture, in a window", onclick: (e: MouseEvent) => { e.preventDefault(); this.picture(s.name); } }, "picture") : null;
     const button = this.fault(s.name, s.faults, s.fields, place);
     const box = h("details", { class: "sensor", open: this.open.has(s.name) || numbers <= 4, ontoggle: () => (box.open ? this.open.add(s.name) : this.open.delete(s.name)) },
-      h("summary", { title: s.doc }, h("b", {}, s.name), h("span", { class: "soft grow" }, s.type === s.name ? "" : s.type), fault, state, button), body);
+      h("summary", { title: s.doc }, h("b", {}, s.name), h("span", { class: "soft grow" }, s.type === s.name ? "" : s.type), fault, state, picture, button), body);
     box.dataset["name"] = s.name;
     return { ...(part as Part), box, place };
   }
@@ -113,7 +115,7 @@ function drawProfile(canvas: HTMLCanvasElement, values: (number | null)[]): void
   if (!w || !hh) return;
   canvas.width = w * ratio;
   canvas.height = hh * ratio;
-  const c = canvas.getContext("2d")!, found = values.filter((v): v is number => v !== null), most = Math.max(...found, 1e-9);
+  const c = pen(canvas), found = values.filter((v): v is number => v !== null), most = Math.max(...found, 1e-9);
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.fillStyle = css("--accent");
   values.forEach((v, k) => { if (v !== null) c.fillRect((k / values.length) * w, (v / most) * (hh - 3), Math.max(w / values.length, 1), 2); });

@@ -1,10 +1,12 @@
 // The keys: which one was meant, whatever Caps Lock says and wherever the last click went.
 
+import { add, h } from "./dom";
+
 export const KEYS: [string, string][] = [
   ["Space", "start, pause or go on"], ["N", "one step (hold it: step after step)"], ["X", "stop"], ["+  −", "faster, slower"],
   ["1  2  3  4", "free camera, follow the chosen body, from above, chart"], ["W A S D  E Q", "move the camera (also arrow keys and page up, down); mouse: turn, shift, zoom"],
   ["H", "whole scene"], ["O", "view from on board the chosen body"], ["B  Shift+B", "next, previous body"], ["Esc", "choose nothing"],
-  ["L  T  R  U  G  I", "labels, trails, sound spheres, sea surface, arrows, beams of instruments on and off"], ["Z", "bodies drawn larger than they are, on and off"], ["M", "draw a mission"],
+  ["L  T  R  U  G  I", "labels, trails, sound spheres, sea surface, arrows, beams of instruments on and off"], ["Z", "bodies drawn larger than they are, on and off"], ["M  J", "draw a mission, drive a body"],
   ["[  ]", "side panels on and off"], ["Shift+L", "light or dark"], ["?", "this page"],
 ];
 
@@ -32,4 +34,13 @@ export function nextSpeed(at: number, by: number, speeds: number[]): number {
   const sorted = [...speeds].sort((a, b) => rank(a) - rank(b));
   const next = by > 0 ? sorted.find((v) => rank(v) > own * (1 + 1e-6)) : sorted.reverse().find((v) => rank(v) < own * (1 - 1e-6) || (own === Infinity && v !== 0));
   return next ?? at;
+}
+
+/** The page with the keys, on or off. */
+export function showKeys(): void {
+  const old = document.querySelector(".help");
+  if (old) { old.remove(); return; }
+  const line = ([keys, text]: [string, string]): HTMLElement => { const td = h("td", {}); for (const key of keys.split("  ")) add(td, h("kbd", {}, key), " "); return h("tr", {}, td, h("td", {}, text)); };
+  const box = h("div", { class: "box" }, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEYS.map(line))), h("p", { class: "soft" }, "North, east, down are mapped to the right, up and towards you: see the viewer's guide (docs/viewer.md)."));
+  document.body.append(h("div", { class: "help", onclick: (e: MouseEvent) => { if ((e.target as HTMLElement).classList.contains("help")) showKeys(); } }, box));
 }

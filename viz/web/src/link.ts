@@ -1,5 +1,7 @@
 // The websocket: frames are binary (see wavesim_viz/frame.py), everything else is JSON.
 
+import { decodePicture, type Picture } from "./pictures";
+
 export interface Frame {
   state: number; time: number; tick: number; speed: number; factor: number; lateness: number; latenessMax: number;
   late: number; roster: number; level: number; jumps: number; bodies: Float32Array; signals: Float32Array;
@@ -81,6 +83,7 @@ export type Message =
   | ({ type: "weather" } & Weather)
   | { type: "kit"; row: number; kit: Kit | null }
   | { type: "panel"; row: number; panel: Panel | null }
+  | { type: "picture"; row: number; name: string; trouble: string; epoch: number } // why a sonar shows nothing; what is shown is of this epoch
   | { type: "trouble"; text: string }
   | { type: "mishaps"; total: number; parts: Record<string, string> }
   | { type: "reply"; ok: boolean; text: string };
@@ -109,6 +112,7 @@ export class Link {
     private readonly onFrame: (frame: Frame) => void,
     private readonly onMessage: (message: Message) => void,
     private readonly onState: (connected: boolean) => void,
+    private readonly onPicture: (picture: Picture) => void,
     private readonly onError: (part: string, error: unknown) => void,
   ) {
     this.open();
@@ -122,8 +126,8 @@ export class Link {
       try { // one message that cannot be shown must not cost the next
         if (typeof event.data === "string") this.onMessage(JSON.parse(event.data) as Message);
         else {
-          const frame = decode(event.data);
-          if (frame) { this.frames++; this.onFrame(frame); }
+          const frame = decode(event.data), picture = frame ? null : decodePicture(event.data);
+          if (frame) { this.frames++; this.onFrame(frame); } else if (picture) this.onPicture(picture);
         }
       } catch (error) { this.onError("a message of the viewer's server", error); }
     };
@@ -138,8 +142,10 @@ export class Link {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   }
   watch(row: number | null): void { this.send({ do: "watch", row }); }
+  pictures(sonars: [row: number, name: string][]): void { this.send({ do: "pictures", sonars }); }
   fault(row: number, part: string, kind: string, amount: string, field: string): void { this.send({ do: "fault", row, part, kind, amount, field }); }
   order(verb: string, row: number | null, values: Record<string, number | number[]>): void { this.send({ do: "order", verb, row, values }); }
+  drive(body: string, shares: (number | null)[] | null): void { this.send({ do: "drive", body, shares }); }
   acknowledge(alarm: number | null): void { this.send({ do: "acknowledge", alarm }); }
   control(verb: string, value?: number): void { this.send({ do: "control", verb, value: value ?? null }); }
 }

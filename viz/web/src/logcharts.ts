@@ -4,6 +4,7 @@
 import { colour, COLOURS, fill, h, mark } from "./dom";
 import { fieldsOf, type Field } from "./fields";
 import { get } from "./http";
+import { keep } from "./keep";
 import type { Kit } from "./link";
 import { Plot } from "./plots";
 import { lines } from "./series";
@@ -145,8 +146,6 @@ export class LogCharts {
       found.time.forEach((t, i) => parts.push([t, ...found.values.map((v, k) => (v[i] === null || v[i] === undefined ? "" : +(v[i]! * chart.lines[k]!.factor).toPrecision(7)))].join()));
       parts.push("");
     }
-    const link = h("a", { href: URL.createObjectURL(new Blob([parts.join("\n")], { type: "text/csv" })), download: "charts.csv" });
-    link.click();
-    URL.revokeObjectURL(link.href);
+    keep(new Blob([parts.join("\n")], { type: "text/csv" }), "charts.csv");
   }
 }

@@ -4,8 +4,10 @@ import { AlarmList, NoticeList } from "./alarms";
 import { Bottom } from "./bottom";
 import { Chart } from "./chart";
 import { Configure } from "./configure";
-import { add, clock, fill, h, mark, number, put, toast } from "./dom";
-import { KEYS, meant, nextSpeed, SPEEDS, taken } from "./keys";
+import { clock, fill, h, mark, number, put, toast } from "./dom";
+import { Camera, linkOf, viewOf, type View } from "./keep";
+import { Helm } from "./helm";
+import { meant, nextSpeed, showKeys, SPEEDS, taken } from "./keys";
 import { Link, type Frame, type Message } from "./link";
 import { LogCharts } from "./logcharts";
 import { Mission } from "./mission";
@@ -13,7 +15,10 @@ import { Details } from "./details";
 import { OnboardWindow } from "./onboard";
 import { Orders } from "./orders";
 import { Events, Fleet } from "./panels";
+import { Profile } from "./profile";
+import { Ranges } from "./ranges";
 import { ReplayBar } from "./replaybar";
+import { Sonars } from "./sonars";
 import { SpaceTime } from "./spacetime";
 import { STATES, Store } from "./store";
 import { View3D, type CameraMode } from "./view3d";
@@ -32,6 +37,10 @@ class App {
   private readonly bottom: Bottom;
   private readonly mission: Mission;
   private readonly window: OnboardWindow;
+  private readonly camera: Camera;
+  private readonly helm: Helm;
+  private wanted: View | null = viewOf(location.hash); // of a link, until the scene is there
+  private readonly sonars: Sonars;
   private readonly root = h("div", { id: "app" });
   private readonly stage = h("div", { id: "stage" });
   private readonly bar = h("div", { id: "bar" });
@@ -62,13 +71,16 @@ class App {
     const choose = (row: number | null): void => this.choose(row);
     this.view = new View3D(this.store, choose, (row) => this.openOnboard(row), () => this.wake());
     this.window = new OnboardWindow(this.stage, (view) => { this.view.onboard = view; this.wake(); });
+    this.sonars = new Sonars(this.stage, this.view.scene, () => this.wake());
     this.chart = new Chart(this.store, choose, this.view.show);
     this.fleet = new Fleet(this.store, (row) => { this.choose(row); });
     this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); },
+      sonar: (row, name) => this.sonars.toggle(row, this.store.name(row), name),
       seek: (time) => this.control("seek", time), changed: () => this.wake(),
       fail: (row) => (this.store.hello?.control && this.store.hello.kind === "live" ? (part, kind, amount, field) => this.link.fault(row, part, kind, amount, field) : null) });
     this.events = new Events(this.store, choose);
     this.alarms = new AlarmList(this.store, choose, (id) => this.link.acknowledge(id));
+    const profile = new Profile(this.store), ranges = new Ranges(this.store);
     const notices = new NoticeList(this.store), sound = new SpaceTime(this.store, choose), orders = new Orders(this.store, (verb, row, values) => this.link.order(verb, row, values));
     const seek = (time: number): void => this.control("seek", time), wake = (): void => this.wake();
     this.replay = new ReplayBar(this.store, seek);
@@ -76,25 +88,31 @@ class App {
     this.bottom = new Bottom([
       { key: "signals", title: "Signals", element: this.events.element, update: () => this.events.update() },
       { key: "sound", title: "Sound", element: sound.element, update: () => sound.update() },
+      { key: "ranges", title: "Ranges", element: ranges.element, update: () => ranges.update() },
+      { key: "profile", title: "Depth", element: profile.element, update: () => profile.update() },
       { key: "charts", title: "Charts", element: this.logCharts.element, update: () => this.logCharts.update() },
       { key: "alarms", title: "Alarms", element: this.alarms.element, update: () => this.alarms.update(), count: () => this.alarms.unseen().length },
       { key: "orders", title: "Commands", element: orders.element, update: () => orders.update() },
       { key: "notices", title: "Notices", element: notices.element, update: () => notices.update() },
     ], () => this.wake());
     this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"));
+    this.camera = new Camera(this.stage, () => (this.charting ? [this.chart.canvas] : [this.view.canvas, this.view.over, this.view.compass]), () => (this.charting ? this.chart.render() : this.view.still(true)), () => this.store.hello?.name || "wavesim");
+    this.helm = new Helm(this.store, this.stage, (body, shares) => this.link.drive(body, shares), (row) => this.choose(row));
     this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.chart.pointer.element, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishap));
     this.chart.canvas.classList.add("hidden");
     this.root.append(this.bar, h("div", { id: "left" }, this.fleet.element), this.stage, h("div", { id: "bottom" }, this.replay.element, this.bottom.element), h("div", { id: "right" }, this.details.element));
     document.body.append(this.root);
     this.buildBar();
+    this.asBefore();
     this.view.theme(this.dark);
-    this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (part, error) => this.fail(part, error));
+    this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (p) => { this.sonars.take(p); this.wake(); }, (part, error) => this.fail(part, error));
     window.addEventListener("keydown", (e) => this.key(e));
     for (const what of ["resize", "keydown", "keyup", "pointerdown", "pointermove", "pointerup", "wheel", "hashchange", "focus"]) window.addEventListener(what, () => this.wake(), { passive: true });
+    window.addEventListener("hashchange", () => { this.wanted = viewOf(location.hash); this.return(); });
     document.addEventListener("visibilitychange", () => this.wake());
     new ResizeObserver(() => this.wake()).observe(this.stage);
     this.wake();
-    (window as unknown as Record<string, unknown>)["wavesim"] = { store: this.store, view: this.view, chart: this.chart, link: this.link, app: this };
+    (window as unknown as Record<string, unknown>)["wavesim"] = { store: this.store, view: this.view, chart: this.chart, link: this.link, sonars: this.sonars, app: this };
   }
 
   /** Draw from now on, until nothing has happened for a while: a sea that stands still costs nothing. */
@@ -104,7 +122,7 @@ class App {
     if (this.turning) return;
     this.turning = true;
     const turn = (): void => {
-      if (!this.stale && performance.now() > this.awakeUntil && !this.view.busy() && this.store.settled()) {
+      if (!this.stale && performance.now() > this.awakeUntil && !this.view.busy() && !this.camera.rolling && this.store.settled()) {
         this.turning = false;
         this.times.length = 0;
         this.part("the picture", () => { if (!this.charting) this.view.still(); });
@@ -132,12 +150,14 @@ class App {
         document.title = m.name ? `${m.name} – WaVeSim` : "WaVeSim";
         if (m.kind === "none") location.hash = "#configure";
         if (s.chosen !== null) this.link.watch(s.chosen);
+        this.sonars.connect(this.link);
         break;
       case "scene":
         s.scene = m.scene;
         this.view.rebuild();
         this.chart.build(this.dark);
         this.homed = false;
+        this.return();
         this.note.classList.toggle("hidden", !m.scene.warning);
         this.note.textContent = m.scene.warning ?? "";
         break;
@@ -148,6 +168,7 @@ class App {
           else if (left.length) toast(left.length > 3 ? `${left.length} bodies left` : `${left.join(", ")} left`);
         }
         if (s.chosen !== null && !s.bodies.has(s.chosen)) this.choose(null);
+        this.return();
         break;
       }
       case "sounds":
@@ -170,6 +191,7 @@ class App {
         if (!m.panel) this.details.clear();
         else if (!this.turning) this.showPanel();
         break;
+      case "picture": this.sonars.told(m.row, m.name, m.trouble, m.epoch); break;
       case "trouble":
         this.trouble = m.text;
         this.tellLoss();
@@ -241,7 +263,7 @@ class App {
       h("div", { class: "group" }, this.button("start", "▶", "Start or go on (space)", () => this.control("start")), this.button("pause", "❚❚", "Pause (space)", () => this.control("pause")), this.button("step", "▸|", "One step (N)", () => this.control("step", this.stepTicks())), this.button("stop", "■", "Stop (X)", () => this.control("stop")), speed),
       this.stat("time", "elapsed"), this.stat("factor", "real-time factor"), this.stat("late", "lateness, worst (late ticks)", true), this.stat("vehicles", "vehicles"), this.stat("buoys", "buoys"), this.stat("signals", "signals"), this.stat("clients", "clients (round trip)", true), this.stat("fps", "frames/s", true),
       h("span", { class: "grow" }),
-      h("div", { class: "group" }, h("button", { title: "Make vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Light or dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keys (?)", onclick: () => this.help() }, "?")),
+      h("div", { class: "group" }, h("button", { title: "Make vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Light or dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keys (?)", onclick: () => showKeys() }, "?")),
     );
   }
 
@@ -299,15 +321,27 @@ class App {
     const mode = (m: CameraMode | "chart", text: string, key: string): HTMLElement => this.button(`view-${m}`, text, `${text} (${key})`, () => this.setMode(m));
     const toggle = (name: keyof View3D["show"], text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
     return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"),
-      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "", () => this.mission.toggle()));
+      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a body by keys or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
+      ...this.camera.buttons, h("button", { id: "link", title: "The link to this very view: into the address bar, and copied", onclick: () => this.share() }, "link"));
   }
 
-  private toggle(name: keyof View3D["show"]): void { this.view.show[name] = !this.view.show[name]; this.wake(); }
+  private toggle(name: keyof View3D["show"]): void { this.view.show[name] = !this.view.show[name]; localStorage.setItem("wavesim-show", JSON.stringify(this.view.show)); this.wake(); }
+
+  /** A side panel on or off, also the next time. */
+  private panel(name: "no-left" | "no-right"): void { localStorage.setItem(`wavesim-${name}`, this.root.classList.toggle(name) ? "1" : ""); }
+
+  private asBefore(): void {
+    for (const name of ["no-left", "no-right"]) this.root.classList.toggle(name, localStorage.getItem(`wavesim-${name}`) === "1");
+    let show: Record<string, unknown> = {};
+    try { show = JSON.parse(localStorage.getItem("wavesim-show") ?? "{}") as Record<string, unknown>; } catch { /* what is kept there is none of ours */ }
+    for (const name of Object.keys(this.view.show) as (keyof View3D["show"])[]) if (typeof show?.[name] === "boolean") this.view.show[name] = show[name];
+  }
 
   setMode(mode: CameraMode | "chart"): void {
     this.wake();
     this.charting = mode === "chart";
     this.chart.canvas.classList.toggle("hidden", !this.charting);
+    this.stage.classList.toggle("charting", this.charting);
     this.view.compass.classList.toggle("hidden", this.charting);
     this.chart.pointer.show(this.charting);
     if (mode === "chart") { if (!this.homed) { this.chart.home(); this.homed = true; } }
@@ -331,6 +365,34 @@ class App {
     this.window.show(row, this.store.name(row));
   }
 
+  /** The link to what is seen now. */
+  private share(): void {
+    const { camera, controls } = this.view, replay = this.store.hello?.kind === "replay";
+    const view: View = { mode: this.charting ? "chart" : this.view.mode, body: this.store.chosen === null ? "" : this.store.name(this.store.chosen), time: replay ? this.store.time : null, pane: this.bottom.open,
+      show: Object.entries(this.view.show).filter(([, on]) => on).map(([name]) => name), panels: [!this.root.classList.contains("no-left"), !this.root.classList.contains("no-right")],
+      eye: camera.position.toArray(), target: controls.target.toArray(), ...this.chart.looks };
+    history.replaceState(null, "", linkOf(view));
+    const done = navigator.clipboard?.writeText(location.href).then(() => "the link is copied", () => "the link is in the address bar") ?? Promise.resolve("the link is in the address bar");
+    void done.then((text) => toast(text));
+  }
+
+  /** To the view of the link with which the page was opened, once its scene and its bodies are there. */
+  private return(): void {
+    const v = this.wanted, row = v?.body ? [...this.store.bodies.values()].find((b) => b.name === v.body)?.row : null;
+    if (!v || !this.store.scene || !this.store.bodies.size) return;
+    this.wanted = null;
+    for (const name of Object.keys(this.view.show) as (keyof View3D["show"])[]) this.view.show[name] = v.show.includes(name);
+    this.root.classList.toggle("no-left", !v.panels[0]);
+    this.root.classList.toggle("no-right", !v.panels[1]);
+    this.bottom.show(v.pane);
+    this.choose(row ?? null);
+    this.homed = true;
+    this.chart.look([v.middle[0]!, v.middle[1]!], v.scale);
+    this.setMode(["follow", "top", "chart"].includes(v.mode) ? (v.mode as CameraMode | "chart") : "free");
+    this.view.look(v.eye, v.target);
+    if (v.time !== null && this.store.hello?.kind === "replay") { this.control("pause"); this.control("seek", v.time); }
+  }
+
   private theme(): void {
     this.dark = !this.dark;
     this.wake();
@@ -340,14 +402,6 @@ class App {
     this.chart.build(this.dark);
     this.details.recolour();
     this.logCharts.recolour();
-  }
-
-  private help(): void {
-    const old = document.querySelector(".help");
-    if (old) { old.remove(); return; }
-    const box = h("div", { class: "box" }, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEYS.map(([k, t]) => { const td = h("td", {}); for (const part of k.split("  ")) add(td, h("kbd", {}, part), " "); return h("tr", {}, td, h("td", {}, t)); }))),
-      h("p", { class: "soft" }, "North, east, down are mapped to the right, up and towards you: see the viewer's guide (docs/viewer.md)."));
-    document.body.append(h("div", { class: "help", onclick: (e: MouseEvent) => { if ((e.target as HTMLElement).classList.contains("help")) this.help(); } }, box));
   }
 
   // -- keys ---------------------------------------------------------------------------------------------------
@@ -373,7 +427,7 @@ class App {
       h: () => this.home(), b: () => next(1), B: () => next(-1), Escape: () => { if (this.chart.pointer.measuring) { this.chart.pointer.measure(false); return; } document.querySelector(".help")?.remove(); this.choose(null); },
       o: () => { if (this.window.open) this.window.close(); else if (s.chosen !== null) this.openOnboard(s.chosen); },
       l: () => this.toggle("labels"), t: () => this.toggle("trails"), r: () => this.toggle("spheres"), u: () => this.toggle("surface"), g: () => this.toggle("arrows"), i: () => this.toggle("beams"), z: () => this.toggle("magnify"),
-      m: () => { if (!this.buttons["mission"]!.disabled) this.mission.toggle(); else toast(this.buttons["mission"]!.title, true); }, "[": () => this.root.classList.toggle("no-left"), "]": () => this.root.classList.toggle("no-right"), L: () => this.theme(), "?": () => this.help(),
+      m: () => { if (!this.buttons["mission"]!.disabled) this.mission.toggle(); else toast(this.buttons["mission"]!.title, true); }, j: () => this.helm.toggle(), "[": () => this.panel("no-left"), "]": () => this.panel("no-right"), L: () => this.theme(), "?": () => showKeys(),
     };
     const act = acts[meant(e)];
     if (!act) return;
@@ -403,6 +457,8 @@ class App {
     this.part("the moment", () => this.store.now());
     if (this.charting) this.part("the chart", () => this.chart.render());
     if (!this.charting || this.view.onboard) this.part("the picture", () => this.view.render(!this.charting));
+    this.camera.drawn();
+    this.part("the sonars", () => this.sonars.draw());
     this.showPanel();
     if (now < this.tableAt) return;
     this.tableAt = now + 200;

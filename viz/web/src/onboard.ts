@@ -1,6 +1,7 @@
 // The window with the view from on board.
 
 import { h, put } from "./dom";
+import { moves } from "./floating";
 import type { Onboard } from "./view3d";
 
 export class OnboardWindow {
@@ -20,26 +21,11 @@ export class OnboardWindow {
     const box = (this.box = h("div", { class: "window", id: "onboard" }, head, picture, overlay, compass));
     const width = Math.min(380, 0.42 * this.stage.clientWidth);
     Object.assign(box.style, { left: "14px", bottom: "34px", width: `${width}px`, height: `${0.7 * width}px` });
-    this.moves(head, box, button);
+    moves(head, box, this.stage);
     this.stage.append(box);
     const view = { row, picture, overlay, compass };
     this.set(view);
     return view;
-  }
-
-  private moves(head: HTMLElement, box: HTMLElement, button: HTMLElement): void {
-    let held: [number, number] | null = null;
-    head.addEventListener("pointerdown", (e) => {
-      if (button.contains(e.target as Node)) return; // who holds the pointer also gets its click
-      held = [e.clientX - box.offsetLeft, e.clientY - box.offsetTop];
-      head.setPointerCapture(e.pointerId);
-    });
-    head.addEventListener("pointermove", (e) => {
-      if (!held) return;
-      const clamp = (v: number, most: number): number => Math.max(0, Math.min(v, most));
-      Object.assign(box.style, { left: `${clamp(e.clientX - held[0], this.stage.clientWidth - box.offsetWidth)}px`, top: `${clamp(e.clientY - held[1], this.stage.clientHeight - box.offsetHeight)}px`, bottom: "auto" });
-    });
-    for (const end of ["pointerup", "pointercancel"]) head.addEventListener(end, () => { held = null; });
   }
 
   close(): void {

@@ -3,18 +3,18 @@
 
 import { colour, css, h, mark, put } from "./dom";
 import type { Reception, Sent } from "./link";
-import { KINDS, OUTCOMES, type Store } from "./store";
+import { KINDS, OUTCOMES, RANGE_KINDS, type Store } from "./store";
+import { pen } from "./pen";
 
 const SPANS = [1, 2, 5, 10, 30, 60]; // s
 const LEFT = 92, BOTTOM = 18, NEAR = 7; // px
-const RANGES = new Set([2, 3]); // kinds: request and reply
 const QUIET = new Set([2, 3, 11]); // faded, out of band, echo: shown when asked for
 type Point = [x: number, y: number];
 interface Line { from: Point; to: Point; event: Reception; tint: string }
 
 export class SpaceTime {
   readonly element: HTMLElement;
-  private readonly canvas = h("canvas", { id: "spacetime" });
+  private readonly canvas = h("canvas", { id: "spacetime", class: "drawn" });
   private readonly told = h("div", { class: "tip hidden" });
   private readonly reasons = h("div", { class: "reasons" });
   private readonly chips = new Map<number, { button: HTMLButtonElement; text: HTMLElement }>();
@@ -65,14 +65,14 @@ export class SpaceTime {
   private shown(): (Sent | Reception)[] {
     const until = this.frozen ?? this.store.time, since = until - this.span, row = this.store.chosen;
     return this.store.events.filter((e) => e.time >= since && ("receiver" in e ? (e.emission ?? e.time) : e.time) <= until
-      && (!this.ranges || RANGES.has(e.kind)) && (!(this.own || this.far) || row === null || e.source === row || ("receiver" in e && e.receiver === row)));
+      && (!this.ranges || RANGE_KINDS.has(e.kind)) && (!(this.own || this.far) || row === null || e.source === row || ("receiver" in e && e.receiver === row)));
   }
 
   update(): void {
     const w = this.canvas.clientWidth, hh = this.canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2);
     if (!w || !hh) return;
     if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hh * ratio)) { this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(hh * ratio); }
-    const c = this.canvas.getContext("2d")!, events = this.shown(), until = this.frozen ?? this.store.time, far = this.far && this.store.chosen !== null;
+    const c = pen(this.canvas), events = this.shown(), until = this.frozen ?? this.store.time, far = this.far && this.store.chosen !== null;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, w, hh);
     c.font = "11px system-ui, sans-serif";
@@ -94,7 +94,7 @@ export class SpaceTime {
         counts.set(e.outcome, (counts.get(e.outcome) ?? 0) + 1);
         if (this.hidden.has(e.outcome) || e.emission === null) continue;
         const sender = e.source === this.store.chosen, from: Point = [x(e.emission), far ? (sender ? range(0) : range(e.range)) : lane(e.source)], to: Point = [x(e.time), far ? (sender ? range(e.range) : range(0)) : lane(e.receiver)];
-        this.lines.push({ from, to, event: e, tint: e.outcome === 0 ? (RANGES.has(e.kind) && e.measured !== null ? css("--accent") : css("--good")) : e.outcome === 8 ? css("--warm") : css("--bad") });
+        this.lines.push({ from, to, event: e, tint: e.outcome === 0 ? (RANGE_KINDS.has(e.kind) && e.measured !== null ? css("--accent") : css("--good")) : e.outcome === 8 ? css("--warm") : css("--bad") });
       } else if (!far || e.source === this.store.chosen) this.block(c, x(e.time), far ? range(0) : lane(e.source), (e.duration / this.span) * this.width(), colour(e.source), 7);
     }
     for (const l of this.lines) {

@@ -217,4 +217,5 @@ export class Store {
 
 export const OUTCOMES = ["heard", "below threshold", "faded", "out of band", "transmitting", "recharging", "receiver left", "not sent", "collision", "blocked", "shadow", "echo", "dropped", "corrupt"];
 export const KINDS = ["pulse", "data", "range request", "range reply"];
+export const RANGE_KINDS = new Set([2, 3]); // range request and reply
 export const STATES = ["stopped", "running", "paused", "ended"];

@@ -8,6 +8,7 @@ import { css } from "./dom";
 import { fromThree, toThree } from "./frames";
 import type { InstrumentLook, ModelLook } from "./link";
 import { metres, nameOf, vector, withMetres, written, type Tree } from "./tree";
+import { pen } from "./pen";
 
 const KINDS: Record<string, { key: string; colour: string; label: (t: Tree) => string; aim?: "direction" | "attitude" }> = {
   thruster: { key: "position", colour: "#ffd166", label: (t) => t.attributes["name"] ?? "thruster", aim: "direction" },
@@ -62,6 +63,7 @@ export class Workbench {
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; });
     this.canvas.addEventListener("pointerup", (e) => {
       if (Math.hypot(e.clientX - down[0], e.clientY - down[1]) > 4 || this.gizmo.dragging) return;
+      this.render(); // handles made anew since the last picture stand where they will be drawn
       const box = this.canvas.getBoundingClientRect(), ray = new THREE.Raycaster();
       ray.params.Line.threshold = 0.012 * this.size; // m: three's own is a metre, more than most models
       ray.setFromCamera(new THREE.Vector2(((e.clientX - box.left) / box.width) * 2 - 1, 1 - ((e.clientY - box.top) / box.height) * 2), this.camera);
@@ -70,6 +72,9 @@ export class Workbench {
         for (const [tree, place] of this.places) if (place === at) { this.onChoose(tree); return; }
     });
   }
+
+  /** Whether somebody drags a handle. */
+  get held(): boolean { return this.gizmo.dragging; }
 
   /** Another model: nothing of the last one is shown until it is checked. */
   forget(): void {
@@ -211,7 +216,7 @@ export class Workbench {
     this.dirty = false;
     this.scene.background = new THREE.Color(css("--bg"));
     this.renderer.render(this.scene, this.camera);
-    const c = this.over.getContext("2d")!;
+    const c = pen(this.over);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, w, hh);
     c.font = "11px system-ui, sans-serif";

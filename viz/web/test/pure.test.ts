@@ -5,8 +5,12 @@ import { test } from "node:test";
 import { number } from "../src/dom";
 import { bearing, euler, fromThree, toThree } from "../src/frames";
 import { degrees, depthAt, geodetic, way } from "../src/geo";
+import { shares } from "../src/helm";
+import { linkOf, viewOf } from "../src/keep";
 import { meant, nextSpeed, SPEEDS } from "../src/keys";
-import { BODY, decode, WILD } from "../src/link";
+import { BODY, decode, WILD, type ActuatorLook, type ModelLook, type Reception } from "../src/link";
+import { along } from "../src/profile";
+import { measured } from "../src/ranges";
 import { Store, Track } from "../src/store";
 import { circle, journey, legs, type Point } from "../src/survey";
 import { shown, written } from "../src/units";
@@ -103,4 +107,42 @@ test("a circle comes back; a journey takes what its legs do", () => {
   assert.equal(around.length, 9);
   for (const [n, e] of around) assert.ok(Math.abs(Math.hypot(n - 10, e - 20) - 5) < 1e-9);
   assert.deepEqual(journey([0, 0, 0], [[3, 4, 0, 1], [3, 4, 12, 2], [3, 4, 12, 0]]), [{ distance: 5, time: 5 }, { distance: 17, time: 11 }, { distance: 17, time: Infinity }]);
+});
+
+test("a link holds a view, and nothing else is one", () => {
+  const view = { mode: "chart", body: "a & b #1", time: 12.5, pane: "sound", show: ["labels"], panels: [true, false] as [boolean, boolean], eye: [1, 2, 3], target: [0, 0, 0], middle: [-50, 20], scale: 2.5 };
+  assert.deepEqual(viewOf(linkOf(view)), view);
+  for (const wrong of ["", "#configure", "#view=", "#view=%7B%7D", "#view=null", linkOf(view).slice(0, -9), linkOf({ ...view, scale: NaN }), linkOf({ ...view, eye: [1, 2] })]) assert.equal(viewOf(wrong), null, wrong);
+});
+
+test("a profile is the way as it was run", () => {
+  assert.deepEqual(along([0, 0, 1, 3, 4, 2, 3, 4, 5, 6, 8, 6], 3), [[0, 1], [5, 2], [5, 5]]);
+});
+
+test("ranges are told two-way or one-way, against the true ones", () => {
+  const heard = { receiver: 1, source: 2, outcome: 0, kind: 3, query: 7, id: 8, time: 5, measured: 10.5, one_way: null, distance: 10, azimuth: Math.PI / 2, elevation: null };
+  const events = [heard, { ...heard, kind: 0, query: 0, time: 6, measured: null, one_way: 21 }, { ...heard, kind: 2, query: 0, time: 7, measured: null, one_way: 21, distance: 20 }, { ...heard, receiver: 3 }, { ...heard, outcome: 2 }] as unknown as Reception[];
+  const asked = new Map([["7:2", 12]]), of = (what: "range" | "error" | "azimuth"): [number, number | null, boolean][] => measured(events, 1, what, 0, asked).map((p) => [p.value, p.truth, p.one]);
+  assert.deepEqual(of("range"), [[10.5, 11, false], [21, null, true], [21, 20, true]]);
+  assert.deepEqual(of("error"), [[-0.5, 0, false], [1, 0, true]]);
+  assert.deepEqual(of("azimuth").map(([v]) => v), [90, 90, 90]);
+  assert.equal(measured(events, 1, "range", 6.5, asked).length, 1);
+});
+
+test("the helm uses each actuator for what it does", () => {
+  const act = (kind: string, part: number, maximum = 1): ActuatorLook => ({ kind, part, maximum, minimum: -maximum }) as ActuatorLook;
+  const thruster = (position: number[], direction: number[], deflector = false): object => ({ position, direction, deflector });
+  const model = (thrusters: object[], fins: object[] = []): ModelLook => ({ shape: { size: [2, 0.3, 0.3] }, thrusters, fins }) as unknown as ModelLook;
+  // a torpedo: a propeller, a rudder and a plane at its stern; up and down are the planes'
+  const torpedo = model([thruster([-1, 0, 0], [2, 0, 0])], [{ position: [-0.9, 0, -0.1], normal: [0, 1, 0] }, { position: [-0.9, 0.1, 0], normal: [0, 0, 1] }]), parts = [act("thruster", 0), act("fin", 0), act("fin", 1), act("ballast", 0)];
+  assert.deepEqual(shares(parts, torpedo, [1, 0, 0, 0]).map((v) => v && +v.toFixed(2)), [1, 0, 0, null]);
+  const [still, rudder, plane] = shares(parts, torpedo, [0, 0, 1, 1]);
+  assert.ok(still === 0 && rudder! < -0.9 && plane! < -0.9, `${rudder} ${plane}`); // force to port at the stern turns to starboard; upward there dives
+  // two thrusters side by side turn by their difference; a vertical one dives
+  const pair = model([thruster([-0.5, -0.3, 0], [1, 0, 0]), thruster([-0.5, 0.3, 0], [1, 0, 0]), thruster([0, 0, 0], [0, 0, -1])]), three = [0, 1, 2].map((k) => act("thruster", k));
+  assert.deepEqual(shares(three, pair, [0, 0, 0, 1]), [1, -1, 0]);
+  assert.deepEqual(shares(three, pair, [1, 0, 1, 0]), [1, 1, -1]);
+  assert.deepEqual(shares(three, pair, [1, 0, 0, 1]), [1, 0, 0], "no more than all of it");
+  // a jet goes astern by its bucket, and turns by its nozzle
+  assert.deepEqual(shares([act("thruster", 0), act("angle", 0, 0.5), act("deflector", 0)], model([thruster([-2, 0, 0], [1, 0, 0], true)]), [-1, 0, 0, 0.5]), [1, -0.5, -1]);
 });

@@ -1,0 +1,219 @@
+"""Campaigns at length: a thousand runs by one and two workers, workers and client killed on the way, resuming ten thousand, the gate.
+
+python -m benchmarks.campaign [runs] [kill] [resume] [gate] [dask]
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import statistics as middle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config import load
+from wavesim_server import Lab, cache
+from wavesim_studies.campaign import client, statistics
+from wavesim_studies.campaign.journal import Journal
+from wavesim_studies.campaign.plan import Plan
+from wavesim_studies.campaign.run import TRACK_EVERY, folder_of, perform
+
+BASE = """<wavesim><time step="20 ms" duration="60 s"/><world><current north="0.1 m/s"/></world><fleet>
+<vehicle name="a" model="lauv" position="0 0 10 m" speed="1.2 m/s"><waypoint north="70 m" east="0 m" depth="10 m"/></vehicle></fleet></wavesim>"""
+FACTORS = """<factor name="current" low="0" high="0.5"><key path="world/current/north" text="{} m/s"/></factor>
+<factor name="speed" low="0.8" high="1.5"><key path="fleet/vehicle[a]/speed" text="{} m/s"/></factor>
+<factor name="density" low="1000" high="1030"><key path="world/density" text="{} kg/m3"/></factor>
+<factor name="heading" low="-90" high="90"><key path="fleet/vehicle[a]/attitude" text="0 0 {} deg"/></factor>
+<metric name="way" of="distance"/><metric name="off" of="cross_track_rms"/>"""
+TIMES = ("wall", "host", "cpu")
+
+
+def descendants(pid: int, command: bytes) -> list[int]:
+    """Processes that a process has started, and they, with a word in their command."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:  # it has ended
+                continue
+            parents.setdefault(parent, []).append(int(entry.name))
+    found, look = [], [pid]
+    while look:
+        new = parents.get(look.pop(), [])
+        look += new
+        found += [k for k in new if command in Path(f"/proc/{k}/cmdline").read_bytes()]
+    return found
+
+
+def plan(folder: Path, name: str, points: int = 1024, more: str = "") -> Plan:
+    (folder / "base.xml").write_text(BASE)
+    text = f'<campaign name="{name}" config="base.xml" seed="3"><design kind="sobol" points="{points}"/>{FACTORS}{more}</campaign>'
+    (folder / f"{name}.xml").write_text(text)
+    return Plan(folder / f"{name}.xml", folder / "runs")
+
+
+def table(p: Plan) -> list[dict[str, Any]]:
+    with Journal(p.folder) as journal:
+        return [{k: v for k, v in row.items() if k not in TIMES} for row in journal.table()]
+
+
+def runs(folder: Path) -> None:
+    """The same table by one and two workers; what a run costs beyond its simulation; rows again from their own files."""
+    found = {}
+    for workers in (1, 2):
+        p = plan(folder, "many")
+        start = time.perf_counter()
+        client.run(p, workers=workers, quiet=True)
+        wall = time.perf_counter() - start
+        found[workers] = table(p)
+        if workers == 1:
+            shutil.rmtree(p.folder)
+        print(
+            f"{len(p.rows)} runs of 60 s, {workers} workers: {wall:.1f} s, {1e3 * wall * workers / len(p.rows):.1f} ms a run and worker"
+        )
+    print(f"  the same table: {found[1] == found[2]}")
+    pure, whole, same = [], [], 0
+    for row in p.rows[::20]:
+        start = time.perf_counter()
+        same += perform(p, row)["hash"] == found[2][row.number]["hash"]
+        whole.append(time.perf_counter() - start)
+        lab = Lab(load(folder_of(p, row) / "config.xml"))
+        start = time.perf_counter()
+        lab.run(60.0, TRACK_EVERY)
+        pure.append(time.perf_counter() - start)
+    print(f"  again from their own files: {same} of {len(pure)} with the same hash; simulation alone {1e3 * middle.median(pure):.1f} ms, "
+          f"a run as a whole {1e3 * middle.median(whole):.1f} ms")  # fmt: skip
+    p = plan(folder, "cheap", more='<run duration="20 ms"/>')
+    start = time.perf_counter()
+    client.run(p, workers=1, quiet=True)
+    print(
+        f"  runs of one tick, with worker, file, journal: {1e3 * (time.perf_counter() - start) / len(p.rows):.1f} ms each"
+    )
+
+
+def kill(folder: Path) -> None:
+    """A worker is killed every 20 runs, the client after 300; it is started again."""
+    p = plan(folder, "killed")
+    command = [
+        sys.executable,
+        "-m",
+        "wavesim_sdk.cli",
+        "campaign",
+        "run",
+        str(p.path),
+        "--out",
+        str(folder / "runs"),
+        "--workers",
+        "2",
+        "--quiet",
+    ]
+    client_at, killed, ends = 300, 0, 0
+    rows: list[dict[str, Any]] = []
+    before: dict[str, Any] = {}
+    while ends < 2:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        next_ = len(rows) + 20
+        while process.poll() is None:
+            time.sleep(0.05)
+            try:
+                rows = table(p)
+            except Exception:  # not there yet
+                continue
+            if len(rows) >= next_:
+                next_ += 20
+                mine = descendants(process.pid, b"campaign.worker")
+                if mine:
+                    os.kill(mine[killed % len(mine)], signal.SIGKILL)
+                    killed += 1
+            if ends == 0 and len(rows) >= client_at:
+                process.kill()
+                before = {r["key"]: r for r in table(p)}
+        process.wait()
+        ends += 1
+    after = {r["key"]: r for r in table(p)}
+    calm = plan(folder, "killed", more="")
+    print(f"{killed} workers killed, the client after {len(before)} rows: {len(after)} rows, {len({r['row'] for r in after.values()})} different, "
+          f"states {dict(Counter(r['status'] for r in after.values()))}, attempts {dict(Counter(r['attempts'] for r in after.values()))}; "
+          f"rows from before untouched: {all(after[k] == v for k, v in before.items() if v['status'] == 'ok')}; all wanted: {set(after) == {r.key for r in calm.rows}}")  # fmt: skip
+
+
+def resume(folder: Path) -> None:
+    """How long it takes to find that ten thousand runs are done."""
+    p = plan(folder, "long", 16384)
+    with Journal(p.folder, new=True) as journal, journal._base:
+        rows = [(r.key, r.number, r.point, r.replicate, r.seed, "{}", 1, "ok", '{"metrics": {}}') for r in p.rows]
+        journal._base.executemany("insert into runs values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    start = time.perf_counter()
+    p = plan(folder, "long", 16384)
+    states = client.run(p, quiet=True)
+    print(f"{sum(states.values())} finished runs: resumed in {time.perf_counter() - start:.2f} s")
+
+
+def gate(folder: Path) -> None:
+    """How often it lets equal campaigns pass, and catches one that is 10 % worse: 100 pairs, correlated by 0.9."""
+    from wavesim_studies.campaign.metrics import Named
+
+    random, verdicts = np.random.default_rng(1), {"equal": Counter[str](), "10 % worse": Counter[str]()}
+    metric, narrower = [Named("y", "", "lower", 0.05, "", None, True)], []
+    for _ in range(100):
+        for name, shift in (("equal", 1.0), ("10 % worse", 1.1)):
+            common = random.normal(size=100)
+            own = random.normal(size=(2, 100))
+            y = 10.0 + 1.5 * (0.9**0.5 * common + 0.1**0.5 * own)
+            y[1] += 10.0 * (shift - 1.0)
+            both = [[{"replicate": k, "status": "ok", "y": v} for k, v in enumerate(part.tolist())] for part in y]
+            found = statistics.compare(both[0], both[1], [], metric)[0]
+            verdicts[name][found.verdict] += 1
+            narrower.append((found.high - found.low) / (2 * 1.96 * np.sqrt(y.var(axis=1).sum() / 100)))
+    print(
+        f"gate: { ({k: dict(v) for k, v in verdicts.items()}) }; paired interval {np.median(narrower):.2f} of the unpaired"
+    )
+
+
+def dask(folder: Path) -> None:
+    """The same table by dask's workers, one of which is killed on the way."""
+    more = '<workers kind="{}" count="2"/>'
+    p = plan(folder, "pool", 256, more.format("pool"))
+    client.run(p, quiet=True)
+    q = plan(folder, "dask", 256, more.format("dask"))
+    ended = threading.Event()
+
+    def kill_one() -> None:
+        while not ended.wait(0.1):
+            if (q.folder / "journal.sqlite").exists() and len(table(q)) > 60:
+                for pid in descendants(os.getpid(), b"spawn_main")[:1]:
+                    os.kill(pid, signal.SIGKILL)
+                return
+
+    thread = threading.Thread(target=kill_one)
+    thread.start()
+    start = time.perf_counter()
+    states = client.run(q, quiet=True)
+    ended.set()
+    thread.join()
+    a, b = ([{k: v for k, v in r.items() if k not in ("key", "attempts")} for r in table(x)] for x in (p, q))
+    print(
+        f"dask: {dict(states)} in {time.perf_counter() - start:.1f} s, one worker killed; the same table as the pool's: {a == b}"
+    )
+
+
+def main() -> None:
+    cache.warm(print)
+    parts = {f.__name__: f for f in (runs, kill, resume, gate, dask)}
+    for name in sys.argv[1:] or parts:
+        with tempfile.TemporaryDirectory() as folder:
+            parts[name](Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""AIS: what a station tells about itself, how often, in how fine steps, and as the sentences of a receiver.
+
+    for line in sentences(position(report), own=False): ...     # b"!AIVDM,1,1,,A,..."
+
+Messages after ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign, kind, size).  Pure
+functions of SI values; what is not known is None and becomes the code for "not available".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+KNOT = 1852.0 / 3600.0
+CLASS_A, CLASS_B, CLASS_B_SO, MARK, RECEIVER = range(1, 6)  #: kinds of stations
+STATIONS = {"A": CLASS_A, "B": CLASS_B, "B-SO": CLASS_B_SO, "mark": MARK, "receiver": RECEIVER}
+STATIC_PERIOD = 360.0  #: s from one message 5 or 24 to the next
+ANCHORED = 1  #: navigational status: at anchor
+PAYLOAD = 60  #: characters of payload in a sentence
+
+# steps of the position reports
+STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: rad: 1/10 000 minute, 0.185 m of latitude
+STEP_SPEED = 0.1 * KNOT
+STEP_COURSE = math.radians(0.1)
+STEP_HEADING = math.radians(1.0)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a station reports. Angles in rad, speed in m/s, turn in rad/s to starboard, lengths in m."""
+
+    mmsi: int
+    kind: int = CLASS_A
+    latitude: float | None = None
+    longitude: float | None = None
+    sog: float | None = None
+    cog: float | None = None
+    heading: float | None = None
+    turn: float | None = None
+    time: float = 0.0  #: s; the message carries its second of the minute
+    status: int = 0
+    name: str = ""
+    callsign: str = ""
+    ship_type: int = 0
+    length: float = 0.0
+    width: float = 0.0
+    destination: str = ""
+
+
+def interval(kind: int, sog: float, turning: bool, status: int = 0) -> float:
+    """Seconds from one position report to the next (ITU-R M.1371-5, table 1); 0 = a receiver, which sends none."""
+    knots = sog / KNOT
+    if kind == RECEIVER:
+        return 0.0
+    if kind == MARK or (kind == CLASS_A and status == ANCHORED and knots < 3.0):
+        return 180.0
+    if kind == CLASS_A:
+        if knots <= 14.0:
+            return 10.0 / 3.0 if turning else 10.0
+        return 2.0 if knots > 23.0 or turning else 6.0
+    if knots <= 2.0:
+        return 180.0
+    if kind == CLASS_B or knots <= 14.0:
+        return 30.0
+    return 15.0 if knots <= 23.0 else 5.0
+
+
+def rounded(value: float, step: float) -> float:
+    """To the step of a report: halves go up, as on every machine."""
+    return math.floor(value / step + 0.5) * step
+
+
+def turn_code(turn: float | None) -> int:
+    """ROT of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
+    if turn is None:
+        return -128
+    code = min(126, math.floor(4.733 * math.sqrt(math.degrees(abs(turn)) * 60.0) + 0.5))
+    return code if turn >= 0.0 else -code
+
+
+# ------------------------------------------------------------------ bits
+
+Bits = list[tuple[int, int]]  # (value, width)
+
+
+def _text(text: str, characters: int) -> Bits:
+    """Six bits a character: @ A..Z [ \\ ] ^ - and blank to ?; whatever else is a blank, the rest is @."""
+    codes = []
+    for c in text.upper()[:characters]:
+        at = ord(c)
+        codes.append(at - 64 if 64 <= at < 96 else at if 32 <= at < 64 else 32)
+    return [(code, 6) for code in codes + [0] * (characters - len(codes))]
+
+
+def packed(text: str) -> tuple[float, float, float]:
+    """A name of twenty characters as three whole numbers of 42 bits (seven characters each), for a sensor's value."""
+    codes = [code for code, _ in _text(text, 21)]
+    codes[20] = 0
+    numbers = []
+    for k in (0, 7, 14):
+        total = 0
+        for code in codes[k : k + 7]:
+            total = total << 6 | code
+        numbers.append(float(total))
+    return numbers[0], numbers[1], numbers[2]
+
+
+def unpacked(numbers: tuple[float, ...]) -> str:
+    """The name that :func:`packed` packed."""
+    text = ""
+    for number in numbers:
+        for shift in range(36, -1, -6):
+            code = int(number) >> shift & 63
+            text += chr(code + 64) if 0 < code < 32 else chr(code) if code >= 32 else ""
+    return text.rstrip()
+
+
+def _degrees(value: float | None, none: int, width: int) -> tuple[int, int]:
+    code = none * 600_000 if value is None else math.floor(value / STEP_ANGLE + 0.5)
+    return code & (1 << width) - 1, width
+
+
+def _speed(sog: float | None) -> tuple[int, int]:
+    return (1023 if sog is None else min(1022, math.floor(abs(sog) / STEP_SPEED + 0.5))), 10
+
+
+def _angle(angle: float | None, step: float, around: int, none: int, width: int) -> tuple[int, int]:
+    return (none if angle is None else math.floor(angle / step + 0.5) % around), width
+
+
+def _place(r: Report) -> Bits:
+    return [_degrees(r.longitude, 181, 28), _degrees(r.latitude, 91, 27)]
+
+
+def _course(r: Report) -> Bits:
+    return [
+        _angle(r.cog, STEP_COURSE, 3600, 3600, 12),
+        _angle(r.heading, STEP_HEADING, 360, 511, 9),
+        (math.floor(r.time) % 60, 6),
+    ]
+
+
+def _size(r: Report) -> Bits:
+    """To bow, stern, port and starboard of the reported place, which is the middle."""
+    length, width = min(1022, math.floor(r.length + 0.5)), min(126, math.floor(r.width + 0.5))
+    return [(length // 2, 9), (length - length // 2, 9), (width // 2, 6), (width - width // 2, 6)]
+
+
+def position(r: Report) -> Bits:
+    """Message 1, 18 or 21, by the kind of station."""
+    if r.kind == CLASS_A:
+        head = [(1, 6), (0, 2), (r.mmsi, 30), (r.status, 4), (turn_code(r.turn) & 255, 8), _speed(r.sog), (1, 1)]
+        return [*head, *_place(r), *_course(r), (0, 2), (0, 3), (0, 1), (0, 19)]
+    if r.kind == MARK:
+        head = [(21, 6), (0, 2), (r.mmsi, 30), (r.ship_type, 5), *_text(r.name, 20), (1, 1)]
+        return [*head, *_place(r), *_size(r), (1, 4), (math.floor(r.time) % 60, 6), (0, 1), (0, 8), (0, 1), (0, 1), (0, 1), (0, 1)]  # fmt: skip
+    carrier = (
+        [(1, 1), (0, 1), (0, 1), (1, 1), (0, 1)] if r.kind == CLASS_B else [(0, 1), (0, 1), (0, 1), (1, 1), (0, 1)]
+    )
+    head = [(18, 6), (0, 2), (r.mmsi, 30), (0, 8), _speed(r.sog), (1, 1), *_place(r), *_course(r), (0, 2)]
+    return [*head, *carrier, (0, 1), (0, 1), (0, 20)]
+
+
+def static(r: Report) -> Iterator[Bits]:
+    """Message 5, or the two parts of 24; none of an aid to navigation, which tells its name with its place."""
+    if r.kind == CLASS_A:
+        head = [
+            (5, 6),
+            (0, 2),
+            (r.mmsi, 30),
+            (2, 2),
+            (0, 30),
+            *_text(r.callsign, 7),
+            *_text(r.name, 20),
+            (r.ship_type, 8),
+        ]
+        yield [*head, *_size(r), (1, 4), (0, 4), (0, 5), (24, 5), (60, 6), (0, 8), *_text(r.destination, 20), (0, 1), (0, 1)]  # fmt: skip
+    elif r.kind in (CLASS_B, CLASS_B_SO):
+        yield [(24, 6), (0, 2), (r.mmsi, 30), (0, 2), *_text(r.name, 20), (0, 8)]
+        yield [(24, 6), (0, 2), (r.mmsi, 30), (1, 2), (r.ship_type, 8), (0, 42), *_text(r.callsign, 7), *_size(r), (1, 4), (0, 2)]  # fmt: skip
+
+
+def sentences(bits: Bits, own: bool = False, channel: str = "A", number: int = 0) -> Iterator[bytes]:
+    """The sentences of a message: ``!AIVDM`` of others, ``!AIVDO`` of the own station. ``number`` tells the parts of several
+    long messages apart."""
+    total, width = 0, 0
+    for value, bit in bits:
+        total, width = total << bit | value, width + bit
+    fill = -width % 6
+    total, count = total << fill, (width + fill) // 6
+    codes = [total >> 6 * (count - 1 - k) & 63 for k in range(count)]
+    payload = "".join(chr(code + 48 if code < 40 else code + 56) for code in codes)
+    parts = [payload[k : k + PAYLOAD] for k in range(0, count, PAYLOAD)]
+    for k, part in enumerate(parts):
+        message = str(number % 10) if len(parts) > 1 else ""
+        last = fill if k == len(parts) - 1 else 0
+        body = f"AIVD{'O' if own else 'M'},{len(parts)},{k + 1},{message},{channel},{part},{last}"
+        check = 0
+        for byte in body.encode("ascii"):
+            check ^= byte
+        yield f"!{body}*{check:02X}\r\n".encode("ascii")

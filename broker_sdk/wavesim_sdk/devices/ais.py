@@ -1,0 +1,71 @@
+"""Other vessels on a serial line: the AIS sentences of the reports that a sensor `ais` lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from wavesim_sdk import ais
+from wavesim_sdk.sensors import STATIONS
+from wavesim_sdk.wire.state import Value
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def reports(value: Value) -> list[ais.Report | None]:
+    """The stations of a sensor `ais` by their places, one's own first; None where there is none."""
+    found: list[ais.Report | None] = []
+    for i in range(STATIONS):
+        if not math.isfinite(value.mmsi[i]):
+            found.append(None)
+            continue
+        kind = int(value.station[i])
+        found.append(
+            ais.Report(
+                int(value.mmsi[i]),
+                kind,
+                _known(value.latitude[i]),
+                _known(value.longitude[i]),
+                _known(value.sog[i]),
+                _known(value.cog[i]),
+                _known(value.heading[i]),
+                _known(value.turn[i]),
+                value.time_ns * 1e-9 - value.age[i],
+                int(value.status[i]),
+                ais.unpacked(value.called[3 * i : 3 * i + 3]),
+                "",
+                int(value.kind[i]),
+                value.length[i],
+                value.width[i],
+            )
+        )
+    return found
+
+
+class AisLines:
+    """Each report once, and the name, kind and size of each station every six minutes."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[int, bool], float] = {}
+        self._static: dict[tuple[int, bool], float] = {}
+        self._number = 0
+
+    def lines(self, value: Value) -> Iterator[bytes]:
+        for i, r in enumerate(reports(value)):
+            if r is None or r.kind == ais.RECEIVER:
+                continue
+            own = i == 0
+            if r.time <= self._told.get((r.mmsi, own), -math.inf) + 1e-3:
+                continue
+            self._told[r.mmsi, own] = r.time
+            yield from self._sentences(ais.position(r), own)
+            if r.time >= self._static.get((r.mmsi, own), -math.inf) + ais.STATIC_PERIOD:
+                self._static[r.mmsi, own] = r.time
+                for bits in ais.static(r):
+                    yield from self._sentences(bits, own)
+
+    def _sentences(self, bits: ais.Bits, own: bool) -> Iterator[bytes]:
+        self._number += 1
+        yield from ais.sentences(bits, own, number=self._number)

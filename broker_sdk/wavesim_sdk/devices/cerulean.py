@@ -1,0 +1,184 @@
+"""Cerulean's Omniscan 450 side-scan and Surveyor 240 multibeam echosounder (Ping protocol) over the frames of an imaging sonar.
+
+They speak by themselves once they are enabled: a profile or a set of soundings for each frame that comes over the network. Range,
+rate and gain are those of the configuration: what a host asks for beyond the range of the sonar is silent. They measure times: the
+speed of sound that a host sets makes metres of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from wavesim_sdk.broker import Step
+from wavesim_sdk.devices.ping1d import ACK, DEVICE_INFORMATION, GENERAL_REQUEST, NACK, PROTOCOL_VERSION, Parser, frame
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.onboard import Base
+
+if TYPE_CHECKING:
+    from wavesim_sdk.sonars.frames import Frame
+
+SET_SOUND_SPEED = 116
+PING_PARAMS, MONO_PROFILE = 2197, 2198
+ATOF, SET_PING_PARAMETERS = 3012, 3023
+MOST_RESULTS = 1200
+MOST_POINTS = 252  #: of a message that hosts can read from one datagram
+_PROFILE = struct.Struct("<IIIIIHHHBBffffff")
+_PARAMS = struct.Struct("<IIIffffhHBBBB")
+_POINTS = struct.Struct("<IQffIIfIHH")
+_SURVEYOR = struct.Struct("<iifhhHBBBBBBiHHf")
+
+
+class Pictures:
+    """The frames of one sonar of a body, over the network."""
+
+    def __init__(self, broker: Base, sonar: str, kind: str, title: str) -> None:
+        self.broker, self.sonar, self.kind, self.title = broker, sonar, kind, title
+        broker.subscribe_frames(sonar)
+
+    def new(self) -> list[Frame]:
+        """Those that have come; BrokerError if the sonar is of another kind."""
+        found = [f for f in self.broker.take_frames() if f.name == self.sonar]
+        for f in found:
+            if f.kind != self.kind:
+                raise BrokerError(f"'{self.sonar}' is a sonar of the kind {f.kind}; {self.title} is made of one of the kind {self.kind}")  # fmt: skip
+        return found
+
+
+def resampled(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:
+    """The strongest of the samples that fall into each of ``count`` intervals of ``each`` samples from ``first`` on; 0 beyond them."""
+    edges = [first + each * k for k in range(count + 1)]
+    return [max(samples[int(a) : max(math.ceil(b), int(a) + 1)], default=0) for a, b in itertools.pairwise(edges)]
+
+
+class _Cerulean:
+    """What both have in common: requests and answers."""
+
+    message = 0  #: that is sent for each frame
+
+    def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[Frame]]) -> None:
+        self.send, self._new = send, new
+        self.parser = Parser()
+        self.enabled, self.sound_speed = False, 0.0  #: m/s, 0 = that of the sonar
+        self.last = b""
+
+    def receive(self, data: bytes) -> None:
+        """Bytes of the host."""
+        for message, payload in self.parser.feed(data):
+            if message == GENERAL_REQUEST and len(payload) == 2:
+                self._tell(struct.unpack("<H", payload)[0])
+            elif not payload:
+                self._tell(message)
+            elif (trouble := self._set(message, payload)) is None:
+                self.send(frame(ACK, struct.pack("<H", message)))
+            else:
+                self._refuse(message, trouble)
+
+    def _refuse(self, message: int, text: str) -> None:
+        self.send(frame(NACK, struct.pack("<H", message) + text.encode() + b"\0"))
+
+    def _tell(self, message: int) -> None:
+        answers = {DEVICE_INFORMATION: bytes((0, 1, 1, 0, 0, 0)), PROTOCOL_VERSION: bytes((1, 1, 0, 0))}
+        if self.last:
+            answers[self.message] = self.last
+        if message in answers:
+            self.send(frame(message, answers[message]))
+        else:
+            self._refuse(message, "unknown message, or nothing measured yet")
+
+    def _set(self, message: int, payload: bytes) -> str | None:
+        """Take settings; what is wrong with them."""
+        raise NotImplementedError
+
+    def _told(self, f: Frame) -> list[bytes]:
+        """What is sent for a frame."""
+        raise NotImplementedError
+
+    def step(self, step: Step) -> None:
+        """The simulation has come to a new state."""
+        for f in self._new():
+            for told in self._told(f):
+                self.last = told
+                if self.enabled:
+                    self.send(frame(self.message, told))
+
+
+class Omniscan(_Cerulean):
+    """Both sides as two devices that share a port: channel 0 port, 1 starboard. Strengths are levels after gain, dB."""
+
+    message = MONO_PROFILE
+
+    def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[Frame]]) -> None:
+        super().__init__(send, new)
+        self.start, self.length, self.results = 0, 5000, 600  #: mm, mm
+
+    def _set(self, message: int, payload: bytes) -> str | None:
+        if message == SET_SOUND_SPEED and len(payload) == 4:
+            speed = struct.unpack("<I", payload)[0] * 1e-3
+            if not 1000.0 <= speed <= 2000.0:
+                return "speed_of_sound is 1000000 to 2000000 mm/s"
+            self.sound_speed = speed
+        elif message == PING_PARAMS and len(payload) == _PARAMS.size:
+            start, length, *_, results, enable, _, _, _ = _PARAMS.unpack(payload)
+            if not (0 < length <= 1_000_000 and start <= 1_000_000 and 1 <= results <= MOST_RESULTS):
+                return f"length_mm is 1 to 1000000, num_results 1 to {MOST_RESULTS}"
+            self.start, self.length, self.results, self.enabled = start, length, results, bool(enable)
+        else:
+            return "unknown message or wrong length"
+        return None
+
+    def _told(self, f: Frame) -> list[bytes]:
+        r = f.record
+        true, low, high = float(r["sound_speed"]), float(r["floor"]), float(r["floor"] + r["span"])
+        speed, bins, top = self.sound_speed or true, int(r["bins"]), (1 << 8 * int(r["sample_bytes"])) - 1
+        per = float(r["range"]) / bins * speed / true  # m of a bin, as the instrument takes it
+        first, each = self.start * 1e-3 / per, self.length * 1e-3 / self.results / per
+        found = []
+        for channel, line in enumerate(f.samples.tolist()):
+            results = [x * 65535 // top for x in resampled(line, first, each, self.results)]
+            heading = math.degrees(float(r["euler"][2])) % 360.0 if math.isfinite(float(r["euler"][2])) else 0.0
+            head = _PROFILE.pack(
+                int(r["number"]) % (1 << 32), self.start, self.length, int(r["ping_ns"]) // 1_000_000 % (1 << 32), round(float(r["frequency"])),
+                0, self.results, round(speed * 10.0), channel, 0, 1.0 / float(r["bandwidth"]), float(r["gain"]), high, low,
+                (heading + (90.0 if channel else -90.0)) % 360.0, heading,
+            )  # fmt: skip
+            found.append(head + struct.pack(f"<{self.results}H", *results))
+        return found
+
+
+class Surveyor(_Cerulean):
+    """Angle (rad, positive to port: from memory) and two-way time of each sounding that was detected."""
+
+    message = ATOF
+
+    def _set(self, message: int, payload: bytes) -> str | None:
+        if message != SET_PING_PARAMETERS or len(payload) != _SURVEYOR.size:
+            return "unknown message or wrong length"
+        values = _SURVEYOR.unpack(payload)
+        if not 1000.0 <= values[2] <= 2000.0:
+            return "sos_mps is 1000 to 2000"
+        self.sound_speed, self.enabled = values[2], bool(values[7] and values[11])
+        return None
+
+    def _told(self, f: Frame) -> list[bytes]:
+        from wavesim_sdk.sonars.frames import SOUNDING
+
+        r = f.record
+        angle, time, detection = (f.samples[:, SOUNDING.index(n)].tolist() for n in ("angle", "time", "detection"))
+        true = float(r["sound_speed"])
+        speed = self.sound_speed or true
+        points = []
+        for a, t, good in zip(angle, time, detection, strict=True):
+            sine = math.sin(a) * speed / true  # a wrong speed at the array steers beams elsewhere
+            if good > 0.0 and abs(sine) < 1.0:
+                points.append((-math.asin(sine), t))
+        every = max(1, math.ceil(len(points) / MOST_POINTS))
+        points = points[::every]
+        head = _POINTS.pack(
+            int(r["ping_ns"]) // 1_000_000 % (1 << 32), 0, 2.0 * float(r["range"]) / true, speed, int(r["number"]) % (1 << 32),
+            round(float(r["frequency"])), 1.0 / float(r["bandwidth"]), 0, len(points), 0,
+        )  # fmt: skip
+        return [head + b"".join(struct.pack("<ffII", a, t, 0, 0) for a, t in points)]

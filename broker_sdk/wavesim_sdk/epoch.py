@@ -1,0 +1,19 @@
+"""Simulation time as civil time, for formats that have a date."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  #: simulation time 0
+_SECONDS = round(EPOCH.timestamp())
+
+
+def utc(time_ns: int | float) -> datetime:
+    """A simulation time, to the microsecond."""
+    return EPOCH + timedelta(microseconds=time_ns / 1e3)
+
+
+def unix(time_ns: int) -> tuple[int, int]:
+    """A simulation time as (whole seconds since 1970, ns)."""
+    seconds, ns = divmod(int(time_ns), 10**9)
+    return _SECONDS + seconds, ns

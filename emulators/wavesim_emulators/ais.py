@@ -1,0 +1,165 @@
+"""AIS: who reports when, and which of the reports a station receives."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wavesim_emulators.base import Batch, Emulator, Floats
+from wavesim_emulators.radar import horizon
+from wavesim_sdk import ais, randomness
+from wavesim_sdk.algebra import times
+from wavesim_sdk.area import Record
+from wavesim_sdk.attach import Snapshot
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.sensors import Ais as Declared
+from wavesim_sdk.elementary import atan2, hypot
+from wavesim_sdk.frames import euler, rotation
+from wavesim_sdk.geodesy import Origin
+from wavesim_sdk.sensors import STATIONS
+
+FORGOTTEN = 600.0  #: s after which a station that is no longer heard leaves the list; marks and anchored ones report every 180 s
+COLUMNS = ("mmsi", "latitude", "longitude", "sog", "cog", "heading", "turn", "age", "station", "kind", "status", "length", "width")  # fmt: skip
+
+
+class Station(NamedTuple):
+    """A station as it is at a tick."""
+
+    body: int
+    declared: Declared
+    due: bool  #: whether it reports now
+
+
+class Ais(Emulator):
+    """Each station reports by a clock of its own at the intervals of its class and speed; whoever is in reach of its antenna
+    receives it, whole or not at all (no slots, no collisions)."""
+
+    sensor = "ais"
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        w = loaded.config.world
+        self.origin = Origin(w.latitude, w.longitude)
+        self._declared = functools.cache(self._find)
+
+    def _find(self, body: bytes, model: bytes, name: bytes) -> Declared | None:
+        """How an instrument is declared."""
+        suite = self.loaded.suite_for(body.decode(), model.decode())
+        found = next((i.parameters for i in suite if i.type == "ais" and i.name == name.decode()), None)
+        return found if isinstance(found, Declared) else None
+
+    def begin(self, view: Snapshot, weather: object) -> None:
+        self._view = view
+        self._stations: dict[int, list[Station]] = {}  # by period
+
+    def stations(self, period: int) -> list[Station]:
+        """All of them, and whether their time came within the last ``period`` ticks."""
+        if period not in self._stations:
+            self._stations[period] = list(self._look(period))
+        return self._stations[period]
+
+    def _look(self, period: int) -> Iterator[Station]:
+        view = self._view
+        fitted = view.tables["instruments"]
+        for entry in fitted[(fitted["body"] >= 0) & (fitted["type"] == b"ais")]:
+            body = int(entry["body"])
+            who = view.identity[body]
+            declared = self._declared(bytes(who["name"]), bytes(who["model"]), bytes(entry["name"]))
+            if who["present"] == 1 and declared is not None:
+                yield Station(body, declared, self._due(view.state[body], declared, period))
+
+    def _due(self, state: Record, declared: Declared, period: int) -> bool:
+        """Whether the station's clock passed a multiple of its interval since the last value. Its phase follows from its number."""
+        u, v, _ = state["v_WB_B"].tolist()
+        turning = abs(float(state["w_WB_B"][2])) >= declared.turning
+        every = ais.interval(ais.STATIONS[declared.station], math.sqrt(u * u + v * v), turning, declared.status)
+        if every == 0.0:
+            return False
+        every_ns = round(every * 1e9)
+        now = self._view.time_ns + declared.mmsi * 7_919_000_000 % every_ns
+        step_ns = round(self.loaded.config.time.step * 1e9)
+        return self._view.tick == 0 or now // every_ns > (now - period * step_ns) // every_ns
+
+    def _report(self, s: Station) -> tuple[Floats, ais.Report]:
+        """(place of the antenna in W, what the station says of itself now), exact."""
+        who, state, declared = self._view.identity[s.body], self._view.state[s.body], s.declared
+        R_WB = rotation(state["q_WB"])
+        velocity = times(R_WB, state["v_WB_B"])
+        length, width = shape_of(self.loaded.model(who["model"].decode())).size[:2]
+        return state["p_WB_W"] + times(R_WB, np.asarray(declared.position)), ais.Report(
+            declared.mmsi, ais.STATIONS[declared.station], sog=float(hypot(velocity[0], velocity[1])),
+            cog=float(atan2(velocity[1], velocity[0])) % (2.0 * math.pi),
+            heading=float(euler(state["q_WB"])[2]) % (2.0 * math.pi), turn=float(state["w_WB_B"][2]),
+            time=self._view.time_ns * 1e-9, status=declared.status, name=declared.called or who["name"].decode(),
+            ship_type=declared.kind, length=float(length), width=float(width),
+        )  # fmt: skip
+
+    def measure(self, now: Batch, out: Record) -> None:
+        for name in (*COLUMNS, "called"):
+            out[name][now.fresh] = math.nan
+        forgotten = ~(now.time - out["reported"] <= FORGOTTEN)
+        forgotten[:, 0] = False
+        out["mmsi"][forgotten] = math.nan
+        own = {int(row): k for k, row in enumerate(now.rows)}
+        for s in self.stations(now.period):
+            k = own.get(s.body)
+            mine = k is not None and (s.due or now.fresh[k])
+            if not (mine or s.due):
+                continue
+            place, report = self._report(s)
+            if k is not None and mine:
+                self._write(now, k, out[k], 0, place, report)
+            for i in range(len(now)) if s.due else ():
+                if i != k and self._received(now, i, place, report.mmsi):
+                    self._write(now, i, out[i], self._place(out[i], report.mmsi), place, report)
+        out["age"] = now.time - out["reported"]
+        gone = np.isnan(out["mmsi"])
+        for name in COLUMNS:
+            out[name][gone] = math.nan
+        out["called"].reshape(-1, STATIONS, 3)[gone] = math.nan
+
+    def _received(self, now: Batch, k: int, place: Floats, mmsi: int) -> bool:
+        own, p = now.p_WS_W[k], now.parameters
+        away = place - own
+        distance = math.sqrt(float((away * away).sum()))
+        if place[2] > 0.0 or distance > min(p.maximum, float(horizon(-own[2], -place[2]))):
+            return False
+        return not p.loss or bool(randomness.uniform(now.noise.of("loss").keys[k : k + 1], now.tick, mmsi)[0] >= p.loss)
+
+    @staticmethod
+    def _place(row: Any, mmsi: int) -> int:
+        """Where a station's report goes: over its last one, to a free place, over the oldest."""
+        numbers = row["mmsi"][1:]
+        for k, number in enumerate(numbers.tolist()):
+            if number == mmsi:
+                return k + 1
+        free = np.flatnonzero(np.isnan(numbers))
+        return int(free[0] if len(free) else np.argmin(row["reported"][1:])) + 1
+
+    def _write(self, now: Batch, k: int, row: Any, i: int, antenna: Floats, r: ais.Report) -> None:
+        """A report, in the steps that its message has."""
+        place, sigma = antenna, now.parameters.sigma * float(now.noise.scale[k])
+        if sigma:
+            key = now.noise.of("place").keys[k : k + 1]
+            error = [float(randomness.normal(key, now.tick, 2 * r.mmsi + j)[0]) for j in (0, 1)]
+            place = antenna + sigma * np.array([*error, 0.0])
+        latitude, longitude, _ = self.origin.geodetic(place[None])
+        moves = r.kind != ais.MARK
+        told = {
+            "mmsi": float(r.mmsi), "latitude": ais.rounded(float(latitude[0]), ais.STEP_ANGLE),
+            "longitude": ais.rounded(float(longitude[0]), ais.STEP_ANGLE),
+            "sog": ais.rounded(r.sog or 0.0, ais.STEP_SPEED) if moves else math.nan,
+            "cog": ais.rounded(r.cog or 0.0, ais.STEP_COURSE) % (2.0 * math.pi) if moves else math.nan,
+            "heading": ais.rounded(r.heading or 0.0, ais.STEP_HEADING) % (2.0 * math.pi) if moves else math.nan,
+            "turn": r.turn if r.kind == ais.CLASS_A else math.nan, "station": float(r.kind), "kind": float(r.ship_type),
+            "status": float(r.status), "length": r.length, "width": r.width,
+        }  # fmt: skip
+        for name, value in told.items():
+            row[name][i] = value
+        row["called"].reshape(-1, 3)[i] = ais.packed(r.name)
+        row["reported"][i] = now.time

@@ -1,0 +1,1 @@
+"""Campaigns: one configuration, factors, a design, seeds and metrics; many runs, one table."""

@@ -1,0 +1,243 @@
+"""``wavesim campaign``: many runs of one configuration, judged."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wavesim_sdk.cli import json_option
+from wavesim_sdk.errors import ConfigError, WaveSimError
+
+if TYPE_CHECKING:
+    from wavesim_studies.campaign.plan import Plan
+    from wavesim_studies.campaign.statistics import Difference
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that the campaign's own is in.",
+)
+other_argument = click.argument("before", type=click.Path(path_type=Path))
+RETRIES = ("failed", "timed out", "killed", "invalid")
+
+
+class Worse(WaveSimError):
+    """The gate is shut: a metric has become worse."""
+
+    exit_code = 14
+
+
+class Undecided(WaveSimError):
+    """The gate cannot tell: more runs are needed."""
+
+    exit_code = 15
+
+
+class Different(WaveSimError):
+    """A run that was repeated gave something else."""
+
+    exit_code = 16
+
+
+@click.group()
+def campaign() -> None:
+    """Run one configuration many times, with factors that differ, and judge it."""
+
+
+def _plan(file: Path, out: Path) -> Plan:
+    from wavesim_studies.campaign.plan import Plan
+
+    return Plan(file, out)
+
+
+def _table(plan: Plan, folder: Path | None = None) -> list[dict[str, Any]]:
+    """Rows of the campaign as it stands, also those that older code made; of an earlier campaign all that its folder has."""
+    from wavesim_studies.campaign.journal import Journal
+
+    with Journal(folder or plan.folder) as journal:
+        table = journal.table()
+    if folder is not None:
+        return table
+    rows, found = plan.rows, dict[int, dict[str, Any]]()
+    for r in table:
+        mine = rows[r["row"]] if r["row"] < len(rows) else None
+        if mine is None or mine.seed != r["seed"] or any(r.get(k) != v for k, v in mine.factors.items()):
+            continue
+        if r["row"] not in found or r["key"] == mine.key:
+            found[r["row"]] = r
+    if old := sum(r["key"] != rows[n].key for n, r in found.items()):
+        click.echo(f"wavesim: {old} rows were made by other code or files; `run` makes them anew", err=True)
+    return [found[n] for n in sorted(found)]
+
+
+@campaign.command()
+@file_argument
+@out_option
+@click.option("--workers", type=click.IntRange(0), default=0, help="How many runs at a time, instead of the file's.")
+@click.option(
+    "--retry", type=click.Choice(RETRIES), multiple=True, help="Run those again that ended so. Several may be named."
+)
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:
+    """Run what has not been run yet. Ctrl-C leaves what is finished; the same command goes on."""
+    from wavesim_studies.campaign.client import run as go
+    from wavesim_studies.campaign.report import page
+    from wavesim_studies.campaign.table import write
+
+    plan = _plan(file, out)
+    states = go(plan, workers=workers, again=retry, quiet=quiet)
+    table = _table(plan)
+    write(table, plan.folder / "table.csv", {})
+    _write(plan.folder / "report.html", page(plan, table))
+    click.echo(_counted(states, len(plan.rows)))
+    click.echo(f"table     {plan.folder / 'table.csv'}\nreport    {plan.folder / 'report.html'}")
+
+
+def _counted(states: Counter[str], of: int) -> str:
+    return (
+        f"{sum(states.values())} of {of} runs: {', '.join(f'{n} {s}' for s, n in states.most_common()) or 'none yet'}"
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise WaveSimError(f"cannot write to {path}: {error.strerror}") from None
+
+
+@campaign.command()
+@file_argument
+@out_option
+@json_option
+def status(file: Path, out: Path, as_json: bool) -> None:
+    """How far it is, also while it runs."""
+    plan = _plan(file, out)
+    table = _table(plan)
+    states = Counter(row["status"] for row in table)
+    if as_json:
+        click.echo(json.dumps({"runs": len(plan.rows), "done": len(table), "states": states}))
+        return
+    click.echo(_counted(states, len(plan.rows)))
+    for (state, reason), n in Counter((r["status"], r["reason"]) for r in table if r["reason"]).most_common(10):
+        click.echo(f"{n:6} {state}: {reason}")
+
+
+@campaign.command()
+@file_argument
+@out_option
+@click.option("--to", type=click.Path(path_type=Path), help="File of the page; default: report.html in its folder.")
+@click.option(
+    "--table",
+    "tables",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Write the table to a file, .csv or .parquet.",
+)
+@click.option("--against", type=click.Path(path_type=Path), help="Folder of an earlier campaign to compare with.")
+@json_option
+def report(
+    file: Path, out: Path, to: Path | None, tables: tuple[Path, ...], against: Path | None, as_json: bool
+) -> None:
+    """The page with pictures, and the table."""
+    from wavesim_studies.campaign.report import page
+    from wavesim_studies.campaign.table import write
+
+    plan = _plan(file, out)
+    table = _table(plan)
+    for path in tables:
+        write(table, path, {m.name: m.unit for m in plan.metrics})
+        click.echo(f"table     {path}", err=as_json)
+    to = to or plan.folder / "report.html"
+    found = _differences(plan, against) if against else []
+    _write(to, page(plan, table, found, str(against or "")))
+    click.echo(json.dumps(table) if as_json else f"report    {to}")
+
+
+def _differences(plan: Plan, before: Path) -> list[Difference]:
+    from wavesim_studies.campaign.statistics import compare
+
+    return compare(_table(plan, before), _table(plan), [f.name for f in plan.campaign.factor], plan.metrics)
+
+
+@campaign.command()
+@file_argument
+@other_argument
+@out_option
+@json_option
+def compare(file: Path, before: Path, out: Path, as_json: bool) -> None:
+    """What has changed since another campaign of the same factors, whose folder is BEFORE: run by run, with 95 % intervals."""
+    _show(_differences(_plan(file, out), before), as_json)
+
+
+def _show(found: list[Difference], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps([{**vars(d), "verdict": d.verdict} for d in found]))
+        return
+    click.echo(
+        f"{'metric':20} {'pairs':>6} {'before':>10} {'after':>10} {'change':>10} {'95 % interval':>23} {'better':>7} {'p':>7}  verdict"
+    )
+    for d in found:
+        span = f"{d.low:.4g} .. {d.high:.4g}"
+        click.echo(
+            f"{d.name:20} {d.pairs:6} {d.before:10.4g} {d.after:10.4g} {d.change:10.4g} {span:>23} {100 * d.share_better:6.0f}% {d.p:7.4f}  {d.verdict}"
+        )
+
+
+@campaign.command()
+@file_argument
+@other_argument
+@out_option
+@json_option
+def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
+    """Fail (code 14) if a metric is worse than it was in BEFORE by more than its margin, for certain; code 15: it cannot be told."""
+    found = _differences(_plan(file, out), before)
+    _show(found, as_json)
+    judged: list[tuple[str, type[WaveSimError], str]] = [
+        ("worse", Worse, "worse than allowed"),
+        ("undecided", Undecided, "it cannot be told of"),
+    ]
+    for verdict, error, text in judged:
+        if names := [d.name for d in found if d.verdict == verdict]:
+            raise error(f"{text}: {', '.join(names)}")
+
+
+@campaign.command()
+@file_argument
+@click.argument("row", type=click.IntRange(0))
+@out_option
+@json_option
+def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
+    """Do one run again, here, and say whether it gave the same."""
+    from wavesim_studies.campaign.run import folder_of, perform
+
+    plan = _plan(file, out)
+    if row >= len(plan.rows):
+        raise ConfigError(f"there is no run {row}; they are 0 to {len(plan.rows) - 1}")
+    asked = plan.rows[row]
+    done = perform(plan, asked)
+    known = {r["key"]: r for r in _table(plan)}.get(asked.key) if (plan.folder / "journal.sqlite").is_file() else None
+    if as_json:
+        click.echo(json.dumps({"row": row, "factors": asked.factors, **done}))
+    else:
+        click.echo(
+            f"run {row}: {', '.join(f'{k} = {v}' for k, v in asked.factors.items()) or 'no factors'}; seed {asked.seed}"
+        )
+        for name, value in done["metrics"].items():
+            click.echo(f"{name:24} {'-' if value is None else f'{value:.6g}'}")
+        click.echo(
+            f"{done['status']}{': ' + done['reason'] if done['reason'] else ''}; content hash {done['hash'][:16] or '-'}"
+        )
+        if plan.base is not None:
+            click.echo(f"file      {folder_of(plan, asked) / 'config.xml'}")
+    if known is not None and known["hash"] and known["hash"] != done["hash"]:
+        raise Different(
+            f"the campaign's run {row} had the content hash {known['hash'][:16]}, on {known['cpu'] or 'another processor'}"
+        )

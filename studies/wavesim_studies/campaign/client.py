@@ -1,0 +1,106 @@
+"""Running a campaign: what has no final state in the journal is run; what is there is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tqdm import tqdm
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_studies.campaign.executors import Executor, executor
+from wavesim_studies.campaign.journal import Journal
+from wavesim_studies.campaign.plan import Plan, Row, code_version
+from wavesim_studies.campaign.run import FAILED, KILLED, OK, STOP
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One client for a campaign."""
+    import fcntl
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise WaveSimError(f"cannot write to {folder}: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise WaveSimError(f"this campaign is being run already, into {folder}") from None
+        yield
+
+
+def open_rows(plan: Plan, journal: Journal, again: tuple[str, ...] = ()) -> list[tuple[Row, int]]:
+    """(row, attempts that its machine has spoilt) of all that is to be run; ``again``: final states that are not taken as such."""
+    known, most = journal.states(), plan.campaign.run.attempts
+    found = []
+    for row in plan.rows:
+        status, attempts = known.get(row.key, ("", 0))
+        if status in again:
+            found.append((row, 0))
+        elif not status or (status == KILLED and attempts < most):
+            found.append((row, attempts))
+    return found
+
+
+def run(
+    plan: Plan, *, workers: int = 0, again: tuple[str, ...] = (), quiet: bool = False, who: Executor | None = None
+) -> Counter[str]:
+    """Run what is open; returns how many rows are in which state. Ctrl-C leaves what is finished."""
+    with _alone(plan.folder), Journal(plan.folder, new=True) as journal:
+        journal.note("campaign", plan.text)
+        journal.note("file", str(plan.path))
+        journal.note("code", code_version())
+        with contextlib.suppress(OSError):
+            shutil.copy(plan.path, plan.folder / "campaign.xml")
+        todo = {row.number: (row, attempts) for row, attempts in open_rows(plan, journal, again)}
+        if todo:
+            _through(plan, journal, todo, workers, quiet, who)
+        states = journal.states()
+        return Counter(states[row.key][0] for row in plan.rows if row.key in states)
+
+
+def _interrupt(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _through(
+    plan: Plan, journal: Journal, todo: dict[int, tuple[Row, int]], workers: int, quiet: bool, who: Executor | None
+) -> None:
+    c = plan.campaign
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    who = who or executor(c.workers, plan.path, plan.folder.parent, workers)
+    try:
+        for row, _ in todo.values():
+            who.submit((row.number, row.key, c.run.timeout))
+        bad = 0
+        with tqdm(
+            total=len(plan.rows), initial=len(plan.rows) - len(todo), disable=quiet, desc=f"campaign {c.name}", unit="run",
+            mininterval=0.1 if sys.stderr.isatty() else 10.0, ascii=None if sys.stderr.isatty() else " -",
+        ) as bar:  # fmt: skip
+            for number, outcome in who.results():
+                if outcome["status"] == STOP:
+                    raise WaveSimError(outcome["reason"])
+                row, attempts = todo[number]
+                attempts += 1
+                todo[number] = row, attempts
+                killed = outcome["status"] == KILLED
+                if killed and attempts >= c.run.attempts:
+                    outcome |= {"status": FAILED, "reason": f"{outcome['reason']}, {attempts} times"}
+                journal.keep(row, attempts, outcome)
+                if killed and attempts < c.run.attempts:
+                    who.submit((row.number, row.key, c.run.timeout))
+                    continue
+                bad += outcome["status"] != OK
+                bar.set_postfix_str(f"{bad} not ok" if bad else "", refresh=False)
+                bar.update()
+    finally:
+        who.close()
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,141 @@
+"""Designs: which values the factors have at each point."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.stats import qmc
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_studies.campaign.model import Campaign, Factor
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Value = float | str
+
+
+def values_of(factor: Factor) -> tuple[Value, ...]:
+    """The named values of a factor; none of a range."""
+    return tuple(_plain(v) for v in factor.values.split("|")) if factor.values.strip() else ()
+
+
+def _plain(text: str) -> Value:
+    try:
+        number = float(text)
+    except ValueError:
+        return text.strip()
+    if not math.isfinite(number):
+        raise ConfigError(f"'{text.strip()}' is not finite")
+    return number
+
+
+def _law(factor: Factor) -> Any:
+    """The distribution of a range."""
+    low, high = factor.low, factor.high
+    if factor.distribution == "normal":
+        return stats.norm(factor.mean, factor.deviation)
+    if factor.distribution == "truncated":
+        scale = factor.deviation
+        return stats.truncnorm((low - factor.mean) / scale, (high - factor.mean) / scale, factor.mean, scale)
+    return stats.loguniform(low, high) if factor.distribution == "log-uniform" else stats.uniform(low, high - low)
+
+
+def check(factor: Factor) -> None:
+    """ConfigError if a factor has no values."""
+    file, _, line = factor.place.rpartition(":")
+    place = file, int(line or 0)
+    if values_of(factor):
+        return
+    if factor.distribution != "normal" and not factor.low < factor.high:
+        raise ConfigError(f"factor '{factor.name}' needs values, or low < high", *place)
+    if factor.distribution == "log-uniform" and factor.low <= 0.0:
+        raise ConfigError(f"factor '{factor.name}': log-uniform needs low > 0", *place)
+    if factor.distribution in ("normal", "truncated") and factor.deviation <= 0.0:
+        raise ConfigError(f"factor '{factor.name}' needs deviation > 0", *place)
+
+
+def at(factor: Factor, share: float) -> Value:
+    """The value that a share (0..1) of the distribution lies below."""
+    named = values_of(factor)
+    if named:
+        return named[min(int(share * len(named)), len(named) - 1)]
+    # the ends of a normal distribution are at infinity
+    return float(_law(factor).ppf(min(max(share, 1e-12), 1.0 - 1e-12)))
+
+
+def ends(factor: Factor) -> tuple[Value, ...]:
+    """Values at which a wrong range shows itself."""
+    named = values_of(factor)
+    return named or (
+        (at(factor, 0.001), at(factor, 0.999)) if factor.distribution == "normal" else (factor.low, factor.high)
+    )
+
+
+def _levels(factor: Factor) -> tuple[Value, ...]:
+    named = values_of(factor)
+    if named:
+        return named
+    if factor.distribution != "uniform":  # the middles of equal parts
+        return tuple(at(factor, (k + 0.5) / factor.levels) for k in range(factor.levels))
+    return (
+        tuple(np.linspace(factor.low, factor.high, factor.levels).tolist()) if factor.levels > 1 else (at(factor, 0.5),)
+    )
+
+
+def shares(campaign: Campaign) -> Any:
+    """Samples in the unit cube, (points, factors)."""
+    design, d = campaign.design, len(campaign.factor)
+    n = design.points
+    random = np.random.default_rng(campaign.seed)
+    if design.kind == "random":
+        return random.random((n, d))
+    if design.kind == "latin":
+        try:
+            return qmc.LatinHypercube(d, strength=design.strength, rng=random).random(n)
+        except ValueError as error:
+            raise ConfigError(f"a latin hypercube of strength {design.strength}: {error}") from None
+    if design.kind == "halton":
+        return qmc.Halton(d, rng=random).random(n)
+    m = n.bit_length() - 1
+    if n != 1 << m:
+        raise ConfigError(
+            f"{design.kind}: {n} points; it is even only for a power of two, such as {1 << m} or {2 << m}"
+        )
+    if design.kind == "sobol":
+        return qmc.Sobol(d, rng=random).random_base2(m)
+    both = qmc.Sobol(2 * d, rng=random).random_base2(m)
+    a, b = both[:, :d], both[:, d:]
+    mixed = [np.where(np.arange(d) == k, b, a) for k in range(d)]
+    return np.concatenate([a, b, *mixed])
+
+
+def points(campaign: Campaign) -> list[dict[str, Value]]:
+    """The values of all factors at each point, in the order in which they are numbered."""
+    design, factors = campaign.design, campaign.factor
+    if design.kind == "seeds" or not factors:
+        return [{}]
+    names = [f.name for f in factors]
+    if design.kind == "list":
+        return [_listed(p.set, campaign, p.place) for p in design.point]
+    if design.kind == "grid":
+        return [dict(zip(names, v, strict=True)) for v in itertools.product(*map(_levels, factors))]
+    if design.kind == "one-at-a-time":
+        middle = {f.name: _levels(f)[len(_levels(f)) // 2] for f in factors}
+        return [middle, *({**middle, f.name: v} for f in factors for v in _levels(f) if v != middle[f.name])]
+    columns = [[at(f, u) for u in column] for f, column in zip(factors, shares(campaign).T, strict=True)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _listed(text: str, campaign: Campaign, place: str) -> dict[str, Value]:
+    file, _, line = place.rpartition(":")
+    found = {n.strip(): _plain(v) for n, _, v in (part.partition("=") for part in text.split(";") if part.strip())}
+    names = {f.name for f in campaign.factor}
+    if set(found) != names:
+        raise ConfigError(f"'{text}' must give each of {', '.join(sorted(names))} once", file, int(line or 0))
+    for f in campaign.factor:
+        if (named := values_of(f)) and found[f.name] not in named:
+            raise ConfigError(f"'{f.name}' has no value '{found[f.name]}'", file, int(line or 0))
+    return found

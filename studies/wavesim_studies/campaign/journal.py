@@ -1,0 +1,104 @@
+"""The journal of a campaign: what was run and what came of it, one commit for each. Its one writer is who started the campaign."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_studies.campaign.plan import Row
+from wavesim_studies.campaign.run import Outcome
+
+FILE = "journal.sqlite"
+_SCHEMA = """
+create table if not exists runs (key text primary key, row integer, point integer, replicate integer, seed integer,
+  factors text, attempts integer, status text, outcome text);
+create table if not exists about (name text primary key, value text);
+"""
+
+
+class Journal:
+    """Opened for writing, or of a folder that has one. WaveSimError if it cannot be."""
+
+    def __init__(self, folder: Path, *, new: bool = False) -> None:
+        self.path = folder / FILE
+        if not new and not self.path.is_file():
+            raise WaveSimError(f"there are no results in {folder}; `wavesim campaign run` makes them")
+        try:
+            if new:
+                folder.mkdir(parents=True, exist_ok=True)
+            # one that was killed in the middle of a commit is put right by the next reader, which needs to write for that
+            mode = "rwc" if new else "rw" if os.access(self.path, os.W_OK) else "ro"
+            self._base = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=30.0)
+            if new:
+                # no wait for the disk at each run: after a loss of power the last ones may be run again
+                self._base.execute("pragma journal_mode = wal")
+                self._base.execute("pragma synchronous = normal")
+                self._base.executescript(_SCHEMA)
+                self._base.execute("insert or replace into about values ('writer', 'wavesim')")
+                self._base.commit()
+        except (OSError, sqlite3.Error) as error:
+            raise self._cannot(error) from None
+
+    def _cannot(self, error: Exception) -> WaveSimError:
+        return WaveSimError(f"cannot write to {self.path}: {getattr(error, 'strerror', None) or error}")
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, _t: type[BaseException] | None, _e: BaseException | None, _b: TracebackType | None) -> None:
+        self._base.close()
+
+    def note(self, name: str, value: str) -> None:
+        """Something about the campaign as a whole."""
+        self._write("insert or replace into about values (?, ?)", (name, value))
+
+    def about(self) -> dict[str, str]:
+        """What :meth:`note` has kept."""
+        return dict(self._read("select name, value from about"))
+
+    def keep(self, row: Row, attempts: int, outcome: Outcome) -> None:
+        """What became of a run, from now on."""
+        values = (
+            row.key, row.number, row.point, row.replicate, row.seed, json.dumps(row.factors), attempts, outcome["status"],
+            json.dumps(outcome),
+        )  # fmt: skip
+        self._write("insert or replace into runs values (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    def _write(self, text: str, values: tuple[Any, ...]) -> None:
+        try:
+            with self._base:
+                self._base.execute(text, values)
+        except sqlite3.Error as error:
+            raise self._cannot(error) from None
+
+    def _read(self, query: str) -> list[Any]:
+        try:
+            return self._base.execute(query).fetchall()
+        except sqlite3.Error as error:  # has only just begun, or is no journal
+            raise WaveSimError(f"there are no results in {self.path}: {error}") from None
+
+    def states(self) -> dict[str, tuple[str, int]]:
+        """(status, attempts) of all runs, by key."""
+        return {k: (s, a) for k, s, a in self._read("select key, status, attempts from runs")}
+
+    def table(self, keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
+        """A dictionary for each run, in the order of their numbers; of these keys only."""
+        wanted = None if keys is None else set(keys)
+        found = []
+        query = "select key, row, point, replicate, seed, factors, attempts, status, outcome from runs order by row"
+        for key, row, point, replicate, seed, factors, attempts, status, outcome in self._read(query):
+            if wanted is None or key in wanted:
+                told = json.loads(outcome)
+                found.append({
+                    "row": row, "point": point, "replicate": replicate, "seed": seed, **json.loads(factors), **told["metrics"],
+                    "status": status, "reason": told["reason"], **({"success": told["success"]} if "success" in told else {}),
+                    "attempts": attempts, "wall": told["wall"], "simulated": told["simulated"], "host": told["host"], "cpu": told["cpu"],
+                    "hash": told["hash"], "key": key,
+                })  # fmt: skip
+        return found

@@ -1,0 +1,375 @@
+"""Metrics: numbers of one run, from its log or from the engine that ran in the worker itself."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import encounters
+from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.log import Log
+from wavesim_sdk.names import nearest
+from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, Outcome
+from wavesim_server.logbook import report
+from wavesim_studies.campaign.model import Metric
+
+Record = np.ndarray[Any, np.dtype[np.void]]
+Track = tuple[Any, Record]  #: times in s, rows of the table `state`
+
+
+@dataclass
+class Result:
+    """What a run left: tracks by name, what was sent and heard, contacts, and of a trial its log."""
+
+    loaded: Loaded
+    seconds: float
+    rows: dict[str, int]  #: name -> row of the tables
+    tracks: dict[str, Track]
+    sent: Record
+    receptions: Record
+    contacts: dict[str, int] = field(default_factory=dict)
+    frozen: tuple[str, ...] = ()
+    log: Log | None = None
+    told: Mapping[str, float] = field(default_factory=dict)  #: what the program of the run returned
+
+    @functools.cached_property
+    def fates(self) -> Record:
+        """One reception for each signal and node."""
+        return np.asarray(report.fates(self.receptions))
+
+    @functools.cached_property
+    def ranges(self) -> tuple[Record, Any]:
+        """(receptions that gave a two-way range, their errors in m)."""
+        return report.ranges(self.receptions)
+
+    def body(self, name: str) -> Body:
+        """A body of the configuration; the first vehicle without a name."""
+        bodies = self.loaded.config.fleet.bodies
+        found = next((b for b in bodies if not name or b.name == name), None)
+        if found is None:
+            raise ConfigError(f"there is no body '{name}'{nearest(name, [b.name for b in bodies])}")
+        return found
+
+    @classmethod
+    def of_log(cls, loaded: Loaded, log: Log) -> Result:
+        """From the log of a trial."""
+        rows = {b["name"]: row for row, b in log.bodies.items()}
+        tracks = {name: log.get(f"/state/{name}", STATE) for name in rows}
+        touched: dict[str, int] = {}
+        for _, m in log.json.get("/notices", []):
+            if m["text"].startswith(encounters.CONTACT):
+                touched[m["body"]] = touched.get(m["body"], 0) + 1
+        frozen = tuple(name for _, m in log.json.get("/frozen", []) for name in m["bodies"])
+        return cls(
+            loaded, log.end_ns * 1e-9, rows, {n: (s.time_ns * 1e-9, s.records) for n, s in tracks.items()},
+            log.get("/acoustics/sent", SENT).records, log.get("/acoustics/reception", RECEPTION).records, touched, frozen, log,
+        )  # fmt: skip
+
+
+Function = Callable[[Result, str], float]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A metric of the library."""
+
+    name: str
+    unit: str
+    better: str
+    doc: str
+    function: Function
+
+
+LIBRARY: dict[str, Kind] = {}
+
+
+def _metric(unit: str, better: str) -> Callable[[Function], Function]:
+    def keep(function: Function) -> Function:
+        name = function.__name__
+        LIBRARY[name] = Kind(name, unit, better, " ".join((function.__doc__ or "").split()), function)
+        return function
+
+    return keep
+
+
+def _navigation(result: Result, body: str) -> tuple[Any, Any]:
+    if result.log is None:
+        return np.zeros(0), np.zeros(0)
+    _, nav, dead = result.log.navigation_errors(body)
+    return nav, dead
+
+
+def _rms(values: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if len(values) else math.nan
+
+
+def _last(values: Any) -> float:
+    return float(values[-1]) if len(values) else math.nan
+
+
+@_metric("m", "lower")
+def navigation_rms(result: Result, body: str) -> float:
+    """Root mean square of the horizontal error of what the navigator believed; of trials."""
+    return _rms(_navigation(result, body)[0])
+
+
+@_metric("m", "lower")
+def navigation_max(result: Result, body: str) -> float:
+    """The greatest such error."""
+    error = _navigation(result, body)[0]
+    return float(error.max()) if len(error) else math.nan
+
+
+@_metric("m", "lower")
+def navigation_end(result: Result, body: str) -> float:
+    """Such an error at the end."""
+    return _last(_navigation(result, body)[0])
+
+
+@_metric("m", "lower")
+def dead_reckoning_end(result: Result, body: str) -> float:
+    """The error of dead reckoning at the end."""
+    return _last(_navigation(result, body)[1])
+
+
+@_metric("%", "lower")
+def percent_of_distance(result: Result, body: str) -> float:
+    """The navigator's error at the end over the distance run."""
+    return 100.0 * navigation_end(result, body) / max(distance(result, body), 1e-9)
+
+
+@_metric("", "lower")
+def nees(result: Result, body: str) -> float:
+    """Mean of the squared horizontal error over its own variance, for two axes: 2 if the filter knows how good it is."""
+    if result.log is None:
+        return math.nan
+    from wavesim_sdk.tables import ESTIMATE
+
+    estimate, state = result.log.get(f"/estimate/{body}", ESTIMATE), result.log.get(f"/state/{body}", STATE)
+    _, i, k = np.intersect1d(estimate.time_ns, state.time_ns, return_indices=True)
+    error = estimate.records["p_WB_W"][i][:, :2] - state.records["p_WB_W"][k][:, :2]
+    sigma = estimate.records["sigma"][i][:, :2]
+    good = np.isfinite(error).all(1) & (sigma > 0.0).all(1)
+    return float(np.mean(np.sum((error[good] / sigma[good]) ** 2, 1))) if good.any() else math.nan
+
+
+@_metric("m", "")
+def distance(result: Result, body: str) -> float:
+    """The way over ground."""
+    return float(np.linalg.norm(np.diff(result.tracks[body][1]["p_WB_W"], axis=0), axis=1).sum())
+
+
+@_metric("m/s", "higher")
+def speed(result: Result, body: str) -> float:
+    """Mean speed over ground."""
+    return distance(result, body) / max(result.seconds, 1e-9)
+
+
+def _legs(result: Result, body: str) -> Any:
+    b = result.body(body)
+    return np.array([b.position[:2], *((w.north, w.east) for w in b.waypoint)], float)
+
+
+def _reached(result: Result, body: str, within: float = 10.0) -> list[float]:
+    """When each waypoint was first come within so many metres of, in order (s)."""
+    times, state = result.tracks[body]
+    found, first = [], 0
+    for place in _legs(result, body)[1:]:
+        near = np.flatnonzero(np.linalg.norm(state["p_WB_W"][first:, :2] - place, axis=1) < within)
+        if not len(near):
+            break
+        first += int(near[0])
+        found.append(float(times[first]))
+    return found
+
+
+@_metric("m", "lower")
+def cross_track_rms(result: Result, body: str) -> float:
+    """Root mean square of the horizontal distance to the nearest leg of the mission."""
+    legs, p = _legs(result, body), result.tracks[body][1]["p_WB_W"][:, :2]
+    if len(legs) < 2:
+        return math.nan
+    away = []
+    for a, b in itertools.pairwise(legs):
+        d = b - a
+        along = np.clip((p - a) @ d / max(float(d @ d), 1e-9), 0.0, 1.0)
+        away.append(np.linalg.norm(p - a - along[:, None] * d, axis=1))
+    return _rms(np.min(away, axis=0))
+
+
+@_metric("", "higher")
+def waypoints(result: Result, body: str) -> float:
+    """Waypoints that were reached in order, within 10 m."""
+    return float(len(_reached(result, body)))
+
+
+@_metric("s", "lower")
+def time_to_complete(result: Result, body: str) -> float:
+    """When the last waypoint was reached; none if it was not."""
+    found = _reached(result, body)
+    return found[-1] if found and len(found) == len(_legs(result, body)) - 1 else math.nan
+
+
+@_metric("J", "lower")
+def propulsion(result: Result, body: str) -> float:
+    """Energy that the commanded thrust of a trial put into the water: the sum of thrust (N) times speed through the water."""
+    if result.log is None:
+        return math.nan
+    series, state = result.log.get(f"/actuation/{body}", ACTUATION), result.log.get(f"/state/{body}", STATE)
+    model = result.loaded.model(result.body(body).model)
+    if not len(series.time_ns) or not len(state.time_ns) or any(t.law != "thrust" for t in model.thruster):
+        return math.nan
+    thrust = series.records["actual"][:, : len(model.thruster)].sum(1)
+    speed_ = np.interp(series.time_ns, state.time_ns, state.records["v_FB_B"][:, 0])
+    power = np.maximum(thrust * speed_, 0.0)
+    return float(np.sum(0.5 * (power[1:] + power[:-1]) * np.diff(series.time_ns) * 1e-9))
+
+
+@_metric("", "lower")
+def contacts(result: Result, body: str) -> float:
+    """How often it touched something."""
+    return float(result.contacts.get(body, 0))
+
+
+@_metric("m", "higher")
+def closest(result: Result, body: str) -> float:
+    """The least distance to another vehicle."""
+    moving = {b.name for b in result.loaded.config.fleet.bodies if result.loaded.model(b.model).type != "buoy"}
+    tracks = {n: (t, s["p_WB_W"]) for n, (t, s) in result.tracks.items() if n in moving and len(t)}
+    found = encounters.passes(tracks).get(body)
+    return found[1] if found else math.nan
+
+
+@_metric("", "higher")
+def heard(result: Result, body: str) -> float:
+    """Signals heard."""
+    mine = result.fates[result.fates["receiver"] == result.rows[body]]
+    return float((mine["outcome"] == Outcome.HEARD).sum())
+
+
+@_metric("", "lower")
+def lost(result: Result, body: str) -> float:
+    """Signals that came and were not heard, for whatever reason."""
+    return len(result.fates[result.fates["receiver"] == result.rows[body]]) - heard(result, body)
+
+
+def _lost_by(outcome: Outcome) -> None:
+    def count(result: Result, body: str) -> float:
+        mine = result.fates[result.fates["receiver"] == result.rows[body]]
+        return float((mine["outcome"] == outcome).sum())
+
+    count.__name__ = f"lost_{outcome.name.lower()}"
+    count.__doc__ = f"Signals lost: {outcome.name.lower().replace('_', ' ')}."
+    _metric("", "lower")(count)
+
+
+for _outcome in Outcome:
+    if _outcome is not Outcome.HEARD:
+        _lost_by(_outcome)
+
+
+@_metric("", "higher")
+def ranges(result: Result, body: str) -> float:
+    """Two-way ranges."""
+    return float((result.ranges[0]["receiver"] == result.rows[body]).sum())
+
+
+def _range_errors(result: Result, body: str) -> Any:
+    found, error = result.ranges
+    return error[found["receiver"] == result.rows[body]]
+
+
+@_metric("m", "lower")
+def range_rms(result: Result, body: str) -> float:
+    """Root mean square of the error of two-way ranges."""
+    return _rms(_range_errors(result, body))
+
+
+@_metric("m", "")
+def range_bias(result: Result, body: str) -> float:
+    """Mean error of two-way ranges."""
+    error = _range_errors(result, body)
+    return float(np.mean(error)) if len(error) else math.nan
+
+
+@_metric("m", "")
+def depth_end(result: Result, body: str) -> float:
+    """Depth at the end."""
+    return _last(result.tracks[body][1]["p_WB_W"][:, 2])
+
+
+# ------------------------------------------------------------------ those of a campaign
+
+
+@dataclass(frozen=True)
+class Named:
+    """A metric of a campaign."""
+
+    name: str
+    unit: str
+    better: str
+    margin: float
+    body: str
+    function: Callable[..., Any] | None  #: None: the program of the run returns it
+    own: bool
+
+    def value(self, result: Result) -> float:
+        """The number of one run; NaN if there is none."""
+        if self.function is None:
+            return float(result.told.get(self.name, math.nan))
+        return float(self.function(result) if self.own else self.function(result, result.body(self.body).name))
+
+
+def named(metric: Metric, file: Path) -> Named:
+    """A metric as a campaign's file declares it. ConfigError if it is not known."""
+    place, _, line = metric.place.rpartition(":")
+    if ".py:" in metric.of:
+        return Named(
+            metric.name, metric.unit, metric.better or "lower", metric.margin, "", function(metric.of, file), True
+        )
+    if not metric.of:
+        return Named(metric.name, metric.unit, metric.better or "lower", metric.margin, "", None, True)
+    if metric.of not in LIBRARY:
+        raise ConfigError(f"there is no metric '{metric.of}'{nearest(metric.of, LIBRARY)}", place, int(line))
+    kind = LIBRARY[metric.of]
+    return Named(
+        metric.name,
+        kind.unit,
+        metric.better or kind.better or "lower",
+        metric.margin,
+        metric.body,
+        kind.function,
+        False,
+    )
+
+
+def function(text: str, file: Path) -> Callable[..., Any]:
+    """``FILE.py:FUNCTION``, relative to a campaign's file."""
+    name, _, which = text.rpartition(":")
+    path = (file.parent / name).resolve()
+    spec = importlib.util.spec_from_file_location(f"campaign_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ConfigError(f"there is no program '{name}'", str(file))
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a user's file does wrong
+        raise ConfigError(f"'{name}' cannot be loaded: {type(error).__name__}: {error}", str(file)) from None
+    finally:
+        sys.path.remove(str(path.parent))
+    found = getattr(module, which, None)
+    if not callable(found):
+        known = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
+        raise ConfigError(f"'{name}' has no function '{which}'{nearest(which, known)}", str(file))
+    return found  # type: ignore[no-any-return]  # callable, as we have just seen

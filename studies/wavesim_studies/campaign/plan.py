@@ -1,0 +1,192 @@
+"""A campaign that passed every check: its rows, and a key for each that says all that can change its result."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from wavesim_sdk import __version__, randomness
+from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config.load import read
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
+from wavesim_studies.campaign import designs, metrics
+from wavesim_studies.campaign.designs import Value
+from wavesim_studies.campaign.expressions import Expression
+from wavesim_studies.campaign.model import Campaign, Factor, Metric
+from wavesim_studies.campaign.paths import Base, assign
+
+SEED_BITS = 52
+#: packages whose code makes the numbers
+CODE = ("wavesim_sdk", "wavesim_server", "wavesim_emulators", "wavesim_studies")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run: its number in the table, from 0."""
+
+    number: int
+    point: int
+    replicate: int
+    seed: int
+    factors: dict[str, Value]
+    keys: dict[str, str]  #: path -> text, of the configuration
+    key: str  #: SHA-256 of all that can change the result
+
+
+@functools.cache
+def code_version() -> str:
+    """The release, and a digest of the code: other code may compute other numbers."""
+    state = hashlib.sha256()
+    for package in CODE:
+        spec = importlib.util.find_spec(package)
+        for folder in (
+            () if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
+        ):
+            for path in sorted(Path(folder).rglob("*.py")):
+                state.update(path.read_bytes())
+    return f"{__version__}+{state.hexdigest()[:12]}"
+
+
+class Plan:
+    """The file of a campaign, read and checked: nothing of it can be refused later but for what programs do."""
+
+    def __init__(self, path: Path, out: Path | None = None) -> None:
+        self.path = path.resolve()
+        self.campaign, self.text = read(path, "campaign", Campaign)
+        c = self.campaign
+        self.folder = ((out or Path("runs")) / c.name).absolute()
+        self.base: Base | None = None
+        self.loaded: Loaded | None = None
+        if c.run.kind != "function":
+            if not c.config:
+                raise ConfigError("it needs config=, the configuration that all runs start from", str(path))
+            self.base = Base(self.path.parent / c.config)
+            self.loaded = load(self.base.path)
+            if not self.duration:
+                raise ConfigError("a run needs an end: <run duration=...>, or one in the configuration", str(path))
+        self._check_names()
+        self.metrics = [metrics.named(m, self.path) for m in c.metric]
+        self.success = Expression(c.success.where, [m.name for m in c.metric]) if c.success else None
+        self.program = metrics.function(c.run.program, self.path) if c.run.program else None
+        if c.run.kind == "function" and self.program is None:
+            raise ConfigError('<run kind="function"> needs a program', str(path))
+        self._points = self._kept(designs.points(c))
+        if not self._points:
+            raise ConfigError("no point is left to run", str(path))
+        self._check_keys()
+        self._digest = self._files()
+
+    def _check_names(self) -> None:
+        c = self.campaign
+        for kind, names in (("factor", [f.name for f in c.factor]), ("metric", [m.name for m in c.metric])):
+            for name in names:
+                if not name.isidentifier() or names.count(name) > 1:
+                    raise ConfigError(f"{kind} '{name}': names are words, each once", str(self.path))
+        if both := {f.name for f in c.factor} & {m.name for m in c.metric}:
+            raise ConfigError(f"'{both.pop()}' is a factor and a metric", str(self.path))
+        for f in c.factor:
+            designs.check(f)
+            if not f.key and c.run.kind != "function":
+                file, _, line = f.place.rpartition(":")
+                raise ConfigError(f"factor '{f.name}' changes nothing: it needs a <key>", file, int(line))
+
+    def _kept(self, points: list[dict[str, Value]]) -> list[tuple[int, dict[str, Value]]]:
+        c = self.campaign
+        rules = [Expression(k.where, [f.name for f in c.factor], k.place) for k in c.design.keep]
+        return [(k, p) for k, p in enumerate(points) if all(rule(p) for rule in rules)]
+
+    def _check_keys(self) -> None:
+        """Every path and every value."""
+        if self.base is None:
+            return
+        tree = self.base.tree()
+        paths = [t.path.strip("/") for f in self.campaign.factor for t in f.key]
+        for path in paths:
+            if path in ("seed", "time/duration"):
+                raise ConfigError(f"'{path}' is no factor: replicates and <run> set it", str(self.path))
+            if paths.count(path) > 1:
+                raise ConfigError(f"two factors follow '{path}'", str(self.path))
+        seen: set[tuple[str, str]] = set()
+        for f in self.campaign.factor:
+            for value in (*designs.ends(f), *(p[f.name] for _, p in self._points if f.name in p)):
+                for t in f.key:
+                    text = written(f, t.text, value)
+                    if (t.path, text) not in seen:
+                        seen.add((t.path, text))
+                        file, _, line = t.place.rpartition(":")
+                        try:
+                            assign(tree, t.path, text)
+                        except ConfigError as error:
+                            raise ConfigError(f"factor '{f.name}': {error.message}", file, int(line)) from None
+
+    def _files(self) -> str:
+        """A digest of all files that runs are made of."""
+        state = hashlib.sha256(code_version().encode())
+        c = self.campaign
+        if self.loaded is not None:
+            state.update(self.loaded.digest.encode())
+            for body in self.loaded.config.fleet.bodies if c.run.kind == "trial" else ():
+                if body.program is not None and body.program.run:
+                    for path in sorted(self.loaded.data_file(body.program.run).parent.glob("*.py")):
+                        state.update(path.read_bytes())
+        for name in {n.rpartition(":")[0] for n in (c.run.program, *(m.of for m in c.metric)) if ".py:" in n}:
+            state.update((self.path.parent / name).read_bytes())
+        state.update(
+            repr((c.run.kind, self.duration, c.run.program, [(m.name, m.of, m.body) for m in c.metric])).encode()
+        )
+        return state.hexdigest()
+
+    @property
+    def duration(self) -> float:
+        """Simulated time of a run in s."""
+        return self.campaign.run.duration or (self.loaded.config.time.duration if self.loaded else 0.0)
+
+    @functools.cached_property
+    def rows(self) -> list[Row]:
+        """All runs: point by point, its replicates one after the other."""
+        c = self.campaign
+        rows: list[Row] = []
+        targets = [(f, t) for f in c.factor for t in f.key]
+        seeds = [self.seed(k) for k in range(c.design.replicates)]
+        for number, point in self._points:
+            keys = {t.path.strip("/"): written(f, t.text, point[f.name]) for f, t in targets}
+            said = json.dumps([self._digest, keys, point], sort_keys=True)
+            for replicate, seed in enumerate(seeds):
+                key = hashlib.sha256(f"{said} {seed}".encode()).hexdigest()
+                rows.append(Row(len(rows), number, replicate, seed, point, keys, key))
+        return rows
+
+    def seed(self, replicate: int) -> int:
+        """The seed of a replicate, at whatever point: what differs between points is not their luck."""
+        return randomness.key(self.campaign.seed, str(replicate), "campaign") & ((1 << SEED_BITS) - 1)
+
+    def configuration(self, row: Row, folder: Path) -> bytes:
+        """The configuration file of one run alone, for a folder."""
+        assert self.base is not None
+        run = {**row.keys, "seed": str(row.seed), "time/duration": f"{self.duration!r} s"}
+        return self.base.with_keys(run, folder)
+
+
+def written(factor: Factor, text: str, value: Value) -> str:
+    """What a key says for a value of its factor."""
+    if "|" in text:
+        texts, named = [t.strip() for t in text.split("|")], designs.values_of(factor)
+        if len(texts) != len(named):
+            raise ConfigError(f"factor '{factor.name}' has {len(named)} values, its key '{text}' {len(texts)}")
+        return texts[named.index(value)]
+    return text.replace(
+        "{}", f"{value:g}" if isinstance(value, float) and value == int(value) and abs(value) < 1e15 else str(value)
+    )
+
+
+def find_metric(plan: Plan, name: str) -> Metric:
+    """A metric of a campaign by its name; ConfigError names the nearest."""
+    for m in plan.campaign.metric:
+        if m.name == name:
+            return m
+    raise ConfigError(f"there is no metric '{name}'{nearest(name, [m.name for m in plan.campaign.metric])}")

@@ -1,0 +1,187 @@
+"""One run of a campaign, in the process that does it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import math
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import log as logs
+from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_studies.campaign.metrics import Result
+from wavesim_studies.campaign.plan import Plan, Row
+
+#: what became of a run. Only what the machine did (killed, lost) is tried again
+OK, FAILED, INVALID, TIMED_OUT, KILLED = "ok", "failed", "invalid", "timed out", "killed"
+STOP = "stop"  #: no row of the table: nothing more can be written, so the whole campaign ends
+_PR_SET_PDEATHSIG = 1
+TRACK_EVERY = 0.5  #: s between the states that a library run keeps
+Outcome = dict[str, Any]  #: status, reason, metrics, wall, simulated, hash, host, cpu
+
+
+def folder_of(plan: Plan, row: Row) -> Path:
+    """Where a run's own configuration and log are."""
+    return plan.folder / "rows" / f"{row.number:05}"
+
+
+def perform(plan: Plan, row: Row, folder: Path | None = None) -> Outcome:
+    """Do one run, and measure it. What it raises is its failure, not ours."""
+    start = time.perf_counter()
+    outcome: Outcome = {"status": OK, "reason": "", "metrics": {}, "simulated": 0.0, "hash": ""}
+    try:
+        result, content = _run(plan, row, folder or folder_of(plan, row))
+        outcome["hash"] = content
+        if isinstance(result, Result):
+            outcome["simulated"] = result.seconds
+            if result.frozen:
+                raise WaveSimError(f"motion grew beyond all numbers: {', '.join(result.frozen)}")
+            outcome["metrics"] = {m.name: _number(m.value(result)) for m in plan.metrics}
+        else:
+            outcome["metrics"] = {m.name: _number(result.get(m.name)) for m in plan.metrics}
+    except Killed as error:
+        outcome |= {"status": KILLED, "reason": str(error)}
+    except Unwritable as error:
+        outcome |= {"status": STOP, "reason": str(error)}
+    except ConfigError as error:
+        outcome |= {"status": INVALID, "reason": str(error)}
+    except Exception as error:  # whatever a program of the user does
+        outcome |= {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
+    if plan.success is not None:
+        outcome["success"] = outcome["status"] == OK and plan.success(outcome["metrics"])
+    return outcome | {"wall": time.perf_counter() - start, "host": platform.node(), "cpu": _cpu()}
+
+
+def nothing(status: str, reason: str, wall: float) -> Outcome:
+    """The outcome of a run that gave no result."""
+    return {
+        "status": status, "reason": reason, "metrics": {}, "simulated": 0.0, "hash": "", "wall": wall, "host": platform.node(), "cpu": _cpu(),
+    }  # fmt: skip
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or None."""
+    number = math.nan if value is None else float(value)
+    return number if math.isfinite(number) else None
+
+
+def _run(plan: Plan, row: Row, folder: Path) -> tuple[Any, str]:
+    if plan.campaign.run.kind == "function":
+        assert plan.program is not None
+        told = dict(plan.program(dict(row.factors), row.seed))
+        return told, hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()
+    path = folder / "config.xml"
+    data = plan.configuration(row, folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_bytes() != data:
+            path.write_bytes(data)
+    except OSError as error:
+        raise Unwritable(f"cannot write to {path}: {error.strerror}") from None
+    loaded = load(path)
+    return _lab(plan, loaded) if plan.campaign.run.kind == "lab" else _trial(plan, loaded, folder)
+
+
+def _lab(plan: Plan, loaded: Loaded) -> tuple[Result, str]:
+    from wavesim_server import Lab
+
+    lab, seconds = Lab(loaded), plan.duration
+    told: Any = None
+    if plan.program is not None:
+        told = plan.program(lab, seconds)
+        if not lab.tracks:
+            lab.run(0.0, TRACK_EVERY)
+    else:
+        lab.run(seconds, TRACK_EVERY)
+    sent, receptions = lab.take_signals()
+    tracks = {}
+    for name in dict.fromkeys(n for _, there, _ in lab.tracks for n in there):
+        at = [(t, table[there.index(name)]) for t, there, table in lab.tracks if name in there]
+        tracks[name] = np.array([t for t, _ in at]), np.array([s for _, s in at])
+    rows = {o.name: row for row, o in lab.occupants.items()}
+    touched: dict[str, int] = {}
+    for _, k, _, _ in lab.take_meetings():
+        if k in lab.occupants:
+            touched[lab.occupants[k].name] = touched.get(lab.occupants[k].name, 0) + 1
+    state = hashlib.sha256()
+    for name, (times, states) in sorted(tracks.items()):
+        state.update(name.encode() + times.tobytes() + states.tobytes())
+    state.update(sent.tobytes() + receptions.tobytes())
+    result = Result(
+        loaded, lab.time_ns * 1e-9, rows, tracks, sent, receptions, touched, tuple(lab.faults), None, told if isinstance(told, dict) else {}
+    )  # fmt: skip
+    return result, state.hexdigest()
+
+
+class Unwritable(WaveSimError):
+    """The folder of the campaign takes nothing more."""
+
+
+class Killed(WaveSimError):
+    """A process of the run was killed: the machine's fault, not the run's."""
+
+
+def end_with_parent() -> None:
+    """In a process that has just been started: not to outlive whoever started it, however that ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _trial(plan: Plan, loaded: Loaded, folder: Path) -> tuple[Result, str]:
+    """A whole trial, with a server of its own name at a free port."""
+    name, keep = f"campaign-{os.getpid()}", plan.campaign.run.logs
+    command = [
+        sys.executable, "-m", "wavesim_sdk.cli", "trial", str(loaded.path), "--out", str(folder), "--name", name, "--port", "0", "--quiet",
+        "--no-plots",
+    ]  # fmt: skip
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=end_with_parent,
+    ) as process:
+        _, said = process.communicate()
+    made, kept = folder / name, folder / "trial"
+    shutil.rmtree(kept, ignore_errors=True)  # of an earlier attempt
+    try:
+        if process.returncode < 0:
+            raise Killed(f"the trial was ended by signal {-process.returncode}")
+        if process.returncode:
+            last = said.strip().splitlines()
+            raise WaveSimError(
+                f"the trial ended with code {process.returncode}: {last[-1] if last else 'it said nothing'}"
+            )
+        log = logs.read(made / "run.mcap")
+        result = Result.of_log(loaded, log)
+    except WaveSimError:
+        if keep != "none" and made.exists():
+            made.rename(kept)
+        raise
+    if keep == "all":
+        made.rename(kept)
+    else:
+        shutil.rmtree(made)
+    return result, log.content_hash
+
+
+@functools.cache
+def _cpu() -> str:
+    """The processor: hashes of another type's runs may differ in the last bit."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")), "")

@@ -1,0 +1,161 @@
+"""Statistics of campaigns: intervals, comparison of two, gate, Sobol's indices."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_studies.campaign.metrics import Named
+from wavesim_studies.campaign.run import OK
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Table = Sequence[Mapping[str, Any]]
+LEVEL = 0.95
+RESAMPLES = 9999
+DRAWN = 400  #: times that runs are drawn again for Sobol's indices
+SUCCESS = "success"
+
+
+def column(table: Table, name: str) -> Array:
+    """The numbers of a column; NaN where there is none."""
+    return np.array([math.nan if row.get(name) is None else float(row[name]) for row in table])
+
+
+def succeeded(row: Mapping[str, Any]) -> bool:
+    """Whether a run counts as a success."""
+    return bool(row.get(SUCCESS, row["status"] == OK))
+
+
+def mean_interval(values: Array, seed: int = 0) -> tuple[float, float, float]:
+    """(mean, low, high): its 95 % interval by the bootstrap (BCa)."""
+    good = values[np.isfinite(values)]
+    if not len(good):
+        return math.nan, math.nan, math.nan
+    mean = float(good.mean())
+    if len(good) < 2 or float(np.ptp(good)) == 0.0:
+        return mean, mean, mean
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of distributions with hardly any spread: percentiles serve
+        made = {"n_resamples": RESAMPLES, "confidence_level": LEVEL, "vectorized": True, "batch": 1000}
+        found = stats.bootstrap(
+            (good,), np.mean, method="BCa", rng=np.random.default_rng(seed), **made
+        ).confidence_interval
+        if not math.isfinite(found.low):
+            found = stats.bootstrap(
+                (good,), np.mean, method="percentile", rng=np.random.default_rng(seed), **made
+            ).confidence_interval
+    return mean, float(found.low), float(found.high)
+
+
+def share_interval(successes: int, of: int) -> tuple[float, float, float]:
+    """(share, low, high): its 95 % interval after Wilson."""
+    if not of:
+        return math.nan, 0.0, 1.0
+    found = stats.binomtest(successes, of).proportion_ci(LEVEL, method="wilson")
+    return successes / of, float(found.low), float(found.high)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a metric of a later campaign differs from that of an earlier one, pair by pair."""
+
+    name: str
+    unit: str
+    better: str
+    pairs: int
+    left_out: int  #: pairs of which one has no such number
+    before: float
+    after: float
+    change: float  #: mean of after - before
+    low: float
+    high: float
+    share_better: float
+    worst: float  #: the greatest change for the worse
+    p: float  #: of no change, by Holm over all metrics
+    margin: float  #: absolute
+
+    @property
+    def verdict(self) -> str:
+        """``worse`` if the whole interval lies beyond the margin, ``undecided`` if a part does, else ``pass``."""
+        if self.pairs < 2 or not math.isfinite(self.change):
+            return "undecided"
+        low, high = (self.low, self.high) if self.better == "lower" else (-self.high, -self.low)
+        return "worse" if low > self.margin else "undecided" if high > self.margin else "pass"
+
+
+def pairs(before: Table, after: Table, factors: Sequence[str]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Rows of the same point and replicate."""
+
+    def key(row: Mapping[str, Any]) -> str:
+        return json.dumps([[row.get(f) for f in factors], row["replicate"]])
+
+    known = {key(row): row for row in before}
+    return [(known[key(row)], row) for row in after if key(row) in known]
+
+
+def compare(before: Table, after: Table, factors: Sequence[str], metrics: Sequence[Named]) -> list[Difference]:
+    """Each metric, and success, of two campaigns. ConfigError if they have no run in common."""
+    both = pairs(before, after, factors)
+    if not both:
+        raise ConfigError("these campaigns have no point and replicate in common")
+    found = [
+        _difference(m, column([a for a, _ in both], m.name), column([b for _, b in both], m.name)) for m in metrics
+    ]
+    won = [np.array([float(succeeded(pair[k])) for pair in both]) for k in (0, 1)]
+    found.append(_difference(Named(SUCCESS, "", "higher", 0.05, "", None, False), *won))
+    order = np.argsort([d.p for d in found])
+    least = 0.0
+    for rank, k in enumerate(order.tolist()):  # Holm 1979
+        least = max(least, min(1.0, (len(found) - rank) * found[k].p))
+        found[k] = Difference(**{**vars(found[k]), "p": least})
+    return found
+
+
+def _difference(m: Named, before: Array, after: Array) -> Difference:
+    good = np.isfinite(before) & np.isfinite(after)
+    a, b = before[good], after[good]
+    change = b - a
+    mean, low, high = mean_interval(change)
+    worse = change if m.better == "lower" else -change
+    margin = m.margin * (abs(float(a.mean())) if m.name != SUCCESS else 1.0) if len(a) else math.nan
+    return Difference(
+        m.name, m.unit, m.better, len(a), int((~good).sum()), float(a.mean()) if len(a) else math.nan,
+        float(b.mean()) if len(b) else math.nan, mean, low, high, float((worse < 0).mean()) if len(a) else math.nan,
+        float(worse.max()) if len(a) else math.nan, _p(change), margin,
+    )  # fmt: skip
+
+
+def _p(change: Array) -> float:
+    """How often chance alone gives so great a mean change: signs of the changes at random."""
+    if len(change) < 2 or not np.any(change):
+        return 1.0
+    signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, len(change)))
+    greater = np.abs(signs @ change) >= abs(change.sum()) * (1.0 - 1e-12)
+    return float((greater.sum() + 1) / (RESAMPLES + 1))
+
+
+def sensitivity(values: Array, factors: int, n: int) -> dict[str, Array]:
+    """Sobol's indices from the runs of design=sensitivity, in order: ``first``, ``total``, (factors,) each, and their 95 %
+    intervals ``first_interval``, ``total_interval`` (factors, 2). ConfigError if a run is missing."""
+    if len(values) != n * (factors + 2) or not np.isfinite(values).all():
+        raise ConfigError("Sobol's indices need all runs")
+    blocks = values.reshape(factors + 2, n)
+    told = {"f_A": blocks[:1], "f_B": blocks[1:2], "f_AB": blocks[2:, None, :]}
+    found = stats.sobol_indices(func=told, n=n)
+    # intervals: runs drawn again, as weights; the estimators are those of Saltelli et al. (2010) and Jansen (1999)
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=DRAWN) / n
+    centred = blocks - blocks[:2].mean()
+    a, b, mixed = centred[0], centred[1], centred[2:]
+    variance = weights @ (0.5 * (a * a + b * b)) - (weights @ (0.5 * (a + b))) ** 2
+    drawn = {"first": weights @ (b * (mixed - a)).T, "total": weights @ (0.5 * (a - mixed) ** 2).T}
+    ends = [50.0 * (1.0 - LEVEL), 50.0 * (1.0 + LEVEL)]
+    spread = {f"{k}_interval": np.percentile(v / variance[:, None], ends, axis=0).T for k, v in drawn.items()}
+    return {"first": found.first_order, "total": found.total_order, **spread}

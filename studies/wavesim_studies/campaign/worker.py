@@ -1,0 +1,127 @@
+"""A process that does runs, and the handle by which it is asked.
+
+A run that hangs or dies takes its process along and nothing else: the handle kills it and starts another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, end_with_parent, nothing
+
+START_LIMIT_S = 300.0  #: a first worker of a machine compiles the kernels
+
+
+class Worker:
+    """One process, for the rows of one campaign."""
+
+    def __init__(self, file: Path, out: Path) -> None:
+        self._file, self._out = file, out
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, row: int, key: str, timeout: float) -> Outcome:
+        """What became of a run; it is stopped after ``timeout`` s."""
+        for _ in range(2):  # a process that died between two runs is no fault of the next
+            process = self._process if self._process is not None and self._process.poll() is None else self._start()
+            try:
+                assert process.stdin is not None
+                process.stdin.write(json.dumps({"row": row, "key": key}).encode() + b"\n")
+                process.stdin.flush()
+                break
+            except OSError:
+                self.close()
+        start = time.perf_counter()
+        answer = self._line(timeout)
+        if answer:
+            found: Outcome = json.loads(answer)
+            return found
+        late = time.perf_counter() - start >= timeout
+        code = None if self._process is None else self._process.poll()
+        self.close()
+        wall = time.perf_counter() - start
+        said = f"stopped after {timeout:g} s" if late else f"its process ended with code {code}"
+        return nothing(TIMED_OUT if late else KILLED, said, wall)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.close()
+        command = [sys.executable, "-m", "wavesim_studies.campaign.worker", str(self._file), str(self._out)]
+        limits = {f"{n}_NUM_THREADS": "1" for n in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | limits,
+            start_new_session=True,
+        )  # fmt: skip
+        if self._line(START_LIMIT_S) != b"ready":
+            self.close()
+            raise WaveSimError("a worker could not be started")
+        return self._process
+
+    def _line(self, timeout: float) -> bytes:
+        """What it says next; nothing if it ends, or says nothing in time."""
+        assert self._process is not None and self._process.stdout is not None
+        file, said, end = self._process.stdout.fileno(), b"", time.monotonic() + timeout
+        while not said.endswith(b"\n"):
+            left = end - time.monotonic()
+            if left <= 0.0 or not select.select([file], [], [], left)[0]:
+                return b""
+            part = os.read(file, 65536)
+            if not part:
+                self._process.wait()
+                return b""
+            said += part
+        return said.strip()
+
+    def close(self) -> None:
+        """End the process, and what it started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for sign, limit in ((signal.SIGTERM, 1.0), (signal.SIGKILL, 60.0)):
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, sign)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(limit)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def main() -> None:
+    """The process: a line in, a run, a line out."""
+    end_with_parent()
+    from wavesim_server import cache
+    from wavesim_studies.campaign.plan import Plan
+    from wavesim_studies.campaign.run import INVALID, perform
+
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what programs print is not our answer
+    plan = Plan(Path(sys.argv[1]), Path(sys.argv[2]))
+    if plan.campaign.run.kind != "function":
+        cache.warm(lambda _: None)
+    rows = plan.rows
+    out.write(b"ready\n")
+    out.flush()
+    for line in sys.stdin:
+        asked: dict[str, Any] = json.loads(line)
+        row = rows[asked["row"]] if asked["row"] < len(rows) else None
+        if row is None or row.key != asked["key"]:
+            done: Outcome = nothing(INVALID, "the campaign's files have changed since it began", 0.0)
+        else:
+            done = perform(plan, row)
+        out.write(json.dumps(done).encode() + b"\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Encounters: where own ship and others start. The 22 cases of Imazu, and files of DNV's traffic generator.
+
+case = imazu(5)                                # ships, 12 kn, 30 minutes
+small = imazu(5, speed=3.0, time=300.0)        # the same for boats of 3 m/s
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wavesim_sdk.encounters import Role, role
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.geodesy import Origin
+
+KNOT = 1852.0 / 3600.0
+SOURCE = (
+    "Imazu's problem as tabulated by R. Sawada, K. Sato, T. Majima, Automatic ship collision avoidance using deep reinforcement "
+    "learning with LSTM in continuous action spaces, J. Mar. Sci. Technol. 26, 2021, table 4"
+)
+#: courses of the others in degrees; s: slow, 7/10 of the speed
+IMAZU = {
+    1: "180", 2: "270", 3: "0s", 4: "45", 5: "180 270", 6: "350 315", 7: "0s 315", 8: "180 270", 9: "330 270", 10: "270 15", 11: "90 330",
+    12: "315 350", 13: "180 10 45", 14: "350 315 270", 15: "0s 315 270", 16: "45s 90 270", 17: "0s 10 315", 18: "225 345 330",
+    19: "15 345 225", 20: "0s 345 270", 21: "345 15 270", 22: "0s 315 270",
+}  # fmt: skip
+SLOW = 0.7
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a vessel begins (m), on which course (rad), how fast (m/s); waypoints (north, east) if it follows some."""
+
+    name: str
+    north: float
+    east: float
+    course: float
+    speed: float
+    waypoints: tuple[tuple[float, float], ...] = field(default=())
+
+    @property
+    def velocity(self) -> tuple[float, float]:
+        """North, east, m/s."""
+        return self.speed * math.cos(self.course), self.speed * math.sin(self.course)
+
+
+@dataclass(frozen=True)
+class Encounter:
+    """Own ship, where she goes, and the others."""
+
+    name: str
+    own: Start
+    goal: tuple[float, float]
+    others: tuple[Start, ...]
+    source: str
+
+    def role(self, k: int) -> Role:
+        """What own ship is towards the k-th other at the start."""
+        o, t = self.own, self.others[k]
+        return role((t.north - o.north, t.east - o.east), o.course, t.course, o.speed, t.speed)
+
+
+def imazu(case: int, speed: float = 12.0 * KNOT, time: float = 1800.0) -> Encounter:
+    """A case of Imazu's problem, scaled by speed (m/s) and the time (s) after which all meet at the origin if nobody acts.
+
+    ValueError for another number than 1 to 22. Own ship comes from the south, x is north and y east.
+    """
+    if case not in IMAZU:
+        raise ValueError(f"there is no Imazu case {case}; they are 1 to {max(IMAZU)}")
+    reach = speed * time
+    others = []
+    for k, text in enumerate(IMAZU[case].split()):
+        share = SLOW if text.endswith("s") else 1.0
+        course = math.radians(float(text.rstrip("s")))
+        place = -share * reach * math.cos(course), -share * reach * math.sin(course)
+        others.append(Start(f"target{k + 1}", *place, course, share * speed))
+    return Encounter(f"imazu-{case:02d}", Start("own", -reach, 0.0, 0.0, speed), (reach, 0.0), tuple(others), SOURCE)
+
+
+# ------------------------------------------------------------------ DNV
+
+
+def read_dnv(path: Path) -> Encounter:
+    """A situation of DNV's ship-traffic-generator (JSON): own ship and targets with position (degrees, or north and east in NM
+    or m), speed in knots, course in degrees. ConfigError says what is missing."""
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+    own = _entry(document, ("ownShip", "own_ship"), path)
+    targets = document.get("targetShips", document.get("target_ships", document.get("targetShip")))
+    if not isinstance(targets, list):
+        raise ConfigError("it has no list 'targetShips'", str(path))
+    origin = _geodetic(own)
+    first = _start(own, "own", origin, path)
+    others = tuple(_start(t, f"target{k + 1}", origin, path) for k, t in enumerate(targets))
+    goal = first.waypoints[-1] if first.waypoints else _ahead(first, 3600.0)
+    return Encounter(str(document.get("title", path.stem)), first, goal, others, "DNV ship-traffic-generator")
+
+
+def _entry(d: Any, names: tuple[str, ...], path: Path) -> Any:
+    for name in names:
+        if isinstance(d, dict) and name in d:
+            return d[name]
+    raise ConfigError(f"it has no '{names[0]}'", str(path))
+
+
+def _initial(ship: Any) -> Any:
+    return ship.get("initial", ship.get("start_pose", ship)) if isinstance(ship, dict) else {}
+
+
+def _geodetic(ship: Any) -> Origin | None:
+    position = _initial(ship).get("position", {})
+    if "lat" in position or "latitude" in position:
+        lat, lon = position.get("lat", position.get("latitude")), position.get("lon", position.get("longitude"))
+        return Origin(math.radians(float(lat)), math.radians(float(lon)))
+    return None
+
+
+def _ahead(s: Start, seconds: float) -> tuple[float, float]:
+    return s.north + s.velocity[0] * seconds, s.east + s.velocity[1] * seconds
+
+
+def _start(ship: Any, name: str, origin: Origin | None, path: Path) -> Start:
+    initial = _initial(ship)
+    try:
+        place = _place(initial["position"], origin)
+        course = math.radians(float(initial.get("cog", initial.get("course", initial.get("heading")))))
+        speed = float(initial.get("sog", initial.get("speed"))) * KNOT
+        legs = tuple(_place(w["position"], origin) for w in ship.get("waypoints", []))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"'{name}' has no usable position, course and speed: {error!r}", str(path)) from None
+    return Start(name, *place, course, speed, legs)
+
+
+def _place(position: Any, origin: Origin | None) -> tuple[float, float]:
+    if origin is not None:
+        lat, lon = position.get("lat", position.get("latitude")), position.get("lon", position.get("longitude"))
+        north, east, _ = origin.ned(math.radians(float(lat)), math.radians(float(lon))).tolist()
+        return north, east
+    return float(position["north"]) * 1852.0, float(position["east"]) * 1852.0

@@ -1,0 +1,112 @@
+"""Encounters sailed as library runs: own ship of any model with the reference avoider, others that hold their course."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.avoidance import Avoider
+from wavesim_sdk.config import Model, library
+from wavesim_sdk.config.model import Waypoint
+from wavesim_sdk.helm import Motion, Pilot
+from wavesim_sdk.targets import Target
+from wavesim_server.simulation import Simulation
+from wavesim_server.study import empty_sea, resting_depth
+from wavesim_studies.traffic.encounters import Encounter
+from wavesim_studies.traffic.score import Score, Track, judge
+
+#: speed in m/s and time in s to the meeting that suit a model
+SUITED = {"otter": (3.0, 300.0), "jolner": (2.5, 300.0), "odin": (5.0, 300.0), "supply": (6.1733, 1800.0)}
+LARGE = 30.0  #: m: a vessel longer than that is stepped and steered more slowly
+
+
+@dataclass(frozen=True)
+class Sailed:
+    """A run: tracks by name (own ship is `own`), and its score."""
+
+    encounter: Encounter
+    tracks: dict[str, Track]
+    score: Score
+    turned: tuple[float, float]  #: greatest choice to port (negative) and to starboard, rad off the wanted course
+
+
+def kinematic(model: Model) -> Model:
+    """A vessel of a model's size that does what it is told."""
+    base = library()["ship" if model.box is not None and model.box.length > LARGE else "boat"]
+    return dataclasses.replace(base, box=model.box)
+
+
+def _motion(sim: Simulation, row: int) -> Motion:
+    s = sim.state()[row]
+    heading = float(frames.euler(s["q_WB"])[2])
+    (north, east), (surge, sway) = s["p_WB_W"][:2].tolist(), s["v_WB_B"][:2].tolist()
+    return Motion(north, east, heading, surge, sway, float(s["w_WB_B"][2]))
+
+
+@functools.cache
+def thrust_at(model: str, speed: float) -> float:
+    """What holds a model of the library at a speed, N: from a run of a hundred lengths alone."""
+    own = library()[model]
+    assert own.box is not None
+    step, period = _pace(own.box.length)
+    sim = empty_sea(1, step)
+    row = sim.enter("own", position=(0.0, 0.0, resting_depth(own, 1025.0)), variant=own)
+    pilot = Pilot(own, (0.0, 0.0), speed=speed)
+    for _ in range(round(max(100.0 * own.box.length / speed, 60.0) / period)):
+        sim.command(row, pilot.act(_motion(sim, row), period))
+        sim.advance(round(period / step))
+    return pilot.helm.speed.steady
+
+
+def _pace(length: float) -> tuple[float, float]:
+    """(step of the engine, period of control) in s for a vessel of a length."""
+    return (0.1, 1.0) if length > LARGE else (0.02, 0.2)
+
+
+def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float = 0.9) -> Sailed:
+    """Sail an encounter, until ``beyond`` times the time to the meeting has passed after it. ``avoid``: with the avoider."""
+    own = library()[model]
+    length = own.box.length if own.box is not None else 1.0
+    step, period = _pace(length)
+    o = encounter.own
+    sim = empty_sea(1 + len(encounter.others), step)
+    row = sim.enter(
+        "own", position=(o.north, o.east, resting_depth(own, 1025.0)), attitude=(0, 0, o.course), variant=own
+    )
+    sim.set_pose(row, velocity=(o.speed, *[0.0] * 5))
+    other = kinematic(own)
+    rows = {}
+    for t in encounter.others:
+        k = rows[t.name] = sim.enter(t.name, position=(t.north, t.east, 0.0), attitude=(0, 0, t.course), variant=other)
+        sim.set_pose(k, velocity=(t.speed, *[0.0] * 5))
+        sim.command(k, {0: t.speed})
+    goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
+    pilot = Pilot(own, (o.north, o.east), [goal], thrust=thrust_at(model, o.speed))
+    avoider = Avoider(length, o.speed)
+    meeting = math.hypot(o.north, o.east) / o.speed
+    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *rows)}
+    order = None
+    turns = round(1.0 / period)
+    for n in range(round((1.0 + beyond) * meeting) * turns):
+        now = _motion(sim, row)
+        if n % turns == 0:  # once a second
+            seen = {name: _motion(sim, r) for name, r in rows.items()}
+            for name, m in ("own", now), *seen.items():
+                found[name].append((m.north, m.east, *m.velocity))
+            if avoid:
+                targets = [Target(k, (m.north, m.east), m.velocity, length) for k, m in enumerate(seen.values())]
+                order = avoider.order((now.north, now.east), now.velocity, pilot.wanted(now), targets)
+        sim.command(row, pilot.act(now, period, order))
+        sim.advance(round(period / step))
+    times = np.arange(len(found["own"]), dtype=float)
+    rows_of = {name: np.array(v, float) for name, v in found.items()}
+    tracks = {name: Track(times, v[:, :2], v[:, 2:]) for name, v in rows_of.items()}
+    roles = {t.name: (encounter.role(k), tracks[t.name]) for k, t in enumerate(encounter.others)}
+    return Sailed(
+        encounter, tracks, judge(tracks["own"], roles, length), (min([0.0, *avoider.turns]), max([0.0, *avoider.turns]))
+    )

@@ -1,0 +1,178 @@
+"""How well a vessel kept the rules of the road, by parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
+
+A pair's score is its safety times the mean of its protocol parts, each 0 to 1; a run's score is that of its worst pair.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.avoidance import PATIENCE
+from wavesim_sdk.encounters import Role, closest_approach, nearest
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+KNOT = 1852.0 / 3600.0
+LARGE, NOTICED = math.radians(30.0), math.radians(5.0)  #: a change that others see (rule 8b), one that counts at all
+SMALL_SPEED = 0.5 * KNOT
+STEADY = 3.0  #: lengths of way over which a course is a course
+
+
+@dataclass(frozen=True)
+class Track:
+    """A vessel's way: times (n,) in s, places (n, 2) and velocities over ground (n, 2), north and east."""
+
+    times: Array
+    places: Array
+    velocities: Array
+
+    @property
+    def courses(self) -> Array:
+        """Continuous, rad."""
+        return np.asarray(np.unwrap(np.arctan2(self.velocities[:, 1], self.velocities[:, 0])))
+
+    @property
+    def speeds(self) -> Array:
+        return np.asarray(np.hypot(self.velocities[:, 0], self.velocities[:, 1]))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What own ship did about one other: distance (m) and time (s) of closest approach, and the parts of the score."""
+
+    other: str
+    role: Role
+    distance: float
+    time: float
+    parts: dict[str, float]
+
+    @property
+    def score(self) -> float:
+        protocol = [v for k, v in self.parts.items() if k != "safety"]
+        return self.parts["safety"] * (float(np.mean(protocol)) if protocol else 1.0)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of a run: its pairs, and how much longer the way became."""
+
+    pairs: tuple[Pair, ...]
+    extra: float  #: distance sailed over the straight one, less 1
+
+    @property
+    def total(self) -> float:
+        """That of the worst pair."""
+        return min(p.score for p in self.pairs)
+
+    def __str__(self) -> str:
+        lines = [f"score {self.total:.2f}, {100 * self.extra:.1f} % longer way"]
+        for p in self.pairs:
+            parts = ", ".join(f"{k} {v:.2f}" for k, v in p.parts.items())
+            lines.append(f"  {p.other}: {p.role.value}, {p.distance:.0f} m at {p.time:.0f} s: {p.score:.2f} ({parts})")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Action:
+    """The first change that own ship made: when (s), to which side (rad, starboard positive), how much slower (share)."""
+
+    time: float
+    turn: float
+    slower: float
+
+
+def first_action(own: Track, length: float) -> Action | None:
+    """The first change of course by more than 5 deg or of speed by more than half a knot (or a tenth, for small craft), and
+    how large it became before the next one."""
+    speed0 = float(own.speeds[0])
+    speed_step = min(SMALL_SPEED, 0.1 * speed0)
+    turn = own.courses - own.courses[0]
+    changed = (np.abs(turn) > NOTICED) | (np.abs(own.speeds - speed0) > speed_step)
+    if not changed.any():
+        return None
+    k = int(np.argmax(changed))
+    until = own.times <= own.times[k] + 8.0 * length / max(speed0, 0.1)
+    window = until & (np.arange(len(turn)) >= k)
+    side = math.copysign(1.0, float(turn[window][np.argmax(np.abs(turn[window]))]))
+    biggest = float(np.abs(turn[window]).max())
+    return Action(
+        float(own.times[k]),
+        side * biggest if biggest > NOTICED else 0.0,
+        1.0 - float(own.speeds[window].min()) / speed0,
+    )
+
+
+def judge(own: Track, others: dict[str, tuple[Role, Track]], length: float) -> Score:
+    """The score of a run. ``length`` of own ship, m: 10 of them are a good distance, 2 the least."""
+    preferred, least = 10.0 * length, 2.0 * length
+    straight = float(np.hypot(*(own.places[-1] - own.places[0])))
+    sailed = float(np.hypot(*np.diff(own.places, axis=0).T).sum())
+    action = first_action(own, length)
+    pairs = []
+    duty = any(_threat(own, other, preferred) and part not in HOLDS for part, other in others.values())
+    for name, (part, other) in others.items():
+        apart = other.places - own.places
+        distance, time = nearest(own.times, apart)
+        parts = {"safety": float(np.clip((distance - least) / (preferred - least), 0.0, 1.0))}
+        parts |= _protocol(own, other, part, action, length, preferred, distance, time, duty)
+        pairs.append(Pair(name, part, distance, time, parts))
+    return Score(tuple(pairs), sailed / straight - 1.0 if straight > 0.0 else math.inf)
+
+
+HOLDS = (Role.STAND_ON, Role.OVERTAKEN)
+
+
+def _threat(own: Track, other: Track, preferred: float) -> float:
+    """TCPA in s of a pair that would pass too near if nobody acted; 0 of one that would not."""
+    dcpa, tcpa = closest_approach(other.places[0] - own.places[0], other.velocities[0] - own.velocities[0])
+    return max(float(tcpa), 0.0) if float(dcpa) <= preferred else 0.0
+
+
+def _protocol(
+    own: Track, other: Track, part: Role, action: Action | None, length: float, preferred: float, distance: float, time: float,
+    duty: bool,
+) -> dict[str, float]:  # fmt: skip
+    """Parts of one pair. ``duty``: she has to act for somebody, so that she cannot hold for others."""
+    speed = max(float(own.speeds[0]), 0.1)
+    tcpa = _threat(own, other, preferred)
+    if not tcpa:
+        return {}  # a pair that was no danger asks for nothing
+    way = length / speed  # s
+    if part in HOLDS:
+        if duty:
+            return {}
+        before = own.times < tcpa - PATIENCE * way - 1.0
+        turned = np.abs(own.courses - own.courses[0])[before].max(initial=0.0)
+        slower = np.abs(own.speeds - own.speeds[0])[before].max(initial=0.0)
+        held = 1.0 if turned <= NOTICED and slower <= min(SMALL_SPEED, 0.1 * speed) else 0.0
+        return {"held": held}
+    if action is None:
+        return {"side": 0.0, "size": 0.0, "early": 0.0}
+    left = tcpa - action.time  # before it would have happened
+    parts = {
+        "size": float(np.clip(max(abs(action.turn) / LARGE, action.slower / 0.5), 0.0, 1.0)),
+        "early": float(np.clip((left / way - 10.0) / 30.0, 0.0, 1.0)),
+    }
+    if part in (Role.HEAD_ON, Role.GIVE_WAY):
+        parts["side"] = 0.0 if action.turn < 0.0 else 1.0
+    if part is Role.GIVE_WAY:
+        k = int(np.argmin(np.abs(own.times - time)))
+        v = other.velocities[k]
+        ahead = float(((own.places[k] - other.places[k]) * v).sum() / max(np.hypot(*v), 1e-9))
+        parts["astern"] = 0.0 if ahead > 0.0 and distance < preferred else 1.0
+    parts["steady"] = _steady(own, length)
+    return parts
+
+
+def _steady(own: Track, length: float) -> float:
+    """1 without, 0 with ten small changes of course: turns by less than 15 deg that go on and stop again."""
+    window = max(1, round(STEADY * length / max(float(own.speeds[0]), 0.1) / float(np.median(np.diff(own.times)))))
+    courses = own.courses[::window]
+    turns = np.diff(courses)
+    small = (np.abs(turns) > math.radians(2.0)) & (np.abs(turns) < math.radians(15.0))
+    starts = small & ~np.r_[False, np.abs(turns[:-1]) > math.radians(2.0)]
+    stops = small & ~np.r_[np.abs(turns[1:]) > math.radians(2.0), False]
+    return float(np.clip(1.0 - 0.1 * (starts & stops).sum(), 0.0, 1.0))

@@ -1,0 +1,121 @@
+"""Frames of an imaging sonar from its process to a program, over a network that loses; the process frozen, killed and replaced meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import CLI, Server
+from tests.e2e.test_sensors import processes
+from tests.emulators.bench import STEP_NS, Bench
+from wavesim_emulators.sonar.emulator import Sonar
+from wavesim_sdk.area import OWNER, SYNCHRONOUS
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.log import frames, read
+from wavesim_sdk.sonars.frames import Reader, Rings, make, unlink
+from wavesim_sdk.tables import STATE
+from wavesim_sdk.testing import LossyProxy
+
+__all__ = ["processes"]
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sonars"), pytest.mark.timeout(200)]
+
+PERIOD = 25  #: ticks
+WORLD = """<time pace="fast"/><log state_rate="10 Hz"/><network lockstep_timeout="4 s" keepalive_timeout="60 s"/>
+<world><bed depth="9 m" slope_north="0.1"/><current north="0.5 m/s"/></world>
+<fleet><vehicle name="auv" model="lauv" position="0 0 4 m" client="optional"><sensors>
+<sonar name="eye" preset="m750d-low" range="15 m" rate="10 Hz" beams="32" bins="200" speckle="no"/></sensors></vehicle></fleet>"""
+
+
+def test_lost_frozen_killed_and_replaced(
+    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    loaded = config(WORLD)
+    server = serve(loaded.path, "--log", str(tmp_path / "run.mcap"))
+    shared = SharedState(server.name)
+
+    def emulate() -> subprocess.Popen[str]:
+        """A process that is asked and waited for."""
+        header = shared.vehicles["sonar"].header
+        before = int(header[OWNER])
+        process = subprocess.Popen([*CLI, "emulate", "sonar", str(loaded.path), "-s", server.name], text=True)
+        processes.append(process)
+        limit = time.monotonic() + 60.0
+        while int(header[OWNER]) in (0, before) or not header[SYNCHRONOUS]:
+            assert process.poll() is None and time.monotonic() < limit
+            time.sleep(0.02)
+        return process
+
+    first = emulate()
+    got = {}
+    with (
+        LossyProxy(("127.0.0.1", server.port), loss=0.05, duplicate=0.02, delay=(0.0, 0.002), seed=4) as proxy,
+        Broker("auv", proxy.address, lockstep=0.1) as broker,
+    ):
+        broker.subscribe_frames("eye")
+        server.send("start")
+
+        def go_on(steps: int) -> None:
+            for n, _ in enumerate(broker.steps(), 1):
+                got.update({int(f.record["number"]): f for f in broker.take_frames()})
+                broker.answer([0.0])
+                if n == steps:
+                    return
+
+        go_on(30)
+        owner = int(shared.vehicles["sonar"].header[OWNER])
+        os.kill(owner, signal.SIGSTOP)
+        before = shared.clock()["sensors_late"]
+        go_on(8)
+        assert shared.clock()["sensors_late"] > before, "it was waited for, then no longer"
+        frozen = int(Reader.of(server.name, "auv", "eye").rings.done[0])
+        os.kill(owner, signal.SIGCONT)
+        limit = time.monotonic() + 60.0
+        while int(Reader.of(server.name, "auv", "eye").rings.done[0]) < frozen + 3:
+            assert time.monotonic() < limit
+            go_on(1)
+        first.kill()
+        first.wait(30)
+        go_on(3)
+        killed = int(Reader.of(server.name, "auv", "eye").rings.done[0])
+        emulate()
+        go_on(25)
+        lost = broker.frames_lost
+        assert proxy.counts["lost"] > 20
+    server.send("shutdown")
+    assert server.process.wait(30) == 0
+
+    logged = list(frames(tmp_path / "run.mcap", "auv", "eye"))
+    assert [int(f.record["number"]) for f in logged] == list(range(1, len(logged) + 1)), "who takes over goes on"
+    assert len(logged) >= killed + 20
+    assert len(got) >= 8 and lost >= 8, "most are lost where each has seven pieces and one in twenty is"
+    for number, frame in got.items():
+        assert frame.bytes == logged[number - 1].bytes, "whole, the same bytes, or not at all"
+    assert len(got) + lost <= len(logged)
+
+    # the same seed, in this process: the same bytes, whoever wrote them
+    state = read(tmp_path / "run.mcap").get("/state/auv", STATE)
+    unlink(server.name)
+    make(loaded, server.name)
+    try:
+        bench = Bench(loaded, Sonar, bodies=0, seed=loaded.config.seed, period=PERIOD)
+        bench.enter(0, "auv")
+        bench.emulator.open(server.name)
+        reader = Reader(Rings.attach(server.name), 0)
+        for frame in logged[:-1]:  # the body may have left before the log had its last state
+            k = int(np.searchsorted(state.time_ns, int(frame.record["time_ns"])))
+            assert state.time_ns[k] == frame.record["time_ns"]
+            bench.state[0] = state.records[k]
+            bench.at(int(frame.record["time_ns"]) // STEP_NS)
+            again = reader.next()
+            assert again is not None and again.bytes == frame.bytes
+    finally:
+        unlink(server.name)

@@ -1,0 +1,315 @@
+"""Campaigns: what a file may say, designs, runs that end in every way, resuming, and the same table whoever runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from lxml import etree
+
+from wavesim_sdk.config import load
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_studies.campaign import client, designs, statistics
+from wavesim_studies.campaign.cli import campaign
+from wavesim_studies.campaign.journal import Journal
+from wavesim_studies.campaign.paths import Base, assign
+from wavesim_studies.campaign.plan import Plan
+from wavesim_studies.campaign.run import folder_of, perform
+
+BASE = """<wavesim><time step="20 ms"/><world><current north="0.1 m/s"/></world><fleet><sensors><ctd/></sensors>
+<vehicle name="a" model="lauv" position="0 0 10 m"><waypoint north="20 m" east="0 m" depth="10 m"/></vehicle>
+<vehicle name="b" model="lauv" position="0 30 10 m"/></fleet></wavesim>"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "base.xml").write_text(BASE)
+    shutil.copy(Path(__file__).with_name("programs.py"), tmp_path / "programs.py")
+    return tmp_path
+
+
+def plan(folder: Path, inner: str, attributes: str = 'config="base.xml"', name: str = "c") -> Plan:
+    (folder / f"{name}.xml").write_text(f'<campaign name="{name}" seed="3" {attributes}>{inner}</campaign>')
+    return Plan(folder / f"{name}.xml", folder / "runs")
+
+
+def function(folder: Path, which: str, inner: str, name: str = "c", run: str = "") -> Plan:
+    inner = f'<run kind="function" program="programs.py:{which}" {run}/>{inner}<metric name="y"/>'
+    return plan(folder, inner, "", name)
+
+
+def table(p: Plan) -> list[dict[str, Any]]:
+    with Journal(p.folder) as journal:
+        return journal.table()
+
+
+def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k not in ("wall", "host", "cpu")} for row in rows]
+
+
+# ------------------------------------------------------------------ what a file may say
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("fleet/vehicle/position", "0 0 1 m", "matches 2 elements"),
+        ("fleet/vehicle[c]/position", "0 0 1 m", "matches nothing"),
+        ("fleet/vehicle[a]/positon", "0 0 1 m", "'position'"),
+        ("fleet/vessel[a]/position", "0 0 1 m", "no element <vessel"),
+        ("fleet/vehicle[a]/mooring/length", "1 m", "write one"),
+        ("time/step", "1 s", "above the greatest"),
+        ("time/step", "20", "no unit"),
+        ("fleet/vehicle[a]/truth", "half", "not allowed"),
+    ],
+)
+def test_a_path_or_value_that_cannot_be_is_refused_before_the_first_run(
+    folder: Path, path: str, text: str, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said) as error:
+        plan(folder, f'<run duration="1 s"/><factor name="x" values="1"><key path="{path}" text="{text}"/></factor>')
+    assert (error.value.line, Path(error.value.file).name) == (1, "c.xml")
+
+
+def test_a_path_reaches_keys_and_what_is_left_out_for_its_defaults(folder: Path) -> None:
+    tree = Base(folder / "base.xml").tree()
+    assign(tree, "fleet/vehicle[1]/position", "1 2 3 m")
+    assign(tree, "fleet/vehicle[a]/waypoint/north", "7 m")
+    assign(tree, "world/density", "1000 kg/m3")
+    assign(tree, "shared/vehicles", "9")  # there is no <shared>: it has its defaults
+    (folder / "new.xml").write_bytes(etree.tostring(tree))
+    config = load(folder / "new.xml").config
+    assert config.fleet.vehicle[1].position == (1.0, 2.0, 3.0) and config.fleet.vehicle[0].waypoint[0].north == 7.0
+    assert config.world.density == 1000.0 and config.shared.vehicles == 9
+
+
+@pytest.mark.parametrize(
+    ("inner", "said"),
+    [
+        ('<factor name="x" values="1"/>', "changes nothing"),
+        ('<factor name="x"><key path="world/density"/></factor>', "low < high"),
+        ('<metric name="m" of="navigation_rsm"/>', "navigation_rms"),
+        ('<metric name="m" of="programs.py:deepth"/>', "depth"),
+        ('<metric name="m" of="absent.py:f"/>', "no program"),
+        ('<success where="spede &gt; 1"/>', "no 'spede'"),
+        ('<success where="__import__(1)"/>', "only comparisons"),
+        ('<design kind="sobol" points="100"/><factor name="x" low="1" high="2"><key path="world/density" text="{}e3 kg/m3"/></factor>', "power of two"),
+        ('<factor name="x" values="1"><key path="seed"/></factor>', "replicates"),
+        ('<workers kind="cloud"/>', "not allowed"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_file_gets_one_sentence(folder: Path, inner: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        plan(folder, f'<run duration="1 s"/>{inner}')
+
+
+# ------------------------------------------------------------------ designs
+
+
+def test_designs_are_even_conditions_hold_and_a_replicate_has_the_same_luck_everywhere(folder: Path) -> None:
+    factors = "".join(f'<factor name="{n}" low="0" high="8"/>' for n in "abc")
+    latin = function(folder, "noisy", f'<design kind="latin" points="16"/>{factors}')
+    values = np.array([[r.factors[n] for n in "abc"] for r in latin.rows])
+    assert (
+        np.sort((values * 2.0).astype(int), axis=0) == np.arange(16)[:, None]
+    ).all()  # one in each stratum of each factor
+    sobol = function(folder, "noisy", f'<design kind="sobol" points="16" replicates="2"/>{factors}', "d")
+    assert len(sobol.rows) == 32
+    assert (np.bincount([int(r.factors["a"]) for r in sobol.rows]) == 4).all()
+    assert len({(r.replicate, r.seed) for r in sobol.rows}) == 2
+    again = function(folder, "noisy", f'<design kind="sobol" points="32" replicates="2"/>{factors}', "d")
+    assert {r.key for r in sobol.rows} <= {r.key for r in again.rows}  # it grows and nothing is lost
+    kept = function(folder, "noisy", f'<design kind="grid"><keep where="a &lt; 5 and b == 0"/></design>{factors}', "e")
+    assert [(r.point, r.factors["a"], r.factors["c"]) for r in kept.rows] == [
+        (0, 0.0, 0.0), (1, 0.0, 4.0), (2, 0.0, 8.0), (9, 4.0, 0.0), (10, 4.0, 4.0), (11, 4.0, 8.0),
+    ]  # fmt: skip
+    single = function(folder, "noisy", f'<design kind="one-at-a-time"/>{factors}', "f")
+    assert len(single.rows) == 7
+    normal = designs.at(
+        function(
+            folder, "noisy", '<factor name="a" distribution="normal" mean="5" deviation="2"/>', "g"
+        ).campaign.factor[0],
+        0.975,
+    )
+    assert normal == pytest.approx(5.0 + 2.0 * 1.959964, abs=1e-5)
+
+
+def test_sobol_indices_of_the_ishigami_function(folder: Path) -> None:
+    """Published: S1 0.314, 0.442, 0; ST 0.558, 0.442, 0.244 (Saltelli et al. 2008)."""
+    n = 8192
+    factors = "".join(f'<factor name="{f}" low="{-np.pi!r}" high="{np.pi!r}"/>' for f in "abc")
+    p = function(folder, "ishigami", f'<design kind="sensitivity" points="4"/>{factors}')
+    object.__setattr__(p.campaign.design, "points", n)
+    a, b, c = ((2.0 * designs.shares(p.campaign) - 1.0) * np.pi).T
+    y = np.sin(a) + 7.0 * np.sin(b) ** 2 + 0.1 * c**4 * np.sin(a)
+    found = statistics.sensitivity(y, 3, n)
+    assert found["first"] == pytest.approx([0.314, 0.442, 0.0], abs=0.01)
+    assert found["total"] == pytest.approx([0.558, 0.442, 0.244], abs=0.01)
+    low, high = found["total_interval"].T
+    assert (low < [0.558, 0.442, 0.244]).all() and (high > [0.558, 0.442, 0.244]).all() and (high - low < 0.06).all()
+    assert p.program is not None and p.program({"a": 1.0, "b": 2.0, "c": 3.0}, 0)["y"] == pytest.approx(
+        np.sin(1.0) + 7.0 * np.sin(2.0) ** 2 + 8.1 * np.sin(1.0)
+    )
+
+
+# ------------------------------------------------------------------ running
+
+
+def test_runs_that_end_in_every_way_are_one_row_each(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = folder / "calls"
+    monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
+    p = function(folder, "ends", '<factor name="how" values="dies | raises | well | hangs"/>', run='timeout="1 s"')
+    assert client.run(p, workers=1, quiet=True) == {"ok": 1, "failed": 2, "timed out": 1}
+    found = {row["how"]: row for row in table(p)}
+    assert (
+        found["dies"]["status"] == "failed" and found["dies"]["attempts"] == 3 and "code 3" in found["dies"]["reason"]
+    )
+    assert found["raises"]["attempts"] == 1 and found["raises"]["reason"] == "ValueError: of its own accord"
+    assert found["well"]["y"] == 1.0
+    assert 1.0 <= found["hangs"]["wall"] < 10.0  # some noise of a busy machine
+    assert sorted(calls.read_text().split()) == ["dies", "dies", "dies", "hangs", "raises", "well"]
+    assert client.run(p, workers=1, quiet=True).total() == 4
+    assert len(calls.read_text().split()) == 6  # nothing of it again
+    client.run(p, workers=1, quiet=True, again=("timed out",))
+    assert len(calls.read_text().split()) == 7
+
+
+def test_a_client_that_is_killed_leaves_what_was_finished(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = folder / "calls"
+    monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
+    p = function(folder, "slow", '<design kind="grid"/><factor name="a" low="0" high="59" levels="60"/>')
+    command = [
+        sys.executable,
+        "-m",
+        "wavesim_sdk.cli",
+        "campaign",
+        "run",
+        str(p.path),
+        "--out",
+        str(folder / "runs"),
+        "--workers",
+        "2",
+        "--quiet",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        limit = time.monotonic() + 120.0
+        done = 0
+        while done < 10:
+            assert process.poll() is None and time.monotonic() < limit
+            time.sleep(0.02)
+            with contextlib.suppress(WaveSimError):  # it has only just begun
+                done = len(table(p))
+        os.kill(process.pid, signal.SIGKILL)
+    kept = {row["key"] for row in table(p)}
+    before = calls.read_text().split()
+    assert 10 <= len(kept) < 60
+    # the workers end with it: nobody writes any more
+    assert client.run(p, workers=2, quiet=True) == {"ok": 60}
+    rows = table(p)
+    assert sorted(r["a"] for r in rows) == list(range(60)) and len({r["key"] for r in rows}) == 60
+    again = calls.read_text().split()[len(before) :]
+    mine = {f"{r['a']:g}" for r in rows if r["key"] in kept}
+    assert not mine & set(again), "what was finished was not run again"
+
+
+def test_the_same_table_with_one_and_two_workers_and_each_row_alone(folder: Path) -> None:
+    inner = (
+        '<design kind="sobol" points="4" replicates="1"/><run duration="4 s" program="programs.py:fly"/>'
+        '<factor name="current" low="0" high="0.5"><key path="world/current/north" text="{} m/s"/></factor>'
+        '<factor name="deep" values="10 | 20"><key path="fleet/vehicle[a]/position" text="0 0 {} m"/></factor>'
+        '<metric name="way" of="distance"/><metric name="end" of="programs.py:depth" unit="m"/><metric name="energy"/>'
+    )
+    p = plan(folder, inner)
+    assert client.run(p, workers=2, quiet=True) == {"ok": 4}
+    two = table(p)
+    assert all(r["way"] > 0.5 and r["energy"] == 5.0 and abs(r["end"] - r["deep"]) < 1.0 for r in two)
+    for row in reversed(p.rows):  # in any order, in this process, from its own file
+        done = perform(p, row)
+        assert done["hash"] == two[row.number]["hash"] and done["metrics"]["way"] == two[row.number]["way"]
+        assert load(folder_of(p, row) / "config.xml").config.seed == row.seed
+    assert len({r["hash"] for r in two}) == 4
+
+
+def test_who_changes_a_program_or_the_configuration_gets_new_runs(folder: Path) -> None:
+    inner = '<factor name="a" values="1 | 2"/>'
+    first = {r.key for r in function(folder, "noisy", inner).rows}
+    assert {r.key for r in function(folder, "noisy", inner).rows} == first
+    with (folder / "programs.py").open("a") as file:
+        file.write("# changed\n")
+    assert not {r.key for r in function(folder, "noisy", inner).rows} & first
+
+
+def test_a_folder_that_cannot_be_written_gets_one_sentence(folder: Path) -> None:
+    (folder / "runs").write_text("a file")
+    with pytest.raises(WaveSimError, match=r"cannot write to .*runs/c: "):
+        client.run(function(folder, "noisy", '<factor name="a" values="1"/>'), workers=1, quiet=True)
+
+
+# ------------------------------------------------------------------ results
+
+
+def made(folder: Path, name: str, shift: float, n: int = 40, spread: float = 1.0) -> Plan:
+    """A campaign whose runs were not run: pairs correlated by 0.9."""
+    p = function(folder, "noisy", f'<design kind="grid" replicates="{n}"/><factor name="a" values="1"/>', name)
+    random, luck = np.random.default_rng(5), np.random.default_rng(len(name))
+    common, own = random.normal(size=n), luck.normal(size=n)
+    common, own = common - common.mean(), own - own.mean()
+    with Journal(p.folder, new=True) as journal:
+        for row in p.rows:
+            y = 10.0 * (1.0 + shift) + spread * (0.9**0.5 * common[row.replicate] + 0.1**0.5 * own[row.replicate])
+            outcome = {"status": "ok", "reason": "", "metrics": {"y": float(y)}, "wall": 1.0, "simulated": 1.0, "hash": "x", "host": "<here>", "cpu": ""}  # fmt: skip
+            journal.keep(row, 1, outcome)
+    return p
+
+
+def test_compare_and_gate(folder: Path) -> None:
+    made(folder, "before", 0.0)
+    run, out = CliRunner(), str(folder / "runs")
+    for name, shift, spread, code in (("same", 0.0, 1.0, 0), ("worse", 0.1, 1.0, 14), ("unclear", 0.05, 5.0, 15)):
+        p = made(folder, name, shift, spread=spread)
+        done = run.invoke(campaign, ["gate", str(p.path), f"{out}/before", "--out", out])
+        assert getattr(done.exception, "exit_code", 0) == code, (name, done.output)
+    done = run.invoke(campaign, ["compare", str(p.path), f"{out}/before", "--out", out, "--json"])
+    y = next(d for d in json.loads(done.output) if d["name"] == "y")
+    assert y["pairs"] == 40 and y["low"] < 0.5 < y["high"]
+    a, b = (np.array([r["y"] for r in table(Plan(folder / f"{n}.xml", folder / "runs"))]) for n in ("before", "worse"))
+    unpaired = 1.96 * np.sqrt((a.var() + b.var()) / 40)
+    _, low, high = statistics.mean_interval(b - a)
+    assert (high - low) / 2 <= 0.4 * unpaired
+
+
+def test_the_report_needs_no_network_and_has_a_command_for_each_row(folder: Path) -> None:
+    p = made(folder, "r", 0.0)
+    csv = folder / "t.csv"
+    done = CliRunner().invoke(campaign, ["report", str(p.path), "--out", str(folder / "runs"), "--table", str(csv)])
+    assert done.exit_code == 0, done.output
+    page = (p.folder / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 2 and "http" not in page and 'src="/' not in page
+    assert all(f"campaign repeat r.xml {k}</code>" in page for k in range(40))
+    assert "&lt;here&gt;" in page and "<here>" not in page
+    assert len(csv.read_text().splitlines()) == 41
+
+
+def test_the_table_as_parquet_with_units(folder: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    from wavesim_studies.campaign.table import write
+
+    rows = [{"row": k, "x": 0.5 * k, "name": "a'b", "won": k > 1, "none": None} for k in range(3)]
+    write(rows, folder / "t.parquet", {"x": "m's"})
+    with duckdb.connect() as base:
+        assert base.execute(f"select * from '{folder}/t.parquet'").fetchall() == [tuple(r.values()) for r in rows]
+        told = base.execute(
+            f"select value from parquet_kv_metadata('{folder}/t.parquet') where key = 'units'"
+        ).fetchone()
+    assert json.loads(told[0]) == {"x": "m's"}

@@ -1,0 +1,227 @@
+"""Pictures of imaging sonars in a real browser: of a server as it runs, and of its log."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import CLI, Server
+from tests.viz.sea import READY, Opener, Page, colours
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.log import frames
+from wavesim_sdk.sonars.frames import Reader
+from wavesim_viz.asked import Nonsense, Pictures, asked
+from wavesim_viz.screens import Logged, Screen, picture
+
+SONARS = ("ahead", "side", "bed", "head")
+DEPTH, PIER = 12.0, (14.0, -4.0)
+#: held where it is: its own weight in water is nothing, and nothing flows
+WORLD = f"""
+<time step="10 ms"/>
+<world><bed depth="{DEPTH} m"/><obstacles><pier position="{PIER[0]} {PIER[1]} 6 m" radius="0.4 m" height="12 m" material="steel"/></obstacles></world>
+<fleet><vehicle name="auv" model="lauv" position="0 0 6 m"><sensors>
+  <sonar name="ahead" preset="m750d-low" range="20 m" rate="5 Hz" beams="128" bins="200" gain="-25"/>
+  <sonar name="side" preset="starfish-450" range="20 m" rate="10 Hz" bins="400"/>
+  <sonar name="bed" preset="norbit-wbms" range="30 m" rate="5 Hz" beams="64"/>
+  <sonar name="head" preset="ping360" range="20 m" rate="20 Hz" bins="200"/>
+  <sonar name="secret" preset="ping360" range="20 m" rate="1 Hz" bins="16" log="0"/>
+</sensors></vehicle></fleet>
+"""
+WINDOW = "[...wavesim.sonars.windows.values()].find(w => w.name === '{}')"
+
+
+def open_all(page: Page) -> None:
+    page.see("wavesim.app.choose(0)")
+    for name in SONARS:
+        page.page.click(f"#instruments details[data-name='{name}'] button.picture")
+
+
+def shown(page: Page, name: str) -> tuple[int, bytes]:
+    """(number, samples) of what a window shows."""
+    found = page.see(f"(() => {{ const w = {WINDOW.format(name)}; return [w.head.number, [...w.painter.samples]] }})()")
+    return int(found[0]), bytes(found[1])
+
+
+def pier_stands_out(page: Page) -> None:
+    """In the fan, at its range and bearing, brighter than what is before, behind and beside it."""
+    x, y, w = page.see(f"(() => {{ const p = {WINDOW.format('ahead')}.painter; return [...p.middle, p.radius] }})()")
+    r, bearing = (math.hypot(*PIER) - 0.4) / 20.0 * w, math.atan2(PIER[1], PIER[0])
+
+    def brightness(angle: float, far: float) -> int:
+        column, line = int(x + far * math.sin(angle)), int(y - far * math.cos(angle))
+        at = f"(() => {{ const i = {WINDOW.format('ahead')}.painter.image, k = 4 * ({line} * i.width + {column}); return [...i.data.slice(k, k + 3)] }})()"
+        return int(sum(page.see(at)))
+
+    there = max(brightness(bearing, r + d) for d in (-1, 0, 1, 2, 3))
+    assert there > 500, "bright"
+    assert max(brightness(bearing, r + d) for d in (-0.15 * w, 0.15 * w)) < 0.5 * there
+    assert max(brightness(bearing + a, r) for a in (-0.15, 0.15)) < there, "where its beam is"
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+@pytest.mark.timeout(240)
+def test_four_sonars_live_and_in_replay(
+    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str, tmp_path: Any
+) -> None:
+    path = config(WORLD).path
+    server = serve(path, "--log", str(tmp_path / "run.mcap"))
+    emulator = subprocess.Popen([*CLI, "emulate", "sonar", str(path), "-s", name], stderr=subprocess.DEVNULL)
+    try:
+        viewer = view("--server", name, "--control")
+        page = open_page(viewer.url)
+        page.wait(f"{READY} === 1")
+        open_all(page)
+        server.send("start")
+        for sonar in SONARS:
+            page.wait(f"{WINDOW.format(sonar)}.taken > 2")
+        page.wait(f"{WINDOW.format('bed')}.painter.count > 400")
+        server.send("pause")
+        server.wait(lambda s: s["state"] == "paused")
+        # what is drawn is what stands in shared memory
+        entry = SharedState(name).instruments("auv")["ahead"]
+        reader = Reader.of(name, "auv", "ahead")
+        newest = reader.rings.read(int(entry["place"]), int(reader.rings.done[int(entry["place"])]))
+        assert newest is not None
+        page.wait(f"{WINDOW.format('ahead')}.head.number === {int(newest.record['number'])}")
+        assert shown(page, "ahead")[1] == newest.payload
+        page.wait(f"!{WINDOW.format('ahead')}.stale")
+        pier_stands_out(page)
+        # the swath lies on the bed; the profile says how deep it is
+        depths = page.see(
+            f"(() => {{ const p = {WINDOW.format('bed')}.painter, a = p.cloud.geometry.getAttribute('position').array;"
+            " return [...Array(Math.min(p.count, 200)).keys()].map(k => -a[3 * k + 1]) })()"
+        )
+        assert np.median(depths) == pytest.approx(DEPTH, abs=0.05)
+        # slant range, then over the ground: what was black under the sonar is closed
+        beside = f"(() => {{ const i = {WINDOW.format('side')}.painter.image, w = i.width; let n = 0; for (let k = w / 4 | 0; k < 3 * w / 4; k++) n += i.data[4 * (2 * w + k)] > 10; return n / (w / 2) }})()"
+        slant = page.see(beside)
+        page.page.click(".window.sonars[data-sonar='side'] button.ground")
+        page.wait(f"{beside} > {slant} + 0.3")
+        for sonar in SONARS:
+            assert colours(page, f".window.sonars[data-sonar='{sonar}'] canvas") > 40
+        page.shot("sonars-live")
+        # a server that ends takes no picture away, and is told of
+        page.see("wavesim.sonars.toggle(0, 'auv', 'secret'); wavesim.sonars.toggle(0, 'auv', 'nothing')")
+        page.wait(f"{WINDOW.format('nothing')}.trouble.includes(\"has no sonar 'nothing'\")")
+        page.clean()
+        page.page.close()
+    finally:
+        emulator.terminate()
+        emulator.wait(20)
+        server.end()
+
+    logged = {s: list(frames(tmp_path / "run.mcap", "auv", s)) for s in SONARS}
+    page = open_page(view(tmp_path / "run.mcap").url)
+    page.wait(f"{READY} === 1")
+    page.see("wavesim.link.control('pause')")
+    open_all(page)
+    want = logged["ahead"][2]
+    page.see(f"wavesim.link.control('seek', {int(want.record['time_ns']) * 1e-9 + 0.01})")
+    page.wait(f"{WINDOW.format('ahead')}.head?.number === {int(want.record['number'])}")
+    assert shown(page, "ahead")[1] == want.payload
+    page.see("wavesim.link.control('seek', 1e9)")  # to the end: then lines and points of all before are there
+    last = {s: int(found[-1].record["number"]) for s, found in logged.items()}
+    for sonar in SONARS:
+        page.wait(f"{WINDOW.format(sonar)}.head.number === {last[sonar]}")
+    page.wait(f"{WINDOW.format('side')}.painter.lines.length === {len(logged['side'])}")
+    soundings = sum(int((f.samples[:, 9] > 0).sum()) for f in logged["bed"])
+    page.wait(f"{WINDOW.format('bed')}.painter.count === {soundings}")
+    page.shot("sonars-replay")
+    page.see("wavesim.sonars.toggle(0, 'auv', 'secret')")
+    page.wait(f"{WINDOW.format('secret')}.trouble.includes('the log has no frames')")
+    # back: what is later is no longer shown
+    page.see("wavesim.link.control('seek', 0)")
+    page.wait(f"{WINDOW.format('side')}.painter.lines.length === 0")
+    page.clean()
+
+
+def a_frame(number: int, kind: int = 1, **fields: Any) -> Any:
+    from tests.emulators.test_sonar_frames import record
+    from wavesim_sdk.sonars.frames import Frame
+
+    given = {"kind": kind, "number": number, "time_ns": number * 10**9, "bytes": 32, "body": b"auv", "name": b"side"}
+    return Frame(record(**{**given, **fields}), bytes(range(32)))
+
+
+def head_of(data: bytes) -> tuple[dict[str, Any], bytes]:
+    magic, length = data[:4], struct.unpack_from("<I", data, 4)[0]
+    assert magic == b"WVS1"
+    assert length % 4 == 0
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def test_a_screen_keeps_what_a_later_page_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, each once; forward sonars only the newest; what jumped back begins anew."""
+    monkeypatch.setattr("wavesim_viz.screens.KEPT", {"sidescan": 3, "forward": 1})
+    told: list[tuple[bool, list[Any]]] = []
+
+    class Source:
+        def scene(self) -> tuple[int, dict[str, Any]]:
+            return 1, {}
+
+        def look(self, row: int, name: str) -> Any:
+            return self
+
+        def new(self) -> tuple[bool, list[Any]]:
+            return told.pop(0)
+
+        def close(self) -> None:
+            told.append((True, []))
+
+    screen = Screen(Source(), 0, "side")
+    told[:] = [(False, [a_frame(n) for n in range(1, 6)]), (False, [a_frame(6)]), (True, [a_frame(2)])]
+    screen.read(0.0)
+    assert [head_of(d)[0]["number"] for d in screen.after(0)] == [3, 4, 5]
+    had = screen.made
+    screen.read(0.1)
+    assert [head_of(d)[0]["number"] for d in screen.after(had)] == [6]
+    assert screen.after(screen.made) == []
+    first = head_of(screen.after(0)[0])
+    assert (first[0]["epoch"], first[1]) == (1, bytes(range(32)))
+    screen.read(0.2)
+    assert [(head_of(d)[0]["number"], head_of(d)[0]["epoch"]) for d in screen.after(0)] == [(2, 2)]
+    deep = a_frame(1, 0, sample_bytes=2, bins=4, bytes=32)
+    assert head_of(picture(0, deep, 1))[1] == bytes(range(1, 32, 2)), "of 16 bits the upper ones"
+
+
+def test_frames_of_a_log_at_any_moment(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    import threading
+
+    copied, now = threading.Event(), 0.0
+
+    def found(*_: Any) -> Any:
+        for n in range(1, 11):
+            yield a_frame(n)
+        copied.set()
+
+    monkeypatch.setattr("wavesim_viz.screens.frames", found)
+    monkeypatch.setattr("wavesim_viz.screens.KEPT", {"sidescan": 4})
+    look = Logged(tmp_path, "auv", "side", lambda: now)
+    assert copied.wait(10)
+    assert look.new() == (False, [])
+    now = 3.5
+    assert [int(f.record["number"]) for f in look.new()[1]] == [1, 2, 3]
+    assert look.new() == (False, [])
+    now = 9.0
+    back, some = look.new()
+    assert (back, [int(f.record["number"]) for f in some]) == (True, [6, 7, 8, 9]), "a jump leaves a hole: anew"
+    now = 2.0
+    back, some = look.new()
+    assert (back, [int(f.record["number"]) for f in some]) == (True, [1, 2])
+    look.close()
+
+
+def test_what_a_page_may_ask_for() -> None:
+    assert asked('{"do": "pictures", "sonars": [[0, "side"], [3, "head"]]}') == Pictures(((0, "side"), (3, "head")))
+    for wrong in ('[["side", 0]]', "[[0]]", '[[-1, "a"]]', '[[0, ""]]', '[[0, "' + 65 * "a" + '"]]', "[" + ",".join(9 * ['[0, "a"]']) + "]", '"side"'):  # fmt: skip
+        with pytest.raises(Nonsense):
+            asked('{"do": "pictures", "sonars": ' + wrong + "}")

@@ -1,0 +1,175 @@
+"""Pictures of imaging sonars for pages: each frame is packed once, and kept as long as a page that comes later needs it.
+
+On the websocket a picture is ``WVS1``, the length of its head (u4), the head (JSON, filled up with spaces to a multiple of 4 bytes)
+and its numbers, little-endian: samples (beams, bins) as u1, or of soundings rows of f4: north, east, down, starboard, sigma (m).
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import tempfile
+import threading
+from collections import deque
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.log import frames
+from wavesim_sdk.sonars.frames import SOUNDING, Frame, Reader
+from wavesim_viz.frame import plain, word
+
+#: pictures that are kept for a page that comes later: the last turn, a screen full of lines, a swath
+KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500}
+RETRY_S = 0.5
+_NUMBERS = (
+    "range", "sector", "azimuth", "tilt", "frequency", "altitude", "gain", "tvg", "hold", "absorption", "floor", "span",
+)  # fmt: skip
+_Y, _SIGMA, _DETECTION = (SOUNDING.index(n) for n in ("y", "sigma_z", "detection"))
+
+
+class Look(Protocol):
+    """Frames of one sonar, as time goes on."""
+
+    def new(self) -> tuple[bool, list[Frame]]:
+        """(whether what came before is no longer so, frames since the last call). Returns at once."""
+
+    def close(self) -> None:
+        """Let go."""
+
+
+class Live:
+    """Of a running server, from its rings."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def new(self) -> tuple[bool, list[Frame]]:
+        return False, list(iter(self._reader.next, None))
+
+    def close(self) -> None:
+        pass
+
+
+class Logged:
+    """Of a log. Payloads do not fit into memory: a thread copies them into a file without a name, where any moment is found."""
+
+    def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
+        """``now``: a function that gives the time of the replay, s."""
+        self._now, self._shown, self._ends = now, 0, [0]
+        self._times: list[int] = []
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
+        self._lock, self._closed = threading.Lock(), False
+        threading.Thread(target=self._copy, args=(path, body, name), daemon=True).start()
+
+    def _copy(self, path: Path, body: str, name: str) -> None:
+        for frame in frames(path, body, name):
+            data = frame.bytes
+            with self._lock:
+                if self._closed:
+                    return
+                self._file.seek(self._ends[-1])
+                self._file.write(data)
+                self._ends.append(self._ends[-1] + len(data))
+                self._times.append(int(frame.record["time_ns"]))
+
+    def new(self) -> tuple[bool, list[Frame]]:
+        with self._lock:
+            until = int(np.searchsorted(self._times, int(self._now() * 1e9), "right"))
+            back = until < self._shown
+            first = 0 if back else self._shown
+            if until == first:
+                self._shown = until
+                return back, []
+            kept = max(first, until - KEPT[self._read(first).kind])
+            self._shown = until
+            return back or kept > first, [self._read(k) for k in range(kept, until)]
+
+    def _read(self, k: int) -> Frame:
+        self._file.seek(self._ends[k])
+        return Frame.of(self._file.read(self._ends[k + 1] - self._ends[k]))
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._file.close()
+
+
+def picture(row: int, frame: Frame, epoch: int) -> bytes:
+    """A frame as a page gets it; ``epoch``: another one says that nothing of the ones before is to be kept."""
+    r = frame.record
+    head = {
+        "row": row, "body": frame.body, "name": frame.name, "preset": word(r["preset"]), "kind": frame.kind, "epoch": epoch,
+        "number": int(r["number"]), "time": int(r["time_ns"]) * 1e-9, "beams": int(r["beams"]), "bins": int(r["bins"]),
+        "saturated": int(r["saturated"]), "heading": float(np.degrees(r["euler"][2])), "at": r["p_WS_W"],
+        **{name: float(r[name]) for name in _NUMBERS},
+    }  # fmt: skip
+    if frame.kind == "bathymetry":
+        s = frame.samples
+        good = s[:, _DETECTION] > 0.0
+        numbers = np.column_stack([frame.points[good], s[good][:, [_Y, _SIGMA]]]).astype("<f4").tobytes()
+        head["bins"] = 5
+    elif int(r["sample_bytes"]) == 2:
+        numbers = (frame.samples >> 8).astype(np.uint8).tobytes()
+    else:
+        numbers = frame.samples.tobytes()
+    text = json.dumps(plain(head), separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 4)
+    return b"WVS1" + struct.pack("<I", len(text)) + text + numbers
+
+
+class Screen:
+    """One sonar of a source: its newest pictures."""
+
+    def __init__(self, source: Any, row: int, name: str) -> None:
+        self._source, self.row, self.name = source, row, name
+        self._look: Look | None = None
+        self._version, self._due, self.epoch = -1, 0.0, 0
+        self.trouble = ""  #: why there is nothing to see
+        self.made = 0  #: pictures so far
+        self.pictures: deque[bytes] = deque()
+
+    def read(self, now: float) -> None:
+        """Take what is new; a server that came back, or another body in the row, begins anew."""
+        version = self._source.scene()[0]
+        if self._look is None or version != self._version:
+            if now < self._due:
+                return
+            self._due, self._version = now + RETRY_S, version
+            self.close()
+            try:
+                self._look = self._source.look(self.row, self.name)
+            except WaveSimError as error:
+                self.trouble = str(error)
+                return
+            self.trouble = ""
+            self._anew()
+        back, found = self._look.new()
+        if back:
+            self._anew()
+        for frame in found:
+            self.pictures.append(picture(self.row, frame, self.epoch))
+            self.made += 1
+            while len(self.pictures) > KEPT[frame.kind]:
+                self.pictures.popleft()
+
+    def told(self) -> dict[str, Any]:
+        """The message about it: its trouble, and its epoch, which no picture may have told."""
+        return {"type": "picture", "row": self.row, "name": self.name, "trouble": self.trouble, "epoch": self.epoch}
+
+    def _anew(self) -> None:
+        self.epoch += 1
+        self.pictures.clear()
+
+    def after(self, number: int) -> list[bytes]:
+        """The pictures that are kept of those behind the first ``number``."""
+        n = min(self.made - number, len(self.pictures))
+        return list(self.pictures)[len(self.pictures) - n :] if n > 0 else []
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+        if self._look is not None:
+            self._look.close()
+            self._look = None
