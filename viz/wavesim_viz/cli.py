@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ipaddress
 import signal
@@ -149,6 +148,8 @@ def _serve(
     place: str,
     rules: Any = None,
 ) -> None:
+    import asyncio
+
     from wavesim_viz.doors import open_site
     from wavesim_viz.web import Access, make_app
 
