@@ -26,6 +26,7 @@ RULES = {Role.HEAD_ON, Role.GIVE_WAY}  #: in which she does not turn to port
 HOLDS = {Role.STAND_ON, Role.OVERTAKEN}
 # prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice
 TURN, SLOW, PORT, AHEAD, CHANGE = 1.0, 2.5, 6.0, 2.0, 0.4
+PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
 DANGER = 20.0  #: of a conflict that is about to happen
 
 
@@ -37,14 +38,15 @@ class Avoider:
     speed: float
     clear: float = 0.0  #: least distance at which others are passed: 10 lengths
     horizon: float = 0.0  #: how early it acts: 60 lengths of way
-    patience: float = 0.0  #: TCPA at which the one that stands on acts: 25 lengths of way
+    patience: float = 0.0  #: TCPA at which the one that stands on acts: 35 lengths of way
     roles: dict[int, Role] = field(default_factory=dict)  #: towards whom there was a conflict
     chosen: tuple[float, float] | None = None  #: course and speed that it holds now
+    turns: list[float] = field(default_factory=list)  #: off the wanted course, rad, of each choice so far
 
     def __post_init__(self) -> None:
         self.clear = self.clear or 10.0 * self.length
         self.horizon = self.horizon or 60.0 * self.length / self.speed
-        self.patience = self.patience or 25.0 * self.length / self.speed
+        self.patience = self.patience or PATIENCE * self.length / self.speed
 
     def order(
         self,
@@ -89,7 +91,7 @@ class Avoider:
         if self.roles[t.who] not in HOLDS or self.chosen is not None:
             return True
         approach, time, _ = self._meet(velocity, place, t)
-        return time < self.patience and approach < 0.6 * self.clear
+        return time < self.patience and approach < self.clear
 
     def _meet(self, v: tuple[float, float], place: tuple[float, float], t: Target) -> tuple[float, float, float]:
         """(DCPA, TCPA, how far ahead of the target she is then) if both go on; a distance that does not change is one now."""
@@ -126,7 +128,7 @@ class Avoider:
     ) -> tuple[float, float]:
         starboard = any(self.roles[t.who] in RULES for t in acting)
         port_side = any(self.roles[t.who] in HOLDS for t in acting)
-        best, least = wanted, math.inf
+        best, least, side = wanted, math.inf, 0.0
         for turn in TURNS:
             for share in SPEEDS:
                 order = wrap(wanted[0] + turn), wanted[1] * share
@@ -140,7 +142,8 @@ class Avoider:
                 for t in here:
                     price += self._risk(order, place, t)
                 if price < least:
-                    best, least = order, price
+                    best, least, side = order, price, turn
+        self.turns.append(side)
         return best
 
     def _risk(self, order: tuple[float, float], place: tuple[float, float], t: Target) -> float:

@@ -57,7 +57,8 @@ def role(
         return Role.OVERTAKEN
     if abs(seen) <= head_on and abs(aspect) <= head_on:
         return Role.HEAD_ON
-    return Role.GIVE_WAY if seen > 0.0 else Role.STAND_ON
+    side = seen if abs(seen) > 1e-9 else -aspect  # right ahead: by what the other sees
+    return Role.GIVE_WAY if side > 0.0 else Role.STAND_ON
 
 
 def nearest(times: Array, p_AB_W: Array) -> tuple[float, float]:

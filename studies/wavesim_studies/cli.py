@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from wavesim_studies.campaign.cli import campaign
+from wavesim_studies.traffic.cli import traffic
 
 
 def commands() -> list[click.Command]:
-    return [campaign]
+    return [campaign, traffic]

@@ -68,6 +68,31 @@ def test_rays_over_soundings_end_where_a_fine_march_does(config: Any, tmp_path: 
     assert (behind <= 0.0601).mean() > 0.98, "a march steps over the edges of hills"
 
 
+@pytest.mark.parametrize("kind", [kernels.BOX, kernels.CYLINDER, kernels.SPHERE])
+def test_objects_are_looked_for_where_they_may_be_seen(kind: float) -> None:
+    """Every point of an object lies between the two u; far away they are hardly wider than it."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        half = rng.uniform(0.1, 6.0, 3)
+        half = {kernels.CYLINDER: half[[0, 1, 1]], kernels.SPHERE: half[[0, 0, 0]]}.get(kind, half)
+        R, W = (rotation(quaternion(*rng.uniform(-3, 3, 3))) for _ in range(2))
+        centre = rng.uniform(-15, 15, 3)
+        shape = scene.an_object(kind, centre, W, half, 0, 0)
+        around = np.empty(2)
+        kernels.seen_between(W.T @ -centre, shape, R, around)
+        points = rng.uniform(-1, 1, (4000, 3))
+        if kind == kernels.CYLINDER:
+            points = points[np.hypot(points[:, 1], points[:, 2]) <= 1.0]
+        elif kind == kernels.SPHERE:
+            points = points[np.linalg.norm(points, axis=1) <= 1.0]
+        seen = centre + (points * half) @ W.T
+        u = (seen @ R[:, 1]) / np.linalg.norm(seen, axis=1)
+        assert around[0] <= u.min() and u.max() <= around[1]
+        away = 50.0 * centre / np.linalg.norm(centre)
+        kernels.seen_between(W.T @ -away, shape, R, around)
+        assert around[1] - around[0] < 2.5 * np.linalg.norm(half) * math.sqrt(3.0) / 40.0 + 0.1
+
+
 def test_normals_are_those_of_the_bed(config: Any) -> None:
     """By differences of ranges: how fast the range grows with elevation and u is what the normal says."""
     w = world(config, HILLS)

@@ -64,6 +64,11 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
         for name in (b"side", b"low"):
             writer.frame(record(name, n, line.tobytes(), kind=1, beams=2, bins=60, sample_bytes=1, altitude=15.0))
+    for n in range(1, 9):  # six steps a turn
+        line = np.zeros((1, 60), np.uint8)
+        line[0, 0], line[0, 10 + n] = 255, 100 + n
+        turn = {"kind": 3, "beams": 1, "bins": 60, "sample_bytes": 1, "azimuth": -math.pi + (n - 1) % 6 * math.pi / 3}
+        writer.frame(record(b"head", n, line.tobytes(), **turn))
     writer.close()
     return folder / "run.mcap"
 
@@ -156,7 +161,7 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
     from rosbags.highlevel import AnyReader
 
     told = wavesim("log", "export", log, "--ros", tmp_path / "a.mcap")
-    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 15 messages"), told.stderr
+    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 29 messages"), told.stderr
     with (tmp_path / "a.mcap").open("rb") as file:
         by_topic: dict[str, list[Any]] = {}
         for m in read_ros2_messages(file):
@@ -165,7 +170,9 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
         again: dict[str, list[Any]] = {}
         for connection, _, raw in reader.messages():
             again.setdefault(connection.topic, []).append(reader.deserialize(raw, connection.msgtype))
-    assert {k: len(v) for k, v in by_topic.items()} == {"/auv/bed": 5, "/auv/side": 5, "/auv/low": 5}
+    assert {k: len(v) for k, v in by_topic.items()} == {
+        "/auv/bed": 5, "/auv/bed/points": 5, "/auv/side": 5, "/auv/low": 5, "/auv/head": 8, "/auv/head/scan": 1,
+    }  # fmt: skip
     for found in (by_topic, again):
         for n, image in enumerate(found["/auv/side"], 1):
             line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
@@ -185,3 +192,19 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
             assert times[good] == pytest.approx(wanted[good, SOUNDING.index("time")])
             assert angles == pytest.approx(wanted[:, SOUNDING.index("angle")])
             assert sounded.ping_info.sound_speed == 1500.0 and len(sounded.ping_info.rx_beamwidths) == BEAMS
+        for n, cloud in enumerate(found["/auv/bed/points"], 1):
+            good = np.arange(BEAMS) != 2
+            x, y, z = (soundings(n)[good, SOUNDING.index(k)] for k in "xyz")
+            assert (cloud.width, cloud.height, cloud.point_step, cloud.row_step) == (BEAMS - 1, 1, 16, 16 * (BEAMS - 1))
+            assert [(f.name, f.offset, f.datatype) for f in cloud.fields] == [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7)]  # fmt: skip
+            east, north, up, level = np.frombuffer(bytes(cloud.data), "<f4").reshape(-1, 4).T
+            assert north == pytest.approx(100.0 + n + math.cos(HEADING) * x - math.sin(HEADING) * y, abs=1e-4)
+            assert east == pytest.approx(20.0 + math.sin(HEADING) * x + math.cos(HEADING) * y, abs=1e-4)
+            assert up == pytest.approx(-(5.0 + z), abs=1e-4)
+            assert (level == 120.0).all() and cloud.header.frame_id == "map"
+        (scan,) = found["/auv/head/scan"]
+        angles = scan.angle_min + scan.angle_increment * np.arange(6)
+        assert angles == pytest.approx(-(-math.pi + np.arange(5, -1, -1) * math.pi / 3), abs=1e-6)
+        assert np.asarray(scan.ranges) == pytest.approx((np.arange(16, 10, -1) + 0.5) * 40.0 / 60), "the strongest, not the ring-down"  # fmt: skip
+        assert list(scan.intensities) == [106.0, 105.0, 104.0, 103.0, 102.0, 101.0]
+        assert (scan.scan_time, scan.time_increment) == pytest.approx((0.5, -0.1)) and scan.range_max == 40.0

@@ -144,6 +144,31 @@ def aim(R: Any, u: Any, e: Any, out: Any) -> None:
 
 
 @_jit
+def seen_between(p: Any, shape: Any, R: Any, around: Any) -> None:
+    """Least and greatest u (``around[0]``, ``around[1]``) between which an object lies for a sonar at ``p`` in its axes; ``R`` turns the
+    fan's axes into W. From its box: y between its corners', range between its nearest point and its farthest corner; so it may
+    seem larger than it is, never smaller."""
+    near = far = 0.0
+    across = np.empty(3)  # the fan's y axis in the object's
+    for i in range(3):
+        half = shape[HALF] if shape[KIND] == SPHERE else shape[HALF + i]
+        beyond = abs(p[i]) - half
+        near += beyond * beyond if beyond > 0.0 else 0.0
+        far += (abs(p[i]) + half) ** 2
+        across[i] = shape[TURN + i] * R[0, 1] + shape[TURN + 3 + i] * R[1, 1] + shape[TURN + 6 + i] * R[2, 1]
+    middle = -(p[0] * across[0] + p[1] * across[1] + p[2] * across[2])
+    reach = 0.0
+    for i in range(3):
+        reach += abs(across[i]) * (shape[HALF] if shape[KIND] == SPHERE else shape[HALF + i])
+    low, high, near, far = middle - reach, middle + reach, np.sqrt(near), np.sqrt(far)
+    if near < 1e-6:
+        around[0], around[1] = -2.0, 2.0
+        return
+    around[0] = (low / near if low < 0.0 else low / far) - 1e-9
+    around[1] = (high / near if high > 0.0 else high / far) + 1e-9
+
+
+@_jit
 def cast(
     o: Any, R: Any, u: Any, e: Any, reach: float, level: float, bed: Any, bumps: Any, far: Any, which: Any,
     triangles: Any, objects: Any, base: int, regions: Any, grid: Any, raster: Any, surface: int, out: Any, what: Any,
@@ -156,16 +181,26 @@ def cast(
     along the directions in which u and e grow; ``what`` (columns, rays, 2): material and label (-1 = nothing).  ``surface``: material of
     the sea surface, -1 = it is not looked at.
     """
-    p, v, n, d = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    v, n, d = np.empty(3), np.empty(3), np.empty(3)
+    own = np.empty((len(objects), 3))  # the sonar's place in each object's axes
+    around, some = np.empty((len(objects), 2)), np.empty(len(objects), np.int64)
     rel = np.empty((len(objects), 4))  # from the middle of each object; how far outside of its sphere, squared
     for b in range(len(objects)):
         for i in range(3):
             rel[b, i] = o[i] - objects[b, CENTRE + i]
         rel[b, 3] = rel[b, 0] ** 2 + rel[b, 1] ** 2 + rel[b, 2] ** 2 - objects[b, AROUND] ** 2
+        g = objects[b]
+        for i in range(3):
+            own[b, i] = g[TURN + i] * rel[b, 0] + g[TURN + 3 + i] * rel[b, 1] + g[TURN + 6 + i] * rel[b, 2]
+        seen_between(own[b], g, R, around[b])
     cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
         side = u[j]
         ahead = np.sqrt(1.0 - side * side)
+        there = 0
+        for b in range(len(objects)):
+            if around[b, 0] <= side <= around[b, 1]:
+                some[there], there = b, there + 1
         for k in range(len(e)):
             c, s = cosines[k], sines[k]
             for i in range(3):
@@ -196,16 +231,15 @@ def cast(
                 if 0.0 <= t < best:
                     best, material, label = t, surface, SURFACE
                     nx, ny, nz = 0.0, 0.0, 1.0
-            for b in range(len(objects)):
-                px, py, pz = rel[b, 0], rel[b, 1], rel[b, 2]
-                along = px * d[0] + py * d[1] + pz * d[2]
-                if along * along < rel[b, 3] or (along > 0.0 and rel[b, 3] > 0.0):
-                    continue
+            for m in range(there):
+                b = some[m]
                 g = objects[b]
+                along = rel[b, 0] * d[0] + rel[b, 1] * d[1] + rel[b, 2] * d[2]
+                if along * along < rel[b, 3] or (along > 0.0 and rel[b, 3] > 0.0) or -along - g[AROUND] > best:
+                    continue
                 for i in range(3):
-                    p[i] = g[TURN + i] * px + g[TURN + 3 + i] * py + g[TURN + 6 + i] * pz
                     v[i] = g[TURN + i] * d[0] + g[TURN + 3 + i] * d[1] + g[TURN + 6 + i] * d[2]
-                t = meet(p, v, g, n)
+                t = meet(own[b], v, g, n)
                 if t < best:
                     best, material, label = t, int(g[OF]), int(g[LABEL])
                     nx = g[TURN] * n[0] + g[TURN + 1] * n[1] + g[TURN + 2] * n[2]

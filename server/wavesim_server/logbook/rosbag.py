@@ -1,13 +1,16 @@
 """Frames of sonars as an MCAP file of the ROS 2 messages that acoustic tools know (marine_acoustic_msgs).
 
 Images (forward-looking, side-scan, scanning) are ProjectedSonarImage: all beams of one range, then the next.  Soundings are
-SonarDetections.  Stamps are the times of transmission.  Axes of a sonar: z ahead, x up, y to starboard; beams in the y-z plane.
+SonarDetections and, beside them (`/points`), PointCloud2 in the frame `map` (east, north, up).  A turn of a scanning sonar is a LaserScan
+too (`/scan`): of each step the range of its strongest sample, against the clock, as ROS counts angles.  Stamps are the times of
+transmission.  Axes of a sonar: z ahead, x up, y to starboard; beams in the y-z plane.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,25 +30,41 @@ _PARTS = {
     "geometry_msgs/Vector3": "float64 x\nfloat64 y\nfloat64 z",
     "marine_acoustic_msgs/SonarImageData": "bool is_bigendian\nuint32 dtype\nuint32 beam_count\nuint8[] data",
     "marine_acoustic_msgs/DetectionFlag": "uint8 flag",
+    "sensor_msgs/PointField": "string name\nuint32 offset\nuint8 datatype\nuint32 count",
 }
 
 
 def _schema(fields: str, *parts: str) -> str:
-    head = "std_msgs/Header header\nmarine_acoustic_msgs/PingInfo ping_info\n"
-    used = ("std_msgs/Header", "builtin_interfaces/Time", "marine_acoustic_msgs/PingInfo", *parts)
-    return "\n".join([head + fields, *(f"{_RULE}\nMSG: {name}\n{_PARTS[name]}" for name in used)])
+    used = ("std_msgs/Header", "builtin_interfaces/Time", *parts)
+    return "\n".join(["std_msgs/Header header\n" + fields, *(f"{_RULE}\nMSG: {name}\n{_PARTS[name]}" for name in used)])
+
+
+def _acoustic(fields: str, *parts: str) -> str:
+    return _schema(f"marine_acoustic_msgs/PingInfo ping_info\n{fields}", "marine_acoustic_msgs/PingInfo", *parts)
 
 
 IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acoustic_msgs/msg/SonarDetections"
+POINTS, SCAN = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/LaserScan"
+FLOAT32 = 7  #: number of that type in a PointField
+NEAREST = 0.5  #: m: what a scanning sonar hears before is itself
 SCHEMAS = {
-    IMAGE: _schema(
+    IMAGE: _acoustic(
         "geometry_msgs/Vector3[] beam_directions\nfloat32[] ranges\nmarine_acoustic_msgs/SonarImageData image",
         "geometry_msgs/Vector3", "marine_acoustic_msgs/SonarImageData",
     ),
-    DETECTIONS: _schema(
+    DETECTIONS: _acoustic(
         "marine_acoustic_msgs/DetectionFlag[] flags\nfloat32[] two_way_travel_times\nfloat32[] tx_delays\nfloat32[] intensities\n"
         "float32[] tx_angles\nfloat32[] rx_angles",
         "marine_acoustic_msgs/DetectionFlag",
+    ),
+    POINTS: _schema(
+        "uint32 height\nuint32 width\nsensor_msgs/PointField[] fields\nbool is_bigendian\nuint32 point_step\nuint32 row_step\n"
+        "uint8[] data\nbool is_dense",
+        "sensor_msgs/PointField",
+    ),
+    SCAN: _schema(
+        "float32 angle_min\nfloat32 angle_max\nfloat32 angle_increment\nfloat32 time_increment\nfloat32 scan_time\nfloat32 range_min\n"
+        "float32 range_max\nfloat32[] ranges\nfloat32[] intensities"
     ),
 }  # fmt: skip
 DTYPES = {1: 0, 2: 2}  #: bytes of a sample -> number of its type: u8, u16
@@ -111,6 +130,73 @@ def message(frame: Frame) -> tuple[str, bytes]:
     return IMAGE, out.message
 
 
+def points(frame: Frame) -> bytes:
+    """The soundings of a frame that were detected, as PointCloud2: east, north, up and level."""
+    s = dict(zip(SOUNDING, frame.samples.T, strict=True))
+    good = s["detection"] > 0.0
+    north, east, down = frame.points[good].T
+    data = np.stack([east, north, -down, s["level"][good]], axis=1).astype("<f4").tobytes()
+    out = Cdr()
+    out.add("I", *unix(frame.record["ping_ns"]))
+    out.text("map")
+    out.add("I", 1, len(north), 4)
+    for k, name in enumerate(("x", "y", "z", "intensity")):
+        out.text(name)
+        out.add("I", 4 * k)
+        out.add("B", FLOAT32)
+        out.add("I", 1)
+    out.add("?", False)
+    out.add("I", 16, len(data))
+    out.many(np.frombuffer(data, np.uint8), "u1")
+    out.add("?", True)
+    return out.message
+
+
+class Turn:
+    """The steps of a scanning sonar, until it is round."""
+
+    def __init__(self) -> None:
+        self._steps: list[Frame] = []
+
+    def add(self, frame: Frame) -> bytes | None:
+        """The LaserScan of the turn that is over with this frame, which begins the next."""
+        done = None
+        if self._steps and frame.record["azimuth"] <= self._steps[-1].record["azimuth"]:
+            done, self._steps = self._scan() if len(self._steps) > 1 else None, []
+        self._steps.append(frame)
+        return done
+
+    def _scan(self) -> bytes:
+        steps = self._steps[::-1]  # against the clock
+        first, last = self._steps[0].record, self._steps[-1].record
+        angles = [-float(f.record["azimuth"]) for f in steps]
+        ranges, levels = [], []
+        for f in steps:
+            line = np.where(f.ranges >= NEAREST, f.samples[0], 0)
+            k = int(line.argmax())
+            ranges.append(float(f.ranges[k]) if line[k] else math.inf)
+            levels.append(float(line[k]))
+        out, n, took = Cdr(), len(steps) - 1, (int(last["ping_ns"]) - int(first["ping_ns"])) * 1e-9
+        out.add("I", *unix(first["ping_ns"]))
+        out.text(f"{steps[0].body}/{steps[0].name}")
+        out.add(
+            "f", angles[0], angles[-1], (angles[-1] - angles[0]) / n, -took / n, took, NEAREST, float(first["range"])
+        )
+        out.many(ranges, "<f4")
+        out.many(levels, "<f4")
+        return out.message
+
+
+def messages(frame: Frame, turns: dict[str, Turn]) -> Iterator[tuple[str, str, bytes]]:
+    """(topic, type, message) of all that a frame becomes; ``turns`` keeps those that are under way."""
+    topic = f"/{frame.body}/{frame.name}"
+    yield topic, *message(frame)
+    if frame.kind == "bathymetry":
+        yield f"{topic}/points", POINTS, points(frame)
+    elif frame.kind == "scanning" and (scan := turns.setdefault(topic, Turn()).add(frame)) is not None:
+        yield f"{topic}/scan", SCAN, scan
+
+
 def write(log: Path, out: Path, vehicle: str = "", name: str = "") -> int:
     """Write the frames of a log (of a body, of one of its sonars) as ROS messages; returns how many."""
     written = 0
@@ -120,14 +206,14 @@ def write(log: Path, out: Path, vehicle: str = "", name: str = "") -> int:
             writer = Writer(file, compression=CompressionType.ZSTD)
             writer.start(profile="ros2", library="wavesim")
             schemas = {n: writer.register_schema(n, "ros2msg", text.encode()) for n, text in SCHEMAS.items()}
+            turns: dict[str, Turn] = {}
             for frame in frames(log, vehicle, name):
-                kind, data = message(frame)
-                topic = f"/{frame.body}/{frame.name}"
-                if topic not in channels:
-                    channels[topic] = writer.register_channel(topic, "cdr", schemas[kind])
                 time_ns = int(frame.record["time_ns"])
-                written += 1
-                writer.add_message(channels[topic], time_ns, data, time_ns, written)
+                for topic, kind, data in messages(frame, turns):
+                    if topic not in channels:
+                        channels[topic] = writer.register_channel(topic, "cdr", schemas[kind])
+                    written += 1
+                    writer.add_message(channels[topic], time_ns, data, time_ns, written)
             writer.finish()  # type: ignore[no-untyped-call]  # mcap gives it no types
     except OSError as error:
         raise LogError(f"cannot write {out}: {error.strerror}") from None

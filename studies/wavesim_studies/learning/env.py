@@ -93,7 +93,7 @@ class Vector(gymnasium.vector.VectorEnv):  # type: ignore[misc]
 class Single(gymnasium.Env):  # type: ignore[misc]
     """One copy of a task."""
 
-    metadata = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
 
     def __init__(self, task: str = "StationKeeping", render_mode: str | None = None, **options: Any) -> None:
         self.core = Core(task, 1, mode=kernels.DISABLED, **options)

@@ -32,7 +32,7 @@ class Sailed:
     encounter: Encounter
     tracks: dict[str, Track]
     score: Score
-    turned: tuple[float, float]  #: greatest order to port (negative) and to starboard, rad off the goal's line
+    turned: tuple[float, float]  #: greatest choice to port (negative) and to starboard, rad off the wanted course
 
 
 def kinematic(model: Model) -> Model:
@@ -65,7 +65,7 @@ def thrust_at(model: str, speed: float) -> float:
 
 def _pace(length: float) -> tuple[float, float]:
     """(step of the engine, period of control) in s for a vessel of a length."""
-    return (0.1, 1.0) if length > LARGE else (0.02, 0.1)
+    return (0.1, 1.0) if length > LARGE else (0.02, 0.2)
 
 
 def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float = 0.9) -> Sailed:
@@ -90,24 +90,23 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     avoider = Avoider(length, o.speed)
     meeting = math.hypot(o.north, o.east) / o.speed
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *rows)}
-    order, extremes = None, [0.0, 0.0]
-    for n in range(round((1.0 + beyond) * meeting / period)):
+    order = None
+    turns = round(1.0 / period)
+    for n in range(round((1.0 + beyond) * meeting) * turns):
         now = _motion(sim, row)
-        targets = []
-        for k, (name, r) in enumerate(rows.items()):
-            m = _motion(sim, r)
-            found[name].append((m.north, m.east, *m.velocity))
-            targets.append(Target(k, (m.north, m.east), m.velocity, length))
-        found["own"].append((now.north, now.east, *now.velocity))
-        if avoid and n % round(1.0 / period) == 0:
-            order = avoider.order((now.north, now.east), now.velocity, pilot.wanted(now), targets)
-            off = frames.wrap(order[0] - o.course) if order else 0.0
-            extremes = [min(extremes[0], off), max(extremes[1], off)]
-        commands = pilot.act(now, period, order)
-        sim.command(row, commands)
+        if n % turns == 0:  # once a second
+            seen = {name: _motion(sim, r) for name, r in rows.items()}
+            for name, m in ("own", now), *seen.items():
+                found[name].append((m.north, m.east, *m.velocity))
+            if avoid:
+                targets = [Target(k, (m.north, m.east), m.velocity, length) for k, m in enumerate(seen.values())]
+                order = avoider.order((now.north, now.east), now.velocity, pilot.wanted(now), targets)
+        sim.command(row, pilot.act(now, period, order))
         sim.advance(round(period / step))
-    times = period * np.arange(len(found["own"]), dtype=float)
+    times = np.arange(len(found["own"]), dtype=float)
     rows_of = {name: np.array(v, float) for name, v in found.items()}
     tracks = {name: Track(times, v[:, :2], v[:, 2:]) for name, v in rows_of.items()}
     roles = {t.name: (encounter.role(k), tracks[t.name]) for k, t in enumerate(encounter.others)}
-    return Sailed(encounter, tracks, judge(tracks["own"], roles, length), (extremes[0], extremes[1]))
+    return Sailed(
+        encounter, tracks, judge(tracks["own"], roles, length), (min([0.0, *avoider.turns]), max([0.0, *avoider.turns]))
+    )

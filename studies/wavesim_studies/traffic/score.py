@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.avoidance import PATIENCE
 from wavesim_sdk.encounters import Role, closest_approach, nearest
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -111,33 +112,46 @@ def judge(own: Track, others: dict[str, tuple[Role, Track]], length: float) -> S
     sailed = float(np.hypot(*np.diff(own.places, axis=0).T).sum())
     action = first_action(own, length)
     pairs = []
+    duty = any(_threat(own, other, preferred) and part not in HOLDS for part, other in others.values())
     for name, (part, other) in others.items():
         apart = other.places - own.places
         distance, time = nearest(own.times, apart)
         parts = {"safety": float(np.clip((distance - least) / (preferred - least), 0.0, 1.0))}
-        parts |= _protocol(own, other, part, action, length, preferred, distance, time)
+        parts |= _protocol(own, other, part, action, length, preferred, distance, time, duty)
         pairs.append(Pair(name, part, distance, time, parts))
     return Score(tuple(pairs), sailed / straight - 1.0 if straight > 0.0 else math.inf)
 
 
-def _protocol(
-    own: Track, other: Track, part: Role, action: Action | None, length: float, preferred: float, distance: float, time: float
-) -> dict[str, float]:  # fmt: skip
-    speed = max(float(own.speeds[0]), 0.1)
-    # what would have happened: a pair that was no danger asks for nothing
+HOLDS = (Role.STAND_ON, Role.OVERTAKEN)
+
+
+def _threat(own: Track, other: Track, preferred: float) -> float:
+    """TCPA in s of a pair that would pass too near if nobody acted; 0 of one that would not."""
     dcpa, tcpa = closest_approach(other.places[0] - own.places[0], other.velocities[0] - own.velocities[0])
-    if float(dcpa) > preferred or float(tcpa) < 0.0:
-        return {}
+    return max(float(tcpa), 0.0) if float(dcpa) <= preferred else 0.0
+
+
+def _protocol(
+    own: Track, other: Track, part: Role, action: Action | None, length: float, preferred: float, distance: float, time: float,
+    duty: bool,
+) -> dict[str, float]:  # fmt: skip
+    """Parts of one pair. ``duty``: she has to act for somebody, so that she cannot hold for others."""
+    speed = max(float(own.speeds[0]), 0.1)
+    tcpa = _threat(own, other, preferred)
+    if not tcpa:
+        return {}  # a pair that was no danger asks for nothing
     way = length / speed  # s
-    if part in (Role.STAND_ON, Role.OVERTAKEN):
-        before = own.times < float(tcpa) - 25.0 * way
+    if part in HOLDS:
+        if duty:
+            return {}
+        before = own.times < tcpa - PATIENCE * way - 1.0
         turned = np.abs(own.courses - own.courses[0])[before].max(initial=0.0)
         slower = np.abs(own.speeds - own.speeds[0])[before].max(initial=0.0)
         held = 1.0 if turned <= NOTICED and slower <= min(SMALL_SPEED, 0.1 * speed) else 0.0
         return {"held": held}
     if action is None:
         return {"side": 0.0, "size": 0.0, "early": 0.0}
-    left = float(tcpa) - action.time  # before it would have happened
+    left = tcpa - action.time  # before it would have happened
     parts = {
         "size": float(np.clip(max(abs(action.turn) / LARGE, action.slower / 0.5), 0.0, 1.0)),
         "early": float(np.clip((left / way - 10.0) / 30.0, 0.0, 1.0)),

@@ -1,0 +1,71 @@
+"""``wavesim traffic``: encounters sailed and scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.group()
+def traffic() -> None:
+    """Encounters of vessels: Imazu's cases and files of DNV's traffic generator, sailed with the reference avoider and scored."""
+
+
+def _options(function: Any) -> Any:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="As JSON, a line each."),
+        click.option("--hold", is_flag=True, help="Own ship holds her course too."),
+        click.option("--model", default="otter", show_default=True, help="Own ship, a surface vessel of the library."),
+    ):
+        function = option(function)
+    return function
+
+
+@traffic.command()
+@click.argument("cases", type=click.IntRange(1, 22), nargs=-1)
+@_options
+def imazu(cases: tuple[int, ...], model: str, hold: bool, as_json: bool) -> None:
+    """Imazu's CASES (all 22 without any)."""
+    from wavesim_studies.traffic import encounters
+    from wavesim_studies.traffic.sail import SUITED
+
+    speed, time = SUITED.get(model, (3.0, 300.0))
+    for case in cases or encounters.IMAZU:
+        _tell(encounters.imazu(case, speed, time), model, hold, as_json)
+
+
+@traffic.command()
+@click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
+@_options
+def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
+    """Situations of DNV's ship-traffic-generator (JSON)."""
+    from wavesim_studies.traffic.encounters import read_dnv
+
+    for path in files:
+        _tell(read_dnv(path), model, hold, as_json)
+
+
+def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
+    from wavesim_sdk.config import library
+    from wavesim_sdk.errors import ConfigError
+    from wavesim_sdk.names import nearest
+    from wavesim_studies.traffic.encounters import Encounter
+    from wavesim_studies.traffic.sail import sail
+
+    assert isinstance(encounter, Encounter)
+    if model not in library():
+        raise ConfigError(f"there is no model '{model}'{nearest(model, library())}")
+    found = sail(encounter, model, not hold)
+    score = found.score
+    if as_json:
+        pairs = [
+            {"other": p.other, "role": p.role.value, "distance_m": round(p.distance, 2), "time_s": round(p.time, 2),
+             "score": round(p.score, 3), **{k: round(v, 3) for k, v in p.parts.items()}}
+            for p in score.pairs
+        ]  # fmt: skip
+        click.echo(json.dumps({"name": encounter.name, "score": round(score.total, 3), "extra_way": round(score.extra, 4), "pairs": pairs}))  # fmt: skip
+    else:
+        click.echo(f"{encounter.name}: {score}")

@@ -1,0 +1,173 @@
+"""Encounters: the table of Imazu by geometry, roles by hand, the score of made-up tracks, the avoider on real hulls."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wavesim_sdk.avoidance import Avoider
+from wavesim_sdk.encounters import Role, closest_approach, role
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.targets import Target
+from wavesim_server.study import empty_sea
+from wavesim_studies.traffic.encounters import IMAZU, imazu, read_dnv
+from wavesim_studies.traffic.sail import SUITED, sail
+from wavesim_studies.traffic.score import Track, judge
+
+ROLES = {
+    "180": Role.HEAD_ON, "0s": Role.OVERTAKING,
+    **dict.fromkeys(("225", "270", "315", "330", "345", "350"), Role.GIVE_WAY),
+    **dict.fromkeys(("10", "15", "45", "45s", "90"), Role.STAND_ON),
+}  # fmt: skip
+#: bearing (deg) and range (NM) of a target at the start, by its course
+SEEN = {"270": (45.0, 8.485), "315": (67.5, 4.592), "330": (75.0, 3.106), "345": (82.5, 1.566), "350": (85.0, 1.046),
+        "225": (22.5, 11.087), "0s": (0.0, 1.8), "45s": (-44.4, 4.243), "90": (-45.0, 8.485), "10": (-85.0, 1.046)}  # fmt: skip
+
+
+def test_imazu_cases_by_their_geometry() -> None:
+    count = 0
+    for case, text in IMAZU.items():
+        encounter = imazu(case)
+        for k, (name, other) in enumerate(zip(text.split(), encounter.others, strict=True)):
+            o = encounter.own
+            away = np.array([other.north - o.north, other.east - o.east])
+            dcpa, tcpa = closest_approach(away, np.subtract(other.velocity, o.velocity))
+            assert dcpa < 1.0 and tcpa == pytest.approx(1800.0, abs=0.1)
+            assert encounter.role(k) is ROLES[name], (case, name)
+            if name in SEEN:
+                seen = math.degrees(math.atan2(away[1], away[0])), float(np.hypot(*away)) / 1852.0
+                assert seen == (pytest.approx(SEEN[name][0], abs=0.06), pytest.approx(SEEN[name][1], abs=1e-3))
+            count += 1
+    assert count == 50
+    small = imazu(2, 3.0, 300.0)
+    assert (small.own.north, small.others[0].east) == pytest.approx((-900.0, 900.0))
+    with pytest.raises(ValueError, match="there is no Imazu case 23"):
+        imazu(23)
+
+
+def test_roles_are_opposite_and_turn_with_the_chart() -> None:
+    """Whatever A is towards B, B is the other part; and north may lie anywhere."""
+    opposite = {
+        Role.HEAD_ON: Role.HEAD_ON, Role.OVERTAKING: Role.OVERTAKEN, Role.OVERTAKEN: Role.OVERTAKING,
+        Role.GIVE_WAY: Role.STAND_ON, Role.STAND_ON: Role.GIVE_WAY,
+    }  # fmt: skip
+    checked = 0
+    for bearing, a, b in itertools.product(range(5, 360, 20), range(0, 360, 15), range(0, 360, 15)):
+        p = 1000.0 * np.array([math.cos(math.radians(bearing)), math.sin(math.radians(bearing))])
+        first = role(p, math.radians(a), math.radians(b), 6.0, 5.0)
+        second = role(-p, math.radians(b), math.radians(a), 5.0, 6.0)
+        dcpa, tcpa = closest_approach(p, 5.0 * np.array([math.cos(math.radians(b)), math.sin(math.radians(b))]) - 6.0 * np.array([math.cos(math.radians(a)), math.sin(math.radians(a))]))  # fmt: skip
+        if dcpa < 100.0 and tcpa > 0.0:  # where there is a risk
+            assert second is opposite[first], (bearing, a, b)
+            checked += 1
+        turn = math.radians(77.0)
+        turned = np.array(
+            [p[0] * math.cos(turn) - p[1] * math.sin(turn), p[0] * math.sin(turn) + p[1] * math.cos(turn)]
+        )
+        assert role(turned, math.radians(a) + turn, math.radians(b) + turn, 6.0, 5.0) is first
+    assert checked > 100
+
+
+def track(*legs: tuple[float, float, float]) -> Track:
+    """Legs of (seconds, course in deg, speed)."""
+    places, velocities = [np.array([-900.0, 0.0])], []
+    for seconds, course, speed in legs:
+        v = speed * np.array([math.cos(math.radians(course)), math.sin(math.radians(course))])
+        for _ in range(round(seconds)):
+            velocities.append(v)
+            places.append(places[-1] + v)
+    return Track(np.arange(len(velocities), dtype=float), np.array(places[:-1]), np.array(velocities))
+
+
+def against(case: int, own: Track) -> dict[str, float]:
+    e = imazu(case, 3.0, 300.0)
+    t = e.others[0]
+    places = np.array([t.north, t.east]) + own.times[:, None] * np.array(t.velocity)
+    other = Track(own.times, places, np.tile(t.velocity, (len(own.times), 1)))
+    return judge(own, {"t": (e.role(0), other)}, 2.0).pairs[0].parts
+
+
+def test_the_parts_of_a_score() -> None:
+    """Each mistake costs the part that it belongs to."""
+    good = against(2, track((240, 0, 3), (60, 40, 3), (100, -20, 3)))
+    assert good["safety"] == 1.0 and good["side"] == 1.0 and good["size"] == 1.0 and good["astern"] == 1.0
+    assert good["early"] == 1.0 and good["steady"] == 1.0
+    assert against(2, track((240, 0, 3), (60, -40, 3), (100, 20, 3)))["side"] == 0.0
+    assert against(2, track((290, 0, 3), (60, 40, 3)))["early"] < 0.2
+    assert against(2, track((240, 0, 3), (160, 12, 3)))["size"] == pytest.approx(0.4, abs=0.01)
+    assert against(2, track((250, 0, 3), (150, 0, 3.4)))["astern"] == 0.0, "faster, ahead of her bow"
+    assert against(2, track((400, 0, 3)))["safety"] == 0.0
+    strung = track((100, 0, 3), *[(10, 6 * k, 3) for k in range(1, 8)], (230, 42, 3))
+    assert against(2, strung)["steady"] <= 0.9
+    assert against(4, track((400, 0, 3)))["held"] == 1.0
+    assert against(4, track((100, 0, 3), (300, 15, 3)))["held"] == 0.0, "she should have held"
+    assert against(1, track((200, 0, 3), (60, 40, 3), (100, -20, 3)))["side"] == 1.0
+
+
+def test_kinematic_vessels_do_what_they_are_told() -> None:
+    """Their closed form: speed and rate of turn follow their orders by time constants of 4 s and 1 s; 60 s and 10 s."""
+    sim = empty_sea(2, 0.02)
+    rows = [sim.enter(name, name, (0.0, 1000.0 * k, 0.0)) for k, name in enumerate(("boat", "ship"))]
+    for row in rows:
+        sim.command(row, {"speed": 5.0, "turn": 0.01})
+    sim.advance(500)
+    t = 10.0
+    for row, (surge, yaw) in zip(rows, ((4.0, 1.0), (60.0, 10.0)), strict=True):
+        s = sim.state()[row]
+        assert s["v_WB_B"][0] == pytest.approx(5.0 * (1.0 - math.exp(-t / surge)), rel=1e-6)
+        assert s["w_WB_B"][2] == pytest.approx(0.01 * (1.0 - math.exp(-t / yaw)), rel=1e-6)
+        assert abs(s["v_WB_B"][1]) < 1e-9, "no drift in a turn"
+
+
+def test_without_action_they_meet_in_the_engine_too() -> None:
+    found = sail(imazu(12, *SUITED["otter"]), "otter", avoid=False, beyond=0.1)
+    a, b = (found.tracks[n] for n in ("target1", "target2"))
+    courses = [math.radians(d) for d in (315.0, 350.0)]
+    for t, course in zip((a, b), courses, strict=True):  # ten seconds before
+        assert t.places[290] == pytest.approx([-30.0 * math.cos(course), -30.0 * math.sin(course)], abs=1e-6)
+    assert found.score.total == 0.0
+
+
+@pytest.mark.parametrize("case", [1, 4, 14])
+def test_the_avoider_keeps_clear_by_the_rules(case: int) -> None:
+    """The others of the 22, and other hulls: `python -m benchmarks.imazu`."""
+    found = sail(imazu(case, *SUITED["otter"]), "otter", beyond=0.4)
+    assert min(p.distance for p in found.score.pairs) > 2.0 * 2.0
+    assert found.turned[0] == 0.0, "never to port"
+    assert found.score.total > 0.7, str(found.score)
+    if case == 4:
+        assert found.score.pairs[0].parts["held"] == 1.0
+
+
+def test_an_avoider_forgets_who_is_past() -> None:
+    avoider = Avoider(2.0, 3.0)
+    ahead = Target(7, (100.0, 0.0), (-3.0, 0.0), 2.0)
+    order = avoider.order((0.0, 0.0), (3.0, 0.0), (0.0, 3.0), [ahead])
+    assert order is not None and order[0] >= math.radians(29.9) and avoider.roles == {7: Role.HEAD_ON}
+    past = Target(7, (-100.0, 0.0), (-3.0, 0.0), 2.0)
+    assert avoider.order((0.0, 0.0), (3.0, 0.0), (0.0, 3.0), [past]) is None and not avoider.roles
+
+
+def test_a_situation_of_dnv(tmp_path: Path) -> None:
+    def ship(lat: float, lon: float, sog: float, cog: float) -> dict[str, object]:
+        position = {"lat": lat, "lon": lon}
+        return {"static": {"length": 100.0}, "initial": {"position": position, "sog": sog, "cog": cog, "heading": cog}}
+
+    path = tmp_path / "s.json"
+    text = {"title": "HO", "ownShip": ship(58.76, 10.49, 10.0, 0.0), "targetShips": [ship(58.86, 10.49, 10.0, 180.0)]}
+    path.write_text(json.dumps(text))
+    found = read_dnv(path)
+    assert found.name == "HO" and found.role(0) is Role.HEAD_ON
+    assert found.others[0].north == pytest.approx(0.1 * 111_400.0, rel=2e-3) and abs(found.others[0].east) < 1e-6
+    assert found.own.speed == pytest.approx(5.1444, abs=1e-4)
+    path.write_text('{"ownShip": {}}')
+    with pytest.raises(ConfigError, match="it has no list 'targetShips'"):
+        read_dnv(path)
+    path.write_text('{"ownShip": {}, "targetShips": []}')
+    with pytest.raises(ConfigError, match="'own' has no usable position"):
+        read_dnv(path)
