@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from wavesim_server.dynamics import kernel
+from wavesim_server.dynamics import integrators
 from wavesim_studies.learning import ppo
 from wavesim_studies.learning.baselines import Chance, Pid, score
 from wavesim_studies.learning.core import Core
@@ -54,8 +54,8 @@ def speed() -> None:
     blocks = f.blocks.copy()
     turn = np.arange(len(blocks))
     acts: dict[str, Callable[[], object]] = {
-        "bare kernel, one RK4 step": lambda: kernel.step_all(
-            blocks, f.heads, turn, f.params, f.kinds, f.tables, f.work, 0.05, kernel.RK4
+        "bare kernel, one RK4 step": lambda: integrators.step_all(
+            blocks, f.heads, turn, f.params, f.kinds, f.tables, f.work, 0.05, integrators.RK4
         ),
         **{name: lambda core=core: core.step(actions) for name, core in cores.items()},  # type: ignore[misc]
         "Gymnasium's vector": lambda: envs.step(actions),
