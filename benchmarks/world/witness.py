@@ -20,7 +20,7 @@ from wavesim_sdk.wire.messages import Resumption, Role, Welcome
 from wavesim_sdk.wire.state import State
 
 if TYPE_CHECKING:
-    from benchmarks.world.clients import Client
+    from benchmarks.world.program import Program
     from benchmarks.world.server import Server
 
 MOTION = 16
@@ -87,7 +87,7 @@ class Witness:
         elif self.asks is None or self.asks.tick != tick:
             self.asks = Standing(tick, now)
 
-    def welcomed(self, client: Client, welcome: Welcome) -> None:
+    def welcomed(self, client: Program, welcome: Welcome) -> None:
         """Tick and run state were those of some moment since the client asked; how it came to its body is true."""
         first = max(bisect_right(self._clock, (client.joined_at, 2**62, 0)) - 1, 0)
         if not any((tick, state) == (welcome.tick, welcome.run_state) for _, tick, state in self._clock[first:]):
@@ -106,7 +106,7 @@ class Witness:
         if (welcome.id == -1) != (asked.role == Role.OBSERVER):
             raise Broken(f"how it came: {client.name} has row {welcome.id}")
 
-    def told(self, client: Client, state: State, dirty: set[str]) -> None:
+    def told(self, client: Program, state: State, dirty: set[str]) -> None:
         """Motion and sensors of a state were those of the body at that tick."""
         assert client.welcome is not None
         engine, row = self._server.engine, client.welcome.id
@@ -124,7 +124,7 @@ class Witness:
                 )
         self._sensors(client, state, dirty)
 
-    def _sensors(self, client: Client, state: State, dirty: set[str]) -> None:
+    def _sensors(self, client: Program, state: State, dirty: set[str]) -> None:
         assert client.session is not None
         who = client.world.index(client.body)
         layouts = {layout.description.name: layout for layout in client.session.body.layouts.values()}

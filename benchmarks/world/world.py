@@ -22,6 +22,7 @@ from benchmarks.world.emulators import SELF, Emulator
 from benchmarks.world.ledger import Book
 from benchmarks.world.network import Address, Network, Weather
 from benchmarks.world.others import Commander, Stranger
+from benchmarks.world.program import Program
 from benchmarks.world.report import Broken, Report, Trace
 from benchmarks.world.scenes import NAMES, NEWCOMERS, Scene, scene
 from benchmarks.world.server import Server
@@ -81,7 +82,7 @@ class World:
         self.quiet_at = BEGIN_S  #: nothing was under way inside the server
         self.books: dict[int, Book] = {}
         self.answers: dict[int, float] = {}  #: session -> its first answer, in the calm, since nobody waits for it
-        self._places: dict[Address, Client] = {}
+        self._places: dict[Address, Program] = {}
         self._addresses = 0
         self._names: dict[str, int] = {}
         self.loud = "loud" not in without and self.stream("loud").random() < LOUD
@@ -177,7 +178,7 @@ class World:
                 if client.address == address:
                     client.lie()
 
-    def token(self, client: Client) -> None:
+    def token(self, client: Program) -> None:
         """A client learned its token: both ends of its session are known."""
         assert client.session is not None and client.book is not None
         book = self.books.get(client.session.token)
@@ -193,11 +194,11 @@ class World:
             raise Broken(f"a reply to nothing: {message} got {reply}")
         self.witness.replied(reply)
 
-    def check_welcome(self, client: Client, welcome: Welcome) -> None:
+    def check_welcome(self, client: Program, welcome: Welcome) -> None:
         """What a WELCOME says is true."""
         self.witness.welcomed(client, welcome)
 
-    def check_state(self, client: Client, state: State) -> None:
+    def check_state(self, client: Program, state: State) -> None:
         """What a state says was so."""
         self.witness.told(client, state, {e.sensor for e in self.emulators if e.dirty})
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 import click
 
-from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
+
+if TYPE_CHECKING:
+    from wavesim_sdk.config import Loaded
 
 
 class _Bridges(click.Group):

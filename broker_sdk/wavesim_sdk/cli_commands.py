@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from wavesim_sdk.commands import TIMER_VERBS
+from wavesim_sdk.verbs import TIMER_VERBS
 
 server_option = click.option(
     "--server", "-s", default="wavesim", envvar="WAVESIM_SERVER", show_default=True, help="Name of the server."

@@ -10,22 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from wavesim_sdk.verbs import TIMER_VERBS as TIMER_VERBS
 from wavesim_sdk.wire.items import REQUESTS, Allocate, Control, Fault, Pose, Push, Weather
 from wavesim_sdk.wire.messages import Right
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather
-
-#: verb on the simulation's timer -> (name of its value or "", meaning)
-TIMER_VERBS: dict[str, tuple[str, str]] = {
-    "start": ("", "arm the timer: time runs (also after pause or stop)"),
-    "stop": ("", "unarm the timer; clients may still talk"),
-    "pause": ("", "hold time"),
-    "resume": ("", "go on after a pause"),
-    "step": ("ticks", "advance a paused or stopped simulation by a number of ticks"),
-    "speed": ("factor", "simulated seconds per wall second; 0 = as fast as possible"),
-    "shutdown": ("", "end the server"),
-}
 
 #: other verbs -> (record, meaning)
 VERBS: dict[str, tuple[type[Any], str]] = {

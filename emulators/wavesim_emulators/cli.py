@@ -7,10 +7,7 @@ from pathlib import Path
 
 import click
 
-from wavesim_emulators.manager import Manager
-from wavesim_emulators.process import Process
 from wavesim_sdk.cli import json_option, server_option
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.names import nearest
 
@@ -28,6 +25,10 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     *names, config = sensors if sensors[-1].endswith(".xml") else (*sensors, "config.xml")
     if not names:
         raise click.UsageError("name at least one sensor, or `all`")
+    from wavesim_emulators.manager import Manager
+    from wavesim_emulators.process import Process
+    from wavesim_sdk.config import load
+
     loaded = load(Path(config))
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
     there = loaded.sensor_rows

@@ -19,8 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wavesim_sdk import actuators, tables
-from wavesim_sdk import elementary as compiled_from
+import wavesim_sdk
 
 if TYPE_CHECKING:
     from wavesim_server.simulation import Simulation
@@ -30,6 +29,8 @@ _KEPT = 4  #: folders that are kept
 _IN_USE_S = 86_400.0  #: and those that were asked for since: another process may be writing there
 #: where compiled functions are, and what they are made of
 KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "tick.py")
+#: what of the SDK is compiled into them: functions, and constants
+COMPILED_IN = ("actuators.py", "compiled.py", "elementary.py", "tables.py")
 
 
 def choose() -> None:
@@ -46,11 +47,8 @@ def choose() -> None:
     for part in KERNELS:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
-    # what the kernels have compiled in from elsewhere
-    for module in (compiled_from.__file__, Path(compiled_from.__file__).with_name("compiled.py")):
-        state.update(Path(module).read_bytes())
-    state.update(repr((tables.SENT, tables.RECEPTION, *tables.Outcome, *tables.SignalKind)).encode())
-    state.update(repr((actuators.FIRST_SLOT, actuators.MAX_ACTUATORS)).encode())
+    for module in COMPILED_IN:
+        state.update(Path(wavesim_sdk.__file__).with_name(module).read_bytes())
     state.update(str(package).encode())  # Numba asks for the place of a file as well
     folder = base / state.hexdigest()[:16]
     try:

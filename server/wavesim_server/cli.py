@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_sdk import files
 from wavesim_sdk.cli import json_option
-from wavesim_sdk.commands import make
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import CommanderError
 from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
 
+if TYPE_CHECKING:
+    from wavesim_sdk.config import Loaded
+
 
 def _say(text: str) -> None:
     click.echo(f"wavesim: {text}", err=True)
+
+
+def _ready(config: Path) -> Loaded:
+    """A configuration, read and checked with the files that it names; the kernels are compiled by then."""
+    from wavesim_sdk import files
+    from wavesim_sdk.config import load
+
+    loaded = load(config)
+    files.check(loaded)
+    cache.warm(_say)
+    return loaded
 
 
 config_argument = click.argument("config", type=click.Path(path_type=Path), default="config.xml")
@@ -48,6 +59,7 @@ def serve(
 ) -> None:
     """Run a server. It stands still until `wavesim start`; Ctrl-C ends it."""
     from wavesim_sdk.commander import Commander
+    from wavesim_sdk.commands import make
     from wavesim_server.serve import Supervisor, default_options
     from wavesim_server.serve import serve as run
 
@@ -56,9 +68,7 @@ def serve(
             make("speed", {"factor": speed})
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--speed") from None
-    loaded = load(config)
-    files.check(loaded)
-    cache.warm(_say)
+    loaded = _ready(config)
     options = default_options(loaded, name, port, log_file, seed, speed)
 
     def started(server: Supervisor) -> None:
@@ -206,9 +216,7 @@ def trial(
     """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
     from wavesim_server.trial import Damaged, Trial, Unbounded
 
-    loaded = load(config)
-    files.check(loaded)
-    cache.warm(_say)
+    loaded = _ready(config)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))
     if trial.frozen:

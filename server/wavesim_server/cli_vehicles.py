@@ -6,18 +6,22 @@ import csv
 import json
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wavesim_sdk.cli import json_option
-from wavesim_sdk.config import Model, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
+
+if TYPE_CHECKING:
+    from wavesim_sdk.config import Model
 
 
 def known(name: str, models: Path | None = None) -> Model:
     """A model of the library, or of a models file."""
+    from wavesim_sdk.config import library
+
     offered = dict(library())
     if models is not None:
         offered |= _of_file(models)
@@ -57,6 +61,8 @@ def vehicles() -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List the models of the library."""
+    from wavesim_sdk.config import library
+
     listed = [{"name": m.name, "type": m.type, "title": m.title} for m in library().values()]
     if as_json:
         click.echo(json.dumps(listed, indent=2))

@@ -180,8 +180,9 @@ class Supervisor:
             [sys.executable, "-m", module, *arguments], pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=True
         )
 
-    def wait_ready(self, name: str, timeout: float = 600.0) -> bool:
-        """Until the engine has its kernels (compiled on the first run) and the front takes commands.
+    def wait_ready(self, name: str, timeout: float = 3600.0) -> bool:
+        """Until the engine has its kernels and the front takes commands. Where kernels cannot be kept the engine compiles them
+        now, on a busy machine for many minutes.
 
         False if the user asked to stop meanwhile.
         """

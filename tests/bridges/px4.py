@@ -83,7 +83,7 @@ class Px4(StandIn):
             self._fly(sock)
 
     def _connected(self) -> socket.socket:
-        limit = time.monotonic() + 30.0
+        limit = time.monotonic() + 60.0
         while True:  # PX4 does so for ever
             try:
                 return socket.create_connection(("127.0.0.1", self.port), 20.0)

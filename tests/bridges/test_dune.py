@@ -410,7 +410,7 @@ def test_instruments_against_the_truth(
         true, change = shot.state[row], shot.tables["effort"]["acceleration"][row][:3]
     finally:
         emulators.terminate()
-        emulators.wait(20)
+        emulators.wait(60)
     assert d.error is None
 
     def last(number: int, layout: str) -> tuple[float, ...]:

@@ -83,7 +83,7 @@ def test_sound_and_operators(config: Callable[..., Loaded], serve: Callable[...,
         assert "was dropped: no place\n" in said and "was dropped: no such parameter\n" in said
     finally:
         emulators.terminate()
-        emulators.wait(20)
+        emulators.wait(60)
 
 
 def _packets(first: Dune, second: Dune) -> None:

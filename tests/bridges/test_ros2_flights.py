@@ -147,7 +147,7 @@ def test_three_vehicles_of_three_layouts(
         )
     finally:
         emulators.terminate()
-        emulators.wait(20)
+        emulators.wait(60)
 
 
 def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, another: Callable[[], Bridge]) -> None:
@@ -372,7 +372,7 @@ def test_a_server_that_starts_anew(
     parts = children(server.process.pid).values()
     for pid in (server.process.pid, *parts):
         os.kill(pid, signal.SIGKILL)
-    server.process.wait(20)
+    server.process.wait(60)
     before = [len(o) for o in told]
     again = serve(path, "--speed", "8", "--port", str(server.port))
     again.wait(lambda status: status["clients_total"] == 3, 150.0)

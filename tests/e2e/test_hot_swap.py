@@ -102,7 +102,7 @@ def test_kill_freeze_and_swap(
         latest(broker, STALE_S + 0.6)
         assert set(latest(broker, 0.5)) == set(), "nobody writes: all are stale"
         processes.append(subprocess.Popen([*CLI, "emulate", swap, str(path), "-s", server.name, "--free"], text=True))
-        limit = time.monotonic() + 30.0
+        limit = time.monotonic() + 60.0
         while set(latest(broker, 0.3)) != {swap} and time.monotonic() < limit:
             pass
         assert set(latest(broker, 0.5)) == {swap}

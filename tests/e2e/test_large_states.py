@@ -53,7 +53,7 @@ def vessel(
 
 
 def until(found: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 30.0
+    limit = time.monotonic() + 60.0
     while not found():
         assert time.monotonic() < limit
         time.sleep(0.01)

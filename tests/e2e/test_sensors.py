@@ -84,7 +84,7 @@ def test_any_set_of_emulators_is_kept_alive(
         pids = await_sensors(server.name, names, 60.0, lambda: latest(broker, 0.05))
         assert set(latest(broker, 1.0)) == set(names)
         os.kill(pids["ahrs"], signal.SIGKILL)
-        limit = time.monotonic() + 20.0
+        limit = time.monotonic() + 60.0
         while (new := await_sensors(server.name, ["ahrs"], 60.0, lambda: latest(broker, 0.05))["ahrs"]) == pids[
             "ahrs"
         ] and time.monotonic() < limit:
@@ -313,7 +313,7 @@ def test_brping_drives_our_echosounder(
     ping = Ping1D()
     ping.connect_udp("127.0.0.1", port)
     assert ping.initialize() is True
-    limit = time.monotonic() + 20.0
+    limit = time.monotonic() + 60.0
     while not (data := ping.get_distance())["confidence"] and time.monotonic() < limit:
         time.sleep(0.05)
     assert data["distance"] == pytest.approx(35_100, abs=300) and data["confidence"] == 98
@@ -401,7 +401,7 @@ def test_a_doppler_log_by_tcp_and_its_faults(
         assert next_line(b":BS")[-1] == b"A"
         assert float(next_line(b":BD")[4]) == pytest.approx(34.5, abs=0.4)
         assert wavesim("fault", "boat", "dvl", "unlocked", "-s", server.name).returncode == 0
-        limit = time.monotonic() + 10.0
+        limit = time.monotonic() + 60.0
         while (line := next_line(b":BS"))[-1] != b"V" and time.monotonic() < limit:
             pass
         assert line[1] == b"-32768"

@@ -146,7 +146,7 @@ def test_clients_talk_while_the_simulation_is_stopped(server: Server) -> None:
         broker.poll(0.2)
         assert server.status()["clients_total"] == 1
         server.send("start")
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + 60.0
         while time.monotonic() < limit:
             state = broker.poll(1.0)[-1].state
             if state.motion is not None and state.motion[7] > 0.3 and state.actuation[1] > 39.7:
@@ -252,7 +252,7 @@ def modes(name: str) -> dict[str, int]:
 def test_a_bad_ping_is_refused_to_that_client_alone(server: Server) -> None:
     with Broker("hidden", ("127.0.0.1", server.port)) as broker:
         broker.ping(1e9)
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 60.0
         texts: list[str] = []
         while not texts and time.monotonic() < limit:
             texts += [r.text for s in broker.poll(0.5) for r in s.refused]
@@ -294,7 +294,7 @@ def test_shared_memory_shows_the_run(server: Server) -> None:
         assert world["sound_speed"] == 1500.0 and world["step_ns"] == 4_000_000
         clients = reader.clients()
         assert clients["status"].tolist()[:3] == [0, 1, 0] and clients["name"][1] == b"boat"
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 60.0
         while reader.clients()["replies"][1] < 2 and time.monotonic() < limit:
             broker.poll(0.1)
         record = reader.clients()[1]
@@ -307,7 +307,7 @@ def test_a_lockstep_client_that_is_too_slow_is_no_longer_waited_for(server: Serv
         server.send("speed", factor=0)
         server.send("start")
         broker.poll(5.0)  # the step of tick 0 is taken and never answered
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 60.0
         while server.status()["tick"] == 0 and time.monotonic() < limit:
             broker.poll(0.05)
         assert server.status()["tick"] > 0
@@ -318,7 +318,7 @@ def test_the_engine_goes_first_only_while_it_keeps_wall_time(server: Server) -> 
     engine = children(server.process.pid)["engine"]
 
     def policy(wanted: int) -> None:
-        limit = time.monotonic() + 5.0
+        limit = time.monotonic() + 60.0
         while os.sched_getscheduler(engine) != wanted:
             assert time.monotonic() < limit, os.sched_getscheduler(engine)
             time.sleep(0.01)

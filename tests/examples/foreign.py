@@ -193,7 +193,7 @@ def fly_over(loss: float, command: list[str], folder: Path, keys: bool) -> str:
             for number in range(1, STEPS + 1):
                 server.event("candidate", i.Notice(number, f"notice {number}"))
                 server.step("candidate", 25 * number, values)
-                limit = time.monotonic() + 20.0
+                limit = time.monotonic() + 60.0
                 while len(server.of(StepDone, "candidate")) < number:
                     assert time.monotonic() < limit, f"step {number} was not answered"
                     time.sleep(0.002)
@@ -243,4 +243,4 @@ def emulators(config: Path, server: str, *types: str) -> Iterator[None]:
         for process in running:
             process.terminate()
         for process in running:
-            process.wait(20)
+            process.wait(60)

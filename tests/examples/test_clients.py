@@ -68,7 +68,7 @@ def client(program: list[str]) -> Iterator[Client]:
     yield c
     assert c.process.stdin is not None
     c.process.stdin.close()
-    assert c.process.wait(10) == 0
+    assert c.process.wait(60) == 0
 
 
 def said(data: str, sealed: Any = None) -> Any:

@@ -46,7 +46,7 @@ def emulators() -> Iterator[list[subprocess.Popen[str]]]:
     yield started
     for p in started:
         p.terminate()
-        p.wait(20)
+        p.wait(60)
 
 
 def until(found: Callable[[], bool], what: str, timeout: float = 60.0) -> None:

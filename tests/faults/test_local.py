@@ -42,6 +42,15 @@ def test_a_lock_follows_no_link(runtime: Path, tmp_path: Path, link: Callable[[P
     assert precious.read_text() == "mine"
 
 
+def test_a_lock_is_a_file_of_this_user(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(runtime / f"wavesim-{os.getuid()}-x.lock")
+    with pytest.raises(WaveSimError, match="is not yours"):
+        NameLock("x")
+    monkeypatch.setattr(os, "getuid", lambda: 4242)  # to whom the file that is made then does not belong
+    with pytest.raises(WaveSimError, match="is not yours"):
+        NameLock("x")
+
+
 def test_a_lock_is_nobody_elses(runtime: Path) -> None:
     (runtime / f"wavesim-{os.getuid()}-x.lock").mkdir()
     with pytest.raises(WaveSimError, match="cannot make the lock"):

@@ -41,7 +41,7 @@ def reply(server: FakeServer, name: str, answer: Any) -> None:
     """Answer the next request of a client from another thread, as soon as it has come."""
 
     def run() -> None:
-        limit = time.monotonic() + 10.0
+        limit = time.monotonic() + 60.0
         while not server.of(session.Requested, name) and time.monotonic() < limit:
             time.sleep(0.005)
         server.event(name, answer)

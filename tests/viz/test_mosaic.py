@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pymap3d
 import pytest
+from PIL import Image
+from pyproj import Proj
 
 from tests.conftest import wavesim
 from wavesim_sdk.config import load
@@ -19,6 +22,7 @@ from wavesim_viz import mosaic
 ALTITUDE, RANGE, BINS = 8.0, 40.0, 800
 NORTH, EAST = 12.3, 21.7  #: of what is bright
 BIAS = 0.05
+LATITUDE, LONGITUDE = 41.18, -8.7
 
 
 def record(name: bytes, number: int, heading: float, north: float, payload: bytes, **fields: Any) -> Frame:
@@ -53,7 +57,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """There and back along the same line."""
     folder = tmp_path_factory.mktemp("mosaic")
     (folder / "a.xml").write_text(
-        "<wavesim><fleet><vehicle name='auv' model='lauv' position='0 0 4 m'/></fleet></wavesim>"
+        f"<wavesim><world latitude='{LATITUDE} deg' longitude='{LONGITUDE} deg'/><fleet><vehicle name='auv' model='lauv' position='0 0 4 m'/></fleet></wavesim>"
     )
     writer, dice, number = LogWriter(folder / "run.mcap", load(folder / "a.xml"), 1), np.random.default_rng(2), 0
     angle = np.linspace(-1.0, 1.0, 64)
@@ -99,12 +103,33 @@ def test_targets_are_seen_or_missed(log: Path) -> None:
     assert found["nothing"][0] < mosaic.SEEN_DB, "speckle alone is no target"
 
 
+def stands_on_earth(path: Path) -> None:
+    """Its brightest cell, by the tags as GeoTIFF 1.1 defines them and PROJ's arithmetic."""
+    with Image.open(path) as picture:
+        tags, values = picture.tag_v2, np.array(picture)  # type: ignore[attr-defined]
+    head, *keys = np.array(tags[34735]).reshape(-1, 4).tolist()
+    assert head == [1, 1, 1, len(keys)]
+    assert keys == sorted(keys)
+    found = {k: tags[34736][v] if where == 34736 else v for k, where, _, v in keys}
+    assert (found[1024], found[1025], found[2048], found[3075], found[3076]) == (1, 1, 4326, 1, 9001)
+    there = Proj(proj="tmerc", lon_0=found[3080], lat_0=found[3081], x_0=found[3082], y_0=found[3083], k=found[3092], ellps="WGS84")  # fmt: skip
+    row, column = np.unravel_index(np.nanargmax(values), values.shape)
+    (sx, sy, _), (_, _, _, x0, y0, _) = tags[33550], tags[33922]
+    lon, lat = there(x0 + (column + 0.5) * sx, y0 - (row + 0.5) * sy, inverse=True)
+    north, east, _ = pymap3d.geodetic2ned(lat, lon, 0.0, LATITUDE, LONGITUDE, 0.0)
+    assert (north, east) == (pytest.approx(NORTH, abs=0.25), pytest.approx(EAST, abs=0.25))
+    assert np.isnan(values).any() and values.dtype == np.float32
+
+
 def test_pictures_and_figures_by_a_command(log: Path, tmp_path: Path) -> None:
-    told = wavesim("plot", log, "--mosaic", "--out", tmp_path)
+    told = wavesim("plot", log, "--mosaic", "--geotiff", "--out", tmp_path)
     assert told.returncode == 0, told.stderr
-    assert {p.name for p in tmp_path.iterdir()} == {"mosaic-auv-side.png", "depth-auv-bed.png"}
+    assert {p.name for p in tmp_path.iterdir()} == {f"{n}.{t}" for n in ("mosaic-auv-side", "depth-auv-bed") for t in ("png", "tif")}  # fmt: skip
+    stands_on_earth(tmp_path / "mosaic-auv-side.tif")
     assert f"median +{BIAS:.3f} m, rms {BIAS:.3f} m" in told.stdout, "what is wrong with the soundings is told"
     (tmp_path / "a.xml").write_text("<wavesim/>")
     LogWriter(tmp_path / "none.mcap", load(tmp_path / "a.xml"), 1).close()
     told = wavesim("plot", tmp_path / "none.mcap", "--mosaic")
     assert told.returncode != 0 and "has no frames of a side-scan or a multibeam echosounder" in told.stderr
+    told = wavesim("plot", tmp_path / "none.mcap", "--mosaic", "--geotiff")
+    assert told.returncode != 0 and told.stderr.count("\n") == 1 and "needs the latitude and longitude" in told.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ipaddress
 import signal
@@ -41,14 +40,15 @@ class PortTaken(WaveSimError):
 @click.option(
     "--cell", type=click.FloatRange(0.01, 100.0), default=0.2, show_default=True, help="Cells of the mosaic, m."
 )
-def plot(log: Path, out: Path | None, mosaic: bool, cell: float) -> None:
+@click.option("--geotiff", is_flag=True, help="With --mosaic: mosaics and depths as GeoTIFF too.")
+def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) -> None:
     """Draw the pictures of a run from its LOG."""
     from wavesim_viz.plots import draw
 
     if mosaic:
         from wavesim_viz import mosaic as mosaics
 
-        for line in mosaics.draw(log, out or log.parent, cell):
+        for line in mosaics.draw(log, out or log.parent, cell, geotiff):
             click.echo(line)
         return
     for path in draw(log, out or log.parent):
@@ -148,6 +148,8 @@ def _serve(
     place: str,
     rules: Any = None,
 ) -> None:
+    import asyncio
+
     from wavesim_viz.doors import open_site
     from wavesim_viz.web import Access, make_app
 

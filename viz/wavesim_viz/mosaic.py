@@ -19,6 +19,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image, TiffImagePlugin, TiffTags
 from scipy.stats import binned_statistic_2d
 
 from wavesim_sdk.config.imaging import Target
@@ -127,10 +128,15 @@ def targets(path: Path, body: str, name: str, wanted: tuple[Target, ...]) -> dic
     return found
 
 
-def draw(path: Path, folder: Path, cell: float) -> Iterator[str]:
-    """Draw what the log has; yields lines for people: pictures, figures, the table of targets."""
+def draw(path: Path, folder: Path, cell: float, geotiff: bool = False) -> Iterator[str]:
+    """Draw what the log has; yields lines for people: pictures, figures, the table of targets. ``geotiff``: grids for charts too."""
     log = read(path)
     _, loaded = of_log(log)
+    origin = (loaded.config.world.latitude, loaded.config.world.longitude) if loaded is not None else (0.0, 0.0)
+    if geotiff and not any(origin):
+        raise LogError(
+            f"{path} says not where on earth it was: a GeoTIFF needs the latitude and longitude of its <world>"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     any_ = False
     for topic, series in sorted(log.series.items()):
@@ -149,6 +155,8 @@ def draw(path: Path, folder: Path, cell: float) -> Iterator[str]:
                 high,
                 f"{body} {name}: dB over what is usual at the angle",
             )
+            if geotiff:
+                yield geo(made, folder / f"mosaic-{body}-{name}.tif", origin)
             if loaded is not None and loaded.config.world.target:
                 yield from _table(targets(path, body, name, loaded.config.world.target), loaded.config.world.target)
         elif kind == "bathymetry":
@@ -157,6 +165,8 @@ def draw(path: Path, folder: Path, cell: float) -> Iterator[str]:
             yield _picture(
                 measured, folder / f"depth-{body}-{name}.png", "viridis_r", low, high, f"{body} {name}: depth, m"
             )
+            if geotiff:
+                yield geo(measured, folder / f"depth-{body}-{name}.tif", origin)
             wrong = (measured.values - true.values)[np.isfinite(measured.values) & np.isfinite(true.values)]
             rms, depth = math.sqrt(float(np.mean(wrong**2))), float(np.nanmean(true.values))
             yield f"depth against the true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"  # fmt: skip
@@ -175,6 +185,32 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[Target, ...]) ->
             else "never in the beam"
         )
         yield f"{t.name:16} {t.shape:10} {told}"
+
+
+#: GeoTIFF 1.1: keys with a number each, then those whose numbers stand in another tag
+_KEYS = (
+    (1024, 1), (1025, 1), (2048, 4326), (3072, 32767), (3074, 32767), (3075, 1), (3076, 9001),
+)  # fmt: skip
+_DOUBLES = (3080, 3081, 3082, 3083, 3092)  #: longitude and latitude of the origin, its coordinates, the scale there
+
+
+def geo(made: Grid, out: Path, origin: tuple[float, float]) -> str:
+    """A grid as GeoTIFF, NaN where nothing is; returns its name. ``origin``: latitude and longitude (rad) of north 0, east 0: metres of a
+    transverse Mercator projection there, which within kilometres are those of the tangent plane."""
+    doubles = (math.degrees(origin[1]), math.degrees(origin[0]), 0.0, 0.0, 1.0)
+    keys = [(key, 0, 1, value) for key, value in _KEYS] + [(key, 34736, 1, k) for k, key in enumerate(_DOUBLES)]
+    tags = TiffImagePlugin.ImageFileDirectory_v2()
+    for tag, type_, values in (
+        (33550, TiffTags.DOUBLE, (made.cell, made.cell, 0.0)),
+        (33922, TiffTags.DOUBLE, (0.0, 0.0, 0.0, made.west, made.south + made.values.shape[0] * made.cell, 0.0)),
+        (34735, TiffTags.SHORT, (1, 1, 1, len(keys), *(n for key in sorted(keys) for n in key))),
+        (34736, TiffTags.DOUBLE, doubles),
+        (42113, TiffTags.ASCII, "nan"),
+    ):
+        tags.tagtype[tag] = type_
+        tags[tag] = values
+    Image.fromarray(made.values[::-1].astype(np.float32)).save(out, compression="tiff_deflate", tiffinfo=tags)
+    return str(out)
 
 
 def _picture(made: Grid, out: Path, colours: str, low: float, high: float, title: str) -> str:

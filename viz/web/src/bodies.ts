@@ -6,11 +6,12 @@ import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
 import { quaternionToThree, toThree } from "./frames";
 import type { ModelLook } from "./link";
 import { Moving } from "./moving";
+import { SOFTWARE } from "./pen";
 import { bodyMaterial, geometry } from "./shapes";
 import type { Store } from "./store";
 
 /** From so many bodies of a model on, each is drawn coarsely. */
-const MANY = 128;
+const MANY = SOFTWARE ? 24 : 128;
 const GENERIC: ModelLook = { name: "", type: "underwater", title: "", source: "", validated: "", shape: { kind: "cylinder", size: [2, 0.2, 0.2] }, appearance: "", mass: null, thrusters: [], fins: [], tanks: [], transducer: null };
 
 interface Kind { model: ModelLook; meshes: THREE.InstancedMesh[]; rows: number[]; capacity: number; size: number; own: boolean }

@@ -6,8 +6,9 @@ import { CONDITIONS } from "./alarms";
 import { SIGNAL } from "./link";
 import { Pointer } from "./pointer";
 import { QUIET } from "./sounds";
-import type { Store } from "./store";
+import type { Store, Track } from "./store";
 import { contours, depths, ramp } from "./terrain";
+import { pen } from "./pen";
 
 export interface Draft {
   waypoints: Map<string, [number, number, number, number][]>;
@@ -16,13 +17,16 @@ export interface Draft {
   area: [number, number][]; // that is to be surveyed
 }
 
+const MOST_WAYS = 120;
+
 export class Chart {
   readonly canvas = document.createElement("canvas");
   private middle: [number, number] = [0, 0]; // north, east
   private scale = 1; // pixels per metre
   private shade: HTMLCanvasElement | null = null;
   private lines: number[][] = [];
-  private readonly ground = document.createElement("canvas"); // bed, its contours and the grid, as long as the view stays
+  private readonly ground = document.createElement("canvas"); // bed, contours, grid and ways, as long as the view stays
+  private readonly laid = new Map<number, { track: Track; n: number; m: number }>(); // points of ways that are on it
   private groundOf: unknown[] = [];
   private dark = true;
   draft: Draft | null = null;
@@ -74,7 +78,7 @@ export class Chart {
       const rows = s.bed.north.length, columns = s.bed.east.length, [low, high] = depths(s.bed);
       this.shade.width = columns;
       this.shade.height = rows;
-      const c = this.shade.getContext("2d")!, image = c.createImageData(columns, rows);
+      const c = pen(this.shade), image = c.createImageData(columns, rows);
       for (let i = 0; i < rows; i++)
         for (let k = 0; k < columns; k++) {
           const d = s.bed.depth[i]![k] ?? null, o = 4 * ((rows - 1 - i) * columns + k);
@@ -130,29 +134,30 @@ export class Chart {
       this.canvas.width = Math.round(w * ratio);
       this.canvas.height = Math.round(hh * ratio);
     }
-    const c = this.canvas.getContext("2d")!;
+    const c = pen(this.canvas);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.drawImage(this.drawnGround(ratio, w, hh), 0, 0, w, hh);
     this.missions(c);
-    if (this.show.trails) this.ways(c);
     if (this.show.spheres) this.signals(c);
     this.bodies(c);
     this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark);
     this.rose(c, w);
   }
 
+  /** What moves not: of the ways only what came since the last picture is drawn. */
   private drawnGround(ratio: number, w: number, hh: number): HTMLCanvasElement {
-    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, css("--bg")];
-    if (of.some((v, k) => v !== this.groundOf[k])) {
+    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, css("--bg")], c = pen(this.ground);
+    if (of.some((v, k) => v !== this.groundOf[k]) || this.shorter()) {
       this.groundOf = of;
+      this.laid.clear();
       [this.ground.width, this.ground.height] = [this.canvas.width, this.canvas.height];
-      const c = this.ground.getContext("2d")!;
       c.setTransform(ratio, 0, 0, ratio, 0, 0);
       c.fillStyle = css("--bg");
       c.fillRect(0, 0, w, hh);
       this.bed(c);
       this.grid(c, w, hh);
     }
+    if (this.show.trails) this.ways(c);
     return this.ground;
   }
 
@@ -265,26 +270,36 @@ export class Chart {
     for (const p of s.piers) { c.beginPath(); c.arc(...this.px(p[0]!, p[1]!), Math.max(p[3]! * this.scale, 2), 0, 7); c.stroke(); }
   }
 
+  /** Points of a way and of what was believed, up to this moment. */
+  private until(track: Track): [number, number] { return track.whole ? [track.until(this.store.time), track.until(this.store.time, track.believedTime)] : [track.time.length, track.believedTime.length]; }
+
+  /** Whether a way that is drawn is gone, was thinned, or goes back in time. */
+  private shorter(): boolean {
+    for (const [row, { track, n, m }] of this.laid) {
+      const [now, believed] = this.store.tracks.get(row) === track ? this.until(track) : [-1, -1];
+      if (now < n || believed < m) return true;
+    }
+    return false;
+  }
+
   private ways(c: CanvasRenderingContext2D): void {
     let drawn = 0;
     for (const [row, track] of this.store.tracks) {
-      if (drawn > 120 && row !== this.store.chosen) continue;
-      drawn++;
-      this.line(c, track.ned, track.whole ? track.until(this.store.time) : track.time.length, colour(row), 1.8);
-      this.line(c, track.believed, track.whole ? track.until(this.store.time, track.believedTime) : track.believedTime.length, this.dark ? "#ffffffb0" : "#12283ab0", 1);
+      if (drawn++ > MOST_WAYS && row !== this.store.chosen) continue;
+      const [n, m] = this.until(track), old = this.laid.get(row) ?? { n: 0, m: 0 };
+      if (n === old.n && m === old.m) continue;
+      this.line(c, track.ned, old.n, n, colour(row), 1.8);
+      this.line(c, track.believed, old.m, m, this.dark ? "#ffffffb0" : "#12283ab0", 1);
+      this.laid.set(row, { track, n, m });
     }
   }
 
-  private line(c: CanvasRenderingContext2D, ned: number[], n: number, style: string, width: number): void {
-    if (n < 2) return;
+  private line(c: CanvasRenderingContext2D, ned: number[], from: number, to: number, style: string, width: number): void {
+    if (to < 2 || to <= from) return;
     c.strokeStyle = style;
     c.lineWidth = width;
     c.beginPath();
-    const step = Math.max(1, Math.floor(n / 1500));
-    for (let k = 0; k < n; k += step) {
-      const p = this.px(ned[3 * k]!, ned[3 * k + 1]!);
-      if (k) c.lineTo(...p); else c.moveTo(...p);
-    }
+    for (let k = Math.max(0, from - 1); k < to; k++) c.lineTo(...this.px(ned[3 * k]!, ned[3 * k + 1]!)); // the first one begins it
     c.stroke();
   }
 

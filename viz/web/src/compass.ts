@@ -1,10 +1,11 @@
 // Compass cards, and the instruments drawn over the on-board view.
 
 import { css } from "./dom";
+import { pen } from "./pen";
 
 /** A card that turns under a fixed mark; ``heading`` in degrees is at the top. */
 export function compassCard(canvas: HTMLCanvasElement, heading: number, opacity: number): void {
-  const c = canvas.getContext("2d")!, size = canvas.width, r = size / 2;
+  const c = pen(canvas), size = canvas.width, r = size / 2;
   c.setTransform(1, 0, 0, 1, 0, 0);
   c.clearRect(0, 0, size, size);
   c.translate(r, r);
@@ -55,7 +56,7 @@ export function hud(canvas: HTMLCanvasElement, v: Instruments): void {
     canvas.width = Math.round(w * ratio);
     canvas.height = Math.round(hh * ratio);
   }
-  const c = canvas.getContext("2d")!;
+  const c = pen(canvas);
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.clearRect(0, 0, w, hh);
   const perDegree = hh / 75; // the camera sees 75 degrees from bottom to top

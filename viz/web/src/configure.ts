@@ -6,6 +6,7 @@ import type { InstrumentLook, ModelLook } from "./link";
 import { Plot } from "./plots";
 import { find, fresh, nameOf, type ChildRule, type Key, type Rule, type Schema, type Tree } from "./tree";
 import { Workbench } from "./workbench";
+import { pen } from "./pen";
 
 interface Listed { name: string; title: string; type: string; file: string }
 interface Vehicle { file: string; name: string; model: string }
@@ -345,7 +346,7 @@ export class Configure {
     Object.assign(canvas.style, { width: `${size}px`, height: `${size}px` });
     const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)], span = Math.max(n1 - n0, e1 - e0, 1) * 1.15;
     const x = (v: number): number => size + ((v - (e0 + e1) / 2) / span) * 2 * size, y = (v: number): number => size - ((v - (n0 + n1) / 2) / span) * 2 * size;
-    const c = canvas.getContext("2d")!;
+    const c = pen(canvas);
     c.fillStyle = css("--field");
     c.fillRect(0, 0, 2 * size, 2 * size);
     c.strokeStyle = css("--accent");

@@ -63,7 +63,7 @@ export class Helm {
     const take = h("button", { id: "take-helm", class: "on", disabled: !may || !bodies.length, title: may ? "Join as its pilot" : "Driving needs a running server of this machine, and `wavesim viz --control`", onclick: () => { this.driving = this.who.value; this.shown = false; this.send(this.driving, []); } }, "take the helm");
     this.box = h("div", { class: "window helm", id: "helm" }, head, h("div", { class: "section" }, h("div", { class: "row" }, this.who, take), h("label", { class: "row" }, "at most", this.gain),
       h("div", { class: "soft" }, bodies.length ? "Hold ↑ ↓ ahead, astern; ← → turn; Page ↑ ↓ up, down; , . sideways. Gamepad: hold a shoulder button; left stick ahead and turn, right stick down and sideways. Let go: all at rest." : "no body here takes a pilot (client=\"optional\" or \"required\")"), this.told));
-    Object.assign(this.box.style, { left: "14px", top: "92px", width: "300px", height: "auto" });
+    Object.assign(this.box.style, { left: "14px", top: "128px", width: "300px", height: "auto" });
     moves(head, this.box, this.stage);
     this.stage.append(this.box);
     this.timer = window.setInterval(() => this.turn(), PERIOD_MS);

@@ -4,6 +4,7 @@ import { css, fill, h, mark, put } from "./dom";
 import type { Charts, Label } from "./history";
 import type { FieldLook, InstrumentLook, Kit, Panel, SensorValue, Value } from "./link";
 import { shown, shownActuator, written, type Shown } from "./units";
+import { pen } from "./pen";
 
 const LATE = 3, GRACE_S = 0.5; // periods, and seconds more, after which a value is called old
 const IN_ROW = 4; // numbers of a field that stand beside each other
@@ -114,7 +115,7 @@ function drawProfile(canvas: HTMLCanvasElement, values: (number | null)[]): void
   if (!w || !hh) return;
   canvas.width = w * ratio;
   canvas.height = hh * ratio;
-  const c = canvas.getContext("2d")!, found = values.filter((v): v is number => v !== null), most = Math.max(...found, 1e-9);
+  const c = pen(canvas), found = values.filter((v): v is number => v !== null), most = Math.max(...found, 1e-9);
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.fillStyle = css("--accent");
   values.forEach((v, k) => { if (v !== null) c.fillRect((k / values.length) * w, (v / most) * (hh - 3), Math.max(w / values.length, 1), 2); });

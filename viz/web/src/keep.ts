@@ -1,6 +1,7 @@
 // What a user takes away from the page: files, pictures, films, and the link to this very view.
 
 import { css, h, mark, toast } from "./dom";
+import { pen } from "./pen";
 
 /** Give the user a file. */
 export function keep(data: Blob, name: string): void {
@@ -25,7 +26,7 @@ export class Camera {
 
   /** Lay the canvases over each other: right after they were drawn, for WebGL keeps nothing. */
   private compose(): void {
-    const [base] = this.canvases(), c = this.whole.getContext("2d")!;
+    const [base] = this.canvases(), c = pen(this.whole);
     const wide = Math.max(...this.canvases().map((o) => o.width), 1), high = Math.round((wide * this.stage.clientHeight) / Math.max(this.stage.clientWidth, 1));
     if (!base || !high) return;
     if (!this.recorder && (this.whole.width !== wide || this.whole.height !== high)) [this.whole.width, this.whole.height] = [wide, high];

@@ -341,6 +341,7 @@ class App {
     this.wake();
     this.charting = mode === "chart";
     this.chart.canvas.classList.toggle("hidden", !this.charting);
+    this.stage.classList.toggle("charting", this.charting);
     this.view.compass.classList.toggle("hidden", this.charting);
     this.chart.pointer.show(this.charting);
     if (mode === "chart") { if (!this.homed) { this.chart.home(); this.homed = true; } }

@@ -83,8 +83,10 @@ export class Events {
     const pick = h("select", { "aria-label": "Which events", onchange: () => { this.filter = pick.value; this.anew(this.store.events); } },
       h("option", { value: "told" }, "heard and lost"), h("option", { value: "heard" }, "heard"), h("option", { value: "lost" }, "lost"), h("option", { value: "sent" }, "sent"), h("option", { value: "all" }, "everything"));
     const list = h("div", { class: "list", id: "events" }, h("table", {}, h("thead", {}, h("tr", {}, ...["time", "what", "from", "to", "kHz", "level dB", "path m", "measured m", "one-way m", "true m", "error m", "bearing °", "outcome"].map((t, i) => h("th", { class: i > 3 && i < 12 || i === 0 ? "n" : "", title: ABOUT[t] }, t)))), this.body));
-    list.addEventListener("pointerdown", () => { this.held = true; });
-    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => window.setTimeout(() => { this.held = false; })); // after the click
+    let presses = 0;
+    list.addEventListener("pointerdown", () => { this.held = true; presses++; });
+    const release = (): void => { const of = presses; window.setTimeout(() => { if (of === presses) this.held = false; }); }; // after its click, and not after the next press
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release);
     this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, pick, this.counts), list);
   }
 

@@ -1,6 +1,7 @@
 // Fans: beams over angles and ranges. A forward-looking sonar gives a whole one with each ping, a scanning sonar one beam of a circle.
 
 import { label, levelOf, markStep, type Painter, type Picture, type PictureHead, type Style, usual } from "./pictures";
+import { pen } from "./pen";
 
 const SLOTS = 400; // directions of a circle
 const MOST_GAP = 20; // of them that one step may leave
@@ -82,7 +83,7 @@ export class Polar implements Painter {
       }
       out[k] = style.colours[v | 0]!;
     }
-    this.layer.getContext("2d")!.putImageData(this.image!, 0, 0);
+    pen(this.layer).putImageData(this.image!, 0, 0);
     c.drawImage(this.layer, 0, 0);
     this.marks(c, style.ratio);
   }

@@ -3,6 +3,7 @@
 import { colour, css, h, put } from "./dom";
 import { depthAt } from "./geo";
 import type { Store } from "./store";
+import { pen } from "./pen";
 
 const LEFT = 46, BOTTOM = 18, TOP = 6; // px
 const FACTORS = [0, 1, 2, 5, 10, 20, 50]; // of the vertical scale over the horizontal one; 0: as large as fits
@@ -41,7 +42,7 @@ export class Profile {
     const w = this.canvas.clientWidth, hh = this.canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2), row = this.store.chosen;
     if (!w || !hh) return;
     if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hh * ratio)) { this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(hh * ratio); }
-    const c = this.canvas.getContext("2d")!, track = row === null ? undefined : this.store.tracks.get(row), n = track ? (track.whole ? track.until(this.store.time) : track.time.length) : 0;
+    const c = pen(this.canvas), track = row === null ? undefined : this.store.tracks.get(row), n = track ? (track.whole ? track.until(this.store.time) : track.time.length) : 0;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, w, hh);
     if (!track || n < 2) { put(this.told, row === null ? "choose a body" : "it has not moved yet"); return; }

@@ -5,6 +5,7 @@ import { colour, css, h, number, put } from "./dom";
 import type { Reception } from "./link";
 import { keep } from "./keep";
 import type { Store } from "./store";
+import { pen } from "./pen";
 
 const LEFT = 58, BOTTOM = 18, TOP = 6, DEG = 180 / Math.PI;
 const SPANS = [30, 60, 120, 300, 600, 1800]; // s
@@ -52,7 +53,7 @@ export class Ranges {
     const w = this.canvas.clientWidth, hh = this.canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2), row = this.store.chosen, until = this.store.time, since = Math.max(0, until - this.span);
     if (!w || !hh) return;
     if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hh * ratio)) { this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(hh * ratio); }
-    const c = this.canvas.getContext("2d")!;
+    const c = pen(this.canvas);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, w, hh);
     const points = (this.points = row === null ? [] : measured(this.store.events.filter((e): e is Reception => "receiver" in e), row, this.what, since, this.store.distances)), unit = WHATS.find(([k]) => k === this.what)![2];

@@ -3,6 +3,7 @@
 import { clock, css, h, put } from "./dom";
 import type { Mark } from "./link";
 import type { Store } from "./store";
+import { pen } from "./pen";
 
 const TINTS: Record<string, string> = { notice: "--warm", fault: "--bad", command: "--accent", join: "--good", loss: "--soft" };
 const NEAR = 5; // px
@@ -53,7 +54,7 @@ export class ReplayBar {
     this.drawn = key;
     this.strip.width = 2 * w;
     this.strip.height = 20;
-    const c = this.strip.getContext("2d")!;
+    const c = pen(this.strip);
     c.scale(2, 2);
     for (const m of [...this.marks].sort((a, b) => Number(a.kind !== "loss") - Number(b.kind !== "loss"))) {
       c.fillStyle = css(TINTS[m.kind] ?? "--soft");

@@ -8,6 +8,7 @@ import { COLOURINGS, colourTable, type Painter, type Picture, type PictureHead }
 import { Polar } from "./polar";
 import { Swath } from "./swath";
 import { Waterfall } from "./waterfall";
+import { pen } from "./pen";
 
 export const MOST = 8;
 
@@ -86,7 +87,7 @@ class SonarWindow {
       this.low += f * (limits[0]! - this.low);
       this.high += f * (Math.max(limits[1]!, limits[0]! + 60) - this.high);
     }
-    const c = this.canvas.getContext("2d")!;
+    const c = pen(this.canvas);
     c.clearRect(0, 0, w, hh);
     this.painter!.paint(c, w, hh, { colours: colourTable(this.colouring.value, this.low, this.high), ground: this.ground.classList.contains("on"), ratio });
     if (this.trouble) return;

@@ -3,6 +3,7 @@
 import * as THREE from "three";
 import { toThree } from "./frames";
 import type { Bed, SceneText } from "./link";
+import { SOFTWARE } from "./pen";
 
 const RAMP_DARK = [[0.96, 0.85, 0.62], [0.5, 0.72, 0.62], [0.16, 0.5, 0.56], [0.08, 0.3, 0.45], [0.05, 0.17, 0.32]];
 const RAMP_LIGHT = [[0.98, 0.93, 0.78], [0.72, 0.87, 0.8], [0.45, 0.74, 0.78], [0.28, 0.56, 0.7], [0.18, 0.38, 0.56]];
@@ -193,6 +194,7 @@ function surfaceMaterial(): THREE.ShaderMaterial {
     transparent: true,
     depthWrite: false,
     side: THREE.DoubleSide,
+    defines: SOFTWARE ? { PLAIN: 1 } : {}, // ripples cost
     uniforms: { time: { value: 0 }, tint: { value: new THREE.Color() }, bright: { value: 0.5 }, cell: { value: 100 } },
     vertexShader: `varying vec3 at; void main() { vec4 w = modelMatrix * vec4(position, 1.0); at = w.xyz; gl_Position = projectionMatrix * viewMatrix * w; }`,
     fragmentShader: `
@@ -201,7 +203,11 @@ function surfaceMaterial(): THREE.ShaderMaterial {
       float grid(float c) { vec2 g = abs(fract(at.xz / c - 0.5) - 0.5) / fwidth(at.xz / c); return 1.0 - min(min(g.x, g.y), 1.0); }
       void main() {
         vec2 p = at.xz;
+        #ifdef PLAIN
+        float h = 0.0;
+        #else
         float h = wave(p, vec2(0.8, 0.6), 31.0, 0.9) + wave(p, vec2(-0.5, 0.86), 17.0, 1.3) + 0.6 * wave(p, vec2(0.2, -0.98), 7.0, 2.1);
+        #endif
         vec3 look = normalize(cameraPosition - at);
         float far = length(cameraPosition - at);
         float ripple = h * 0.03 * exp(-far / 500.0);

@@ -8,6 +8,7 @@ import { Bodies } from "./bodies";
 import { compassCard, hud } from "./compass";
 import { colour, css, number, scaleBar } from "./dom";
 import { bearing, euler, quaternionToThree, toThree } from "./frames";
+import { pen, SOFTWARE } from "./pen";
 import { Sounds } from "./sounds";
 import { taken } from "./keys";
 import { WILD } from "./link";
@@ -18,6 +19,7 @@ import { Working } from "./working";
 export type CameraMode = "free" | "follow" | "top";
 const TRAIL = 60000; // pieces of ways, of all bodies together
 const LABELS = 60;
+const COARSEST = 0.4; // share of the screen's resolution
 
 export interface Onboard { row: number; picture: HTMLCanvasElement; overlay: HTMLCanvasElement; compass: HTMLCanvasElement }
 
@@ -56,10 +58,11 @@ export class View3D {
   private tracks: THREE.Line[] = [];
 
   constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly open: (row: number) => void, private readonly changed: () => void) {
-    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: !drawnBySoftware(), powerPreference: "high-performance" });
+    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: !SOFTWARE, powerPreference: "high-performance" });
     this.renderer.setScissorTest(true);
     this.canvas.tabIndex = 0;
-    this.over.className = "over";
+    this.canvas.className = "space";
+    this.over.className = "over space";
     this.compass.className = "compass";
     this.compass.width = this.compass.height = 184;
     this.controls = new OrbitControls(this.camera, this.canvas);
@@ -220,7 +223,7 @@ export class View3D {
     const rate = (this.frames - this.drawn) / seconds, before = this.quality;
     this.drawn = this.frames;
     this.judgedAt = now;
-    if (rate < 20) this.quality = Math.max(0.5, this.quality * 0.75);
+    if (rate < 20) this.quality = Math.max(COARSEST, this.quality * 0.75);
     else if (rate > 50) this.quality = Math.min(1, this.quality * 1.15);
     return this.quality !== before;
   }
@@ -413,7 +416,7 @@ export class View3D {
   // -- names and numbers over the picture ------------------------------------------------------------------
 
   private overlay(): void {
-    const c = this.over.getContext("2d")!, ratio = this.over.width / Math.max(this.canvas.clientWidth, 1);
+    const c = pen(this.over), ratio = this.over.width / Math.max(this.canvas.clientWidth, 1);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
     if (!this.show.labels) return;
@@ -500,13 +503,4 @@ export class View3D {
     c.lineWidth = 1.5;
     text(scaleBar(c, x, y, w, length), x + 4, y - 11, ink);
   }
-}
-
-/** Whether there is no graphics processor: then smooth edges cost more than they are worth. */
-function drawnBySoftware(): boolean {
-  const gl = document.createElement("canvas").getContext("webgl2");
-  const info = gl?.getExtension("WEBGL_debug_renderer_info");
-  const name = gl && info ? String(gl.getParameter(info.UNMASKED_RENDERER_WEBGL)) : "";
-  gl?.getExtension("WEBGL_lose_context")?.loseContext();
-  return /swiftshader|llvmpipe|software/i.test(name);
 }

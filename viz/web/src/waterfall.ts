@@ -1,6 +1,7 @@
 // A side-scan's lines, the newest at the top: by slant range, or over the ground as if the bed were level.
 
 import { label, levelOf, markStep, type Painter, type Picture, type PictureHead, type Style, usual } from "./pictures";
+import { pen } from "./pen";
 
 const MOST_LINES = 800;
 interface Line { head: PictureHead; samples: Uint8Array }
@@ -66,7 +67,7 @@ export class Waterfall implements Painter {
       }
       for (let i = 1; i < this.tall && y + i < h; i++) out.copyWithin((y + i) * w, y * w, (y + 1) * w);
     }
-    this.layer.getContext("2d")!.putImageData(this.image, 0, 0);
+    pen(this.layer).putImageData(this.image, 0, 0);
     c.drawImage(this.layer, 0, 0);
     this.marks(c, w, h, style.ratio, newest.head);
   }

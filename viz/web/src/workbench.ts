@@ -8,6 +8,7 @@ import { css } from "./dom";
 import { fromThree, toThree } from "./frames";
 import type { InstrumentLook, ModelLook } from "./link";
 import { metres, nameOf, vector, withMetres, written, type Tree } from "./tree";
+import { pen } from "./pen";
 
 const KINDS: Record<string, { key: string; colour: string; label: (t: Tree) => string; aim?: "direction" | "attitude" }> = {
   thruster: { key: "position", colour: "#ffd166", label: (t) => t.attributes["name"] ?? "thruster", aim: "direction" },
@@ -215,7 +216,7 @@ export class Workbench {
     this.dirty = false;
     this.scene.background = new THREE.Color(css("--bg"));
     this.renderer.render(this.scene, this.camera);
-    const c = this.over.getContext("2d")!;
+    const c = pen(this.over);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, w, hh);
     c.font = "11px system-ui, sans-serif";

@@ -1,0 +1,275 @@
+"""A program with one session after the other: it joins, hears, answers its steps, and judges what it is told."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.world.clock import Timer
+from benchmarks.world.ledger import Book
+from benchmarks.world.network import Address
+from benchmarks.world.report import Broken
+from benchmarks.world.scenes import NEWCOMERS
+from benchmarks.world.server import ADDRESS
+from wavesim_sdk.wire import items
+from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role, Welcome
+from wavesim_sdk.wire.schema import Malformed
+from wavesim_sdk.wire.state import State
+
+if TYPE_CHECKING:
+    from benchmarks.world.world import World
+
+KEPT = 30  #: of the own datagrams, to be said again
+REFUSED_AGAIN_S = 0.4
+LOST_S = 0.7  #: a server that is silent for longer than its own time limit is another by now
+LEAST_S = 0.002  #: between two turns of a program
+
+
+class Program:
+    """One of them; what it does besides, :class:`~benchmarks.world.clients.Client` says."""
+
+    thinks: float  #: greatest time for a step
+    lockstep_ticks: int
+
+    def __init__(self, world: World, name: str, r: random.Random, role: Role, body: str) -> None:
+        self.world, self.name, self.random, self.role, self.body = world, name, r, role, body
+        self.address: Address = world.new_address()
+        self.session: ClientSession | None = None
+        self.book: Book | None = None
+        self.welcome: Welcome | None = None
+        self.last_token = 0
+        self.steps = self.states = self.tick = 0
+        self.joined_at = self.heard_at = self.state_at = 0.0
+        self.gone = False  #: for good, without a word
+        self._quits = False
+        self._deaf = self._mute = 0.0  # until then it reads nothing, sends nothing
+        self._harmed = 0.0  # until then something of its own was wrong
+        self._spoke = math.inf  # when it said something first at this address
+        self._period_ns = 0.0
+        self._own: deque[bytes] = deque(maxlen=KEPT)
+        self._due = Timer(world.clock, self._turn)
+        self.listens = 0  #: to sound, whatever the dice say
+        self._step_ns = round(world.scene.loaded.config.time.step * 1e9)
+
+    # -- sessions --------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        """The program begins."""
+        self.begin(self.join(), now)
+
+    def join(self, **changed: Any) -> Join:
+        """What it asks for."""
+        r = self.random
+        model = NEWCOMERS.get(self.body, "")
+        wanted: dict[str, Any] = {
+            "name": self.body,
+            "role": self.role,
+            "model": model,
+            "position": (r.uniform(-50, 50), r.uniform(-50, 50), r.uniform(1, 30)),
+            "lockstep_ns": self.lockstep_ticks * self._step_ns,
+            "state_period_ns": r.choice((0, 100_000_000, 300_000_000)),
+            "acoustics": max(r.randrange(2), self.listens),
+            "effort": 0,
+            "others": r.randrange(2),
+        }
+        return Join(**{**wanted, **changed})
+
+    def begin(self, join: Join, now: float, address: Address | None = None) -> None:
+        """Another session, in place of the one there was."""
+        if address is not None or self.session is None:
+            self._go(self.address if address is None else address)
+        self.session = ClientSession(join, self.world.scene.key(join.name), self.random)
+        self.book = Book(self.name)
+        self.book.client_side(self.session)
+        self.welcome, self.joined_at, self.heard_at, self._period_ns = None, now, now, 0.0
+        self.world.note("join", self.name, join.name, Role(join.role).name, join.previous and "again")
+        self._due.at(now)
+
+    def _go(self, address: Address) -> None:
+        """Be at an address from now on."""
+        self.world.network.close(self.address)
+        self.address, self._spoke = address, math.inf
+        self.world.network.open(address, self._receive)
+
+    def _told_elsewhere(self) -> bool:
+        """Whether its session was ended, other than for its silence, while the server had it at an address before: the BYE went
+        there, and who speaks from elsewhere gets none."""
+        front = self.world.server.front
+        if front is None or self.session is None:
+            return False
+        over = front.sessions._over._of.get(self.session.token)
+        return over is not None and over.session.address != self.address and "no sign of life" not in over.text
+
+    def _well(self, now: float) -> bool:
+        """Whether it was served and has spoken as it should."""
+        return self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6 and not self._told_elsewhere()
+
+    @property
+    def live(self) -> bool:
+        """Whether it believes in its session."""
+        return not self.gone and self.session is not None and self.welcome is not None and self._joined()
+
+    def _joined(self) -> bool:
+        return self.session is not None and self.session.phase is Phase.JOINED
+
+    @property
+    def period(self) -> float:
+        """Wall time between its states, as it asked last."""
+        return self._period_ns * 1e-9
+
+    @property
+    def honest(self) -> bool:
+        """Whether what the protocol promises holds for it."""
+        return self.book is not None and not self.book.liar
+
+    def lie(self) -> None:
+        """From here on nothing is promised to this session."""
+        if self.book is not None:
+            self.book.liar = True
+            known = self.world.books.get(self.session.token) if self.session is not None else None
+            if known is not None:
+                known.liar = True
+
+    # -- datagrams -------------------------------------------------------------------------------------
+
+    def _receive(self, data: bytes, source: Address, now: float) -> None:
+        if self.gone or now < self._deaf or self.session is None or source != ADDRESS:
+            return
+        before = self.session.token
+        for event in self.session.receive(data, now):
+            self._on(event, now)
+        self.heard_at = self.session.last_heard
+        if self.session.token != before:
+            self.world.token(self)
+        self._due.at(now)
+
+    def _turn(self, now: float) -> None:
+        session = self.session
+        if session is None or self.gone:
+            return
+        if now < self._mute:
+            self._due.at(self._mute)
+            return
+        if self.live and now - session.last_heard > LOST_S:  # the server does not know it any more
+            self.world.note("lost", self.name)
+            if self._well(now) and now - self.world.server.stood > LOST_S + 0.6:
+                raise Broken(f"lost: {self.name} heard nothing for {LOST_S} s, and nothing was wrong")
+            self.begin(self.join(), now)
+            return
+        for data in session.outgoing(now):
+            self._send(data)
+        timer = session.next_timer()
+        if timer is not None:
+            self._due.at(max(timer, now + LEAST_S))
+
+    def _send(self, data: bytes) -> None:
+        self._own.append(data)
+        self._spoke = min(self._spoke, self.world.clock.now)
+        self.world.network.send(data, self.address, ADDRESS)
+
+    def _on(self, event: Any, now: float) -> None:
+        match event:
+            case Welcome():
+                self._welcomed(event, now)
+            case State():
+                self._state(event, now)
+            case JoinRefused(code, text):
+                self.world.note("refused", self.name, _named(Refusal, code), text)
+                if code == Refusal.INTERNAL and self.honest:
+                    raise Broken(f"a join failed inside the server: {text}")
+                if self.honest and code == Refusal.EXPIRED:
+                    self.last_token = 0
+                self.world.clock.at(now + REFUSED_AGAIN_S, self._again)
+            case Ended(text):
+                self.world.note("ended", self.name, text)
+                if "failed" in text:
+                    raise Broken(f"a session ended by a failure of the server: {self.name}: {text}")
+                if "no sign of life" in text and self._well(now):
+                    raise Broken(f"taken for silent: {self.name}, which spoke")
+                self.world.clock.at(now + REFUSED_AGAIN_S, self._again)
+            case _:
+                self.world.note(type(event).__name__)
+                self._happened(event)
+
+    def _happened(self, event: Any) -> None:
+        """What is told of a body that came with this session came about after it."""
+        welcome = self.welcome
+        if welcome is None or self.role is not Role.PILOT or welcome.resumed != Resumption.NEW or not self.honest:
+            return
+        if (
+            isinstance(event, items.Reception) and len(self.world.server.disks) == 1
+        ):  # else it may have come to a body that was there
+            since = welcome.tick * self._step_ns
+            if event.reception_ns < since:
+                raise Broken(f"of a life before: {self.name}, in row {welcome.id} since {since} ns: {event}")
+
+    def _again(self, now: float) -> None:
+        if self._quits or self.gone or self.session is None:
+            return
+        if self.session.phase is Phase.CLOSED:
+            self.begin(self.join(), now)
+
+    def _welcomed(self, welcome: Welcome, now: float) -> None:
+        assert self.session is not None
+        self.welcome = welcome
+        self.last_token = self.session.token
+        self._period_ns = max(self._period_ns, welcome.state_period_ns)  # it may have asked for another before
+        self.world.note("welcome", self.name, welcome.id, _named(Resumption, welcome.resumed))
+        if self.honest:
+            self.world.check_welcome(self, welcome)
+
+    def _state(self, state: State, now: float) -> None:
+        self.states += 1
+        self.state_at, self.tick = now, state.tick
+        self.world.note("step" if state.step else "state", self.name, state.tick)
+        if self.honest:
+            self.world.check_state(self, state)
+        if state.step:
+            self.steps += 1
+            think = self.random.uniform(0.01, self.thinks)
+            self.world.clock.at(now + think, lambda at: self._answer(state, at))
+
+    def _answer(self, state: State, now: float) -> None:
+        if self.gone or not self._joined() or self.session is None:
+            return
+        r = self.random
+        count = len(self.session.body.actuators)
+        if r.random() < 0.05:
+            self._nonsense(state.tick, count)
+        command = r.choice((None, [1.0] * count, [None] * count, [0.5], []))
+        estimate = r.choice((None, [float(k) for k in range(10)], [None] * 10))
+        self.session.done(state.tick, command, estimate)
+        if self.world.calm and not self.session._outbox:  # else the server waits for its requests
+            self.world.answers.setdefault(self.session.token, now)
+        self._due.at(now)
+
+    def _nonsense(self, tick: int, count: int) -> None:
+        """The program itself is told what cannot be sent; nothing of it goes out, nothing waits for it."""
+        assert self.session is not None
+        for bad in ([float("nan")], [1e300], ["1"], [[1.0]], [0.0] * 100):
+            try:
+                self.session.done(tick, bad, None)  # type: ignore[arg-type]  # that is the point
+            except Malformed:
+                continue
+            raise Broken(f"a program's mistake was not told: {bad}")
+
+    def quit(self) -> None:
+        """The end of the world: leave in order."""
+        self._quits = True
+        if self.session is not None and not self.gone:
+            self.session.leave()
+            self._due.at(self.world.clock.now)
+
+    def wake(self) -> None:
+        """All is well again: it reads and sends."""
+        self._deaf = self._mute = 0.0
+        self._due.at(self.world.clock.now)
+
+
+def _named(codes: type[IntEnum], code: int) -> str:
+    """The name of a code; it may be another on its way where nothing is sealed."""
+    return codes(code).name if code in list(codes) else str(code)
