@@ -77,6 +77,16 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
             "no material 'tin'",
         ),
         ('preset="p900-130" range="-1 m"', "", "range"),
+        ('preset="p900-130" range="0.01 m"', "", "a range of 0.01 m; an echo of a BlueView P900-130 is 0.025 m long"),
+        ('preset="p900-130" beams="-3"', "", "beams: -3 is below the least allowed, 0"),
+        ('preset="p900-130" rate="0 Hz"', "", "rate: 0 Hz is below the least allowed"),
+        ('preset="p900-130" sector="200 deg"', "", "a sector of 200 deg; 170 at most"),
+        ('preset="p900-130"', '<material name="weed" law="smoth"/>', "did you mean 'smooth'"),
+        (
+            'preset="p900-130"',
+            '<target name="t" position="0 0 1 m" shape="cube" size="1 1 m"/>',
+            "'cube' is not allowed",
+        ),
         ("", "", "preset"),
     ],
 )
@@ -85,6 +95,13 @@ def test_what_cannot_be_is_refused_by_one_line(config: Any, sonar: str, world: s
         config(suite(f"<sonar {sonar}/>", world=world))
     assert "\n" not in str(refused.value)
     assert re.search(r"config\d+\.xml:\d+", str(refused.value))
+
+
+@pytest.mark.parametrize("scene", ['<soundings file="none.txt"/>', '<obstacles><mesh file="none.stl" position="0 0 1 m"/></obstacles>'])  # fmt: skip
+def test_a_scene_that_is_not_there_is_refused_by_one_line(config: Any, scene: str) -> None:
+    with pytest.raises(ConfigError, match=r"the file 'none\.\w+' does not exist") as refused:
+        config(suite('<sonar preset="p900-130"/>', world=scene))
+    assert "\n" not in str(refused.value)
 
 
 def test_a_slow_reader_drops_and_counts(rings: str) -> None:

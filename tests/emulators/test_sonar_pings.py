@@ -201,3 +201,66 @@ def test_levels_come_back_from_numbers(config: Any) -> None:
     lit = (frame.levels > 0) & (frame.levels < d.top)
     assert lit.sum() > 500
     assert recovered[lit] == pytest.approx(dB(frame.power)[lit], abs=0.01)
+
+
+# ------------------------------------------------------------------ a scanning sonar
+
+
+def test_a_turning_head_bends_a_tank(config: Any) -> None:
+    """5 deg/s to starboard while the head goes round: a straight wall bends by that times the time; the true headings undo it."""
+    walls = "".join(
+        f'<block position="{8.5 * n} {8.5 * e} 5 m" size="{1 + 30 * abs(e)} {1 + 30 * abs(n)} 10 m"/>'
+        for n, e in ((1, 0), (0, 1), (-1, 0), (0, -1))
+    )
+    d = design("ping360", 20.0, 1200)
+    head = engine.Scanning(d, world(config, f'<bed depth="400 m"/><obstacles>{walls}</obstacles>'), 0.0, 1)
+    rate, step = math.radians(5.0), 0.0125
+    headings = rate * step * np.arange(400)
+    pings = [head.ping(pose((0, 0, 5.0), heading=h, w=(0, 0, rate)), n) for n, h in enumerate(headings)]
+    r = d.ranges[[int(p.power[0].argmax()) for p in pings]]
+    azimuth = np.array([p.azimuth for p in pings])
+    assert np.diff(np.degrees(azimuth)) == pytest.approx(0.9)
+
+    def normal(steps: slice, turned: Any) -> float:
+        """Direction (deg) to a straight wall that those steps saw."""
+        a = azimuth[steps] + turned
+        slope = np.polyfit(r[steps] * np.sin(a), r[steps] * np.cos(a), 1)[0]
+        return float(np.degrees(np.arctan(-slope)))
+
+    first, last = slice(0, 24), slice(376, 400)  # the wall astern, when the head begins and when it ends
+    bent = normal(first, 0.0) - normal(last, 0.0)
+    assert bent == pytest.approx(math.degrees(headings[last].mean() - headings[first].mean()), abs=1.5)
+    assert 22.0 < bent < 25.0
+    assert normal(first, headings[first]) - normal(last, headings[last]) == pytest.approx(0.0, abs=0.9), "one step"
+    a = azimuth + headings
+    off = np.maximum(np.abs(r * np.cos(a)), np.abs(r * np.sin(a))) - 8.0
+    assert np.abs(off).max() < 0.25
+    assert np.median(np.abs(off)) < 0.05
+
+
+def test_numbers_of_a_ping360() -> None:
+    """Units of 25 ns: 1200 samples of 80 are 1.8 m, 50 m need 2222; a turn has 400 steps."""
+    from wavesim_sdk.devices.ping360 import SAMPLE_S, TURN
+    from wavesim_sdk.sonars import presets
+
+    assert pytest.approx(1.8) == 1200 * 80 * SAMPLE_S * 750.0
+    assert round(50.0 / (1200 * SAMPLE_S * 750.0)) == 2222
+    p = presets.find("ping360")
+    assert round(p.sector / p.step) == TURN == 400
+
+
+def test_footprints_of_one_degree_at_20_m(config: Any) -> None:
+    """At nadir 0.349 m; at 60 deg 0.698 m along; across 1.396 m for beams that are as wide there, twice that for a flat array, which
+    is shorter when it is steered."""
+    d = design("r2sonic-2024", 60.0, 2000, {"beams": 3, "beam": math.radians(1.0), "vertical": math.radians(1.0)})
+    from wavesim_emulators.sonar.design import sounding_rays
+    from wavesim_sdk.sonars import patterns
+
+    angles = np.radians([-60.0, 0.0, 60.0])
+    rays = sounding_rays(d, angles)
+    r = 20.0 / np.cos(angles)
+    cell = patterns.HALF_POWER / (2 * 1.2 / 3)  # of a -3 dB width in cells of its rays
+    across = (rays.du[1::3] * cell) * r / np.cos(angles)
+    along = rays.de[0] * cell * r
+    assert along == pytest.approx([0.698, 0.349, 0.698], abs=0.002)
+    assert across == pytest.approx([2 * 1.396, 0.349, 2 * 1.396], rel=0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,9 +137,14 @@ def test_a_chunk_whose_header_lies_is_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(writer, "Chunk", lambda **fields: Chunk(**fields | {"uncompressed_size": 9}))
     from mcap.records import Chunk
 
-    path = foreign(tmp_path / "bomb.mcap", [("/x", bytes(100 * 1024**2))])
-    with pytest.raises(LogError, match="a chunk that unpacks to more than 64 MB"):
-        read(path)
+    path = foreign(tmp_path / "bomb.mcap", [("/x", bytes(150 * 1024**2))])
+    tracemalloc.start()
+    try:
+        with pytest.raises(LogError, match="a chunk that unpacks to more than 64 MB"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 140 * 1024**2, "no more of it than that was unpacked"
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_ordinary_log_is_within_the_limits(tmp_path: Path, config: Callable[..., Loaded]) -> None:

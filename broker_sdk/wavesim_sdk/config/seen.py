@@ -48,6 +48,11 @@ def check_sonar(s: Sonar, sound_speed: float, who: str) -> None:
     reach = s.range or p.range
     if reach > p.reach:
         at(s.place, f"{who}: a range of {reach:g} m; a {p.title} reaches {p.reach:g} m")
+    if reach < 4.0 * p.resolution:
+        at(
+            s.place,
+            f"{who}: a range of {reach:g} m; an echo of a {p.title} is {p.resolution:.2g} m long, and four must have room",
+        )
     if s.rate > sound_speed / (2.0 * reach) * (1.0 + 1e-9):
         at(
             s.place,

@@ -1,0 +1,140 @@
+"""The smoother's way back over the filter's tape.  Compiled.
+
+Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973), which is that of Rauch, Tung & Striebel without its
+inverse, and so also holds while a clone is a copy of the state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wavesim_studies.navigation.kernels import DROPPED, KEPT, STEPPED, UPDATED, correct
+from wavesim_studies.navigation.motion import CLONE, kernel, transition, withdraw
+
+Array = Any
+
+
+@kernel
+def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
+    """a = (1 - K H)^T a - H^T S^-1 y, A = (1 - K H)^T A (1 - K H) + H^T S^-1 H."""
+    m, n = int(tape[at]), int(tape[at + 1])
+    H, K, U = np.empty((m, n)), np.empty((m, n)), np.zeros((m, n))
+    L, y = np.zeros((m, m)), np.empty(m)
+    at += 2
+    for k in range(m):
+        for i in range(n):
+            H[k, i], K[k, i] = tape[at + i], tape[at + n + i]
+        at += 2 * n
+        for b in range(m):
+            L[k, b] = tape[at + b]
+        y[k] = tape[at + m]
+        at += m + 1
+    W = np.zeros((m, m))  # S^-1
+    for c in range(m):
+        for i in range(m):
+            s = 1.0 if i == c else 0.0
+            for b in range(i):
+                s -= L[i, b] * W[b, c]
+            W[i, c] = s / L[i, i]
+        for i in range(m - 1, -1, -1):
+            s = W[i, c]
+            for b in range(i + 1, m):
+                s -= L[b, i] * W[b, c]
+            W[i, c] = s / L[i, i]
+    pull = np.zeros(m)
+    for k in range(m):
+        for i in range(n):
+            pull[k] += K[k, i] * a[i]
+            for j in range(n):
+                U[k, i] += K[k, j] * A[j, i]
+        for b in range(m):
+            pull[k] += W[k, b] * y[b]
+    for k in range(m):
+        for b in range(m):
+            for j in range(n):
+                W[k, b] += U[k, j] * K[b, j]
+    for k in range(m):
+        for i in range(n):
+            h = H[k, i]
+            if h == 0.0:
+                continue
+            a[i] -= h * pull[k]
+            for j in range(n):
+                s = -U[k, j]
+                for b in range(m):
+                    s += 0.5 * W[k, b] * H[b, j]
+                A[i, j] += h * s
+                A[j, i] += h * s
+
+
+@kernel
+def smooth(
+    tape: Array, ix: Array, count: Array, world: Array, noise: Array, nodes: Array, covariances: Array,
+) -> None:  # fmt: skip
+    """Go back over the tape: ``nodes`` become the smoothed states, the first n columns of ``covariances`` theirs."""
+    size, base = covariances.shape[2], count[0]
+    a, A, d = np.zeros(size), np.zeros((size, size)), np.zeros(size)
+    F, moved, S = np.zeros((9, 3, 3)), np.empty((2, 3)), np.zeros((base, size))
+    found = np.zeros((base, base))
+    none, alone = np.zeros((0, 8)), np.array([base, 0, 0])
+    n, end = base + CLONE * count[1], count[2]
+    while end > 0:
+        op, at = tape[end - 1], end - 2 - int(tape[end - 2])
+        end = at
+        if op == STEPPED:
+            transition(
+                tape[at + 1 : at + 5], tape[at + 5 : at + 8], tape[at + 8 : at + 11], tape[at], world[1:4], F, moved
+            )
+            withdraw(A, a, n, tape[at], F, ix, noise)
+        elif op == UPDATED:
+            _back_over_update(tape, at, a, A)
+        elif op == KEPT:  # the copy was the pose itself
+            o = int(tape[at])
+            for i in range(CLONE):
+                to = i if i < 3 else i + 3
+                a[to] += a[o + i]
+                a[o + i] = 0.0
+                for j in range(n):
+                    A[to, j] += A[o + i, j]
+            for i in range(CLONE):
+                to = i if i < 3 else i + 3
+                for j in range(n):
+                    A[j, to] += A[j, o + i]
+            for i in range(o, n):
+                for j in range(n):
+                    A[i, j] = A[j, i] = 0.0
+            n = o
+        elif op == DROPPED:
+            o, n = int(tape[at]), int(tape[at + 1])
+            for i in range(n - 1, o + CLONE - 1, -1):
+                a[i] = a[i - CLONE]
+                for j in range(n):
+                    A[i, j] = A[i - CLONE, j]
+            for j in range(n - 1, o + CLONE - 1, -1):
+                for i in range(n):
+                    A[i, j] = A[i, j - CLONE]
+            for i in range(o, o + CLONE):
+                a[i] = 0.0
+                for j in range(n):
+                    A[i, j] = A[j, i] = 0.0
+        else:
+            P = covariances[int(tape[at])]
+            for i in range(base):
+                d[i] = 0.0
+                for j in range(n):
+                    d[i] -= P[i, j] * a[j]
+                    S[i, j] = 0.0
+                    for k in range(n):
+                        S[i, j] += P[i, k] * A[k, j]
+            for i in range(base):
+                for j in range(i + 1):
+                    s = P[i, j]
+                    for k in range(n):
+                        s -= S[i, k] * P[j, k]
+                    found[i, j] = found[j, i] = s
+            for i in range(base):
+                for j in range(base):
+                    P[i, j] = found[i, j]
+            correct(nodes[int(tape[at])], ix, none, alone, d)

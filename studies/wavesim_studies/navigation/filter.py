@@ -1,0 +1,331 @@
+"""The reference filter: an error-state extended Kalman filter over an inertial unit, for whole runs and as time goes on.
+
+design = Design(gyro_noise=1e-5, accelerometer_noise=1e-3, current=0.3)
+track = estimate(design, design.start(p, v, q, sigma), imu, measurements, marks)
+smoothed = track.smoothed()
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_studies.navigation import backward, kernels, models, motion
+from wavesim_studies.navigation.measurements import drop, keep, order, schedule
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+SENSORS = 32  #: whose refusals are counted apart
+CLONES = 4
+#: optional states: place in the nominal state, how many
+OPTIONAL = {
+    "current": (motion.CURRENT, 2), "clock": (motion.CLOCK, 2), "sound": (motion.SOUND, 1), "scale": (motion.SCALE, 1),
+    "skew": (motion.SKEW, 3), "offset": (motion.OFFSET, 1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is known of the instruments. Densities are per root of s; time constants in s, 0 = a random walk; an optional state is
+    there if its standard deviation at the start is not 0."""
+
+    gyro_noise: float = 1e-5  #: rad/sqrt(s)
+    gyro_walk: float = 0.0  #: rad/s/sqrt(s)
+    gyro_time: float = 0.0
+    accelerometer_noise: float = 1e-3  #: m/s/sqrt(s)
+    accelerometer_walk: float = 0.0  #: m/s2/sqrt(s)
+    accelerometer_time: float = 0.0
+    current: float = 0.0  #: m/s, of the water, north and east
+    current_walk: float = 0.0  #: m/s/sqrt(s)
+    current_time: float = 0.0
+    clock: tuple[float, float] = (0.0, 0.0)  #: m, m/s: the own clock ahead, and its rate, times the speed of sound
+    clock_walk: float = 0.0  #: m/sqrt(s)
+    clock_drift: float = 0.0  #: m/s/sqrt(s)
+    sound: float = 0.0  #: relative error of the assumed speed of sound
+    sound_walk: float = 0.0
+    scale: float = 0.0  #: relative error of the Doppler log
+    scale_walk: float = 0.0
+    skew: float = 0.0  #: rad, misalignment of the Doppler log
+    offset: float = 0.0  #: m, of depth
+    offset_walk: float = 0.0
+    gravity: float = 9.81  #: m/s2
+    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rad/s, rate of the earth in W
+
+    @property
+    def present(self) -> dict[str, Array]:
+        """The optional states that there are, with their standard deviations at the start."""
+        return {k: s for k, (_, n) in OPTIONAL.items() if (s := np.broadcast_to(getattr(self, k), n)).any()}
+
+    @property
+    def places(self) -> dict[str, slice]:
+        """Where each state stands in the error."""
+        found = {k: slice(3 * i, 3 * i + 3) for i, k in enumerate(("p", "v", "attitude", "gyro", "accelerometer"))}
+        at = motion.BASE
+        for k, s in self.present.items():
+            found[k] = slice(at, at + len(s))
+            at += len(s)
+        return found
+
+    @property
+    def size(self) -> int:
+        """Of the error, without clones."""
+        return max(s.stop for s in self.places.values())
+
+    @property
+    def ix(self) -> Any:
+        """Places of the optional states for the kernels."""
+        places = self.places
+        return np.array([places[k].start if k in places else -1 for k in OPTIONAL], np.int64)
+
+    @property
+    def noise(self) -> Array:
+        """Densities and time constants for the kernels."""
+        names = (
+            "gyro_noise", "accelerometer_noise", "gyro_walk", "accelerometer_walk", "current_walk", "clock_walk", "clock_drift",
+            "sound_walk", "scale_walk", "offset_walk", "gyro_time", "accelerometer_time", "current_time",
+        )  # fmt: skip
+        return np.array([float(getattr(self, n)) for n in names])
+
+    @property
+    def world(self) -> Array:
+        """Gravity and the earth's rate for the kernels."""
+        return np.array([self.gravity, *self.earth])
+
+    def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> State:
+        """A state: position and velocity (W) of the inertial unit, attitude; ``sigma``: standard deviations of position, velocity,
+        attitude, gyro bias and accelerometer bias, each a number or three. The optional states are 0."""
+        x = np.zeros(motion.NOMINAL)
+        x[0:3], x[3:6], x[6:10] = p, v, q_WB
+        P = np.zeros((self.size + motion.CLONE * clones,) * 2)
+        spread = np.concatenate([np.broadcast_to(s, 3) for s in sigma] + list(self.present.values()))
+        P[np.arange(self.size), np.arange(self.size)] = spread**2
+        memory = np.zeros(motion.MEMORY)
+        memory[:2] = time
+        count = np.array([self.size, 0, 0], np.int64)
+        return State(self, x, P, np.zeros((clones, 8)), count, memory, np.zeros(SENSORS, np.int64))
+
+
+@dataclass
+class State:
+    """The filter at one time: see :mod:`motion` and :mod:`kernels`."""
+
+    design: Design
+    x: Array
+    P: Array
+    clones: Array
+    count: Any
+    memory: Array
+    streak: Any
+
+    @property
+    def time(self) -> float:
+        """s."""
+        return float(self.memory[0])
+
+    @property
+    def covariance(self) -> Array:
+        """(n, n) of the error, without clones."""
+        return self.P[: self.design.size, : self.design.size]
+
+    def copy(self) -> State:
+        """Another, that is changed by itself."""
+        return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
+
+    def run(self, imu: Array, events: Array, nodes: Array, covariances: Array, tape: Array) -> Array:
+        """Go on over samples and events; returns what became of each event (E, TOLD)."""
+        told = np.full((len(events), models.TOLD), np.nan)
+        d = self.design
+        kernels.run(
+            imu, events, self.x, d.ix, self.clones, self.count, self.P, self.memory, d.world, d.noise, self.streak, told,
+            nodes, covariances, tape,
+        )  # fmt: skip
+        return told
+
+
+@dataclass
+class Track:
+    """What a filter or a smoother found at marked times."""
+
+    design: Design
+    time: Array  #: (T) s
+    x: Array  #: (T, 26) nominal states
+    P: Array  #: (T, n, n) covariances of the error; (T, n, N) with clones while ``tape`` is there
+    events: Array  #: (E, WIDTH)
+    told: Array  #: (E, TOLD)
+    end: State
+    tape: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def p(self) -> Array:
+        """(T, 3) m, W, of the inertial unit."""
+        return self.x[:, :3]
+
+    @property
+    def v(self) -> Array:
+        """(T, 3) m/s, W."""
+        return self.x[:, 3:6]
+
+    @property
+    def q(self) -> Array:
+        """(T, 4) attitude."""
+        return self.x[:, 6:10]
+
+    def at(self, lever: Any) -> Array:
+        """(T, 3) position of a point of the body (in B from the inertial unit)."""
+        return np.asarray(self.p + frames.rotation(self.q) @ np.asarray(lever, float))
+
+    @property
+    def covariance(self) -> Array:
+        """(T, n, n)."""
+        return self.P[:, :, : self.P.shape[1]]
+
+    def optional(self, name: str) -> Array:
+        """(T, k) values of an optional state."""
+        place, size = OPTIONAL[name]
+        return self.x[:, place : place + size]
+
+    def error(self, p: Any, v: Any, q: Any, **others: Any) -> Array:
+        """(T, n) error of the estimate: what it would take to come from it to the truth; ``gyro``, ``accelerometer`` and optional
+        states: their true values, else NaN."""
+        found = np.full((len(self.time), self.design.size), np.nan)
+        found[:, 0:3], found[:, 3:6] = p - self.p, v - self.v
+        R = np.einsum("tij,tkj->tik", frames.rotation(np.asarray(q)), frames.rotation(self.q))
+        found[:, 6:9] = rotation_vector(R)
+        values = {"gyro": self.x[:, 10:13], "accelerometer": self.x[:, 13:16]}
+        for name, true in others.items():
+            estimate_ = values[name] if name in values else self.optional(name)
+            found[:, self.design.places[name]] = true - estimate_
+        return found
+
+    def smoothed(self) -> Track:
+        """With all that came later, too; it must have been made with ``smooth=True``."""
+        if not len(self.tape):
+            raise ValueError("a track that is to be smoothed is made with smooth=True")
+        x, P, d = self.x.copy(), self.P.copy(), self.design
+        backward.smooth(self.tape, d.ix, self.end.count, d.world, d.noise, x, P)
+        return replace(self, x=x, P=P[:, :, : d.size].copy(), tape=np.zeros(0))
+
+
+def rotation_vector(R: Array) -> Array:
+    """Rotation vectors (..., 3) in rad of rotation matrices (..., 3, 3), below half a turn."""
+    axis = 0.5 * np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1)
+    s = np.linalg.norm(axis, axis=-1)
+    angle = np.arctan2(s, 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0))
+    return np.asarray(axis * np.where(s > 1e-9, angle / np.maximum(s, 1e-12), 1.0)[..., None])
+
+
+def estimate(design: Design, start: State, imu: Array, measurements: Any, marks: Any, smooth: bool = False) -> Track:
+    """Run over samples ``imu`` (S, 7: time of the end in s, mean specific force, mean rates in B since the sample before) and measurements,
+    in order of time; states at ``marks`` (s). ``start`` stays as it is."""
+    state, events = start.copy(), schedule(measurements, marks)
+    marks, n = np.asarray(marks, float), design.size
+    trips = (events[:, models.KIND] == models.KEEP).any()
+    if trips and not len(state.clones):
+        raise ValueError("round trips need a start with room for clones")
+    size = len(state.P) if smooth and trips else n
+    if not trips:
+        state.P, state.clones = np.ascontiguousarray(state.P[:n, :n]), state.clones[:0]
+    taken = events[:, models.M].sum()
+    tape = np.zeros(int(13 * (len(imu) + len(events)) + 16 * len(events) + taken * (2 * size + 8)) if smooth else 0)
+    nodes, covariances = np.full((len(marks), motion.NOMINAL), np.nan), np.full((len(marks), n, len(state.P)), np.nan)
+    told = state.run(np.ascontiguousarray(imu, float), events, nodes, covariances, tape)
+    P = covariances if smooth else covariances[:, :, :n]
+    return Track(design, marks, nodes, P, events, told, state, tape)
+
+
+class Filter:
+    """The filter as time goes on: samples in order, measurements as late as they come.
+
+    What comes late, or needs the pose of an earlier time, is put where it belongs: the filter goes back to a state that it kept, and
+    through samples and measurements again, so that it knows the same as if all had come in time.
+    """
+
+    def __init__(self, start: State, memory: float = 10.0, every: float = 0.2) -> None:
+        """It goes back at most ``memory`` s; states are kept ``every`` so many s."""
+        self.state, self.memory, self.every = start.copy(), memory, every
+        self.too_late = 0
+        self._imu: list[Array] = []
+        self._events: list[Array] = []  # by time
+        self._told: list[Array] = []  # of those that were taken, beside them
+        self._kept = [self.state.copy()]
+        self._counts: Counter[tuple[int, int]] = Counter()
+
+    @property
+    def time(self) -> float:
+        """Up to which samples came, s."""
+        return self.state.time
+
+    def sample(self, time: float, force: Any, rates: Any) -> None:
+        """The inertial unit's means since the sample before, in B; ``time`` of the end."""
+        self._imu.append(np.array([time, *force, *rates]))
+        self._advance(self._imu[-1:])
+        if time - self._kept[-1].time >= self.every:
+            self._kept.append(self.state.copy())
+            self._let_go(time - self.memory)
+
+    def add(self, *measurements: Array) -> None:
+        """Measurements of any time, in any order."""
+        done = self._events[: len(self._told)]
+        asked = {r[models.ID] for r in self._events if r[models.KIND] == models.KEEP}
+        since = self.time
+        for row in measurements:
+            wanted = [row]
+            if row[models.KIND] == models.ROUND_TRIP and row[models.ID] not in asked:
+                wanted += [keep(row[models.ID]), drop(row[models.ID] + self.memory, row[models.ID])]
+            first = min(r[models.T] for r in wanted)
+            if first <= self._kept[0].time < self.time:
+                self.too_late += 1
+                continue
+            since = min(since, first)
+            asked.add(wanted[-1][models.ID])
+            self._events += wanted
+        self._events.sort(key=order)
+        if since > self.time - 1e-9 and all(a is b for a, b in zip(self._events, done, strict=False)):
+            self._advance([])
+            if self._kept[-1].time == self.time:
+                self._kept[-1] = self.state.copy()
+            return
+        del self._kept[max(i for i, s in enumerate(self._kept) if i == 0 or s.time < since) + 1 :]
+        self.state = self._kept[-1].copy()
+        del self._told[self._first(self.time) :]
+        again = [s for s in self._imu if s[0] > self.time + 1e-9]
+        while again:
+            k = 1
+            while k < len(again) and again[k - 1][0] - self.time < self.every:
+                k += 1
+            self._advance(again[:k])
+            self._kept.append(self.state.copy())
+            del again[:k]
+
+    def counts(self, sensor: int) -> dict[str, int]:
+        """Measurements of a sensor by what became of them: taken, refused, impossible."""
+        found = self._counts.copy()
+        for row, told in zip(self._events, self._told, strict=False):
+            found[int(row[models.SENSOR]), int(np.sign(told[0])) if row[models.M] else 9] += 1
+        return {"taken": found[sensor, 1], "refused": found[sensor, 0], "impossible": found[sensor, -1]}
+
+    def _first(self, time: float) -> int:
+        """The first event after a time to which the filter went."""
+        return bisect.bisect_right([r[models.T] for r in self._events], time + 1e-9)
+
+    def _advance(self, samples: list[Array]) -> None:
+        a, b = len(self._told), self._first(samples[-1][0] if samples else self.time)
+        events = np.array(self._events[a:b]).reshape(-1, models.WIDTH)
+        none = np.zeros((0, motion.NOMINAL)), np.zeros((0, 1, 1)), np.zeros(0)
+        self._told += list(self.state.run(np.array(samples).reshape(-1, 7), events, *none))
+
+    def _let_go(self, before: float) -> None:
+        while len(self._kept) > 1 and self._kept[1].time <= before:
+            del self._kept[0]
+        since = self._kept[0].time
+        k = self._first(since)
+        for row, told in zip(self._events[:k], self._told[:k], strict=True):
+            if row[models.M]:
+                self._counts[int(row[models.SENSOR]), int(np.sign(told[0]))] += 1
+        del self._events[:k], self._told[:k]
+        self._imu = [s for s in self._imu if s[0] > since]

@@ -1,0 +1,413 @@
+"""The filter itself, forward in time.  Compiled.
+
+Beside the arrays of :mod:`motion`: ``clones`` (K, 8): number, p, q; ``count`` (3): n without clones, clones, length of the
+tape; ``memory`` (MEMORY); ``events`` (E, WIDTH) by time; ``tape``: what the way back needs to know, empty if it will not be
+gone.
+
+Clones: Roumeliotis & Burdick (2002).  Covariance intersection: Julier & Uhlmann (1997).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_studies.navigation.models import (
+    ANGLES,
+    BED,
+    DIRECTION,
+    DROP,
+    EXTRA,
+    GATE,
+    ID,
+    KEEP,
+    KIND,
+    MARK,
+    NOISE,
+    ONE_WAY,
+    ROUND_TRIP,
+    SENSOR,
+    SHARED,
+    M,
+    T,
+    Z,
+    expect,
+)  # fmt: skip
+from wavesim_studies.navigation.motion import (
+    CLOCK,
+    CLONE,
+    CURRENT,
+    G_,
+    NOMINAL,
+    OFFSET,
+    Q_,
+    SCALE,
+    SKEW,
+    SOUND,
+    corrected,
+    cross,
+    kernel,
+    move,
+    spread,
+    transition,
+    turn,
+)  # fmt: skip
+
+Array = Any
+REFUSALS, INFLATION = 10, 4.0  # so many refusals in a row widen the covariance by so much
+GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
+#: records of the tape; each ends with its length and one of these
+STEPPED, UPDATED, KEPT, DROPPED, MARKED = 1.0, 2.0, 3.0, 4.0, 5.0
+
+
+@kernel
+def _factor(S: Array, m: int, L: Array) -> None:
+    """S = L L^T."""
+    for i in range(m):
+        for j in range(i + 1):
+            s = S[i, j]
+            for k in range(j):
+                s -= L[i, k] * L[j, k]
+            L[i, j] = math.sqrt(max(s, 1e-300)) if i == j else s / L[j, j]
+
+
+@kernel
+def _innovation(
+    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, P: Array, work: Array, y: Array
+) -> bool:
+    """Innovation y; ``work`` (14, N): H (4), P H^T (4), gain (4), two for the caller."""
+    n, m, kind = count[0] + CLONE * count[1], int(e[M]), int(e[KIND])
+    if not expect(e, x, ix, clones, count, w, image, work, y):
+        return False
+    for k in range(m):
+        y[k] = e[Z + k] - y[k]
+        if kind in (ANGLES, DIRECTION):
+            y[k] -= 2.0 * math.pi * math.floor(y[k] / (2.0 * math.pi) + 0.5)
+        for i in range(n):
+            work[4 + k, i] = 0.0
+        for j in range(n):
+            h = work[k, j]
+            if h != 0.0:
+                for i in range(n):
+                    work[4 + k, i] += h * P[j, i]
+    return True
+
+
+@kernel
+def _weigh(e: Array, n: int, share: float, work: Array, y: Array, S: Array, L: Array, white: Array) -> float:
+    """Normalised innovation squared; ``share`` of 1: all of P, else covariance intersection with what is known twice."""
+    m, nis = int(e[M]), 0.0
+    for a in range(m):
+        for b in range(m):
+            s = 0.0
+            for j in range(n):
+                s += work[a, j] * work[4 + b, j]
+            s /= share
+            if e[SHARED] > 0.0:
+                known = 0.0
+                for i in range(3):
+                    for j in range(3):
+                        known += work[a, i] * e[EXTRA + 3 * i + j] * work[b, j]
+                s += known / (1.0 - share)
+            S[a, b] = s + e[NOISE + 4 * a + b]
+    _factor(S, m, L)
+    for a in range(m):
+        s = y[a]
+        for b in range(a):
+            s -= L[a, b] * white[b]
+        white[a] = s / L[a, a]
+        nis += white[a] * white[a]
+    return nis
+
+
+@kernel
+def _best_share(e: Array, n: int, P: Array, work: Array, y: Array, S: Array, L: Array, white: Array) -> float:
+    """The share of P that leaves the least variance of position; 1 = better not to listen."""
+    m, best, least = int(e[M]), 1.0, P[0, 0] + P[1, 1] + P[2, 2]
+    for step in range(1, 50):
+        share = 0.02 * step
+        _weigh(e, n, share, work, y, S, L, white)
+        trace = (P[0, 0] + P[1, 1] + P[2, 2]) / share
+        for i in range(3):
+            for a in range(m):
+                s = work[4 + a, i] / share
+                for b in range(a):
+                    s -= L[a, b] * white[b]
+                white[a] = s / L[a, a]
+                trace -= white[a] * white[a]
+        if trace < least * (1.0 - 1e-9):
+            best, least = share, trace
+    return best
+
+
+@kernel
+def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
+    """Put the error d (n) into the nominal state and the clones."""
+    for i in range(6):
+        x[i] += d[i]
+    turn(x[Q_:G_], d[6], d[7], d[8], 1.0)
+    for i in range(6):
+        x[G_ + i] += d[9 + i]
+    for k, (place, size) in enumerate(((CURRENT, 2), (CLOCK, 2), (SOUND, 1), (SCALE, 1), (SKEW, 3), (OFFSET, 1))):
+        if ix[k] >= 0:
+            for i in range(size):
+                x[place + i] += d[ix[k] + i]
+    for k in range(count[1]):
+        o = count[0] + CLONE * k
+        for i in range(3):
+            clones[k, 1 + i] += d[o + i]
+        turn(clones[k, 4:8], d[o + 3], d[o + 4], d[o + 5], 1.0)
+
+
+@kernel
+def update(
+    e: Array,
+    x: Array,
+    ix: Array,
+    clones: Array,
+    count: Array,
+    w: Array,
+    P: Array,
+    streak: Array,
+    told: Array,
+    tape: Array,
+) -> None:
+    """Take a measurement, in Joseph's form, if it passes the gate."""
+    n, m, N = count[0] + CLONE * count[1], int(e[M]), P.shape[0]
+    work, y, white = np.empty((14, N)), np.empty(4), np.zeros(4)
+    S, L = np.empty((4, 4)), np.zeros((4, 4))
+    told[0], told[1] = -1.0, math.nan
+    kind, images = int(e[KIND]), 1
+    if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):
+        images = 9 if kind == ROUND_TRIP else 3  # it may be an echo off the surface or the bed
+    gate, share, taken = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0, False
+    for image in range(images):
+        if not _innovation(e, x, ix, clones, count, w, image, P, work, y):
+            return
+        if image == 0 and e[SHARED] > 0.0:
+            share = _best_share(e, n, P, work, y, S, L, white)
+            if share == 1.0:
+                return
+        nis = _weigh(e, n, share, work, y, S, L, white)
+        if image == 0:
+            told[0], told[1] = 0.0, nis
+            for k in range(m):
+                told[2 + k], told[6 + k] = white[k], y[k]
+        if nis <= gate:
+            told[0], taken = 1.0 + image, True
+            break
+    if not taken:
+        sensor = int(e[SENSOR])
+        streak[sensor] += 1
+        if streak[sensor] >= REFUSALS:
+            streak[sensor] = 0
+            for i in range(n):
+                for j in range(n):
+                    P[i, j] *= INFLATION
+        return
+    streak[int(e[SENSOR])] = 0
+    if share < 1.0:
+        for i in range(n):
+            for j in range(n):
+                P[i, j] /= share
+            for k in range(m):
+                work[4 + k, i] /= share
+    for i in range(n):  # gain = P H^T S^-1
+        for a in range(m):
+            s = work[4 + a, i]
+            for b in range(a):
+                s -= L[a, b] * white[b]
+            white[a] = s / L[a, a]
+        for a in range(m - 1, -1, -1):
+            s = white[a]
+            for b in range(a + 1, m):
+                s -= L[b, a] * work[8 + b, i]
+            work[8 + a, i] = s / L[a, a]
+    for i in range(n):  # P = (1 - K H) P, then (1 - K H)^T from the right, then + K R K^T
+        for a in range(m):
+            gain = work[8 + a, i]
+            for j in range(n):
+                P[i, j] -= gain * work[4 + a, j]
+    for i in range(n):
+        for a in range(m):
+            left = 0.0
+            for j in range(n):
+                left += P[i, j] * work[a, j]
+            for b in range(m):
+                r = e[NOISE + 4 * b + a]
+                if e[SHARED] > 0.0:
+                    for c in range(3):
+                        for d in range(3):
+                            r += work[b, c] * e[EXTRA + 3 * c + d] * work[a, d] / (1.0 - share)
+                left -= work[8 + b, i] * r
+            white[a] = left
+        for a in range(m):
+            for j in range(n):
+                P[i, j] -= white[a] * work[8 + a, j]
+    for i in range(n):
+        for j in range(i):
+            P[i, j] = P[j, i] = 0.5 * (P[i, j] + P[j, i])
+    for i in range(n):
+        work[12, i] = 0.0
+        for a in range(m):
+            work[12, i] += work[8 + a, i] * y[a]
+    correct(x, ix, clones, count, work[12])
+    if len(tape):
+        _record_update(tape, count, n, m, work, L, y)
+
+
+# ------------------------------------------------------------------ clones, tape
+
+
+@kernel
+def _record(tape: Array, count: Array, end: int, op: float) -> None:
+    """Close a record of the tape, whose numbers stand before ``end`` already."""
+    tape[end], tape[end + 1] = end - count[2], op
+    count[2] = end + 2
+
+
+@kernel
+def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Array, y: Array) -> None:
+    at = count[2]
+    tape[at], tape[at + 1] = m, n
+    at += 2
+    for a in range(m):
+        for i in range(n):
+            tape[at + i], tape[at + n + i] = work[a, i], work[8 + a, i]
+        at += 2 * n
+        for b in range(m):
+            tape[at + b] = L[a, b]
+        tape[at + m] = y[a]
+        at += m + 1
+    _record(tape, count, at, UPDATED)
+
+
+@kernel
+def _forget(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
+    """Leave clone k out."""
+    n, o = count[0] + CLONE * count[1], count[0] + CLONE * k
+    for i in range(o, n - CLONE):
+        for j in range(n):
+            P[i, j] = P[i + CLONE, j]
+    for j in range(o, n - CLONE):
+        for i in range(n):
+            P[i, j] = P[i, j + CLONE]
+    for c in range(k, count[1] - 1):
+        for i in range(8):
+            clones[c, i] = clones[c + 1, i]
+    count[1] -= 1
+    if len(tape):
+        tape[count[2]], tape[count[2] + 1] = o, n
+        _record(tape, count, count[2] + 2, DROPPED)
+
+
+@kernel
+def _keep(number: float, x: Array, clones: Array, count: Array, P: Array, tape: Array) -> None:
+    """Clone the pose; the oldest clone goes if there is no room."""
+    if count[1] == len(clones):
+        _forget(count[1] - len(clones), clones, count, P, tape)
+    o = count[0] + CLONE * count[1]
+    for i in range(CLONE):
+        source = i if i < 3 else i + 3
+        for j in range(o):
+            P[o + i, j] = P[source, j]
+            P[j, o + i] = P[j, source]
+    for i in range(CLONE):
+        for j in range(CLONE):
+            P[o + i, o + j] = P[i if i < 3 else i + 3, j if j < 3 else j + 3]
+    clone = clones[count[1]]
+    clone[0] = number
+    for i in range(3):
+        clone[1 + i] = x[i]
+    for i in range(4):
+        clone[4 + i] = x[Q_ + i]
+    count[1] += 1
+    if len(tape):
+        tape[count[2]] = o
+        _record(tape, count, count[2] + 1, KEPT)
+
+
+# ------------------------------------------------------------------ forward
+
+
+@kernel
+def _step(
+    x: Array, ix: Array, count: Array, P: Array, memory: Array, dt: float, world: Array, noise: Array, tape: Array,
+    F: Array, moved: Array, w: Array, f: Array,
+) -> None:  # fmt: skip
+    """Move on by dt at the rates and the force in ``memory``."""
+    earth = world[1:4]
+    corrected(x, memory[8:11], memory[11:14], earth, w, f)
+    if len(tape):
+        at = count[2]
+        tape[at] = dt
+        for i in range(4):
+            tape[at + 1 + i] = x[Q_ + i]
+        for i in range(3):
+            tape[at + 5 + i], tape[at + 8 + i] = w[i], f[i]
+        _record(tape, count, count[2] + 11, STEPPED)
+    transition(x[Q_:G_], w, f, dt, earth, F, moved)
+    spread(P, count[0] + CLONE * count[1], dt, F, ix, noise)
+    move(x, w, dt, world[0], earth, ix, noise, moved)
+    memory[0] += dt
+
+
+@kernel
+def run(
+    imu: Array, events: Array, x: Array, ix: Array, clones: Array, count: Array, P: Array, memory: Array, world: Array,
+    noise: Array, streak: Array, told: Array, nodes: Array, covariances: Array, tape: Array,
+) -> None:  # fmt: skip
+    """Go through samples and events in order of time.
+
+    ``imu`` (S, 7): time of the end, mean specific force, mean rates in B since the sample before; ``memory``: time, time of the
+    last sample, its angle and velocity, then the rates and the force that are at work; ``world``: gravity, rate of the earth
+    in W; ``noise`` (NOISES); ``told`` (E, TOLD); ``nodes`` (marks, 26), ``covariances`` (marks, n without clones, N): the state at
+    each event MARK, whose ID is its row.
+    """
+    F, moved, w, f = np.zeros((9, 3, 3)), np.empty((2, 3)), np.zeros(3), np.zeros(3)
+    turned, pushed = np.empty(3), np.empty(3)
+    j = 0
+    for k in range(len(imu) + 1):
+        end = imu[k, 0] if k < len(imu) else memory[0]
+        if k < len(imu):
+            long = end - memory[1]
+            force, rates = imu[k, 1:4], imu[k, 4:7]
+            cross(memory[2:5], rates, turned)
+            cross(memory[2:5], force, pushed)
+            cross(memory[5:8], rates, f)
+            for i in range(3):
+                memory[8 + i] = rates[i] + turned[i] / 12.0
+                memory[11 + i] = force[i] + (pushed[i] + f[i]) / 12.0
+                memory[2 + i], memory[5 + i] = rates[i] * long, force[i] * long
+            memory[1] = end
+        while j < len(events) and events[j, T] <= end + 1e-9:
+            e = events[j]
+            dt = e[T] - memory[0]
+            if dt > 1e-9:
+                _step(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)
+            if e[KIND] == MARK:
+                row, n = int(e[ID]), count[0] + CLONE * count[1]
+                for a in range(NOMINAL):
+                    nodes[row, a] = x[a]
+                for a in range(count[0]):
+                    for b in range(n):
+                        covariances[row, a, b] = P[a, b]
+                if len(tape):
+                    tape[count[2]] = row
+                    _record(tape, count, count[2] + 1, MARKED)
+            elif e[KIND] == KEEP:
+                _keep(e[ID], x, clones, count, P, tape)
+            elif e[KIND] == DROP:
+                for c in range(count[1]):
+                    if clones[c, 0] == e[ID]:
+                        _forget(c, clones, count, P, tape)
+                        break
+            else:
+                corrected(x, memory[8:11], memory[11:14], world[1:4], w, f)
+                update(e, x, ix, clones, count, w, P, streak, told[j], tape)
+            j += 1
+        dt = end - memory[0]
+        if dt > 1e-9:
+            _step(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)

@@ -1,0 +1,161 @@
+"""Measurements as the filter takes them: rows of numbers, each made by the function of its name.
+
+Times in s, lengths in m, angles in rad.  ``lever``: where the sensor is, in B from the inertial unit.  ``sigma``: standard
+deviation, of each number or of all, or a covariance (m, m).  ``sensor``: a number under which refusals are counted.  ``gate``:
+greatest normalised innovation squared; 0 = that of 99 in 100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_studies.navigation import models as e
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Vector = Sequence[float] | Array
+_NONE = (0.0, 0.0, 0.0)
+ANGLE = ("roll", "pitch", "heading")
+_TURN = {e.KEEP: 0, e.DROP: 2, e.MARK: 3}
+
+
+def _row(time: float, kind: int, values: Any, sigma: Any, sensor: int, gate: float, lever: Vector = _NONE) -> Array:
+    values, s = np.atleast_1d(np.asarray(values, float)), np.asarray(sigma, float)
+    m = len(values)
+    row = np.zeros(e.WIDTH)
+    row[[e.T, e.KIND, e.SENSOR, e.M, e.GATE, e.BED]] = time, kind, sensor, m, gate, np.nan
+    row[e.Z : e.Z + m] = values
+    covariance = s if s.ndim == 2 else np.diag(np.broadcast_to(s, m) ** 2)
+    for a in range(m):
+        row[e.NOISE + 4 * a : e.NOISE + 4 * a + m] = covariance[a]
+    row[e.LEVER : e.LEVER + 3] = lever
+    return row
+
+
+def _rows(row: Array, rows: Any) -> Array:
+    flat = np.asarray(rows, float).ravel()
+    row[e.ROWS : e.ROWS + len(flat)] = flat
+    return row
+
+
+def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Array:
+    """North, east and (if there is a third number) down of a point of the body: GPS, or a fix."""
+    return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
+
+
+def depth(time: float, z: float, sigma: float, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Array:
+    """Depth of the pressure sensor."""
+    return _rows(_row(time, e.DEPTH, z, sigma, sensor, gate, lever), (0.0, 0.0, 1.0))
+
+
+def velocity(
+    time: float, v: Vector, sigma: Any, lever: Vector = _NONE, directions_B: Any = None, water: bool = False,
+    sensor: int = 0, gate: float = 0.0,
+) -> Array:  # fmt: skip
+    """Velocity of the sensor over the bottom or through the water along axes or beams (m, 3) of B, at most four; the axes of B
+    if none are given. Two beams are enough."""
+    axes = np.eye(3)[: len(v)] if directions_B is None else directions_B
+    return _rows(_row(time, e.WATER if water else e.BOTTOM, v, sigma, sensor, gate, lever), axes)
+
+
+def angles(time: float, values: Mapping[str, float], sigma: Any, sensor: int = 0, gate: float = 0.0) -> Array:
+    """Any of roll, pitch and heading."""
+    which = [ANGLE.index(name) for name in values]
+    return _rows(_row(time, e.ANGLES, list(values.values()), sigma, sensor, gate), which)
+
+
+def _acoustic(row: Array, beacon: Vector, bed: float | None) -> Array:
+    row[e.PLACE : e.PLACE + 3] = beacon
+    row[e.BED] = np.nan if bed is None else bed
+    return row
+
+
+def round_trip(
+    asked: float, heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, bed: float | None = None,
+    sensor: int = 0, gate: float = 0.0,
+) -> Array:  # fmt: skip
+    """Way out and back, in m: (heard - asked - turn-around) times the assumed speed of sound. ``bed``: depth of the bed; with it, what
+    does not fit is tried as an echo off surface or bed before it is refused."""
+    row = _acoustic(_row(heard, e.ROUND_TRIP, length, sigma, sensor, gate, lever), beacon, bed)
+    row[e.ID] = asked
+    return row
+
+
+def one_way(
+    heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, known: Any = None, bed: float | None = None,
+    sensor: int = 0, gate: float = 0.0,
+) -> Array:  # fmt: skip
+    """One way in m, by the own clock, from a beacon that was there when it sent. ``known`` (3, 3): covariance of that place, told by
+    one who may know it from us: it is weighed so that nothing counts twice."""
+    return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), known)
+
+
+def _shared(row: Array, known: Any) -> Array:
+    if known is not None:
+        row[e.SHARED] = 1.0
+        row[e.EXTRA : e.EXTRA + 9] = np.asarray(known, float).ravel()
+    return row
+
+
+def told_position(time: float, p_W: Vector, known: Any, lever: Vector = _NONE, sensor: int = 0) -> Array:
+    """Where somebody else believes that we are, with its covariance (3, 3), which may come from what we told: by covariance
+    intersection."""
+    return _shared(position(time, p_W, 0.0, lever, sensor, gate=1e9), known)
+
+
+def direction(
+    time: float, azimuth: float, elevation: float, beacon: Vector, sigma: Any, lever: Vector = _NONE, R_SB: Any = None,
+    sensor: int = 0, gate: float = 0.0,
+) -> Array:  # fmt: skip
+    """Where a beacon is heard from in the frame of a USBL head: from x to y, and down."""
+    row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None)
+    return _rows(row, np.eye(3) if R_SB is None else R_SB)
+
+
+def plane(
+    time: float, ranges: Any, point: Vector, normal: Vector, sigma: Any, lever: Vector = _NONE, directions_B: Any = (0.0, 0.0, 1.0),
+    sensor: int = 0, gate: float = 0.0,
+) -> Array:  # fmt: skip
+    """Distances to a plane (bed, wall) along beams (m, 3) of B, at most four."""
+    row = _rows(_row(time, e.PLANE, ranges, sigma, sensor, gate, lever), directions_B)
+    row[e.PLACE : e.PLACE + 3], row[e.EXTRA : e.EXTRA + 3] = point, normal
+    return row
+
+
+def keep(time: float) -> Array:
+    """The pose is kept (a clone), for round trips that were asked at this time."""
+    row = np.zeros(e.WIDTH)
+    row[[e.T, e.KIND, e.ID]] = time, e.KEEP, time
+    return row
+
+
+def drop(time: float, asked: float) -> Array:
+    """And is not needed from this time on."""
+    row = np.zeros(e.WIDTH)
+    row[[e.T, e.KIND, e.ID]] = time, e.DROP, asked
+    return row
+
+
+def order(row: Array) -> tuple[float, int, float]:
+    """Events stand by this: by time; at one time copies come first, then measurements by their sensors, marks last."""
+    return row[e.T], _TURN.get(int(row[e.KIND]), 1), row[e.SENSOR]
+
+
+def schedule(rows: Any, marks: Any) -> Array:
+    """All events of a run by time: measurements, the copies that round trips need, and marks (times at which the state is
+    wanted)."""
+    rows = np.asarray(rows, float).reshape(-1, e.WIDTH)
+    trips = rows[rows[:, e.KIND] == e.ROUND_TRIP]
+    added = []
+    for asked in np.unique(trips[:, e.ID]):
+        added += [keep(asked), drop(trips[trips[:, e.ID] == asked, e.T].max(), asked)]
+    marks = np.asarray(marks, float)
+    marked = np.zeros((len(marks), e.WIDTH))
+    marked[:, e.T], marked[:, e.KIND], marked[:, e.ID] = marks, e.MARK, np.arange(len(marks))
+    rows = np.concatenate([rows, *(a[None] for a in added), marked])
+    turn = np.ones(len(rows))
+    for kind, number in _TURN.items():
+        turn[rows[:, e.KIND] == kind] = number
+    return rows[np.lexsort((rows[:, e.SENSOR], turn, rows[:, e.T]))]

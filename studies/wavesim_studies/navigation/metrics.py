@@ -1,0 +1,120 @@
+"""How good an estimate is: errors of position, errors over a distance, and whether they are as large as the estimator says.
+
+Nothing is aligned unless it is asked for: alignment hides the error of heading.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from wavesim_sdk import frames
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def aligned(p: Any, truth: Any) -> Array:
+    """Positions (T, 3) turned and moved so that they lie nearest to the truth (Umeyama 1991, without scale)."""
+    p, truth = np.asarray(p, float), np.asarray(truth, float)
+    a, b = p - p.mean(axis=0), truth - truth.mean(axis=0)
+    U, _, V = np.linalg.svd(b.T @ a)
+    R = U @ np.diag([1.0, 1.0, np.sign(np.linalg.det(U @ V))]) @ V
+    return np.asarray(a @ R.T + truth.mean(axis=0))
+
+
+def absolute(p: Any, truth: Any, align: bool = False) -> Array:
+    """(T) absolute trajectory error in m."""
+    return np.asarray(np.linalg.norm((aligned(p, truth) if align else np.asarray(p)) - truth, axis=1))
+
+
+def path(truth: Any) -> Array:
+    """(T) distance made good along a track (T, k), m."""
+    steps = np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1)
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def legs(truth: Any, distance: float) -> Array:
+    """(N, 2) pairs of indices between which the track is just as long as ``distance``, one after the other."""
+    found, since, way = [], 0.0, path(truth)
+    for i, s in enumerate(way):
+        if s - since >= distance:
+            found.append(i)
+            since = s
+    return np.array(list(itertools.pairwise(found)), int).reshape(-1, 2)
+
+
+def relative(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Array:
+    """(N) relative pose error in m: how far the end of each leg of ``distance`` m is off as seen from its beginning."""
+    pairs = legs(true_p, distance)
+    if not len(pairs):
+        return np.zeros(0)
+    i, j = pairs.T
+    found = []
+    for place, attitude in ((p, q), (true_p, true_q)):
+        at, R = np.asarray(place, float), frames.rotation(np.asarray(attitude, float))
+        found.append(np.einsum("nji,nj->ni", R[i], at[j] - at[i]))
+    return np.asarray(np.linalg.norm(found[0] - found[1], axis=1))
+
+
+def nees(error: Any, covariance: Any) -> Array:
+    """(T) normalised estimation error squared of errors (T, n) with covariances (T, n, n)."""
+    error = np.asarray(error, float)
+    return np.asarray(np.einsum("ti,ti->t", error, np.linalg.solve(covariance, error[:, :, None])[:, :, 0]))
+
+
+def bounds(numbers: int, runs: int, share: float = 0.95) -> tuple[float, float]:
+    """Within which the mean of ``runs`` NEES or NIS of so many numbers lies, if the filter is consistent."""
+    low, high = stats.chi2.ppf([0.5 * (1.0 - share), 0.5 * (1.0 + share)], numbers * runs) / runs
+    return float(low), float(high)
+
+
+def whiteness(innovations: Any, lag: int = 1) -> float:
+    """Correlation of whitened innovations (N) with those ``lag`` before; beyond 1.96 / sqrt(N) they are not white (95 %)."""
+    x = np.asarray(innovations, float)
+    return float((x[lag:] * x[:-lag]).sum() / (x * x).sum())
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one track against the truth; lengths in m, horizontal unless said otherwise."""
+
+    rms: float
+    p95: float
+    worst: float
+    final: float
+    depth_rms: float
+    heading_rms: float  #: rad
+    distance: float
+    percent: float  #: final error, % of distance
+    per_leg: dict[str, float]  #: RMS of the relative error over 10, 100 and 1000 m (three dimensions)
+    nees: float  #: mean of the horizontal position, 2 if consistent; NaN without covariances
+
+
+def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> Score:
+    """Score a track: positions (T, 3), attitudes (T, 4), covariances of the horizontal position (T, 2, 2)."""
+    p, true_p = np.asarray(p, float), np.asarray(true_p, float)
+    flat = np.linalg.norm((p - true_p)[:, :2], axis=1)
+    turn = frames.euler(np.asarray(q))[:, 2] - frames.euler(np.asarray(true_q))[:, 2]
+    turn -= 2.0 * np.pi * np.round(turn / (2.0 * np.pi))
+    distance = float(path(true_p[:, :2])[-1])
+    over = {f"{d:g}": relative(p, q, true_p, true_q, d) for d in (10.0, 100.0, 1000.0)}
+    return Score(
+        rms=_rms(flat),
+        p95=float(np.percentile(flat, 95)),
+        worst=float(flat.max()),
+        final=float(flat[-1]),
+        depth_rms=_rms((p - true_p)[:, 2]),
+        heading_rms=_rms(turn),
+        distance=distance,
+        percent=100.0 * float(flat[-1]) / distance if distance > 0.0 else float("nan"),
+        per_leg={k: _rms(v) for k, v in over.items() if len(v)},
+        nees=float("nan") if covariance is None else float(nees((true_p - p)[:, :2], covariance).mean()),
+    )
+
+
+def _rms(x: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(x))))

@@ -1,0 +1,306 @@
+"""The filter's state and how it moves: strap-down, and the covariance beside it.  Compiled.
+
+Arrays, which the caller gives and which are changed:
+
+``x`` (26) nominal state: p_WI_W of the inertial unit (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2),
+current (north, east, m/s), own clock (m, m/s: ahead, times the speed of sound), scale errors of the assumed speed of sound
+and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
+
+``P`` (N, N): covariance of the error, of which the first n rows are in use: p, v, attitude (a rotation in W: R = exp([a]x) R^),
+gyro bias, accelerometer bias, then those of the optional states that ``ix`` (6) gives a place (-1 = absent), then six for each
+clone (p, attitude).
+
+Error-state filter after Sola (2017, arXiv 1711.02508), errors in W; coning and sculling of two samples (Savage 1998).
+Numba looks only at the file of a function, not at those it calls: after a change here touch `kernels.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+from wavesim_sdk import compiled as _compiled  # noqa: F401  # tells Numba of the elementary functions
+from wavesim_sdk.elementary import sin_cos
+
+Array = Any
+
+# ------------------------------------------------------------------ places
+NOMINAL, BASE, CLONE = 26, 15, 6
+P_, V_, Q_, G_, B_ = 0, 3, 6, 10, 13  # of x
+CURRENT, CLOCK, SOUND, SCALE, SKEW, OFFSET = 16, 18, 20, 21, 22, 25
+#: of ``noise``: densities (per root of s), then time constants in s (0 = a random walk)
+NOISES = 13
+GYRO, ACCELEROMETER, GYRO_WALK, ACCELEROMETER_WALK, CURRENT_WALK, CLOCK_WALK, CLOCK_DRIFT = 0, 1, 2, 3, 4, 5, 6
+SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME = 7, 8, 9, 10, 11, 12
+#: of ``memory``: time, time of the last sample, its angle and velocity, corrected rates, corrected force
+MEMORY = 14
+
+kernel = nb.njit(cache=True, error_model="numpy", nogil=True)
+
+# ------------------------------------------------------------------ rotations
+
+
+@kernel
+def matrix(q: Array, R: Array) -> None:
+    """R_WB of a quaternion."""
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    R[0, 0], R[0, 1], R[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)
+    R[1, 0], R[1, 1], R[1, 2] = 2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)
+    R[2, 0], R[2, 1], R[2, 2] = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
+
+
+@kernel
+def turn(q: Array, a: float, b: float, c: float, side: float) -> None:
+    """Turn a quaternion by a rotation vector, in W (side 1) or in B (side -1)."""
+    angle = math.sqrt(a * a + b * b + c * c)
+    s, w = sin_cos(0.5 * angle)
+    k = s / angle if angle > 1e-12 else 0.5
+    x, y, z = k * a, k * b, k * c
+    qw, qx, qy, qz = q[0], q[1], q[2], q[3]
+    rw = w * qw - x * qx - y * qy - z * qz
+    rx = w * qx + x * qw + side * (y * qz - z * qy)
+    ry = w * qy + y * qw + side * (z * qx - x * qz)
+    rz = w * qz + z * qw + side * (x * qy - y * qx)
+    m = 1.0 / math.sqrt(rw * rw + rx * rx + ry * ry + rz * rz)
+    q[0], q[1], q[2], q[3] = m * rw, m * rx, m * ry, m * rz
+
+
+@kernel
+def cross(a: Array, b: Array, out: Array) -> None:
+    x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    out[0], out[1], out[2] = x, y, z
+
+
+@kernel
+def _skewed(R: Array, f: Array, factor: float, out: Array) -> None:
+    """out = factor R [f]x."""
+    for i in range(3):
+        a, b, c = R[i, 0], R[i, 1], R[i, 2]
+        out[i, 0], out[i, 1], out[i, 2] = (
+            factor * (b * f[2] - c * f[1]),
+            factor * (c * f[0] - a * f[2]),
+            factor * (a * f[1] - b * f[0]),
+        )
+
+
+@kernel
+def cross_matrix(a: Array, factor: float, out: Array) -> None:
+    out[0, 0], out[0, 1], out[0, 2] = 0.0, -factor * a[2], factor * a[1]
+    out[1, 0], out[1, 1], out[1, 2] = factor * a[2], 0.0, -factor * a[0]
+    out[2, 0], out[2, 1], out[2, 2] = -factor * a[1], factor * a[0], 0.0
+
+
+# ------------------------------------------------------------------ from one time to the next
+
+
+@kernel
+def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, moved: Array) -> None:
+    """Blocks of the transition over dt at constant rates w and specific force f in B (rad/s, m/s2; biases and the earth's rate
+    taken out): F (9, 3, 3) = p of a, bg, ba; v of v, a, bg, ba; a of a, bg.  ``moved`` (2, 3): the parts of the
+    specific force in the mean velocity's and in the position's growth, W."""
+    R, u, t = np.empty((3, 3)), np.empty(3), np.empty(3)
+    matrix(q, R)
+    a, b = np.empty(3), np.empty(3)
+    for i in range(3):
+        u[i] = w[i] * dt
+    cross(u, f, a)
+    cross(u, a, b)
+    cross(u, b, t)
+    for i in range(3):
+        s1 = s2 = 0.0
+        for j in range(3):
+            s1 += R[i, j] * (f[j] + 0.5 * a[j] + b[j] / 6.0 + t[j] / 24.0)
+            s2 += R[i, j] * (0.5 * f[j] + a[j] / 6.0 + b[j] / 24.0 + t[j] / 120.0)
+        moved[0, i], moved[1, i] = s1, s2
+    cross_matrix(moved[1], -dt * dt, F[0])
+    _skewed(R, f, dt * dt * dt / 6.0, F[1])
+    cross_matrix(earth, -2.0 * dt, F[3])
+    cross_matrix(moved[0], -dt, F[4])
+    _skewed(R, f, 0.5 * dt * dt, F[5])
+    cross_matrix(earth, -dt, F[7])
+    _skewed(R, u, -0.5 * dt, F[8])
+    _skewed(R, u, -0.5 * dt, F[6])
+    _skewed(R, u, -dt * dt / 6.0, F[2])
+    for i in range(3):
+        F[3, i, i] += 1.0
+        F[7, i, i] += 1.0
+        for j in range(3):
+            F[2, i, j] -= 0.5 * dt * dt * R[i, j]
+            F[6, i, j] -= dt * R[i, j]
+            F[8, i, j] -= dt * R[i, j]
+
+
+@kernel
+def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
+    """Rows p, v, a of F P."""
+    for i in range(3):
+        for j in range(columns):
+            P[i, j] += (
+                dt * P[3 + i, j]
+                + F[0, i, 0] * P[6, j] + F[0, i, 1] * P[7, j] + F[0, i, 2] * P[8, j]
+                + F[1, i, 0] * P[9, j] + F[1, i, 1] * P[10, j] + F[1, i, 2] * P[11, j]
+                + F[2, i, 0] * P[12, j] + F[2, i, 1] * P[13, j] + F[2, i, 2] * P[14, j]
+            )  # fmt: skip
+    for j in range(columns):
+        v0, v1, v2, a0, a1, a2 = P[3, j], P[4, j], P[5, j], P[6, j], P[7, j], P[8, j]
+        g0, g1, g2, b0, b1, b2 = P[9, j], P[10, j], P[11, j], P[12, j], P[13, j], P[14, j]
+        for i in range(3):
+            P[3 + i, j] = (
+                F[3, i, 0] * v0 + F[3, i, 1] * v1 + F[3, i, 2] * v2
+                + F[4, i, 0] * a0 + F[4, i, 1] * a1 + F[4, i, 2] * a2
+                + F[5, i, 0] * g0 + F[5, i, 1] * g1 + F[5, i, 2] * g2
+                + F[6, i, 0] * b0 + F[6, i, 1] * b1 + F[6, i, 2] * b2
+            )  # fmt: skip
+            P[6 + i, j] = (
+                F[7, i, 0] * a0 + F[7, i, 1] * a1 + F[7, i, 2] * a2 + F[8, i, 0] * g0 + F[8, i, 1] * g1 + F[8, i, 2] * g2
+            )  # fmt: skip
+
+
+@kernel
+def _fade(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
+    """What forgets: biases and current with a time constant."""
+    for k in range(3):
+        first = ix[0] if k == 2 else 9 + 3 * k
+        if first >= 0 and noise[GYRO_TIME + k] > 0.0:
+            keep = 1.0 / (1.0 + dt / noise[GYRO_TIME + k])
+            for i in range(first, first + (2 if k == 2 else 3)):
+                for j in range(n):
+                    P[i, j] *= keep
+                for j in range(n):
+                    P[j, i] *= keep
+
+
+@kernel
+def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
+    """P = F P F^T + Q."""
+    _advance_rows(P, n, dt, F)
+    S = np.empty((15, 9))
+    for i in range(9):
+        for j in range(15):
+            S[j, i] = P[i, j]
+    _advance_rows(S, S.shape[1], dt, F)
+    for i in range(9):
+        for j in range(9):
+            P[i, j] = 0.5 * (S[i, j] + S[j, i])
+        for j in range(9, n):
+            P[j, i] = P[i, j]
+    qa, qg = noise[ACCELEROMETER] ** 2, noise[GYRO] ** 2
+    for i in range(3):
+        P[i, i] += qa * dt * dt * dt / 3.0
+        P[i, 3 + i] += 0.5 * qa * dt * dt
+        P[3 + i, i] += 0.5 * qa * dt * dt
+        P[3 + i, 3 + i] += qa * dt
+        P[6 + i, 6 + i] += qg * dt
+    _fade(P, n, dt, ix, noise)
+    for i in range(3):
+        P[9 + i, 9 + i] += noise[GYRO_WALK] ** 2 * dt
+        P[12 + i, 12 + i] += noise[ACCELEROMETER_WALK] ** 2 * dt
+    if ix[0] >= 0:
+        for i in range(2):
+            P[ix[0] + i, ix[0] + i] += noise[CURRENT_WALK] ** 2 * dt
+    c = ix[1]
+    if c >= 0:
+        for j in range(n):
+            P[c, j] += dt * P[c + 1, j]
+        for j in range(n):
+            P[j, c] += dt * P[j, c + 1]
+        P[c, c] += noise[CLOCK_WALK] ** 2 * dt
+        P[c + 1, c + 1] += noise[CLOCK_DRIFT] ** 2 * dt
+    if ix[2] >= 0:
+        P[ix[2], ix[2]] += noise[SOUND_WALK] ** 2 * dt
+    if ix[3] >= 0:
+        P[ix[3], ix[3]] += noise[SCALE_WALK] ** 2 * dt
+    if ix[5] >= 0:
+        P[ix[5], ix[5]] += noise[OFFSET_WALK] ** 2 * dt
+
+
+@kernel
+def corrected(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: Array) -> None:
+    """What turns and pushes: without biases, and without the earth's rate."""
+    R = np.empty((3, 3))
+    matrix(x[Q_:G_], R)
+    for i in range(3):
+        w[i] = w_raw[i] - x[G_ + i] - (R[0, i] * earth[0] + R[1, i] * earth[1] + R[2, i] * earth[2])
+        f[i] = f_raw[i] - x[B_ + i]
+
+
+@kernel
+def move(x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array, noise: Array, moved: Array) -> None:
+    """The nominal state dt later; ``moved`` as of :func:`transition`."""
+    c = np.empty(3)
+    cross(earth, x[V_ : V_ + 3], c)
+    for i in range(3):
+        down = gravity if i == 2 else 0.0
+        x[i] += dt * (x[V_ + i] + dt * (moved[1, i] + 0.5 * down - c[i]))
+        x[V_ + i] += dt * (moved[0, i] + down - 2.0 * c[i])
+    turn(x[Q_:G_], w[0] * dt, w[1] * dt, w[2] * dt, -1.0)
+    for i in range(3):
+        if noise[GYRO_TIME] > 0.0:
+            x[G_ + i] /= 1.0 + dt / noise[GYRO_TIME]
+        if noise[ACCELEROMETER_TIME] > 0.0:
+            x[B_ + i] /= 1.0 + dt / noise[ACCELEROMETER_TIME]
+        if i < 2 and ix[0] >= 0 and noise[CURRENT_TIME] > 0.0:
+            x[CURRENT + i] /= 1.0 + dt / noise[CURRENT_TIME]
+    if ix[1] >= 0:
+        x[CLOCK] += dt * x[CLOCK + 1]
+
+
+# ------------------------------------------------------------------ and back
+
+
+@kernel
+def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
+    """Rows v, a, bg, ba of F^T A."""
+    for j in range(columns):
+        p0, p1, p2, v0, v1, v2 = A[0, j], A[1, j], A[2, j], A[3, j], A[4, j], A[5, j]
+        a0, a1, a2 = A[6, j], A[7, j], A[8, j]
+        for i in range(3):
+            A[12 + i, j] += (
+                F[2, 0, i] * p0 + F[2, 1, i] * p1 + F[2, 2, i] * p2 + F[6, 0, i] * v0 + F[6, 1, i] * v1 + F[6, 2, i] * v2
+            )  # fmt: skip
+            A[9 + i, j] += (
+                F[1, 0, i] * p0 + F[1, 1, i] * p1 + F[1, 2, i] * p2 + F[5, 0, i] * v0 + F[5, 1, i] * v1 + F[5, 2, i] * v2
+                + F[8, 0, i] * a0 + F[8, 1, i] * a1 + F[8, 2, i] * a2
+            )  # fmt: skip
+            A[6 + i, j] = (
+                F[0, 0, i] * p0 + F[0, 1, i] * p1 + F[0, 2, i] * p2 + F[4, 0, i] * v0 + F[4, 1, i] * v1 + F[4, 2, i] * v2
+                + F[7, 0, i] * a0 + F[7, 1, i] * a1 + F[7, 2, i] * a2
+            )  # fmt: skip
+            A[3 + i, j] = F[3, 0, i] * v0 + F[3, 1, i] * v1 + F[3, 2, i] * v2
+        A[3, j] += dt * p0
+        A[4, j] += dt * p1
+        A[5, j] += dt * p2
+
+
+@kernel
+def withdraw(A: Array, a: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
+    """A = F^T A F and a = F^T a: what :func:`spread` did, from its end to its beginning."""
+    c = ix[1]
+    if c >= 0:
+        for j in range(n):
+            A[c + 1, j] += dt * A[c, j]
+        for j in range(n):
+            A[j, c + 1] += dt * A[j, c]
+        a[c + 1] += dt * a[c]
+    _fade(A, n, dt, ix, noise)
+    for k in range(3):
+        first = ix[0] if k == 2 else 9 + 3 * k
+        if first >= 0 and noise[GYRO_TIME + k] > 0.0:
+            for i in range(first, first + (2 if k == 2 else 3)):
+                a[i] /= 1.0 + dt / noise[GYRO_TIME + k]
+    S = np.empty((15, 16))
+    _withdraw_rows(A, n, dt, F)
+    for i in range(15):
+        S[i, 15] = a[i]
+        for j in range(15):
+            S[i, j] = A[j, i]
+    _withdraw_rows(S, S.shape[1], dt, F)
+    for i in range(15):
+        a[i] = S[i, 15]
+        for j in range(15):
+            A[i, j] = 0.5 * (S[i, j] + S[j, i])
+        for j in range(15, n):
+            A[j, i] = A[i, j]

@@ -1,0 +1,162 @@
+"""A voyage in closed form, and what an ideal inertial unit would count on it: the truth of the tests of navigation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_studies.navigation import measurements
+from wavesim_studies.navigation.models import NOISE, Z
+
+Array = Any
+GRAVITY = 9.81
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+
+
+def _smooth(x: Array) -> tuple[Array, Array]:
+    """A step from 0 to 1 with three continuous derivatives, and its slope."""
+    x = np.clip(x, 0.0, 1.0)
+    return x**4 * (35 - 84 * x + 70 * x**2 - 20 * x**3), 140 * x**3 * (1 - x) ** 3
+
+
+@dataclass(frozen=True)
+class Voyage:
+    """A lawn mower's way: legs of ``leg`` s, half turns of ``turn`` s to alternate sides; it rolls, pitches and heaves a little."""
+
+    duration: float
+    rate: float
+    speed: float = 1.5
+    leg: float = 300.0
+    turn: float = 40.0
+    sway: float = 0.03  #: rad and m/s, of roll, pitch and heave
+    heading: float = 0.3
+
+    def angles(self, t: Array) -> tuple[Array, Array]:
+        """Roll, pitch, heading (T, 3) and their rates."""
+        value, slope = np.full(t.shape, self.heading), np.zeros(t.shape)
+        begin, side = self.leg, 1.0
+        while begin < self.duration:
+            s, ds = _smooth((t - begin) / self.turn)
+            value, slope = value + side * np.pi * s, slope + side * np.pi * ds / self.turn
+            begin, side = begin + self.turn + self.leg, -side
+        a, w = self.sway, np.array([0.7, 0.45])
+        roll, pitch = a * np.sin(w[0] * t), 0.7 * a * np.sin(w[1] * t + 1.0)
+        rates = a * w[0] * np.cos(w[0] * t), 0.7 * a * w[1] * np.cos(w[1] * t + 1.0)
+        return np.stack([roll, pitch, value], -1), np.stack([*rates, slope], -1)
+
+    def motion(self, t: Array) -> tuple[Array, Array, Array, Array]:
+        """Velocity, acceleration (W), attitude q_WB, rates (B)."""
+        angle, rate = self.angles(t)
+        roll, pitch, heading = angle.T
+        c, s = np.cos(heading), np.sin(heading)
+        u, du = self.speed + 0.2 * np.sin(0.02 * t), 0.004 * np.cos(0.02 * t)
+        v = np.stack([u * c, u * s, self.sway * np.sin(0.3 * t)], -1)
+        a = np.stack([du * c - u * s * rate[:, 2], du * s + u * c * rate[:, 2], 0.3 * self.sway * np.cos(0.3 * t)], -1)
+        w = np.stack(
+            [
+                rate[:, 0] - np.sin(pitch) * rate[:, 2],
+                np.cos(roll) * rate[:, 1] + np.sin(roll) * np.cos(pitch) * rate[:, 2],
+                -np.sin(roll) * rate[:, 1] + np.cos(roll) * np.cos(pitch) * rate[:, 2],
+            ],
+            -1,
+        )
+        return v, a, np.array([frames.quaternion(*x) for x in angle]) if len(t) < 50 else quaternions(angle), w
+
+    def __post_init__(self) -> None:
+        t = np.arange(round(self.duration * self.rate) + 1) / self.rate
+        h = 1.0 / self.rate
+        fine = (t[:-1, None] + 0.5 * h * (1.0 + _NODES)).ravel()
+        v, a, q, w = self.motion(fine)
+        f = np.einsum("tji,tj->ti", frames.rotation(q), a - [0.0, 0.0, GRAVITY])
+
+        def mean(values: Array) -> Array:
+            return np.einsum("tkc,k->tc", values.reshape(len(t) - 1, len(_NODES), 3), 0.5 * _WEIGHTS)
+
+        p = np.concatenate([np.zeros((1, 3)), np.cumsum(mean(v) * h, axis=0)]) + [0.0, 0.0, 20.0]
+        v, _, q, w_now = self.motion(t)
+        for name, value in {"t": t, "p": p, "v": v, "q": q, "w": w_now, "R": frames.rotation(q)}.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "imu", np.concatenate([t[1:, None], mean(f), mean(w)], axis=1))
+
+    t: Any = None
+    p: Any = None
+    v: Any = None
+    q: Any = None
+    w: Any = None
+    R: Any = None
+    imu: Any = None
+
+    def every(self, seconds: float) -> Array:
+        """Indices of the times at multiples of this, but 0."""
+        k = round(seconds * self.rate)
+        return np.arange(k, len(self.t), k)
+
+    def place(self, k: Array, lever: Any) -> Array:
+        """(K, 3) of a point of the body, W."""
+        return self.p[k] + self.R[k] @ np.asarray(lever, float)
+
+    def along(self, k: Array, lever: Any) -> Array:
+        """(K, 3) velocity of a point of the body over ground, B."""
+        return np.einsum("kji,kj->ki", self.R[k], self.v[k]) + np.cross(self.w[k], lever)
+
+    @property
+    def headings(self) -> Array:
+        return self.angles(self.t)[0][:, 2]
+
+    @property
+    def way(self) -> float:
+        """Length, m."""
+        return float(np.linalg.norm(np.diff(self.p, axis=0), axis=1).sum())
+
+
+def quaternions(angle: Array) -> Array:
+    """q_WB of roll, pitch, heading (T, 3)."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin(0.5 * angle).T, np.cos(0.5 * angle).T
+    return np.stack(
+        [cy * cp * cr + sy * sp * sr, cy * cp * sr - sy * sp * cr, sy * cp * sr + cy * sp * cr, sy * cp * cr - cy * sp * sr],
+        -1,
+    )  # fmt: skip
+
+
+def velocities(
+    o: Voyage, seconds: float, sigma: float, lever: Any = (0.0, 0.0, 0.0), sensor: int = 1, **more: Any
+) -> Array:
+    """Exact rows of a Doppler log."""
+    k = o.every(seconds)
+    return np.array(
+        [
+            measurements.velocity(o.t[i], v, sigma, lever, sensor=sensor, **more)
+            for i, v in zip(k, o.along(k, lever), strict=True)
+        ]
+    )
+
+
+def depths(o: Voyage, seconds: float, sigma: float, sensor: int = 2) -> Array:
+    return np.array([measurements.depth(o.t[i], o.p[i, 2], sigma, sensor=sensor) for i in o.every(seconds)])
+
+
+def compass(o: Voyage, seconds: float, sigma: float, sensor: int = 3) -> Array:
+    h = o.headings
+    return np.array([measurements.angles(o.t[i], {"heading": h[i]}, sigma, sensor) for i in o.every(seconds)])
+
+
+def noisy(rows: Array, rng: np.random.Generator) -> Array:
+    """The rows with noise of the deviations that they state (uncorrelated)."""
+    rows = rows.copy()
+    sigma = np.sqrt(rows[:, NOISE : NOISE + 16 : 5])
+    rows[:, Z : Z + 4] += sigma * rng.standard_normal(sigma.shape)
+    return rows
+
+
+def sampled(
+    o: Voyage, rng: np.random.Generator, gyro: float, force: float, bias: Any = 0.0, force_bias: Any = 0.0
+) -> Array:
+    """The unit's samples with white noise (densities) and constant biases."""
+    imu = o.imu.copy()
+    root = np.sqrt(o.rate)
+    imu[:, 1:4] += force_bias + force * root * rng.standard_normal((len(imu), 3))
+    imu[:, 4:7] += bias + gyro * root * rng.standard_normal((len(imu), 3))
+    return imu
