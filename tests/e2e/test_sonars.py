@@ -70,33 +70,43 @@ def test_lost_frozen_killed_and_replaced(
                 if n == steps:
                     return
 
-        go_on(30)
-        owner = int(shared.vehicles["sonar"].header[OWNER])
+        rings = Reader.of(server.name, "auv", "eye").rings
+
+        def until(frames: int) -> None:
+            """Steps until so many frames were made: who missed a step on a busy machine asks to be waited for again."""
+            limit = time.monotonic() + 60.0
+            while int(rings.done[0]) < frames:
+                assert time.monotonic() < limit
+                go_on(1)
+
+        until(30)
+        header = shared.vehicles["sonar"].header
+        while not header[SYNCHRONOUS]:
+            until(int(rings.done[0]) + 1)
+        owner = int(header[OWNER])
         os.kill(owner, signal.SIGSTOP)
         before = shared.clock()["sensors_late"]
         go_on(8)
         assert shared.clock()["sensors_late"] > before, "it was waited for, then no longer"
-        frozen = int(Reader.of(server.name, "auv", "eye").rings.done[0])
+        frozen = int(rings.done[0])
         os.kill(owner, signal.SIGCONT)
-        limit = time.monotonic() + 60.0
-        while int(Reader.of(server.name, "auv", "eye").rings.done[0]) < frozen + 3:
-            assert time.monotonic() < limit
-            go_on(1)
+        until(frozen + 3)
         first.kill()
         first.wait(30)
         go_on(3)
-        killed = int(Reader.of(server.name, "auv", "eye").rings.done[0])
+        killed = int(rings.done[0])
         emulate()
-        go_on(25)
+        until(killed + 22)
+        go_on(1)
         lost = broker.frames_lost
-        assert proxy.counts["lost"] > 20
+        assert proxy.counts["lost"] > 8
     server.send("shutdown")
     assert server.process.wait(30) == 0
 
     logged = list(frames(tmp_path / "run.mcap", "auv", "eye"))
     assert [int(f.record["number"]) for f in logged] == list(range(1, len(logged) + 1)), "who takes over goes on"
     assert len(logged) >= killed + 20
-    assert len(got) >= 8 and lost >= 8, "most are lost where each has seven pieces and one in twenty is"
+    assert len(got) >= 8 and lost >= 3, "one datagram in twenty, seven to a frame"
     for number, frame in got.items():
         assert frame.bytes == logged[number - 1].bytes, "whole, the same bytes, or not at all"
     assert len(got) + lost <= len(logged)

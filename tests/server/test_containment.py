@@ -298,6 +298,21 @@ def test_a_command_that_fails_on_its_way_waits_for_no_answer() -> None:
     assert not under_way._waiting
 
 
+def test_so_many_commands_are_under_way_and_no_more() -> None:
+    from wavesim_sdk import commands
+    from wavesim_sdk.wire.items import Control
+    from wavesim_server.network.commands import MOST, UnderWay
+
+    under_way, told = UnderWay(lambda _: None), list[str]()
+    for _ in range(MOST):
+        under_way.give(Control("start"), "", lambda ok, text: told.append(text))
+    with pytest.raises(ValueError, match="too many commands at once"):
+        under_way.give(Control("start"), "", lambda ok, text: None)
+    under_way.executed(messages.Executed(1, 1, "done", 0, commands.encode(Control("start"))))
+    under_way.give(Control("start"), "", lambda ok, text: None)
+    assert told == ["done"]
+
+
 @pytest.mark.parametrize("speed", [1e-300, 1e-9, 0.0009, 1001.0, -1.0, float("nan"), float("inf")])
 def test_no_speed_at_which_the_engine_would_be_deaf(harbour: Harbour, speed: float) -> None:
     ok, text = harbour.order("speed", factor=speed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from mcap.writer import CompressionType, Writer
 
 from tests.conftest import wavesim
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.errors import LogError
+from wavesim_sdk.config.xml import parse
+from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.log import cdr_text, read
 from wavesim_sdk.logfile import METADATA
 from wavesim_server.logbook import report
@@ -112,6 +114,9 @@ def test_a_configuration_in_a_log_goes_through_the_one_parser(tmp_path: Path, xm
     log = read(foreign(tmp_path / "x.mcap", [], {"configuration": xml, "server": "there"}))
     found, loaded = scene.of_log(log)
     assert loaded is None and found["name"] == "there" and not found["bodies"]
+    if "DOCTYPE" in xml:
+        with pytest.raises(ConfigError, match="entities are not allowed"):
+            parse(xml.encode())
 
 
 def limited() -> None:
@@ -136,9 +141,14 @@ def test_a_chunk_whose_header_lies_is_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(writer, "Chunk", lambda **fields: Chunk(**fields | {"uncompressed_size": 9}))
     from mcap.records import Chunk
 
-    path = foreign(tmp_path / "bomb.mcap", [("/x", bytes(100 * 1024**2))])
-    with pytest.raises(LogError, match="a chunk that unpacks to more than 64 MB"):
-        read(path)
+    path = foreign(tmp_path / "bomb.mcap", [("/x", bytes(150 * 1024**2))])
+    tracemalloc.start()
+    try:
+        with pytest.raises(LogError, match="a chunk that unpacks to more than 64 MB"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 140 * 1024**2, "no more of it than that was unpacked"
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_ordinary_log_is_within_the_limits(tmp_path: Path, config: Callable[..., Loaded]) -> None:

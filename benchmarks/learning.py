@@ -1,0 +1,108 @@
+"""Learning environments: steps a second beside the bare kernel, baselines' scores, and the training of a policy.
+
+python -m benchmarks.learning [speed] [scores] [train]
+
+``train`` writes its policy and curve into the folder runs/learning; minutes on two free cores.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from wavesim_server.dynamics import kernel
+from wavesim_studies.learning import ppo
+from wavesim_studies.learning.baselines import Chance, Pid, score
+from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.env import Vector
+from wavesim_studies.learning.tasks import TASKS
+
+COPIES = 4096
+OUT = Path("runs/learning")
+
+
+def cost(act: Callable[[], object], times: int = 20) -> float:
+    """Processor time in ns for each copy."""
+    start = time.process_time()
+    for _ in range(times):
+        act()
+    return (time.process_time() - start) / times / COPIES * 1e9
+
+
+def speed() -> None:
+    """In turn, medians of nine."""
+    actions = np.random.default_rng(1).uniform(-1.0, 1.0, (COPIES, 6)).astype(np.float32)
+    first = np.random.default_rng(2).normal(size=(32, 64)).astype(np.float32)[:26]
+    second, third = (np.random.default_rng(3).normal(size=s).astype(np.float32) for s in ((64, 64), (64, 6)))
+    cores = {
+        "all of it": Core("StationKeeping", COPIES), "without noise": Core("StationKeeping", COPIES, noise=0.0),
+        "64 hulls": Core("StationKeeping", COPIES, hulls=1.0), "4 substeps": Core("StationKeeping", COPIES, substeps=4),
+    }  # fmt: skip
+    for core in cores.values():
+        core.seed(1)
+        core.begin()
+        core.step(actions)
+    envs = Vector("StationKeeping", COPIES, autoreset_mode="SameStep")
+    envs.reset(seed=1)
+    f = cores["without noise"].fleet
+    blocks = f.blocks.copy()
+    turn = np.arange(len(blocks))
+    acts: dict[str, Callable[[], object]] = {
+        "bare kernel, one RK4 step": lambda: kernel.step_all(
+            blocks, f.heads, turn, f.params, f.kinds, f.tables, f.work, 0.05, kernel.RK4
+        ),
+        **{name: lambda core=core: core.step(actions) for name, core in cores.items()},  # type: ignore[misc]
+        "Gymnasium's vector": lambda: envs.step(actions),
+        "a policy of 2 x 64": lambda: np.tanh(np.tanh(cores["all of it"].out.observation @ first) @ second) @ third,
+    }
+    found: dict[str, list[float]] = {name: [] for name in acts}
+    for _ in range(9):
+        for name, act in acts.items():
+            found[name].append(cost(act))
+    bare = median(found["bare kernel, one RK4 step"])
+    for name, values in found.items():
+        ns = median(values)
+        print(
+            f"{name:28} {ns:7.0f} ns a copy and step, {1e3 / ns:6.2f} M/s, {ns / bare:5.2f} of the bare kernel (best {min(values):.0f} ns)"
+        )
+
+
+def scores() -> None:
+    """300 episodes of each task."""
+    for task in TASKS:
+        for name, vary in (("as in the book", 0.0), ("varied", 1.0)):
+            core = Core(task, 300, vary=vary)
+            for policy in (Pid(core), Chance(core)):
+                found = score(core, policy, 99)
+                print(
+                    f"{task:16} {name:15} {type(policy).__name__:7} "
+                    + ", ".join(f"{k} {v:.3g}" for k, v in found.items())
+                )
+
+
+def train(samples: float = 20e6, limit: float = 900.0) -> None:
+    """A policy for station keeping, its curve, and its score over episodes that it has not seen."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    curve: list[dict[str, float]] = []
+
+    def say(now: dict[str, float]) -> None:
+        curve.append(now)
+        print({k: round(v, 3) for k, v in now.items()}, flush=True)
+
+    policy = ppo.train(Core("StationKeeping", 1024), int(samples), say=say, limit=limit)
+    policy.save(OUT / "station-keeping.npz")
+    (OUT / "curve.json").write_text(json.dumps(curve))
+    core = Core("StationKeeping", 300)
+    print("unseen episodes:", score(core, policy, 99), "PID:", score(core, Pid(core), 99))
+
+
+if __name__ == "__main__":
+    parts = {f.__name__: f for f in (speed, scores, train)}
+    for name in sys.argv[1:] or ("speed", "scores"):
+        parts[name]()

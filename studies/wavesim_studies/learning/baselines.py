@@ -1,0 +1,71 @@
+"""What a learner is compared with: a controller as one would write it, and chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wavesim_studies.learning.core import Array, Core
+
+#: N per m, N s/m, N per m s; N m per rad, N m s/rad
+POSITION, SPEED, INTEGRAL, ATTITUDE, RATE = 20.0, 18.0, 4.0, 6.0, 2.5
+REACH = 1.5  #: m of the position error that is acted on, and s m of its integral
+
+
+class Pid:
+    """PID control of place and heading, PD of roll and pitch, put onto the thrusters by the pseudo-inverse of their matrix."""
+
+    def __init__(self, core: Core) -> None:
+        self._inverse = np.linalg.pinv(core.matrix).astype(np.float64)
+        self._dt, self._most = core.rules.dt, core.rules.most
+        self._sum = np.zeros((core.copies, 3))
+
+    def act(self, observation: Array, ended: Array | None = None) -> Array:
+        """Actions (n, thrusters) in -1..1 for observations (n, numbers); ``ended`` tells whose integral begins anew."""
+        if ended is not None:
+            self._sum[ended] = 0.0
+        o = observation.astype(np.float64)
+        error = o[:, :3]
+        error = error * np.minimum(1.0, REACH / np.maximum(np.linalg.norm(error, axis=1), 1e-9))[:, None]
+        self._sum = np.clip(self._sum + error * self._dt, -REACH, REACH)
+        wanted = np.empty((len(o), 6))
+        wanted[:, :3] = POSITION * error + SPEED * (o[:, 14:17] - o[:, 8:11]) + INTEGRAL * self._sum
+        wanted[:, 3] = -ATTITUDE * o[:, 6] - RATE * o[:, 11]
+        wanted[:, 4] = ATTITUDE * o[:, 5] - RATE * o[:, 12]
+        wanted[:, 5] = ATTITUDE * np.arctan2(o[:, 3], o[:, 4]) - RATE * o[:, 13]
+        thrust = wanted @ self._inverse.T
+        return np.clip(thrust / self._most, -1.0, 1.0).astype(np.float32)
+
+
+class Chance:
+    """Actions at random."""
+
+    def __init__(self, core: Core, seed: int = 0) -> None:
+        self._random, self._size = np.random.default_rng(seed), core.actions
+
+    def act(self, observation: Array, ended: Array | None = None) -> Array:
+        """See :class:`Pid`."""
+        return self._random.uniform(-1.0, 1.0, (len(observation), self._size)).astype(np.float32)
+
+
+def score(core: Core, policy: Any, seed: int) -> dict[str, float]:
+    """One episode of each copy: share of successes, mean distance (m) of those that came to their end, mean reward."""
+    core.seed(seed)
+    core.begin()
+    out, n = core.out, core.copies
+    running, won, total, last = np.ones(n, bool), np.zeros(n, bool), np.zeros(n), np.full(n, np.nan)
+    ended = np.zeros(n, bool)
+    while running.any():
+        core.step(policy.act(out.observation, ended))
+        ended = out.terminated | out.truncated
+        total[running] += out.reward[running]
+        now = ended & running
+        won[now] = out.told[now, 2] > 0.0
+        last[now & out.truncated] = out.told[now & out.truncated, 0]
+        running &= ~ended
+    there = np.isfinite(last)
+    return {
+        "episodes": float(n), "success": float(won.mean()), "distance": float(last[there].mean()) if there.any() else float("nan"),
+        "reward": float(total.mean()),
+    }  # fmt: skip

@@ -1,0 +1,106 @@
+"""The copies of a task and their arrays: what the shells for Gymnasium and others are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import randomness
+from wavesim_sdk.config import library
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
+from wavesim_server.dynamics import rows as r
+from wavesim_server.study import empty_sea, varied
+from wavesim_studies.learning import kernels
+from wavesim_studies.learning.tasks import LAST_S, TASKS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MODELS = 64  #: different hulls among the copies: one for a block of eight, in turn
+
+
+class Core:
+    """``copies`` of a task.
+
+    ``vary`` 0..1: how far episodes differ in current (to 0.5 m/s), thrust (20 % each, to 20 % less in common), net buoyancy (2 N),
+    delay of commands (0 to 3 steps). ``hulls`` 0..1: how far models differ in mass and inertia (20 %), added mass and drag (half to one
+    and a half); they belong to the block of eight that a copy is in. ``noise``: factor of that of the sensors. ``dt``: period of actions
+    in s, of ``substeps`` Runge-Kutta steps.
+    """
+
+    def __init__(
+        self, task: str, copies: int, *, model: str = "bluerov2", dt: float = 0.05, substeps: int = 1, vary: float = 1.0, hulls: float = 0.0,
+        noise: float = 1.0, mode: int = kernels.SAME_STEP,
+    ) -> None:  # fmt: skip
+        if task not in TASKS:
+            raise ConfigError(f"there is no task '{task}'{nearest(task, TASKS)}")
+        if model not in library() or not library()[model].thruster or library()[model].fin:
+            raise ConfigError(f"'{model}' is no vehicle with thrusters alone{nearest(model, library())}")
+        t, thrusters = TASKS[task], library()[model].thruster
+        self.copies, self.task, self.model, self.hulls = copies, t, model, hulls
+        self.actions = len(thrusters)
+        self.size = kernels.BASE + self.actions
+        self.rules = kernels.Rules(
+            t.code, round(t.limit / dt), round(LAST_S / dt), dt, substeps, t.size, 2.0 * np.pi / t.period, t.distance, t.heading, noise, vary,
+            float(min(min(-k.minimum, k.maximum) for k in thrusters)), mode,
+        )  # fmt: skip
+        self.matrix = self._build(0)
+        n = copies
+        self.state = kernels.Copies(
+            np.zeros((n, kernels.COPY)), np.zeros(n, np.uint64), np.zeros((n, kernels.DELAYS, self.actions)), np.zeros((r.LANES, r.MU))
+        )  # fmt: skip
+        self.out = kernels.Out(
+            np.zeros((n, self.size), np.float32), np.zeros(n), np.zeros(n, bool), np.zeros(n, bool), np.zeros((n, self.size), np.float32),
+            np.zeros((n, 3)), np.zeros((n, kernels.PARTS)),
+        )  # fmt: skip
+
+    def _build(self, seed: int) -> Array:
+        """The bodies; returns the matrix of thrusters (6, actions): force and torque of unit thrust, in B."""
+        step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // r.LANES)
+        models = [library()[self.model]]
+        if self.hulls > 0.0:
+            models = [self._hull(seed, k) for k in range(min(MODELS, blocks))]
+        sim = empty_sea(max(len(models), 1), step)
+        rows = [
+            sim.enter(f"v{k}", position=(0.0, 0.0, kernels.DEPTH + 100.0 * k), variant=m) for k, m in enumerate(models)
+        ]
+        fleet = sim.fleet
+        kinds = [int(fleet.heads[fleet.slots[row] // r.LANES, r.BLOCK_KIND]) for row in rows]
+        first = fleet.blocks[fleet.slots[rows[0]] // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[
+            :, fleet.slots[rows[0]] % r.LANES
+        ]
+        filled = np.tile(np.repeat(first, r.LANES), (blocks, 1))
+        heads = np.array([[r.LANES, kinds[k % len(kinds)], 0] for k in range(blocks)], np.int64)
+        self.fleet = kernels.Fleet(
+            filled, heads, fleet.params.copy(), fleet.kinds.copy(), fleet.tables.copy(), fleet.work.copy()
+        )
+        p = fleet.params[kinds[0]]
+        return np.asarray(p[r.T_H : r.T_H + 6 * self.actions].reshape(self.actions, 6).T)
+
+    def _hull(self, seed: int, number: int) -> Any:
+        """A model that differs from the one in the book, by the seed."""
+        key = np.array([randomness.key(seed, str(number), "hull")], np.uint64)
+        u = [2.0 * float(randomness.uniform(key, 0, k)[0]) - 1.0 for k in range(5)]
+        base = library()[self.model]
+        made = varied(
+            base, mass=base.mass.value * (1.0 + 0.2 * self.hulls * u[0]), added_mass=1.0 + 0.5 * self.hulls * u[1],
+            linear_drag=1.0 + 0.5 * self.hulls * u[2], quadratic_drag=1.0 + 0.5 * self.hulls * u[3],
+        )  # fmt: skip
+        assert base.buoyancy is not None  # net buoyancy is another matter
+        return varied(made, volume=base.buoyancy.volume * made.mass.value / base.mass.value)
+
+    def seed(self, seed: int) -> None:
+        """Random numbers from now on: copy i has those of seed + i."""
+        if self.hulls > 0.0:
+            self._build(seed)
+        self.state.keys[:] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]
+        self.state.numbers[:] = 0.0
+
+    def begin(self, chosen: Array | None = None) -> None:
+        """A new episode of the chosen copies (n,), or of all; the observations are in ``out``."""
+        mask = np.ones(self.copies, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
+        kernels.begin(self.fleet, self.state, mask, self.rules, self.out, self.actions)
+
+    def step(self, actions: Array) -> None:
+        """One step of all copies: ``actions`` (n, thrusters) float32; what comes of it is in ``out``."""
+        kernels.step(self.fleet, self.state, actions, self.rules, self.out, self.actions)

@@ -1,0 +1,118 @@
+"""The shells for Gymnasium: a vector of environments, and a single one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from wavesim_studies.learning import kernels
+from wavesim_studies.learning.core import Array, Core
+
+_MODES = {
+    AutoresetMode.NEXT_STEP: kernels.NEXT_STEP,
+    AutoresetMode.SAME_STEP: kernels.SAME_STEP,
+    AutoresetMode.DISABLED: kernels.DISABLED,
+}
+
+
+def _spaces(core: Core) -> tuple[Any, Any]:
+    """(of an observation, of an action)"""
+    box = gymnasium.spaces.Box
+    return box(-kernels.BOUND, kernels.BOUND, (core.size,), np.float32), box(-1.0, 1.0, (core.actions,), np.float32)
+
+
+class Vector(gymnasium.vector.VectorEnv):  # type: ignore[misc]
+    """Copies of a task, all in one compiled call. ``copy=False``: the arrays that are returned are those of the next step as well.
+
+    ``autoreset_mode`` is Gymnasium's; other options are those of :class:`~wavesim_studies.learning.core.Core`.
+    """
+
+    def __init__(
+        self, task: str = "StationKeeping", num_envs: int = 1, *, autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP, copy: bool = True,
+        render_mode: str | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        mode = AutoresetMode(autoreset_mode)
+        self.core = Core(task, num_envs, mode=_MODES[mode], **options)
+        self.metadata = {"autoreset_mode": mode, "render_modes": []}
+        self.num_envs, self._copy, self.render_mode, self._mode = num_envs, copy, render_mode, mode
+        self.single_observation_space, self.single_action_space = _spaces(self.core)
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
+        self._seeded = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """All copies, or those of ``options["reset_mask"]``; copy i has the random numbers of seed + i."""
+        super().reset(seed=seed)
+        if seed is not None or not self._seeded:
+            self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)
+            self._seeded = True
+        mask = (options or {}).get("reset_mask")
+        if mask is not None and not np.any(mask):
+            raise ValueError("reset_mask must be true for at least one copy")
+        self.core.begin(mask)
+        return self._given(self.core.out.observation), {}
+
+    def _given(self, array: Array) -> Array:
+        return array.copy() if self._copy else array
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """See Gymnasium. ``infos``: distance (m), heading_error (rad), reward_place, reward_still, reward_effort; of those that ended
+        success, and with SAME_STEP final_obs and final_info."""
+        out = self.core.out
+        self.core.step(np.ascontiguousarray(actions, np.float32))
+        infos: dict[str, Any] = {
+            "distance": self._given(out.told[:, 0]), "heading_error": self._given(out.told[:, 1]), "reward_place": self._given(out.parts[:, 0]),
+            "reward_still": self._given(out.parts[:, 1]), "reward_effort": self._given(out.parts[:, 2]),
+        }  # fmt: skip
+        ended = out.terminated | out.truncated
+        if ended.any():
+            success = out.told[:, 2] > 0.0
+            infos |= {"success": success, "_success": ended}
+            if self._mode == AutoresetMode.SAME_STEP:
+                last = np.empty(self.num_envs, object)
+                for i in np.flatnonzero(ended):
+                    last[i] = out.last[i].copy()
+                infos |= {
+                    "final_obs": last,
+                    "_final_obs": ended,
+                    "final_info": {"success": success, "_success": ended},
+                    "_final_info": ended,
+                }
+        return (
+            self._given(out.observation),
+            self._given(out.reward),
+            self._given(out.terminated),
+            self._given(out.truncated),
+            infos,
+        )
+
+
+class Single(gymnasium.Env):  # type: ignore[misc]
+    """One copy of a task."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
+
+    def __init__(self, task: str = "StationKeeping", render_mode: str | None = None, **options: Any) -> None:
+        self.core = Core(task, 1, mode=kernels.DISABLED, **options)
+        self.observation_space, self.action_space = _spaces(self.core)
+        self.render_mode = render_mode
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """A new episode; with a seed the same one each time."""
+        super().reset(seed=seed)
+        self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)
+        self.core.begin()
+        return self.core.out.observation[0].copy(), {}
+
+    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """See Gymnasium; ``info`` as that of :class:`Vector`."""
+        out = self.core.out
+        self.core.step(np.ascontiguousarray(action, np.float32)[None, :])
+        info = {
+            "distance": float(out.told[0, 0]), "heading_error": float(out.told[0, 1]), "reward_place": float(out.parts[0, 0]),
+            "reward_still": float(out.parts[0, 1]), "reward_effort": float(out.parts[0, 2]), "success": bool(out.told[0, 2]),
+        }  # fmt: skip
+        return out.observation[0].copy(), float(out.reward[0]), bool(out.terminated[0]), bool(out.truncated[0]), info

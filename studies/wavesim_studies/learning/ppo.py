@@ -1,0 +1,189 @@
+"""Proximal policy optimisation (Schulman et al. 2017) in NumPy: two networks of 2 x 64, Adam, generalised advantages.
+
+A time limit is no end: what would have come after it counts by the value of the last observation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_studies.learning.core import Array, Core
+
+
+class Network:
+    """Layers with tanh between them, and their gradients by hand."""
+
+    def __init__(self, sizes: Sequence[int], random: Any, last: float) -> None:
+        self.parameters: list[Array] = []
+        for k, (a, b) in enumerate(itertools.pairwise(sizes)):
+            q = np.linalg.qr(random.normal(size=(max(a, b), min(a, b))))[0]
+            q = q if a >= b else q.T
+            self.parameters += [
+                (q[:a, :b] * (last if k == len(sizes) - 2 else 1.4)).astype(np.float32),
+                np.zeros(b, np.float32),
+            ]
+        self._kept: list[Array] = []
+
+    def __call__(self, x: Array) -> Array:
+        self._kept = [x]
+        for k in range(0, len(self.parameters), 2):
+            x = x @ self.parameters[k] + self.parameters[k + 1]
+            if k + 2 < len(self.parameters):
+                np.tanh(x, out=x)
+            self._kept.append(x)
+        return x
+
+    def gradients(self, d: Array) -> list[Array]:
+        """Of a loss whose derivative by the output of the last call is ``d``."""
+        found: list[Array] = []
+        for k in range(len(self.parameters) - 2, -1, -2):
+            x = self._kept[k // 2]
+            found = [x.T @ d, d.sum(0), *found]
+            if k:
+                d = (d @ self.parameters[k].T) * (1.0 - x * x)
+        return found
+
+
+class Adam:
+    """Kingma & Ba 2015, in place."""
+
+    def __init__(self, parameters: Sequence[Array], rate: float) -> None:
+        self.parameters, self.rate, self._step = list(parameters), rate, 0
+        self._m, self._v = ([np.zeros_like(p) for p in self.parameters] for _ in range(2))
+
+    def apply(self, gradients: Sequence[Array], most: float = 0.5) -> None:
+        norm = float(np.sqrt(sum(float((g * g).sum()) for g in gradients)))
+        scale = min(1.0, most / (norm + 1e-8))
+        self._step += 1
+        rate = self.rate * np.sqrt(1.0 - 0.999**self._step) / (1.0 - 0.9**self._step)
+        for p, g, m, v in zip(self.parameters, gradients, self._m, self._v, strict=True):
+            m += 0.1 * (scale * g - m)
+            v += 0.001 * (scale * scale * g * g - v)
+            p -= (rate * m / (np.sqrt(v) + 1e-5)).astype(np.float32)
+
+
+class Policy:
+    """A trained policy: the mean action of a network."""
+
+    def __init__(self, parameters: Sequence[Array]) -> None:
+        self.parameters = list(parameters)
+
+    def act(self, observation: Array, ended: Array | None = None) -> Array:
+        """Actions (n, thrusters) for observations (n, numbers)."""
+        x = observation.astype(np.float32)
+        for k in range(0, len(self.parameters), 2):
+            x = x @ self.parameters[k] + self.parameters[k + 1]
+            x = np.tanh(x) if k + 2 < len(self.parameters) else x
+        return np.clip(x, -1.0, 1.0)
+
+    def save(self, path: Path) -> None:
+        """Into a file .npz."""
+        np.savez(path, *self.parameters)
+
+    @classmethod
+    def load(cls, path: Path) -> Policy:
+        """From such a file. WaveSimError if it is none."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return cls([file[f"arr_{k}"] for k in range(len(file.files))])
+        except (OSError, ValueError, KeyError) as error:
+            raise WaveSimError(f"{path} holds no policy: {error}") from None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of the training."""
+
+    steps: int = 32  #: between two updates
+    epochs: int = 4
+    parts: int = 4  #: minibatches of an epoch
+    rate: float = 7e-4
+    gamma: float = 0.98
+    decay: float = 0.95
+    clip: float = 0.2
+    entropy: float = 0.001
+    spread: float = -0.7  #: log of the standard deviation of actions, at the start
+
+
+def train(
+    core: Core, samples: int, seed: int = 1, settings: Settings | None = None, say: Callable[[dict[str, float]], None] = lambda _: None, limit: float = 1e9
+) -> Policy:  # fmt: skip
+    """A policy for a task (autoreset in the same step). ``say`` is told, at each update, samples, reward a step, share of successes among
+    the episodes that ended, wall time; it ends after ``samples``, or ``limit`` seconds."""
+    s, random, n = settings or Settings(), np.random.default_rng(seed), core.copies
+    actor, critic = (
+        Network((core.size, 64, 64, core.actions), random, 0.01),
+        Network((core.size, 64, 64, 1), random, 1.0),
+    )
+    spread = np.full(core.actions, s.spread, np.float32)
+    adam = Adam([*actor.parameters, spread, *critic.parameters], s.rate)
+    core.seed(seed)
+    core.begin()
+    out = core.out
+    seen = np.empty((s.steps, n, core.size), np.float32)
+    did = np.empty((s.steps, n, core.actions), np.float32)
+    chance, reward, value, cut = (np.empty((s.steps, n), np.float32) for _ in range(4))
+    start, done = time.perf_counter(), 0
+    while done < samples and time.perf_counter() - start < limit:
+        adam.rate = s.rate * max(0.05, 1.0 - done / samples)
+        won, ended_all = 0.0, 0
+        for k in range(s.steps):
+            seen[k] = out.observation
+            value[k] = critic(seen[k])[:, 0]
+            noise = random.standard_normal((n, core.actions), np.float32)
+            did[k] = actor(seen[k]) + np.exp(spread) * noise
+            chance[k] = (-0.5 * noise * noise - spread).sum(1)
+            core.step(did[k])
+            ended = out.terminated | out.truncated
+            reward[k], cut[k] = out.reward, ended
+            if ended.any():
+                won += float(out.told[ended, 2].sum())
+                ended_all += int(ended.sum())
+                late = out.truncated
+                if late.any():
+                    reward[k, late] += s.gamma * critic(out.last[late])[:, 0]
+        done += s.steps * n
+        advantage, after = np.zeros((s.steps, n), np.float32), critic(out.observation)[:, 0]
+        running = np.zeros(n, np.float32)
+        for k in range(s.steps - 1, -1, -1):
+            error = reward[k] + s.gamma * (1.0 - cut[k]) * after - value[k]
+            running = error + s.gamma * s.decay * (1.0 - cut[k]) * running
+            advantage[k], after = running, value[k]
+        _update(actor, critic, spread, adam, s, random, (seen, did, chance, advantage, advantage + value))
+        say({
+            "samples": float(done), "reward": float(out.reward.mean()), "success": won / ended_all if ended_all else float("nan"),
+            "wall": time.perf_counter() - start,
+        })  # fmt: skip
+    return Policy([p.copy() for p in actor.parameters])
+
+
+def _update(
+    actor: Network, critic: Network, spread: Array, adam: Adam, s: Settings, random: Any, data: tuple[Array, Array, Array, Array, Array]
+) -> None:  # fmt: skip
+    """Some epochs over what was seen."""
+    seen, did, chance, advantage, target = (a.reshape(-1, *a.shape[2:]) for a in data)
+    size = len(seen) // s.parts
+    for _ in range(s.epochs):
+        order = random.permutation(len(seen))
+        for part in range(s.parts):
+            at = order[part * size : (part + 1) * size]
+            x, a = seen[at], advantage[at]
+            a = (a - a.mean()) / (a.std() + 1e-8)
+            inverse = np.exp(-spread)
+            z = (did[at] - actor(x)) * inverse
+            ratio = np.exp(np.clip((-0.5 * z * z - spread).sum(1) - chance[at], -20.0, 20.0))
+            free = np.where(a > 0.0, ratio < 1.0 + s.clip, ratio > 1.0 - s.clip)
+            weight = -(a * ratio * free / size)[:, None]
+            by_actor = actor.gradients((weight * z * inverse).astype(np.float32))
+            by_spread = (weight * (z * z - 1.0)).sum(0) - s.entropy
+            error = critic(x)[:, 0] - target[at]
+            by_critic = critic.gradients((0.5 * error / size)[:, None].astype(np.float32))
+            adam.apply([*by_actor, by_spread.astype(np.float32), *by_critic])

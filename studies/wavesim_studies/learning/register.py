@@ -1,0 +1,20 @@
+"""The names under which Gymnasium knows the tasks."""
+
+from __future__ import annotations
+
+from wavesim_studies.learning.tasks import TASKS
+
+
+def register() -> None:
+    """Tell Gymnasium of all tasks; again does no harm."""
+    import gymnasium
+
+    for name in TASKS:
+        known = f"wavesim/{name}-v0"
+        if known not in gymnasium.registry:
+            gymnasium.register(
+                known,
+                entry_point="wavesim_studies.learning.env:Single",
+                vector_entry_point="wavesim_studies.learning.env:Vector",
+                kwargs={"task": name},
+            )

@@ -1,0 +1,29 @@
+"""Tasks: where the vehicle has to be at each time, and what counts as success."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STATION, CIRCLE, HELIX, LEMNISCATE = range(4)
+LAST_S = 5.0  #: the part of an episode, at its end, that is judged
+
+
+@dataclass(frozen=True)
+class Task:
+    """``size`` in m, ``period`` in s, ``limit`` of an episode in s; success: mean distance (m) and heading error (rad) at the end."""
+
+    code: int
+    limit: float
+    size: float
+    period: float
+    distance: float
+    heading: float
+
+
+_ANY = 4.0  #: rad: no demand on the heading
+TASKS = {
+    "StationKeeping": Task(STATION, 20.0, 0.0, 1.0, 0.2, 0.0873),
+    "Circle": Task(CIRCLE, 40.0, 2.0, 30.0, 0.3, _ANY),
+    "Helix": Task(HELIX, 40.0, 2.0, 30.0, 0.3, _ANY),
+    "Lemniscate": Task(LEMNISCATE, 40.0, 3.0, 40.0, 0.3, _ANY),
+}

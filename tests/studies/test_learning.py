@@ -1,0 +1,163 @@
+"""Learning environments: Gymnasium's own checks, the engine's motion, copies that know nothing of each other, three ways to begin anew."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+import wavesim_studies.learning  # noqa: E402, F401
+from wavesim_server.study import empty_sea  # noqa: E402
+from wavesim_studies.learning import kernels, ppo  # noqa: E402
+from wavesim_studies.learning.baselines import Chance, Pid, score  # noqa: E402
+from wavesim_studies.learning.core import Core  # noqa: E402
+from wavesim_studies.learning.env import Vector  # noqa: E402
+from wavesim_studies.learning.tasks import TASKS  # noqa: E402
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_gymnasium_has_nothing_to_say(task: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gymnasium.make(f"wavesim/{task}-v0").unwrapped)
+
+
+def actions(n: int, steps: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, (steps, n, 6)).astype(np.float32)
+
+
+def test_a_copy_is_the_same_alone_and_among_others() -> None:
+    """And the same as one environment with its seed; whatever the neighbours do."""
+    many, few = Core("StationKeeping", 21), Core("StationKeeping", 4)
+    alone = Core("StationKeeping", 1)
+    told = actions(21, 40)
+    other = told.copy()
+    other[:, np.arange(21) != 3] = 1.0
+    for core, seed in ((many, 5), (few, 5), (alone, 8)):
+        core.seed(seed)
+        core.begin()
+    for k in range(40):
+        many.step(told[k])
+        few.step(np.ascontiguousarray(other[k, :4]))
+        alone.step(np.ascontiguousarray(told[k, 3:4]))
+        seen = [c.out.observation[i].tobytes() for c, i in ((many, 3), (few, 3), (alone, 0))]
+        assert seen[0] == seen[1] == seen[2]
+    assert len({o.tobytes() for o in many.out.observation}) == 21
+    again = many.out.observation.copy()
+    many.seed(5)
+    many.begin()
+    for k in range(40):
+        many.step(told[k])
+    assert (many.out.observation == again).all()
+
+
+def test_it_moves_as_the_engine_does() -> None:
+    core = Core("StationKeeping", 1, vary=0.0, noise=0.0)
+    core.seed(3)
+    core.begin()
+    b = core.fleet.blocks[0].reshape(-1, 8)[:, 0]
+    sim = empty_sea(1, 0.05)
+    row = sim.enter("v", "bluerov2", (0.0, 0.0, 20.0))
+    sim.fleet.body(row)[:13] = b[:13]
+    for a in actions(1, 100, 4):
+        core.step(a)
+        sim.command(row, (a[0].astype(float) * core.rules.most).tolist())
+        sim.advance(1)
+        assert b[:13] == pytest.approx(sim.fleet.body(row)[:13], abs=1e-9)
+    assert np.abs(b[7:13]).max() > 0.1
+
+
+class Twin:
+    """What each mode means, in plain words, made of copies that never begin anew by themselves."""
+
+    def __init__(self, mode: int, n: int, steps: int) -> None:
+        self.core = Core("StationKeeping", n, mode=kernels.DISABLED)
+        self.core.rules = self.core.rules._replace(steps=steps)
+        self.core.seed(2)
+        self.core.begin()
+        self.mode, self.ended = mode, np.zeros(n, bool)
+
+    def step(self, a: Any) -> tuple[Any, ...]:
+        core, before = self.core, self.ended.copy()
+        core.step(a)
+        out = core.out
+        reward, end = out.reward.copy(), [out.terminated.copy(), out.truncated.copy()]
+        self.ended = end[0] | end[1]
+        last = out.observation.copy()
+        if self.mode == kernels.SAME_STEP and self.ended.any():
+            core.begin(self.ended)
+        if self.mode == kernels.NEXT_STEP and before.any():
+            core.begin(before)
+        return out.observation.copy(), reward, *end, last
+
+
+@pytest.mark.parametrize("name", ["NextStep", "SameStep", "Disabled"])
+def test_three_ways_to_begin_anew(name: str) -> None:
+    n, steps = 11, 6
+    envs = Vector("StationKeeping", n, autoreset_mode=name)
+    envs.core.rules = envs.core.rules._replace(steps=steps)
+    envs.reset(seed=2)
+    twin = Twin(envs.core.rules.mode, n, steps)
+    ends = 0
+    for k, a in enumerate(actions(n, 20, 1)):
+        if k == 3:  # one that is blown away: its episode ends out of turn
+            for core in (envs.core, twin.core):
+                core.fleet.blocks[0].reshape(-1, 8)[0, 4] = 50.0
+        observation, reward, terminated, truncated, info = envs.step(a)
+        wanted = twin.step(a)
+        for ours, theirs in zip((observation, reward, terminated, truncated), wanted[:4], strict=True):
+            assert (ours == theirs).all(), k
+        ended = terminated | truncated
+        ends += int(ended.sum())
+        assert (info.get("_success", np.zeros(n, bool)) == ended).all()
+        if name == "SameStep" and ended.any():
+            assert all((info["final_obs"][i] == wanted[4][i]).all() for i in np.flatnonzero(ended))
+        if name == "Disabled" and ended.any():
+            with pytest.raises(ValueError, match="at least one"):
+                envs.reset(options={"reset_mask": np.zeros(n, bool)})
+            fresh, _ = envs.reset(options={"reset_mask": ended})
+            twin.core.begin(ended)
+            twin.ended[:] = False
+            assert (fresh == twin.core.out.observation).all()
+    assert ends > 2 * n and not envs.core.fleet.blocks[0].reshape(-1, 8)[0, 4] > 40.0
+
+
+def test_make_vec_hulls_and_a_step_that_keeps_nothing() -> None:
+    envs = gymnasium.make_vec("wavesim/Circle-v0", num_envs=600, hulls=1.0, substeps=4)
+    first, _ = envs.reset(seed=1)
+    kept = first.copy()
+    seen = envs.step(envs.action_space.sample())[0]
+    assert (first == kept).all() and seen.shape == (600, 26)
+    core = envs.unwrapped.core
+    kinds = core.fleet.heads[:, 1]
+    assert len(set(kinds.tolist())) == 64 and len(np.unique(core.fleet.params[np.unique(kinds)], axis=0)) == 64
+    assert np.isfinite(seen).all()
+
+
+def test_a_controller_keeps_station_and_chance_does_not() -> None:
+    core = Core("StationKeeping", 40, vary=0.0, noise=0.2)
+    assert score(core, Pid(core), 1)["success"] > 0.9
+    assert score(core, Chance(core), 1)["success"] == 0.0
+
+
+def test_the_gradients_of_the_networks() -> None:
+    random = np.random.default_rng(1)
+    network = ppo.Network((3, 8, 8, 2), random, 1.0)
+    network.parameters = [p.astype(np.float64) for p in network.parameters]
+    x, d = random.normal(size=(5, 3)), random.normal(size=(5, 2))
+    network(x)
+    for p, g in zip(network.parameters, network.gradients(d), strict=True):
+        at = tuple(int(random.integers(k)) for k in p.shape)
+        old = p[at]
+        p[at] = old + 1e-6
+        high = (network(x) * d).sum()
+        p[at] = old - 1e-6
+        low = (network(x) * d).sum()
+        p[at] = old
+        assert g[at] == pytest.approx((high - low) / 2e-6, rel=1e-5, abs=1e-8)
