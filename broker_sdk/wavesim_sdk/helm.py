@@ -24,6 +24,7 @@ from wavesim_sdk.frames import wrap
 FULL_HELM = 0.25  #: rad off the heading at which the helm is hard over
 INTEGRAL = 60.0  #: the heading's integral takes over within so many of its time constants
 NOZZLE = math.radians(35.0)  #: greatest angle of nozzles and azimuth drives
+TIGHT = 0.05  #: lengths by radius of a turn in which the crab angle is not measured
 DENSITY = 1025.0
 
 
@@ -124,8 +125,9 @@ class Helm:
             order = next(t for t in self.model.thruster if t.name == "speed")
             rate = max(turn.minimum, min(turn.maximum, turn.maximum * error / FULL_HELM))
             return {"speed": max(order.minimum, min(order.maximum, speed)), "turn": rate}
-        # a sharp turn is made at less way
-        thrust = self.speed.thrust(speed * max(0.3, cos(min(abs(error), math.pi / 2))), now.surge, dt)
+        if self.twin:  # a sharp turn is made at less way
+            speed *= max(0.3, float(cos(min(abs(error), math.pi / 2))))
+        thrust = self.speed.thrust(speed, now.surge, dt)
         if self.rudders:
             return self._by_rudder(error, now, thrust)
         moment = self.kp * error - self.kd * now.rate + self._sum
@@ -187,9 +189,10 @@ class Pilot:
         length = model.box.length if model.box is not None else 2.0
         self.helm, self.length = Helm(model, thrust), length
         self.course, self.speed = course, speed
-        self.crab = CrabAngle(max(10.0, 5.0 * length))  # sideslip of a turn is none
+        fastest = max([w.speed for w in waypoints], default=speed)
+        self.crab = CrabAngle(max(10.0, 5.0 * length / fastest))  # sideslip of a turn is none
         self.guidance = (
-            LineOfSight(waypoints, start, lookahead or 8.0 * length, 2.0 * length, radius) if waypoints else None
+            LineOfSight(waypoints, start, lookahead or 5.0 * length, 2.0 * length, radius) if waypoints else None
         )
 
     def wanted(self, now: Motion) -> tuple[float, float]:
@@ -202,5 +205,6 @@ class Pilot:
     def act(self, now: Motion, dt: float, order: tuple[float, float] | None = None) -> dict[str, float]:
         """Commands for the mission, or for an ``order`` (course, speed) that goes before it."""
         course, speed = order or self.wanted(now)
-        heading = self.crab.heading(course, now.heading, now.surge, now.sway, (0.0, 0.0), dt)
+        turning = abs(now.rate) * self.length > TIGHT * abs(now.surge)
+        heading = self.crab.heading(course, now.heading, now.surge, now.sway, (0.0, 0.0), 0.0 if turning else dt)
         return self.helm.steer(heading, speed, now, dt)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded, load
+from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 
 
@@ -18,19 +18,26 @@ class Vehicle(Protocol):
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None] | None]: ...
 
 
-def run(description: str | None, make: Callable[[Loaded, Body], Vehicle]) -> int:
-    """Drive the vehicle named on the command line until the run has ended; returns the exit code."""
+def run(
+    description: str | None,
+    make: Callable[..., Vehicle],
+    options: Callable[[argparse.ArgumentParser], None] | None = None,
+) -> int:
+    """Drive the vehicle named on the command line until the run has ended; returns the exit code. ``make``: from what was loaded
+    and the body; if there are ``options`` of its own, from these too."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="config.xml")
     parser.add_argument("--vehicle", required=True)
     parser.add_argument("--port", type=int, default=9750)
+    if options is not None:
+        options(parser)
     a = parser.parse_args()
     try:
         loaded = load(a.config)
         body = next((b for b in loaded.config.fleet.bodies if b.name == a.vehicle), None)
         if body is None or body.program is None:
             raise ConfigError(f"there is no vehicle '{a.vehicle}' with a <program>", a.config)
-        vehicle = make(loaded, body)
+        vehicle = make(loaded, body, a) if options is not None else make(loaded, body)
         with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=body.program.period) as broker:
             for step in broker.steps():
                 broker.answer(*vehicle.act(step, broker))

@@ -134,7 +134,8 @@ class Trial:
     def _command(self, name: str, program: Program, port: str) -> list[str]:
         here = ["--vehicle", name, "--port", port]
         if not program.bridge:
-            return [str(self.loaded.data_file(program.run)), "--config", str(self.loaded.path), *here]
+            run = [str(self.loaded.data_file(program.run)), "--config", str(self.loaded.path), *here]
+            return [*run, *shlex.split(program.options)]
         period = ["--period", f"{program.period:.9g}"]
         return ["-m", "wavesim_sdk.cli", "bridge", program.bridge, *here, *period, *shlex.split(program.options)]
 

@@ -99,14 +99,14 @@ def test_lost_frozen_killed_and_replaced(
         until(killed + 22)
         go_on(1)
         lost = broker.frames_lost
-        assert proxy.counts["lost"] > 20
+        assert proxy.counts["lost"] > 8
     server.send("shutdown")
     assert server.process.wait(30) == 0
 
     logged = list(frames(tmp_path / "run.mcap", "auv", "eye"))
     assert [int(f.record["number"]) for f in logged] == list(range(1, len(logged) + 1)), "who takes over goes on"
     assert len(logged) >= killed + 20
-    assert len(got) >= 8 and lost >= 8, "most are lost where each has seven pieces and one in twenty is"
+    assert len(got) >= 8 and lost >= 3, "one datagram in twenty, seven to a frame"
     for number, frame in got.items():
         assert frame.bytes == logged[number - 1].bytes, "whole, the same bytes, or not at all"
     assert len(got) + lost <= len(logged)

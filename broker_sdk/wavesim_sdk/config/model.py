@@ -42,7 +42,7 @@ class Program:
 
     run: str = text("Python file, relative to the configuration file.", "")
     bridge: str = text("Instead: name of a bridge, as in `wavesim bridge NAME`.", "")
-    options: str = text("Options of the bridge, as on its command line.", "")
+    options: str = text("More options of the program or the bridge, as on its command line.", "")
     period: float = key("Lockstep period: the program is asked this often.", "time", 0.1, low=1e-3)
     ping_period: float = key("Interval of acoustic queries; 0 s = none.", "time", 0.0, low=0.0)
     ping_offset: float = key("Time of the first query.", "time", 0.0, low=0.0)

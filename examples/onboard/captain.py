@@ -1,0 +1,84 @@
+"""The on-board program of a surface vessel: its way-points, and the others in its way.
+
+    python captain.py --config ../trials/usv-traffic.xml --vehicle odin [--avoid ais radar] [--after 60] [--charted]
+
+It steers any surface vessel of the library, kinematic traffic too. Without --avoid it holds on, whoever comes; --after: it begins
+to avoid so many seconds after the start (a crew that wakes up late); --charted: it knows the piers of the chart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+import program
+from wavesim_sdk.avoidance import Avoider
+from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.elementary import hypot
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.frames import euler
+from wavesim_sdk.geodesy import Origin
+from wavesim_sdk.helm import Motion, Pilot
+from wavesim_sdk.targets import Target, from_ais, from_radar
+
+SAME = 100.0  #: m within which a target of the radar is one that AIS tells of
+
+
+class Captain:
+    """Guidance, avoidance and helm of one vessel."""
+
+    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace) -> None:
+        model = loaded.model(body.model)
+        start = body.position[0], body.position[1]
+        self.pilot = Pilot(model, start, body.waypoint, speed=body.speed or 1.0, radius=options.radius)
+        speed = max([w.speed for w in body.waypoint], default=1.0)
+        self.avoider = Avoider(self.pilot.length, speed)
+        world = loaded.config.world
+        self.origin = Origin(world.latitude, world.longitude)
+        self.after, self.instruments = options.after, options.avoid
+        piers = world.obstacles.pier if options.charted else ()
+        self.charted = [
+            Target(-1 - k, (p.position[0], p.position[1]), (0.0, 0.0), 2.0 * p.radius) for k, p in enumerate(piers)
+        ]
+        self.order: tuple[float, float] | None = None
+        self._looked = self._time = -1.0
+
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:
+        motion = step.state.motion
+        if motion is None:
+            raise BrokerError('this vessel needs its state; set truth="full" for it in the configuration')
+        now = Motion.of(motion, float(euler(np.array(motion[3:7]))[2]))
+        dt = step.time - self._time if self._time >= 0.0 else 0.0
+        self._time = step.time
+        wanted = self.pilot.wanted(now)
+        if (self.instruments or self.charted) and step.time >= self.after and step.time - self._looked > 1.0 - 1e-6:
+            self._looked = step.time
+            place = now.north, now.east
+            self.order = self.avoider.order(place, now.velocity, wanted, [*self._targets(step, place), *self.charted])
+        return self.pilot.act(now, dt, self.order or wanted), None
+
+    def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:
+        """Whom the instruments tell of; AIS goes before the radar for the same vessel."""
+        told: list[Target] = []
+        if "ais" in self.instruments and (value := step.sensors.get("ais")) is not None:
+            told = list(from_ais(value, self.origin))
+        yield from told
+        if "radar" in self.instruments and (value := step.sensors.get("radar")) is not None:
+            for t in from_radar(value, place):
+                if all(hypot(t.place[0] - o.place[0], t.place[1] - o.place[1]) > SAME for o in told):
+                    yield t
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--avoid", nargs="*", choices=["ais", "radar"], default=[], help="by these instruments")
+    parser.add_argument("--after", type=float, default=0.0, help="s")
+    parser.add_argument("--charted", action="store_true", help="avoid the piers of the chart")
+    parser.add_argument("--radius", type=float, default=0.0, help="of turning at way-points, m")
+
+
+if __name__ == "__main__":
+    sys.exit(program.run(__doc__, Captain, options))

@@ -1,0 +1,104 @@
+"""The on-board program of VITA1 in a flooded tunnel: it keeps to the middle by four echosounders.
+
+    python tunnel.py --config ../trials/tunnel.xml --vehicle vita [--amplitude 1]
+
+The structure is that of the published controllers (Simu2VITA, Sensors 2022): guidance that smooths its references, PID centring
+from differences of ranges, PI surge, and a stabiliser that takes out drag, Coriolis forces and restoring. The paper prints no gains: these are ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+import program
+from wavesim_sdk.algebra import pseudo_inverse, times, turned
+from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config.plausible import matrix
+from wavesim_sdk.elementary import sin
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.frames import rotation
+
+SURGE, PERIOD = 0.2, 17.5  #: m/s; s of the sine
+GUIDANCE = 0.05  #: s between two looks at the echosounders
+SMOOTH = 0.72  #: rad/s of the references' filter
+LIFT_ARM = 0.02  #: m from the centre of mass up to that of buoyancy
+
+
+class Rov:
+    """Guidance, centring and stabiliser."""
+
+    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace) -> None:
+        model = loaded.model(body.model)
+        self.amplitude = options.amplitude
+        self.names = [t.name for t in model.thruster]
+        inertia = model.inertia
+        if inertia is None or model.buoyancy is None:
+            raise BrokerError("this program needs a model with <inertia> and <buoyancy>")
+        own = [model.mass.value] * 3 + [inertia.xx, inertia.yy, inertia.zz]
+        self.mass = np.array(own) + matrix(model.added_mass).diagonal()
+        self.linear, self.quadratic = matrix(model.linear_drag).diagonal(), matrix(model.quadratic_drag).diagonal()
+        self.lift = loaded.config.world.density * loaded.config.world.gravity * model.buoyancy.volume
+        rows = [[*t.direction, *_cross(t.position, t.direction)] for t in model.thruster]
+        self.allocation = pseudo_inverse(np.array(rows).T)[0]
+        self.integral = np.zeros(3)
+        self.smooth = np.zeros((2, 2))  # offset and its rate, to starboard and down
+        self.wanted = np.zeros(6)
+        self._at = -1.0
+
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:
+        motion = step.state.motion
+        if motion is None:
+            raise BrokerError('it needs its attitude and rates; set truth="full" for it in the configuration')
+        state = np.array(motion)
+        R_WB = rotation(state[3:7])
+        ranger = step.sensors.get("ranger")
+        if ranger is not None and (self._at < 0.0 or step.time - self._at > GUIDANCE - 1e-6):
+            self._at = step.time
+            self._centre(np.array(ranger.range[:4]), state, R_WB, step.time)
+        return dict(zip(self.names, self._stabilise(state, R_WB).tolist(), strict=True)), None
+
+    def _centre(self, ranges: np.ndarray, state: np.ndarray, R_WB: np.ndarray, time: float) -> None:
+        left, right, up, down = ranges
+        offset = np.array([0.5 * (left - right), 0.5 * (up - down)])
+        wanted = np.array([0.0, self.amplitude * float(sin(2.0 * math.pi / PERIOD * time))])
+        for k in range(2):
+            pull = SMOOTH * SMOOTH * (wanted[k] - self.smooth[k, 0]) - 2.0 * SMOOTH * self.smooth[k, 1]
+            self.smooth[k] += GUIDANCE * np.array([self.smooth[k, 1], pull])
+        speed = times(R_WB, state[7:10])
+        error = np.array([SURGE - state[7], *(self.smooth[:, 0] - offset)])
+        if not np.isfinite(error).all():
+            return  # a wall out of reach
+        self.integral += GUIDANCE * np.clip(error, -0.3, 0.3)
+        world = 1.2 * error[1:] + 0.05 * self.integral[1:] + 1.8 * (self.smooth[:, 1] - speed[1:])
+        force = turned(np.array([0.0, *world]), R_WB)
+        force[0] = 0.8 * error[0] + 0.1 * self.integral[0]
+        q = state[3:7] * math.copysign(1.0, state[3])
+        self.wanted = np.concatenate([force, -10.0 * q[1:] - 4.0 * state[10:13]])
+
+    def _stabilise(self, state: np.ndarray, R_WB: np.ndarray) -> np.ndarray:
+        nu = state[7:13]
+        down = turned(np.array([0.0, 0.0, 1.0]), R_WB)
+        righting = _cross((0.0, 0.0, -LIFT_ARM), self.lift * down)
+        tau = self.mass * self.wanted + (self.linear + self.quadratic * np.abs(nu)) * nu
+        h = self.mass * nu
+        tau[:3] += _cross(nu[3:], h[:3])
+        tau[3:] += righting + _cross(nu[3:], h[3:]) + _cross(nu[:3], h[:3])
+        return np.asarray(times(self.allocation, tau))
+
+
+def _cross(a: Any, b: Any) -> np.ndarray:
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--amplitude", type=float, default=0.0, help="of a sine in depth, m")
+
+
+if __name__ == "__main__":
+    sys.exit(program.run(__doc__, Rov, options))
