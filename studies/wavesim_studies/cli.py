@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from wavesim_studies.campaign.cli import campaign
+from wavesim_studies.navigation.cli import nav
 from wavesim_studies.traffic.cli import traffic
 
 
 def commands() -> list[click.Command]:
-    return [campaign, traffic]
+    return [campaign, nav, traffic]

@@ -14,7 +14,8 @@ from mcap.writer import CompressionType, Writer
 
 from tests.conftest import wavesim
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.errors import LogError
+from wavesim_sdk.config.xml import parse
+from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.log import cdr_text, read
 from wavesim_sdk.logfile import METADATA
 from wavesim_server.logbook import report
@@ -113,6 +114,9 @@ def test_a_configuration_in_a_log_goes_through_the_one_parser(tmp_path: Path, xm
     log = read(foreign(tmp_path / "x.mcap", [], {"configuration": xml, "server": "there"}))
     found, loaded = scene.of_log(log)
     assert loaded is None and found["name"] == "there" and not found["bodies"]
+    if "DOCTYPE" in xml:
+        with pytest.raises(ConfigError, match="entities are not allowed"):
+            parse(xml.encode())
 
 
 def limited() -> None:

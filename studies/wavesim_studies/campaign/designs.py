@@ -57,13 +57,18 @@ def check(factor: Factor) -> None:
         raise ConfigError(f"factor '{factor.name}' needs deviation > 0", *place)
 
 
-def at(factor: Factor, share: float) -> Value:
-    """The value that a share (0..1) of the distribution lies below."""
+def column(factor: Factor, shares_: Array) -> list[Value]:
+    """The values that these shares (0..1) of the distribution lie below."""
     named = values_of(factor)
     if named:
-        return named[min(int(share * len(named)), len(named) - 1)]
+        return [named[min(int(u * len(named)), len(named) - 1)] for u in shares_.tolist()]
     # the ends of a normal distribution are at infinity
-    return float(_law(factor).ppf(min(max(share, 1e-12), 1.0 - 1e-12)))
+    return list(_law(factor).ppf(np.clip(shares_, 1e-12, 1.0 - 1e-12)).tolist())
+
+
+def at(factor: Factor, share: float) -> Value:
+    """The value that one share of the distribution lies below."""
+    return column(factor, np.array([share]))[0]
 
 
 def ends(factor: Factor) -> tuple[Value, ...]:
@@ -125,7 +130,7 @@ def points(campaign: Campaign) -> list[dict[str, Value]]:
     if design.kind == "one-at-a-time":
         middle = {f.name: _levels(f)[len(_levels(f)) // 2] for f in factors}
         return [middle, *({**middle, f.name: v} for f in factors for v in _levels(f) if v != middle[f.name])]
-    columns = [[at(f, u) for u in column] for f, column in zip(factors, shares(campaign).T, strict=True)]
+    columns = [column(f, u) for f, u in zip(factors, shares(campaign).T, strict=True)]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -11,14 +11,15 @@ from pathlib import Path
 
 from wavesim_sdk import __version__, randomness
 from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.config.load import read
+from wavesim_sdk.config.load import check_value, read
+from wavesim_sdk.config.schema import Key
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
 from wavesim_studies.campaign import designs, metrics
 from wavesim_studies.campaign.designs import Value
 from wavesim_studies.campaign.expressions import Expression
 from wavesim_studies.campaign.model import Campaign, Factor, Metric
-from wavesim_studies.campaign.paths import Base, assign
+from wavesim_studies.campaign.paths import Base, find
 
 SEED_BITS = 52
 #: packages whose code makes the numbers
@@ -112,6 +113,7 @@ class Plan:
             if paths.count(path) > 1:
                 raise ConfigError(f"two factors follow '{path}'", str(self.path))
         seen: set[tuple[str, str]] = set()
+        declared: dict[str, Key] = {}
         for f in self.campaign.factor:
             for value in (*designs.ends(f), *(p[f.name] for _, p in self._points if f.name in p)):
                 for t in f.key:
@@ -120,7 +122,9 @@ class Plan:
                         seen.add((t.path, text))
                         file, _, line = t.place.rpartition(":")
                         try:
-                            assign(tree, t.path, text)
+                            if t.path not in declared:
+                                declared[t.path] = find(tree, t.path)[1]
+                            check_value(declared[t.path], text, t.path)
                         except ConfigError as error:
                             raise ConfigError(f"factor '{f.name}': {error.message}", file, int(line)) from None
 

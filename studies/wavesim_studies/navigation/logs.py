@@ -1,0 +1,302 @@
+"""A vehicle's log as the filter wants it: what its instruments said, and apart from it the truth.
+
+Instruments are taken at the accuracy that the configuration in the log declares.  A vehicle without an inertial unit is moved by the rates
+of its AHRS, and believed to accelerate at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from wavesim_sdk import frames
+from wavesim_sdk.config import Loaded, load_text, xml
+from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.errors import ConfigError, LogError
+from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
+from wavesim_sdk.log import Log, Series
+from wavesim_sdk.ocean.water import depth_of_pressure
+from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome
+from wavesim_studies.navigation import measurements as make
+from wavesim_studies.navigation import models
+from wavesim_studies.navigation.filter import Design, State, Track, estimate
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+#: what the filter takes, by type of instrument; sound is no instrument
+TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
+RANGE_SIGMA = 0.8  #: m, of a round trip's half: a moored beacon swings
+RANDOM_ACCELERATION = 0.1  #: m/s2 over 1 s, of a vehicle without an inertial unit
+
+
+@dataclass(frozen=True)
+class Voyage:
+    """What is needed to run the filter over a vehicle's log, and the truth to judge it by."""
+
+    name: str
+    design: Design
+    start: State
+    imu: Array
+    rows: list[Array]
+    sensors: list[str]  #: by the numbers in the rows
+    lever: Array  #: of the body's origin from the inertial unit, B
+    time: Array  #: (T) of the truth, s
+    p: Array
+    v: Array
+    q: Array
+
+    def run(self, smooth: bool = False) -> Track:
+        """The filter, or the smoother, at the times of the truth."""
+        track = estimate(self.design, self.start, self.imu, np.array(self.rows), self.time, smooth)
+        return track.smoothed() if smooth else track
+
+
+def vehicles(log: Log) -> list[str]:
+    """Those whose log has enough: their state, and an inertial unit or an AHRS."""
+    able = {body for kind in ("imu", "ahrs") for body, _ in log.of_type(kind)}
+    return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
+
+
+def _new(series: Series) -> Any:
+    """The valid values, each once."""
+    r = series.records
+    keep = (r["valid"] == 1) & np.concatenate([[True], np.diff(r["sequence"]) > 0]) if len(r) else np.zeros(0, bool)
+    return r[keep]
+
+
+def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
+    """A vehicle's voyage, without some types of instruments. LogError where it cannot be."""
+    if name not in vehicles(log):
+        raise LogError(
+            f"{log.path} has no vehicle '{name}' with state and AHRS or IMU; it has: {', '.join(vehicles(log)) or 'none'}"
+        )
+    if unknown := set(without) - set(TYPES):
+        raise LogError(f"there is no '{sorted(unknown)[0]}' to leave out; known are: {', '.join(TYPES)}")
+    loaded = _configuration(log)
+    told = next(b for b in reversed(list(log.bodies.values())) if b["name"] == name)
+    suite = {i.name: i for i in loaded.suite_for(name, str(told.get("model", "")))}
+    found: dict[str, list[tuple[Instrument, Any]]] = {}
+    for instrument, series in log.sensors(name).items():
+        if instrument in suite and suite[instrument].type in TYPES and suite[instrument].type not in without:
+            found.setdefault(suite[instrument].type, []).append((suite[instrument], _new(series)))
+    state = log.get(f"/state/{name}", STATE)
+    t, s = np.asarray(state.time_ns * 1e-9, np.float64), state.records
+    R = frames.rotation(s["q_WB"])
+    v = np.asarray(np.einsum("tij,tj->ti", R, s["v_WB_B"]), np.float64)
+    design, imu, unit = _moved_by(found, loaded, "dvl" in found)
+    begin = float(imu[0, 0])
+    first = int(np.searchsorted(t, begin - 1e-9))
+    if first >= len(t) - 1:
+        raise LogError(f"{log.path}: '{name}' has no truth while its inertial unit or AHRS spoke")
+    lever: Array = np.asarray(-unit, np.float64)
+    arm = R[first] @ unit
+    turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
+    begun = design.start(
+        float(t[first]),
+        s["p_WB_W"][first] + arm,
+        v[first] + turning,
+        s["q_WB"][first],
+        [1.0, 0.2, 0.02, *_biases(found)],
+    )
+    rows, sensors = _rows(found, loaded, unit)
+    if "sound" not in without:
+        ranges = _sound(log, loaded, name, unit, len(sensors))
+        if ranges:
+            rows, sensors = rows + ranges, [*sensors, "sound"]
+    now = slice(first + 1, int(np.searchsorted(t, imu[-1, 0] + 1e-9)))
+    rows = [r for r in rows if r[0] > t[first] and (r[1] != models.ROUND_TRIP or r[models.ID] > t[first])]
+    return Voyage(
+        name,
+        design,
+        begun,
+        imu[imu[:, 0] > t[first] + 1e-9],
+        rows,
+        sensors,
+        lever,
+        t[now],
+        s["p_WB_W"][now],
+        v[now],
+        s["q_WB"][now],
+    )
+
+
+def _configuration(log: Log) -> Loaded:
+    """That in the log, without what it names in files: they may be elsewhere now."""
+    try:
+        root = xml.parse(log.metadata.get("configuration", "").encode())
+        for program in list(root.iter("program")):
+            program.getparent().remove(program)
+        for network in root.iter("network"):
+            network.attrib.pop("keys", None)
+        return load_text(etree.tostring(root, encoding="unicode"))
+    except ConfigError as error:
+        raise LogError(f"{log.path}: its configuration cannot be used: {error}") from None
+
+
+def _mounting(instrument: Instrument) -> tuple[Array, Array]:
+    """R_BS, and where it is in B."""
+    p = instrument.parameters
+    return frames.rotation(frames.quaternion(*p.attitude)), np.array(p.position)
+
+
+def _biases(found: dict[str, Any]) -> tuple[float, float]:
+    if "imu" not in found:
+        return 1e-6, 1e-4
+    p = found["imu"][0][0].parameters.graded
+    k = max(found["imu"][0][0].parameters.noise, 1e-3)
+    return k * (p.gyro_turn_on + p.gyro_instability), k * (p.accelerometer_turn_on + p.accelerometer_instability)
+
+
+def _moved_by(found: dict[str, Any], loaded: Loaded, bottom: bool) -> tuple[Design, Array, Array]:
+    """The filter's design, samples of an inertial unit in B, and where that is."""
+    gravity = loaded.config.world.gravity
+    current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
+    if "imu" in found:
+        instrument, values = found["imu"][0]
+        p, (R_BS, place) = instrument.parameters.graded, _mounting(instrument)
+        k = max(p.noise, 1e-3)
+        imu = np.concatenate(
+            [values["time_ns"][:, None] * 1e-9, values["force"] @ R_BS.T, values["rates"] @ R_BS.T], axis=1
+        )
+        slow = (2.0 / p.instability_time) ** 0.5
+        design = Design(
+            gyro_noise=k * p.gyro_noise, gyro_walk=k * (p.gyro_walk + slow * p.gyro_instability),
+            accelerometer_noise=k * p.accelerometer_noise,
+            accelerometer_walk=k * (p.accelerometer_walk + slow * p.accelerometer_instability), gravity=gravity,
+            current=current, current_walk=current_walk,
+        )  # fmt: skip
+        return design, imu, place
+    instrument, values = found["ahrs"][0]
+    R = frames.rotation(_attitude(values))
+    imu = np.concatenate([values["time_ns"][:, None] * 1e-9, -gravity * R[:, 2, :], values["rates"]], axis=1)
+    k = max(instrument.parameters.noise, 1e-3) / instrument.parameters.rate**0.5
+    design = Design(
+        gyro_noise=k * RATE_SIGMA,
+        accelerometer_noise=RANDOM_ACCELERATION,
+        gravity=gravity,
+        current=current,
+        current_walk=current_walk,
+    )
+    return design, imu, np.zeros(3)
+
+
+def _attitude(values: Any) -> Array:
+    """(T, 4) quaternions of an AHRS."""
+    return np.array(
+        [frames.quaternion(*a) for a in zip(values["roll"], values["pitch"], values["heading"], strict=True)]
+    )
+
+
+def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Array], list[str]]:
+    rows: list[Array] = []
+    sensors: list[str] = []
+    for type_, instruments in found.items():
+        for instrument, values in instruments:
+            if type_ == "imu":
+                continue
+            p, (R_BS, place), at = instrument.parameters, _mounting(instrument), len(sensors)
+            k, times = max(p.noise, 0.05), values["time_ns"] * 1e-9
+            sensors.append(instrument.name)
+            if type_ in ("ctd", "pressure"):
+                depth = np.asarray(depth_of_pressure(loaded.config.world, values["pressure"]))
+                rows += [
+                    make.depth(t, z, k * PRESSURE_SIGMA + 0.02, place - unit, at)
+                    for t, z in zip(times, depth, strict=True)
+                ]
+            elif type_ == "dvl":
+                along, _ = dvl_beams(p)
+                spread = np.linalg.inv(along.T @ along) * (k * p.bottom_sigma) ** 2
+                seen = np.isfinite(values["bottom"][:, 0])
+                rows += [
+                    make.velocity(t, z, spread, place - unit, R_BS.T, sensor=at)
+                    for t, z in zip(times[seen], values["bottom"][seen], strict=True)
+                ]
+            elif type_ == "speedlog":
+                rows += [
+                    make.velocity(t, z, k * SPEED_SIGMA, -unit, water=True, sensor=at)
+                    for t, z in zip(times, values["v_FB_B"], strict=True)
+                ]
+            else:
+                sigma = k * np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])
+                rows += [
+                    make.angles(t, {"roll": a, "pitch": b, "heading": c}, sigma, at)
+                    for t, a, b, c in zip(times, values["roll"], values["pitch"], values["heading"], strict=True)
+                ]
+    return rows, sensors
+
+
+def _sound(log: Log, loaded: Loaded, name: str, unit: Array, sensor: int) -> list[Array]:
+    """Round trips to beacons whose places the configuration tells."""
+    bodies = {b.name: b for b in loaded.config.fleet.bodies}
+    mine = next(row for row, b in log.bodies.items() if b["name"] == name)
+    transducer = loaded.transducer(bodies[name]) if name in bodies else None
+    if transducer is None:
+        return []
+    sent = log.get("/acoustics/sent", SENT).records
+    asked = {int(r["id"]): int(r["emission_ns"]) * 1e-9 for r in sent[sent["source"] == mine]}
+    heard = log.get("/acoustics/reception", RECEPTION).records
+    heard = heard[(heard["receiver"] == mine) & (heard["outcome"] == Outcome.HEARD) & np.isfinite(heard["measured"])]
+    rows, lever = [], np.array(transducer.position) - unit
+    for r in heard:
+        beacon = bodies.get(log.bodies.get(int(r["source"]), {}).get("name", ""))
+        there = loaded.transducer(beacon) if beacon is not None else None
+        if there is None or beacon is None or int(r["query"]) not in asked:
+            continue
+        place = np.array(beacon.position) + there.position
+        length = 2.0 * float(r["measured"])
+        rows.append(
+            make.round_trip(
+                asked[int(r["query"])],
+                int(r["arrival_ns"]) * 1e-9,
+                length,
+                place,
+                2.0 * RANGE_SIGMA,
+                lever,
+                sensor=sensor,
+            )
+        )
+    return rows
+
+
+def counts(voyage: Voyage, track: Track) -> dict[str, dict[str, float]]:
+    """By instrument: measurements taken and refused, mean NIS and what it should be."""
+    found = {}
+    measured = track.events[:, models.M] > 0
+    for k, sensor in enumerate(voyage.sensors):
+        mine = measured & (track.events[:, models.SENSOR] == k)
+        if mine.any():
+            told = track.told[mine]
+            found[sensor] = {
+                "taken": int((told[:, 0] >= 1.0).sum()),
+                "refused": int((told[:, 0] == 0.0).sum()),
+                "nis": float(np.nanmean(told[:, 1])),
+                "numbers": float(track.events[mine, models.M].mean()),
+            }
+    return found
+
+
+def draw(voyages: list[tuple[Voyage, Track]], out: Path) -> None:
+    """Tracks from above, and horizontal errors over time with what the filter believes of them (3 sigma)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    chart, errors = figure.subplots(1, 2)
+    for voyage, track in voyages:
+        p = track.at(voyage.lever)
+        (line,) = chart.plot(voyage.p[:, 1], voyage.p[:, 0], lw=2.5, alpha=0.35)
+        chart.plot(p[:, 1], p[:, 0], lw=0.8, color=line.get_color(), label=voyage.name)
+        off = np.linalg.norm((p - voyage.p)[:, :2], axis=1)
+        sure = np.sqrt(track.covariance[:, 0, 0] + track.covariance[:, 1, 1])
+        errors.plot(voyage.time, off, color=line.get_color(), lw=1.0, label=voyage.name)
+        errors.plot(voyage.time, 3.0 * sure, color=line.get_color(), lw=0.8, ls="--")
+    chart.set(xlabel="east (m)", ylabel="north (m)", aspect="equal", title="true (wide) and estimated tracks")
+    errors.set(xlabel="time (s)", ylabel="m", title="horizontal error; dashed: 3 sigma", ylim=(0.0, None))
+    chart.legend(fontsize=8)
+    try:
+        figure.savefig(out, dpi=110)
+    except OSError as error:
+        raise LogError(f"cannot write {out}: {error.strerror}") from None
