@@ -96,7 +96,7 @@ def test_measures() -> None:
     assert found.percent == pytest.approx(1.745, abs=0.001) and found.heading_rms == pytest.approx(b)
     assert max(found.per_leg.values()) < 1e-9, "seen from its own beginning each leg is right"
     askew = metrics.score(turned, q, true, q)
-    assert askew.per_leg == {d: pytest.approx(2.0 * math.sin(b / 2) * float(d)) for d in ("10", "100")}
+    assert askew.per_leg == {d: pytest.approx(2.0 * math.sin(b / 2) * float(d)) for d in ("10", "100", "1000")}
     assert metrics.absolute(turned, true, align=True).max() < 1e-9 < 34.0 < metrics.absolute(turned, true).max()
     assert metrics.bounds(15, 50) == pytest.approx((13.52, 16.56), abs=0.006)
     assert metrics.bounds(1, 50) == pytest.approx((0.647, 1.428), abs=0.001)

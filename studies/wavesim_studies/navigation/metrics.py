@@ -39,11 +39,12 @@ def path(truth: Any) -> Array:
 
 def legs(truth: Any, distance: float) -> Array:
     """(N, 2) pairs of indices between which the track is just as long as ``distance``, one after the other."""
-    found, since, way = [], 0.0, path(truth)
-    for i, s in enumerate(way):
-        if s - since >= distance:
+    found, way = [0], 0.0
+    for i, step in enumerate(np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1), start=1):
+        way += step
+        if way >= distance:
             found.append(i)
-            since = s
+            way = 0.0
     return np.array(list(itertools.pairwise(found)), int).reshape(-1, 2)
 
 

@@ -86,7 +86,7 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
         sim.set_pose(k, velocity=(t.speed, *[0.0] * 5))
         sim.command(k, {0: t.speed})
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
-    pilot = Pilot(own, (o.north, o.east), [goal], thrust=thrust_at(model, o.speed))
+    pilot = Pilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust_at(model, o.speed))
     avoider = Avoider(length, o.speed)
     meeting = math.hypot(o.north, o.east) / o.speed
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *rows)}
