@@ -26,7 +26,7 @@ __all__ = ["processes"]
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
 WATER = "ctd pressure temperature conductivity salinity scalar sound_velocity echosounder ranger scanner multibeam dvl navigation"
-VESSEL = "imu ahrs gps uwb speedlog anemometer encoder rpm leak battery"
+VESSEL = "imu ahrs gps uwb speedlog anemometer encoder rpm leak battery radar ais"
 WORLD = """<time step="10 ms"/><log state_rate="10 Hz"/><world><bed depth="40 m"/><wind speed="5 m/s" gusts="20"/><current north="0.2 m/s"/>
 <scalar name="dye"><gaussian peak="3" north="0 m" east="0 m" sigma_north="50 m" sigma_east="50 m"/></scalar></world>
 <fleet><vehicle name="v" model="{model}" position="0 0 {depth} m" client="optional"><sensors>{sensors}</sensors></vehicle></fleet>"""
@@ -34,8 +34,8 @@ STALE_S = 5 / 5.0  #: five periods at 5 Hz
 
 
 def element(sensor: str, height: float) -> str:
-    send = ' send="no"' if sensor == "multibeam" else ""
-    return f'<{sensor.replace("_", "-")} rate="5 Hz" position="0 0 {height} m"{send}/>'
+    own = {"multibeam": ' send="no"', "ais": ' mmsi="211000001"'}.get(sensor, "")
+    return f'<{sensor.replace("_", "-")} rate="5 Hz" position="0 0 {height} m"{own}/>'
 
 
 def test_every_sensor_is_in_the_test() -> None:

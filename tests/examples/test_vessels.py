@@ -71,7 +71,9 @@ def test_traffic_in_waves(root: Path, tmp_path: Path) -> None:
     vehicles = {v["name"]: v for v in table["vehicles"]}
     assert set(vehicles) == {"odin", "jolner", "ferry", "silent", "late"}
     near = vehicles["odin"]["closest"]
-    assert near["to"] == "silent" and near["distance_m"] > 30.0, "three lengths; on the same line it would have been none"
+    assert near["to"] == "silent" and near["distance_m"] > 30.0, (
+        "three lengths; on the same line it would have been none"
+    )
     seen = log.sensors("odin")
     radar, stations = seen["radar"].records, seen["ais"].records
     assert (np.nanmax(radar["status"], axis=1) == 2.0).any(), "followed"
