@@ -12,7 +12,7 @@ import pytest
 
 from wavesim_sdk import algebra
 from wavesim_sdk import elementary as el
-from wavesim_sdk.config import load
+from wavesim_sdk.geodesy import Origin
 
 N = 150
 RNG = np.random.default_rng(3)
@@ -86,14 +86,13 @@ def test_small_matrices() -> None:
 
 
 @pytest.mark.parametrize(("latitude", "longitude"), [(41.18, -8.7), (-77.0, 179.999), (0.0, 0.0)])
-def test_satellites_know_the_ellipsoid(latitude: float, longitude: float, tmp_path: Any) -> None:
-    from wavesim_emulators.position import Gps
-
-    path = tmp_path / "c.xml"
-    path.write_text(f'<wavesim><world latitude="{latitude} deg" longitude="{longitude} deg"/></wavesim>')
+def test_places_on_the_ellipsoid(latitude: float, longitude: float) -> None:
+    origin = Origin(math.radians(latitude), math.radians(longitude))
     p_W = np.column_stack([*RNG.uniform(-2e5, 2e5, (2, 40)), RNG.uniform(-50.0, 9.0, 40)])
-    found = Gps(load(path)).geodetic(p_W)
+    found = origin.geodetic(p_W)
     known = pymap3d.ned2geodetic(*p_W.T, latitude, longitude, 0.0)
     assert np.abs(np.degrees(found[0]) - known[0]).max() < 1e-11
     assert np.abs((np.degrees(found[1]) - known[1] + 180.0) % 360.0 - 180.0).max() < 1e-11
     assert np.abs(found[2] - known[2]).max() < 1e-7
+    back = [origin.ned(*place) for place in zip(*found, strict=True)]
+    assert np.abs(back - p_W).max() < 1e-6

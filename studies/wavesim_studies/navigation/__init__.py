@@ -1,5 +1,16 @@
 """Navigation: a reference filter and smoother, and how estimates are judged."""
 
-from wavesim_studies.navigation.filter import Design, Filter, State, Track, estimate
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wavesim_studies.navigation.filter import Design, Filter, State, Track, estimate
 
 __all__ = ["Design", "Filter", "State", "Track", "estimate"]
+
+
+def __getattr__(name: str) -> Any:
+    """The filter when it is asked for: the command line needs the package without its libraries."""
+    if name in __all__:
+        return getattr(importlib.import_module("wavesim_studies.navigation.filter"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
