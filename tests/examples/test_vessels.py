@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.conftest import wavesim
+from tests.examples.test_trials import trial
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import STATE
-from wavesim_server.resources import wipe
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(200)]
 
 
-def trial(root: Path, out: Path, which: str, seconds: int) -> tuple[dict[str, Any], Log]:
-    name = f"{which}{os.getpid()}"
-    done = wavesim(
-        "trial", root / f"examples/trials/{which}.xml", "--out", out, "--name", name, "--port", "0", "--quiet",
-        "--duration", str(seconds), "--no-plots", timeout=180,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert wipe(name) == []
-    table: dict[str, Any] = json.loads((out / name / "table.json").read_text())
-    return table, read(out / name / "run.mcap")
+def sailed(root: Path, out: Path, which: str, seconds: int) -> tuple[dict[str, Any], Log]:
+    """(table, log) of a trial."""
+    return trial(root, out, which, seconds), read(next(out.glob("*/run.mcap")))
 
 
 def test_the_tunnel(root: Path, tmp_path: Path) -> None:
     """From 1 m off and 5, 20, 15 deg to the middle: 3.70 m by all four echosounders (whole: 80 s)."""
-    _, log = trial(root, tmp_path, "tunnel", 30)
+    _, log = sailed(root, tmp_path, "tunnel", 30)
     ranges = log.sensors("vita")["ranger"].records["range"][:, :4]
     assert ranges[0].min() < 3.0, "it began beside the middle"
     assert ranges[-20:].mean(axis=0) == pytest.approx([3.70] * 4, abs=0.015)
@@ -44,7 +34,7 @@ def test_the_tunnel(root: Path, tmp_path: Path) -> None:
 
 def test_the_tunnel_on_a_sine(root: Path, tmp_path: Path) -> None:
     """The offset in heave settles at 0.90 m of the 1 m that is asked for (whole: 0.89 to 0.91)."""
-    _, log = trial(root, tmp_path, "tunnel-sine", 60)
+    _, log = sailed(root, tmp_path, "tunnel-sine", 60)
     state = log.get("/state/vita", STATE)
     late = state.records["p_WB_W"][state.time_ns > 42e9][:, 2] - 50.0
     assert late.max() == pytest.approx(0.90, abs=0.02) and late.min() == pytest.approx(-0.90, abs=0.02)
@@ -52,7 +42,7 @@ def test_the_tunnel_on_a_sine(root: Path, tmp_path: Path) -> None:
 
 def test_way_points_in_a_gale(root: Path, tmp_path: Path) -> None:
     """Odin's first two legs and Jolner's: the crab angle is found, the way-points are passed."""
-    table, log = trial(root, tmp_path, "usv-gale", 140)
+    table, log = sailed(root, tmp_path, "usv-gale", 140)
     assert [v["name"] for v in table["vehicles"]] == ["odin", "jolner"]
     odin = log.get("/state/odin", STATE).records["p_WB_W"][:, :2]
     first = odin[(odin[:, 0] > 150.0) & (odin[:, 0] < 350.0) & (odin[:, 1] < 100.0)]
@@ -67,7 +57,7 @@ def test_way_points_in_a_gale(root: Path, tmp_path: Path) -> None:
 
 def test_traffic_in_waves(root: Path, tmp_path: Path) -> None:
     """Odin meets a silent boat that only the radar sees; the closest approaches stand in the table."""
-    table, log = trial(root, tmp_path, "usv-waves", 75)
+    table, log = sailed(root, tmp_path, "usv-waves", 75)
     vehicles = {v["name"]: v for v in table["vehicles"]}
     assert set(vehicles) == {"odin", "jolner", "ferry", "silent", "late"}
     near = vehicles["odin"]["closest"]

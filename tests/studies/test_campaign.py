@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from lxml import etree
 
+from tests.conftest import CLI
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign import client, designs, statistics
@@ -189,19 +189,7 @@ def test_a_client_that_is_killed_leaves_what_was_finished(folder: Path, monkeypa
     calls = folder / "calls"
     monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
     p = function(folder, "slow", '<design kind="grid"/><factor name="a" low="0" high="59" levels="60"/>')
-    command = [
-        sys.executable,
-        "-m",
-        "wavesim_sdk.cli",
-        "campaign",
-        "run",
-        str(p.path),
-        "--out",
-        str(folder / "runs"),
-        "--workers",
-        "2",
-        "--quiet",
-    ]
+    command = [*CLI, "campaign", "run", str(p.path), "--out", str(folder / "runs"), "--workers", "2", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         limit = time.monotonic() + 120.0
         done = 0

@@ -6,6 +6,7 @@ import json
 import math
 import struct
 import subprocess
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -50,10 +51,11 @@ def shown(page: Page, name: str) -> tuple[int, bytes]:
     return int(found[0]), bytes(found[1])
 
 
-def pier_stands_out(page: Page) -> None:
+def pier_stands_out(page: Page, record: Any) -> None:
     """In the fan, at its range and bearing, brighter than what is before, behind and beside it."""
     x, y, w = page.see(f"(() => {{ const p = {WINDOW.format('ahead')}.painter; return [...p.middle, p.radius] }})()")
-    r, bearing = (math.hypot(*PIER) - 0.4) / 20.0 * w, math.atan2(PIER[1], PIER[0])
+    north, east = (PIER[k] - float(record["p_WS_W"][k]) for k in range(2))
+    r, bearing = (math.hypot(north, east) - 0.4) / 20.0 * w, math.atan2(east, north) - float(record["euler"][2])
 
     def brightness(angle: float, far: float) -> int:
         column, line = int(x + far * math.sin(angle)), int(y - far * math.cos(angle))
@@ -89,12 +91,15 @@ def test_four_sonars_live_and_in_replay(
         # what is drawn is what stands in shared memory
         entry = SharedState(name).instruments("auv")["ahead"]
         reader = Reader.of(name, "auv", "ahead")
-        newest = reader.rings.read(int(entry["place"]), int(reader.rings.done[int(entry["place"])]))
-        assert newest is not None
-        page.wait(f"{WINDOW.format('ahead')}.head.number === {int(newest.record['number'])}")
-        assert shown(page, "ahead")[1] == newest.payload
+        place, limit = int(entry["place"]), time.monotonic() + 60.0
+        while True:  # the last pings before the pause are still being computed
+            newest, (number, samples) = reader.rings.read(place, int(reader.rings.done[place])), shown(page, "ahead")
+            if newest is not None and number == int(newest.record["number"]):
+                break
+            assert time.monotonic() < limit
+        assert samples == newest.payload
         page.wait(f"!{WINDOW.format('ahead')}.stale")
-        pier_stands_out(page)
+        pier_stands_out(page, newest.record)
         # the swath lies on the bed; the profile says how deep it is
         depths = page.see(
             f"(() => {{ const p = {WINDOW.format('bed')}.painter, a = p.cloud.geometry.getAttribute('position').array;"

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
-from wavesim_sdk.config import Loaded, Model, library, load_text, xml
+from wavesim_sdk.config import Loaded, Model, library
+from wavesim_sdk.config.alone import alone
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
@@ -104,9 +104,7 @@ def of_log(log: Log) -> tuple[dict[str, Any], Loaded | None]:
     """The scene that a log tells: its configuration without the files that it names, and the sea bed that they gave."""
     loaded: Loaded | None = None
     try:
-        root = xml.parse(log.metadata.get("configuration", "").encode())
-        surveyed = _stand_alone(root)
-        loaded = load_text(etree.tostring(root, encoding="unicode"))
+        loaded, surveyed = alone(log.metadata.get("configuration", ""))
         scene = describe(loaded)
     except (ConfigError, OSError):
         scene, surveyed = empty(log.metadata.get("server", "log")), True
@@ -114,26 +112,6 @@ def of_log(log: Log) -> tuple[dict[str, Any], Loaded | None]:
     if surveyed:
         scene["bed"] = next((m for _, m in log.json.get("/world/bed", [])), None)
     return scene, loaded
-
-
-def _stand_alone(root: etree._Element) -> bool:
-    """Take out of a configuration what needs other files; whether the sea bed was among that."""
-    surveyed = root.find(".//soundings") is not None
-    for tag in ("program", "soundings", "volume", "samples", "mesh", "scalar", "include"):
-        for element in root.findall(f".//{tag}"):
-            parent = element.getparent()
-            if parent is not None:
-                parent.remove(element)
-    for tag, names in (("acoustics", ("profile", "file")), ("network", ("keys", "address"))):
-        for element in root.findall(tag):
-            for name in names:
-                if name in element.attrib:
-                    del element.attrib[name]
-    known = {*library(), *(str(m.get("name")) for m in root.findall("models/model"))}
-    for body in root.findall("fleet/*"):
-        if body.tag in ("vehicle", "buoy") and body.get("model") not in known:
-            body.getparent().remove(body)  # type: ignore[union-attr]  # it has one: the fleet
-    return surveyed
 
 
 def text(scene: dict[str, Any]) -> dict[str, Any]:

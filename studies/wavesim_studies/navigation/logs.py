@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, load_text, xml
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.alone import alone
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
@@ -127,12 +127,7 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
 def _configuration(log: Log) -> Loaded:
     """That in the log, without what it names in files: they may be elsewhere now."""
     try:
-        root = xml.parse(log.metadata.get("configuration", "").encode())
-        for program in list(root.iter("program")):
-            program.getparent().remove(program)
-        for network in root.iter("network"):
-            network.attrib.pop("keys", None)
-        return load_text(etree.tostring(root, encoding="unicode"))
+        return alone(log.metadata.get("configuration", ""))[0]
     except ConfigError as error:
         raise LogError(f"{log.path}: its configuration cannot be used: {error}") from None
 

@@ -8,7 +8,7 @@ import { Pointer } from "./pointer";
 import { QUIET } from "./sounds";
 import type { Store, Track } from "./store";
 import { contours, depths, ramp } from "./terrain";
-import { pen } from "./pen";
+import { pen, roundStep, sheet } from "./pen";
 
 export interface Draft {
   waypoints: Map<string, [number, number, number, number][]>;
@@ -128,14 +128,9 @@ export class Chart {
   }
 
   render(): void {
-    const ratio = Math.min(window.devicePixelRatio, 2), w = this.canvas.clientWidth, hh = this.canvas.clientHeight;
-    if (!w || !hh) return;
-    if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hh * ratio)) {
-      this.canvas.width = Math.round(w * ratio);
-      this.canvas.height = Math.round(hh * ratio);
-    }
-    const c = pen(this.canvas);
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const page = sheet(this.canvas);
+    if (!page) return;
+    const { c, w, hh, ratio } = page;
     c.drawImage(this.drawnGround(ratio, w, hh), 0, 0, w, hh);
     this.missions(c);
     if (this.show.spheres) this.signals(c);
@@ -187,7 +182,7 @@ export class Chart {
   }
 
   private grid(c: CanvasRenderingContext2D, w: number, hh: number): void {
-    const raw = 110 / this.scale, ten = 10 ** Math.floor(Math.log10(raw)), cell = [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= raw)!;
+    const cell = roundStep(110 / this.scale);
     c.strokeStyle = this.dark ? "#8fb7d11f" : "#12283a1c";
     c.fillStyle = css("--soft");
     c.font = "10px system-ui, sans-serif";

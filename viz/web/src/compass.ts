@@ -1,7 +1,7 @@
 // Compass cards, and the instruments drawn over the on-board view.
 
 import { css } from "./dom";
-import { pen } from "./pen";
+import { pen, sheet } from "./pen";
 
 /** A card that turns under a fixed mark; ``heading`` in degrees is at the top. */
 export function compassCard(canvas: HTMLCanvasElement, heading: number, opacity: number): void {
@@ -51,13 +51,9 @@ export interface Instruments { roll: number; pitch: number; heading: number; dep
 
 /** Horizon, pitch ladder and numbers. */
 export function hud(canvas: HTMLCanvasElement, v: Instruments): void {
-  const ratio = Math.min(window.devicePixelRatio, 2), w = canvas.clientWidth, hh = canvas.clientHeight;
-  if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(hh * ratio)) {
-    canvas.width = Math.round(w * ratio);
-    canvas.height = Math.round(hh * ratio);
-  }
-  const c = pen(canvas);
-  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const page = sheet(canvas);
+  if (!page) return;
+  const { c, w, hh } = page;
   c.clearRect(0, 0, w, hh);
   const perDegree = hh / 75; // the camera sees 75 degrees from bottom to top
   const ink = "#9ff5d8";

@@ -3,9 +3,10 @@
 import { colour, css, h, put } from "./dom";
 import { depthAt } from "./geo";
 import type { Store } from "./store";
-import { pen } from "./pen";
+import { grid, roundStep, sheet } from "./pen";
 
 const LEFT = 46, BOTTOM = 18, TOP = 6; // px
+const MARGINS = { left: LEFT, right: 8, top: TOP, bottom: BOTTOM };
 const FACTORS = [0, 1, 2, 5, 10, 20, 50]; // of the vertical scale over the horizontal one; 0: as large as fits
 type Point = [distance: number, depth: number];
 
@@ -39,18 +40,17 @@ export class Profile {
   }
 
   update(): void {
-    const w = this.canvas.clientWidth, hh = this.canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2), row = this.store.chosen;
-    if (!w || !hh) return;
-    if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hh * ratio)) { this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(hh * ratio); }
-    const c = pen(this.canvas), track = row === null ? undefined : this.store.tracks.get(row), n = track ? (track.whole ? track.until(this.store.time) : track.time.length) : 0;
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const page = sheet(this.canvas), row = this.store.chosen;
+    if (!page) return;
+    const { c, w, hh } = page, track = row === null ? undefined : this.store.tracks.get(row), n = track ? (track.whole ? track.until(this.store.time) : track.time.length) : 0;
     c.clearRect(0, 0, w, hh);
     if (!track || n < 2) { put(this.told, row === null ? "choose a body" : "it has not moved yet"); return; }
     const way = along(track.ned, n), bed = way.map((_, k) => depthAt(this.store.scene?.bed, track.ned[3 * k]!, track.ned[3 * k + 1]!)), far = Math.max(way[n - 1]![0], 1);
     const depths = [...way.map((p) => p[1]), ...bed.filter((d) => d !== null)].filter(Number.isFinite), top = this.surface.checked ? Math.min(0, ...depths) : Math.min(...depths), low = Math.max(top + 1, ...depths);
     const wide = w - LEFT - 8, high = hh - TOP - BOTTOM, fits = (high / (1.08 * (low - top))) / (wide / far), factor = this.factor || fits;
     const sx = Math.min(wide / far, high / (1.08 * (low - top) * factor)), sy = sx * factor, x = (d: number): number => LEFT + d * sx, y = (d: number): number => TOP + (d - top) * sy;
-    this.axes(c, w, hh, far, low, top, x, y);
+    const metres = (v: number): string => `${+v.toFixed(2)} m`;
+    grid(page, MARGINS, { from: 0, to: far, step: roundStep(80 / sx), at: x, text: metres }, { from: top, to: low, step: roundStep(22 / sy), at: y, text: metres });
     c.beginPath();
     let open = false;
     way.forEach(([d], k) => { // the bed, filled below
@@ -76,19 +76,5 @@ export class Profile {
     c.fill();
     const at = this.pointer === null ? n - 1 : Math.max(0, way.findIndex((p) => x(p[0]) >= this.pointer!)), under = bed[at] ?? null;
     put(this.told, `${way[at]![0].toFixed(0)} m run, ${way[at]![1].toFixed(1)} m deep${under === null ? "" : `, bed ${under.toFixed(1)} m, ${(under - way[at]![1]).toFixed(1)} m below it`}; heights ${factor < 10 ? factor.toFixed(1) : factor.toFixed(0)} × as long`);
-  }
-
-  private axes(c: CanvasRenderingContext2D, w: number, hh: number, far: number, low: number, top: number, x: (d: number) => number, y: (d: number) => number): void {
-    const step = (span: number, room: number, least: number): number => { const raw = (span * least) / Math.max(room, 1), ten = 10 ** Math.floor(Math.log10(raw)); return [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= raw)!; };
-    c.strokeStyle = css("--line");
-    c.fillStyle = css("--soft");
-    c.lineWidth = 1;
-    c.font = "10px system-ui, sans-serif";
-    c.textBaseline = "middle";
-    c.beginPath();
-    const depths = step(low - top, y(low) - y(top), 22), runs = step(far, x(far) - x(0), 80);
-    for (let d = Math.ceil(top / depths) * depths; d <= low; d += depths) { c.moveTo(LEFT, y(d)); c.lineTo(w - 8, y(d)); c.fillText(`${+d.toFixed(2)} m`, 4, y(d)); }
-    for (let d = 0; d <= far; d += runs) { c.moveTo(x(d), TOP); c.lineTo(x(d), hh - BOTTOM); c.fillText(`${+d.toFixed(1)} m`, x(d) + 3, hh - 8); }
-    c.stroke();
   }
 }

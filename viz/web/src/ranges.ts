@@ -1,11 +1,11 @@
 // Ranges and bearings that the chosen body measured, as points over time: two-way, one-way, bearing, elevation, and how wrong the
 // ranges are. The true range is a line.
 
-import { colour, css, h, number, put } from "./dom";
+import { colour, h, number, put } from "./dom";
 import type { Reception } from "./link";
 import { keep } from "./keep";
 import type { Store } from "./store";
-import { pen } from "./pen";
+import { grid, roundStep, sheet } from "./pen";
 
 const LEFT = 58, BOTTOM = 18, TOP = 6, DEG = 180 / Math.PI;
 const SPANS = [30, 60, 120, 300, 600, 1800]; // s
@@ -50,11 +50,9 @@ export class Ranges {
   }
 
   update(): void {
-    const w = this.canvas.clientWidth, hh = this.canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2), row = this.store.chosen, until = this.store.time, since = Math.max(0, until - this.span);
-    if (!w || !hh) return;
-    if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hh * ratio)) { this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(hh * ratio); }
-    const c = pen(this.canvas);
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const page = sheet(this.canvas), row = this.store.chosen, until = this.store.time, since = Math.max(0, until - this.span);
+    if (!page) return;
+    const { c, w, hh } = page;
     c.clearRect(0, 0, w, hh);
     const points = (this.points = row === null ? [] : measured(this.store.events.filter((e): e is Reception => "receiver" in e), row, this.what, since, this.store.distances)), unit = WHATS.find(([k]) => k === this.what)![2];
     const errors = points.filter((p) => p.truth !== null).map((p) => p.value - p.truth!), rms = Math.sqrt(errors.reduce((s, e) => s + e * e, 0) / Math.max(errors.length, 1));
@@ -62,7 +60,8 @@ export class Ranges {
     if (!points.length) return;
     const all = points.flatMap((p) => (p.truth === null ? [p.value] : [p.value, p.truth])), a = Math.min(...all), b = Math.max(...all), room = Math.max(0.06 * (b - a), 1e-3), [low, high] = [a - room, b + room];
     const x = (t: number): number => LEFT + ((t - since) / Math.max(until - since, 1e-6)) * (w - LEFT - 8), y = (v: number): number => hh - BOTTOM - ((v - low) / (high - low)) * (hh - TOP - BOTTOM);
-    this.axes(c, w, hh, [since, until], [low, high], x, y, unit);
+    const [second, upward] = [(w - LEFT - 8) / Math.max(until - since, 1e-6), (hh - TOP - BOTTOM) / (high - low)]; // px
+    grid(page, { left: LEFT, right: 8, top: TOP, bottom: BOTTOM }, { from: since, to: until, step: roundStep(90 / second), at: x, text: (t) => `${+t.toFixed(2)} s` }, { from: low, to: high, step: roundStep(24 / upward), at: y, text: (v) => `${+v.toPrecision(6)} ${unit}` });
     for (const from of new Set(points.map((p) => p.from))) {
       const mine = points.filter((p) => p.from === from);
       c.strokeStyle = c.fillStyle = colour(from);
@@ -78,20 +77,6 @@ export class Ranges {
       c.fillText(this.store.name(from), Math.min(x(last.time), w - 8), Math.max(y(last.value) - 9, 8));
       c.textAlign = "left";
     }
-  }
-
-  private axes(c: CanvasRenderingContext2D, w: number, hh: number, time: [number, number], value: [number, number], x: (t: number) => number, y: (v: number) => number, unit: string): void {
-    const step = (span: number, count: number): number => { const raw = span / Math.max(count, 1), ten = 10 ** Math.floor(Math.log10(Math.max(raw, 1e-9))); return [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= raw) ?? ten; };
-    c.strokeStyle = css("--line");
-    c.fillStyle = css("--soft");
-    c.lineWidth = 1;
-    c.font = "10px system-ui, sans-serif";
-    c.textBaseline = "middle";
-    c.beginPath();
-    const rise = step(value[1] - value[0], (hh - TOP - BOTTOM) / 24), run = step(time[1] - time[0], (w - LEFT) / 90);
-    for (let v = Math.ceil(value[0] / rise) * rise; v <= value[1]; v += rise) { c.moveTo(LEFT, y(v)); c.lineTo(w - 8, y(v)); c.fillText(`${+v.toPrecision(6)} ${unit}`, 4, y(v)); }
-    for (let t = Math.ceil(time[0] / run) * run; t <= time[1]; t += run) { c.moveTo(x(t), TOP); c.lineTo(x(t), hh - BOTTOM); c.fillText(`${+t.toFixed(2)} s`, x(t) + 3, hh - 8); }
-    c.stroke();
   }
 
   private save(): void {

@@ -4,7 +4,7 @@
 import { colour, css, h, mark, put } from "./dom";
 import type { Reception, Sent } from "./link";
 import { KINDS, OUTCOMES, RANGE_KINDS, type Store } from "./store";
-import { pen } from "./pen";
+import { sheet } from "./pen";
 
 const SPANS = [1, 2, 5, 10, 30, 60]; // s
 const LEFT = 92, BOTTOM = 18, NEAR = 7; // px
@@ -69,11 +69,9 @@ export class SpaceTime {
   }
 
   update(): void {
-    const w = this.canvas.clientWidth, hh = this.canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2);
-    if (!w || !hh) return;
-    if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hh * ratio)) { this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(hh * ratio); }
-    const c = pen(this.canvas), events = this.shown(), until = this.frozen ?? this.store.time, far = this.far && this.store.chosen !== null;
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const page = sheet(this.canvas);
+    if (!page) return;
+    const { c, w, hh } = page, events = this.shown(), until = this.frozen ?? this.store.time, far = this.far && this.store.chosen !== null;
     c.clearRect(0, 0, w, hh);
     c.font = "11px system-ui, sans-serif";
     c.textBaseline = "middle";

@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import { toThree } from "./frames";
 import type { Bed, SceneText } from "./link";
-import { SOFTWARE } from "./pen";
+import { roundStep, SOFTWARE } from "./pen";
 
 const RAMP_DARK = [[0.96, 0.85, 0.62], [0.5, 0.72, 0.62], [0.16, 0.5, 0.56], [0.08, 0.3, 0.45], [0.05, 0.17, 0.32]];
 const RAMP_LIGHT = [[0.98, 0.93, 0.78], [0.72, 0.87, 0.8], [0.45, 0.74, 0.78], [0.28, 0.56, 0.7], [0.18, 0.38, 0.56]];
@@ -24,8 +24,7 @@ export function depths(bed: Bed): [number, number] {
 }
 
 export function contourStep(low: number, high: number): number {
-  const raw = (high - low) / 12, ten = 10 ** Math.floor(Math.log10(Math.max(raw, 1e-3)));
-  return [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= raw) ?? ten * 10;
+  return roundStep(Math.max((high - low) / 12, 1e-3));
 }
 
 /** Line pieces (north, east, north, east, depth) where the bed has the depth of a contour: marching triangles. */

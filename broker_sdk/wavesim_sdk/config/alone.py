@@ -1,0 +1,32 @@
+"""A configuration without the files that it names: that of a log, read where they are no more."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from wavesim_sdk.config import xml
+from wavesim_sdk.config.load import Loaded, library, load_text
+
+_ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include")  #: that name files
+_KEYS = {"acoustics": ("profile", "file"), "network": ("keys", "address")}
+
+
+def alone(text: str) -> tuple[Loaded, bool]:
+    """What can be known without them, and whether they gave the sea bed; bodies of models that came from a file are left out.
+    ConfigError if it is none."""
+    root = xml.parse(text.encode())
+    surveyed = root.find(".//soundings") is not None
+    for tag in _ELEMENTS:
+        for element in root.findall(f".//{tag}"):
+            parent = element.getparent()
+            if parent is not None:
+                parent.remove(element)
+    for tag, names in _KEYS.items():
+        for element in root.findall(tag):
+            for name in names:
+                element.attrib.pop(name, None)
+    known = {*library(), *(str(m.get("name")) for m in root.findall("models/model"))}
+    for body in root.findall("fleet/*"):
+        if body.tag in ("vehicle", "buoy") and body.get("model") not in known:
+            body.getparent().remove(body)
+    return load_text(etree.tostring(root, encoding="unicode")), surveyed
