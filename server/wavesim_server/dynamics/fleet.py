@@ -22,7 +22,7 @@ from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.world import World
-from wavesim_server.dynamics import integrators
+from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import Kind, kind_of
 from wavesim_server.dynamics.types import Floats, Ints
@@ -110,6 +110,8 @@ class Fleet:
     holds: Floats
 
     def __init__(self, capacity: int, step: float, world: World, integrator: str = "rk4") -> None:
+        if registry.problem is not None:
+            raise registry.problem
         self.capacity, self.step, self.world = capacity, step, world
         self.integrator = integrators.numbered(integrator)
         self.slots = np.full(capacity, -1, np.int64)

@@ -52,14 +52,18 @@ def _registered() -> list[Seam]:
     return found
 
 
-_all = _registered()
+problem: ConfigError | None = None  #: with what is registered; raised where a fleet is made, not where this is imported
+try:
+    _all = _registered()
+except ConfigError as _error:
+    problem, _all = _error, []
 TERMS: tuple[Term, ...] = tuple(t for t in _all if isinstance(t, Term))
 ACTUATOR_TYPES: tuple[ActuatorType, ...] = tuple(t for t in _all if isinstance(t, ActuatorType))
 INTEGRATORS: tuple[Integrator, ...] = tuple(t for t in _all if isinstance(t, Integrator))
 #: row of the first coefficient of each term
 FIRST = [EXTRA + sum(len(t.coefficients) for t in TERMS[:k]) for k in range(len(TERMS) + 1)]
 if FIRST[-1] > EXTRA + EXTRAS or len(TERMS) > MOST_TERMS:
-    raise ConfigError(
+    problem = ConfigError(
         f"{len(TERMS)} terms with {FIRST[-1] - EXTRA} coefficients are registered; there is room for {MOST_TERMS} with {EXTRAS}"
     )
 
