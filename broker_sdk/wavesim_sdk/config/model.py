@@ -133,9 +133,9 @@ class Time:
 
     step: float = key("Length of a tick.", "time", 0.004, low=1e-4, high=0.1)
     duration: float = key("The run ends by itself here; 0 s = never.", "time", 0.0, low=0.0)
-    integrator: str = choice(
-        "rk4: classical Runge-Kutta. dp5: Dormand and Prince's fifth order. euler: semi-implicit Euler.",
-        ("rk4", "dp5", "euler"),
+    integrator: str = text(
+        "rk4: classical Runge-Kutta. dp5: Dormand and Prince's fifth order. euler: semi-implicit Euler. Or one that another "
+        "package offers (docs/extending.md).",
         "rk4",
     )
     pace: str = choice(

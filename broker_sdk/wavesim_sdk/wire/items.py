@@ -175,7 +175,7 @@ class ActuatorDescription:
 
     number: int = item(Int(0, MAX_ACTUATORS - 1), "its place in `command` and `actuation`")
     name: str = item(NAME, "name")
-    kind: int = item(CODE, "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank")
+    kind: int = item(CODE, "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 of another type")
     unit: str = item(NAME, "unit of its commands and values: N, 1/s, rad, kg, or empty")
     minimum: float = item(Number(), "least command")
     maximum: float = item(Number(), "greatest command")

@@ -41,7 +41,7 @@ class Voyage:
     design: Design
     start: State
     imu: Array
-    rows: list[Array]
+    rows: Array  #: (N, WIDTH) measurements
     sensors: list[str]  #: by the numbers in the rows
     lever: Array  #: of the body's origin from the inertial unit, B
     time: Array  #: (T) of the truth, s
@@ -51,7 +51,7 @@ class Voyage:
 
     def run(self, smooth: bool = False) -> Track:
         """The filter, or the smoother, at the times of the truth."""
-        track = estimate(self.design, self.start, self.imu, np.array(self.rows), self.time, smooth)
+        track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth)
         return track.smoothed() if smooth else track
 
 
@@ -106,15 +106,16 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
     if "sound" not in without:
         ranges = _sound(log, loaded, name, unit, len(sensors))
         if ranges:
-            rows, sensors = rows + ranges, [*sensors, "sound"]
+            rows, sensors = [*rows, np.array(ranges)], [*sensors, "sound"]
     now = slice(first + 1, int(np.searchsorted(t, imu[-1, 0] + 1e-9)))
-    rows = [r for r in rows if r[0] > t[first] and (r[1] != models.ROUND_TRIP or r[models.ID] > t[first])]
+    table = np.concatenate([np.zeros((0, models.WIDTH)), *rows])
+    asked = np.where(table[:, models.KIND] == models.ROUND_TRIP, table[:, models.ID], table[:, models.T])
     return Voyage(
         name,
         design,
         begun,
         imu[imu[:, 0] > t[first] + 1e-9],
-        rows,
+        table[(table[:, models.T] > t[first]) & (asked > t[first])],
         sensors,
         lever,
         t[now],
@@ -166,7 +167,7 @@ def _moved_by(found: dict[str, Any], loaded: Loaded, bottom: bool) -> tuple[Desi
         )  # fmt: skip
         return design, imu, place
     instrument, values = found["ahrs"][0]
-    R = frames.rotation(_attitude(values))
+    R = frames.rotation(frames.quaternion(*(values[name] for name in make.ANGLE)))
     imu = np.concatenate([values["time_ns"][:, None] * 1e-9, -gravity * R[:, 2, :], values["rates"]], axis=1)
     k = max(instrument.parameters.noise, 1e-3) / instrument.parameters.rate**0.5
     design = Design(
@@ -179,14 +180,8 @@ def _moved_by(found: dict[str, Any], loaded: Loaded, bottom: bool) -> tuple[Desi
     return design, imu, np.zeros(3)
 
 
-def _attitude(values: Any) -> Array:
-    """(T, 4) quaternions of an AHRS."""
-    return np.array(
-        [frames.quaternion(*a) for a in zip(values["roll"], values["pitch"], values["heading"], strict=True)]
-    )
-
-
 def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Array], list[str]]:
+    """Measurements (N, WIDTH) of each instrument, and its name."""
     rows: list[Array] = []
     sensors: list[str] = []
     for type_, instruments in found.items():
@@ -197,30 +192,22 @@ def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Arra
             k, times = max(p.noise, 0.05), values["time_ns"] * 1e-9
             sensors.append(instrument.name)
             if type_ in ("ctd", "pressure"):
-                depth = np.asarray(depth_of_pressure(loaded.config.world, values["pressure"]))
-                rows += [
-                    make.depth(t, z, k * PRESSURE_SIGMA + 0.02, place - unit, at)
-                    for t, z in zip(times, depth, strict=True)
-                ]
+                row = make.depth(0.0, 0.0, k * PRESSURE_SIGMA + 0.02, place - unit, at)
+                told = depth_of_pressure(loaded.config.world, values["pressure"])
             elif type_ == "dvl":
                 along, _ = dvl_beams(p)
                 spread = np.linalg.inv(along.T @ along) * (k * p.bottom_sigma) ** 2
+                row = make.velocity(0.0, np.zeros(3), spread, place - unit, R_BS.T, sensor=at)
                 seen = np.isfinite(values["bottom"][:, 0])
-                rows += [
-                    make.velocity(t, z, spread, place - unit, R_BS.T, sensor=at)
-                    for t, z in zip(times[seen], values["bottom"][seen], strict=True)
-                ]
+                times, told = times[seen], values["bottom"][seen]
             elif type_ == "speedlog":
-                rows += [
-                    make.velocity(t, z, k * SPEED_SIGMA, -unit, water=True, sensor=at)
-                    for t, z in zip(times, values["v_FB_B"], strict=True)
-                ]
+                row = make.velocity(0.0, np.zeros(3), k * SPEED_SIGMA, -unit, water=True, sensor=at)
+                told = values["v_FB_B"]
             else:
                 sigma = k * np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])
-                rows += [
-                    make.angles(t, {"roll": a, "pitch": b, "heading": c}, sigma, at)
-                    for t, a, b, c in zip(times, values["roll"], values["pitch"], values["heading"], strict=True)
-                ]
+                row = make.angles(0.0, dict.fromkeys(make.ANGLE, 0.0), sigma, at)
+                told = np.stack([values[name] for name in make.ANGLE], axis=1)
+            rows.append(make.each(row, times, told))
     return rows, sensors
 
 
