@@ -64,12 +64,12 @@ def _block(block: Any, params: Any, work: Any, kind: Any, tables: Any, moored: b
         terms.basis(work, kind[r.KIND_FINS])
     kernel.actuators(block, params, work, kind, tables)
     _take(work, parts, _ACTUATORS)
-    kernel.hull(params, work, kind, 0)
+    kernel.hull(block, params, work, kind, 0)
     _take(work, parts, _HULL)
     if flags & r.HAS_RESTORING:
         terms.restoring(block, params, work)
     if flags & r.HAS_BALLAST:
-        terms.ballast(params, work)
+        terms.ballast(params, work, kind[r.KIND_TANKS])
     if flags & r.HAS_RESTORING == 0 and kernel.is_afloat(block, params):
         kernel.floating(block, params, work)
     else:

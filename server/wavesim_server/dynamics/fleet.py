@@ -31,7 +31,6 @@ from wavesim_server.pool import Pool, roomy
 __all__ = ["Fleet", "Form", "shape_of"]
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-INTEGRATORS = {"euler": integrators.EULER, "rk4": integrators.RK4, "dp5": integrators.DP5}
 FOREVER = math.inf
 
 
@@ -113,7 +112,7 @@ class Fleet:
 
     def __init__(self, capacity: int, step: float, world: World, integrator: str = "rk4") -> None:
         self.capacity, self.step, self.world = capacity, step, world
-        self.integrator = INTEGRATORS[integrator]
+        self.integrator = integrators.numbered(integrator)
         self.slots = np.full(capacity, -1, np.int64)
         self.blocks = np.zeros((0, r.BLOCK))
         self.heads = np.zeros((0, 3), np.int64)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numba as nb
 
-from wavesim_server.dynamics import hydrostatics, rotation, terms
+from wavesim_server.dynamics import hydrostatics, registry, rotation, terms
 from wavesim_server.dynamics.lanes import add_to, broadcast, element, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.rows import (
     A_CMD,
@@ -53,6 +53,7 @@ from wavesim_server.dynamics.rows import (
     HAS_LIFT,
     HAS_MEMORY,
     HAS_MUNK,
+    HAS_OTHER,
     HAS_RESTORING,
     HAS_STRIPS,
     HAS_SWIVEL,
@@ -65,6 +66,7 @@ from wavesim_server.dynamics.rows import (
     KIND_FLAGS,
     KIND_MEMORY,
     KIND_STRIPS,
+    KIND_TANKS,
     KIND_TERMS,
     KIND_THRUSTERS,
     LANES,
@@ -396,7 +398,7 @@ def lags(block: Any, params: Any, work: Any, kind: Any, gain: int, part: float) 
     """All actuators that a kind has, as they are at a part of the step."""
     lag(block, params, work, 0, kind[KIND_THRUSTERS], gain, part)
     lag(block, params, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS], gain, part)
-    if kind[KIND_FLAGS] & (HAS_SWIVEL | HAS_BALLAST):
+    if kind[KIND_FLAGS] & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
         lag(block, params, work, SLOT_ANGLE, SLOTS, gain, part)
 
 
@@ -418,10 +420,11 @@ def actuators(block: Any, params: Any, work: Any, kind: Any, tables: Any) -> Non
         terms.fin_coefficients(block, params, work, kind[KIND_FINS])
     if flags & HAS_AEROFOIL:
         terms.aerofoils(block, params, work, kind, tables, kind[KIND_FINS])
+    registry.actuators(block, params, work, kind)
 
 
 @_inline
-def hull(params: Any, work: Any, kind: Any, number: int) -> None:
+def hull(block: Any, params: Any, work: Any, kind: Any, number: int) -> None:
     """Forces of the hull that are no matrix times a velocity, onto the force rows; ``number`` is that of the stage."""
     flags = kind[KIND_FLAGS]
     if flags & ON_SURFACE:
@@ -444,6 +447,7 @@ def hull(params: Any, work: Any, kind: Any, number: int) -> None:
         terms.without_munk(params, work)
     if flags & HAS_MEMORY:
         terms.memory(params, work, kind, kind[KIND_MEMORY], number)
+    registry.terms(block, params, work, kind)
 
 
 @_inline
@@ -468,11 +472,11 @@ def stage(
     if flags & (HAS_LAW | HAS_TERMS):
         terms.basis(work, kind[KIND_FINS])
     actuators(block, params, work, kind, tables)
-    hull(params, work, kind, number)
+    hull(block, params, work, kind, number)
     if flags & HAS_RESTORING:
         terms.restoring(block, params, work)
     if flags & HAS_BALLAST:
-        terms.ballast(params, work)
+        terms.ballast(params, work, kind[KIND_TANKS])
     if moored:
         mooring(block, work, k)
     if afloat:

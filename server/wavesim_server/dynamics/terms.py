@@ -27,7 +27,6 @@ from wavesim_server.dynamics.rows import (
     A_EFFECT,
     ABS,
     ACTUATORS,
-    BALLASTS,
     CROSS_CENTRE,
     CROSS_HALF,
     CROSS_HEAVE,
@@ -305,9 +304,9 @@ def aerofoils(block: Any, params: Any, work: Any, kind: Any, tables: Any, count:
 
 
 @_inline
-def ballast(params: Any, work: Any) -> None:
+def ballast(params: Any, work: Any, count: int) -> None:
     """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
-    for k in range(BALLASTS):
+    for k in range(count):
         weight = load(work, ACTUATORS + SLOT_BALLAST + k) * broadcast(params, GRAVITY)
         fx, fy, fz = weight * load(work, ROT + 6), weight * load(work, ROT + 7), weight * load(work, ROT + 8)
         x, y, z = (
