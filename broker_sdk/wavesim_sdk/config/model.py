@@ -157,7 +157,8 @@ class Grant:
     role: str = choice("Their role; any: all of them.", ("any", "pilot", "instrument", "listener", "observer"), "any")
     rights: str = text(
         "With blanks between: fault (break and mend), push (forces from outside), pose (place and velocity), allocate "
-        "(the thrusters' matrix), weather (current, wind, waves), control (start, pause, step, speed, stop, shutdown)."
+        "(the thrusters' matrix), weather (current, wind, waves), control (start, pause, step, speed, stop, shutdown), "
+        "mission (waypoints for a pilot that takes them)."
     )
     others: bool = flag("yes: on other bodies too; no: on the own one only.", False)
     place: str = place()

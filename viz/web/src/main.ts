@@ -95,7 +95,7 @@ class App {
       { key: "orders", title: "Commands", element: orders.element, update: () => orders.update() },
       { key: "notices", title: "Notices", element: notices.element, update: () => notices.update() },
     ], () => this.wake());
-    this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"));
+    this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"), (verb, row, values) => this.link.order(verb, row, values));
     this.camera = new Camera(this.stage, () => (this.charting ? [this.chart.canvas] : [this.view.canvas, this.view.over, this.view.compass]), () => (this.charting ? this.chart.render() : this.view.still(true)), () => this.store.hello?.name || "wavesim");
     this.helm = new Helm(this.store, this.stage, (body, shares) => this.link.drive(body, shares), (row) => this.choose(row));
     this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.chart.pointer.element, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishap));
