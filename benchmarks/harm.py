@@ -110,7 +110,9 @@ def soaklog(seconds: float, speed: float) -> None:
             marks: dict[str, list[float]] = {"front": [], "engine": []}
             for k in range(MARKS):
                 seen: dict[str, list[float]] = {part: [] for part in marks}
-                for look in range(1, LOOKS + 1):  # the most between two marks: a part of the log may begin at each of them
+                for look in range(
+                    1, LOOKS + 1
+                ):  # the most between two marks: a part of the log may begin at each of them
                     churn.run(begun + (k + look / LOOKS) * seconds / MARKS, 20_000_000)
                     for part, memory in seen.items():
                         memory.append(memory_mb(parts[part]))

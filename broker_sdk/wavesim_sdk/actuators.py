@@ -1,8 +1,8 @@
 """The actuators of a model: their names, kinds, units and limits, declared once.
 
 Everybody but the equations of motion numbers the actuators of a body in the *order of its model*: thrusters, fins, the
-angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast tanks, each in the
-order in which the model declares them.  A command may be such a position or a name.
+angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast tanks, actuators of types
+that other packages offer, each in the order in which the model declares them.  A command may be such a position or a name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 THRUSTERS = 12  #: most thrusters of a model
 FINS = 8  #: most fins
 SWIVELS = 4  #: the first thrusters, which may turn or have a deflector
-BALLASTS = 4  #: most ballast tanks
+BALLASTS = 4  #: most ballast tanks, and actuators of other types after them
 MAX_ACTUATORS = THRUSTERS + FINS + 2 * SWIVELS + BALLASTS
 
 
@@ -35,6 +35,7 @@ class ActuatorKind(IntEnum):
     ANGLE = 2  #: of a thruster that turns: azimuth drive or nozzle
     DEFLECTOR = 3  #: of a jet: -1 full astern .. 1 up
     BALLAST = 4
+    OTHER = 5  #: of a type that another package offers; its slots follow those of the model's ballast tanks
 
 
 #: the first slot of each kind in a table that has room for every actuator a model may have
@@ -44,6 +45,7 @@ FIRST_SLOT = {
     ActuatorKind.ANGLE: THRUSTERS + FINS,
     ActuatorKind.DEFLECTOR: THRUSTERS + FINS + SWIVELS,
     ActuatorKind.BALLAST: THRUSTERS + FINS + 2 * SWIVELS,
+    ActuatorKind.OTHER: THRUSTERS + FINS + 2 * SWIVELS,
 }
 
 
@@ -81,6 +83,10 @@ def actuators_of(model: Model) -> tuple[Actuator, ...]:
         if (d := t.deflector) is not None:
             found.append(_made(f"{t.name}-deflector", ActuatorKind.DEFLECTOR, k, "", d.minimum, d.maximum))
     found += [_made(b.name, ActuatorKind.BALLAST, k, "kg", b.minimum, b.maximum) for k, b in enumerate(model.ballast)]
+    tanks = len(model.ballast)
+    found += [
+        _made(a.name, ActuatorKind.OTHER, tanks + k, a.unit, a.minimum, a.maximum) for k, a in enumerate(model.actuator)
+    ]
     return tuple(found)
 
 

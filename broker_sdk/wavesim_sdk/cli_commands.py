@@ -151,6 +151,27 @@ def weather(
     _send(server, "weather", **given)
 
 
+@click.command(context_settings=_NEGATIVE)
+@click.argument("body")
+@click.argument("numbers", nargs=-1, type=float, required=True)
+@server_option
+def mission(body: str, numbers: tuple[float, ...], server: str) -> None:
+    """Send waypoints to the program that drives BODY, if it takes missions: north, east, depth (m) and speed (m/s) of each."""
+    from wavesim_sdk.commander import Commander
+    from wavesim_sdk.errors import CommanderError
+
+    if len(numbers) % 4:
+        raise click.UsageError("a waypoint has four numbers: north, east, depth, speed")
+    with Commander(server) as commander:
+        try:
+            reply = commander.mission(body, [numbers[k : k + 4] for k in range(0, len(numbers), 4)])
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+    if not reply.ok:
+        raise CommanderError(reply.text)
+    click.echo(reply.text)
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 def servers(as_json: bool) -> None:
@@ -188,4 +209,4 @@ def servers(as_json: bool) -> None:
 def commands() -> list[click.Command]:
     """All of them."""
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
-    return [servers, *verbs, fault, push, pose, allocate, weather]
+    return [servers, *verbs, fault, push, pose, allocate, weather, mission]

@@ -11,7 +11,8 @@ import contextlib
 import itertools
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ import posix_ipc
 
 from wavesim_sdk import replies
 from wavesim_sdk.area import others_running
+from wavesim_sdk.commands import mission, values
 from wavesim_sdk.errors import CommanderError, NotRunning
 from wavesim_sdk.names import server_name
 
@@ -83,6 +85,19 @@ class Commander:
             if text is not None:
                 answer = json.loads(text)
                 return Reply(bool(answer["ok"]), str(answer["text"]), dict(answer.get("data") or {}))
+
+    def mission(self, body: str, waypoints: Sequence[Sequence[float]]) -> Reply:
+        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that takes missions. ValueError if
+        they can be none."""
+        number = 1 + time.time_ns() // 10**6 % (
+            2**31 - 1
+        )  # another than that of a mission that somebody else sends now
+        reply = Reply(False, "")
+        for part in mission(waypoints, number, body):
+            reply = self.send(**values(part))
+            if not reply.ok:
+                break
+        return reply
 
     def close(self) -> None:
         """Remove the reply queue."""

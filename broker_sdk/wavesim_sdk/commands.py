@@ -11,11 +11,22 @@ from dataclasses import fields, replace
 from typing import Any
 
 from wavesim_sdk.verbs import TIMER_VERBS as TIMER_VERBS
-from wavesim_sdk.wire.items import REQUESTS, Allocate, Control, Fault, Pose, Push, Weather
+from wavesim_sdk.wire.items import (
+    MOST_IN_MISSION,
+    MOST_WAYPOINTS,
+    REQUESTS,
+    Allocate,
+    Control,
+    Fault,
+    Mission,
+    Pose,
+    Push,
+    Weather,
+)
 from wavesim_sdk.wire.messages import Right
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
-Command = Control | Fault | Push | Pose | Allocate | Weather
+Command = Control | Fault | Push | Pose | Allocate | Weather | Mission
 
 #: other verbs -> (record, meaning)
 VERBS: dict[str, tuple[type[Any], str]] = {
@@ -28,6 +39,7 @@ VERBS: dict[str, tuple[type[Any], str]] = {
     "pose": (Pose, "put a body elsewhere: position in W, attitude, velocity in B; what is not given stays"),
     "allocate": (Allocate, "set the thruster allocation matrix of a body: six rows of one number per thruster"),
     "weather": (Weather, "change current, wind and waves from now on; what is not given stays"),
+    "mission": (Mission, "send waypoints to a pilot that takes missions: north, east, down, speed of each"),
 }
 
 #: what a session needs to be permitted
@@ -38,6 +50,7 @@ RIGHTS: dict[type[Any], Right] = {
     Pose: Right.POSE,
     Allocate: Right.ALLOCATE,
     Weather: Right.WEATHER,
+    Mission: Right.MISSION,
 }
 _NAMES: dict[type[Any], str] = {record: verb for verb, (record, _) in VERBS.items()}
 MOST_TICKS = 10_000_000
@@ -95,11 +108,32 @@ def sensible(command: Command) -> Command:
         _sensible_control(command)
     if isinstance(command, Allocate) and (not command.matrix or len(command.matrix) % 6):
         raise ValueError(f"allocate: a matrix has six rows; {len(command.matrix)} numbers are no six rows")
+    if isinstance(command, Mission):
+        _sensible_mission(command)
     if isinstance(command, Pose | Weather):
         asked = [f.name for f in fields(command) if f.name != "body"]
         if all(getattr(command, name) is None for name in asked):
             raise ValueError(f"{verb_of(command)}: it needs one of {', '.join(asked)}")
     return command
+
+
+def _sensible_mission(command: Mission) -> None:
+    points = command.points
+    if not points or len(points) % 4:
+        raise ValueError(f"mission: {len(points)} numbers are no waypoints of four: north, east, down, speed")
+    if command.first + len(points) // 4 > command.count:
+        raise ValueError(f"mission: it has {command.count} waypoints, and these go beyond them")
+    if min(points[3::4]) <= 0.0:
+        raise ValueError("mission: the speed at a waypoint is above 0")
+
+
+def mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
+    """The parts of a mission: waypoints of north, east, down (m, W) and speed (m/s). ValueError if it cannot be."""
+    if not 0 < len(waypoints) <= MOST_IN_MISSION or any(len(w) != 4 for w in waypoints):
+        raise ValueError(f"a mission has 1 to {MOST_IN_MISSION} waypoints, each of north, east, down, speed")
+    firsts = range(0, len(waypoints), MOST_WAYPOINTS)
+    rows = [[float(v) for w in waypoints[k : k + MOST_WAYPOINTS] for v in w] for k in firsts]
+    return [Mission(body, number, k, len(waypoints), tuple(r)) for k, r in zip(firsts, rows, strict=True)]
 
 
 def _sensible_control(command: Control) -> None:

@@ -11,8 +11,8 @@ from wavesim_sdk.elementary import asin, atan2, sin_cos
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def quaternion(roll: float, pitch: float, heading: float) -> Array:
-    """q_WB from roll, pitch, heading in rad (Fossen 2021, eq. 2.79)."""
+def quaternion(roll: Any, pitch: Any, heading: Any) -> Array:
+    """q_WB (..., 4) from roll, pitch, heading in rad, numbers or arrays (T) (Fossen 2021, eq. 2.79)."""
     (sr, cr), (sp, cp), (sy, cy) = sin_cos(roll / 2), sin_cos(pitch / 2), sin_cos(heading / 2)
     return np.array(
         [
@@ -21,7 +21,7 @@ def quaternion(roll: float, pitch: float, heading: float) -> Array:
             sy * cp * sr + cy * sp * cr,
             sy * cp * cr - cy * sp * sr,
         ]
-    )
+    ).T
 
 
 def rotation(q_WB: Array) -> Array:

@@ -50,7 +50,9 @@ MAILBOX_ACTUATOR = Table(
     (
         integer("number", "", "Its place in actuation."),
         _text("name", "Name."),
-        integer("kind", "", "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank."),
+        integer(
+            "kind", "", "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 of another type."
+        ),
         _text("unit", "Unit of its commands and values."),
         value("minimum", "", "Least command."),
         value("maximum", "", "Greatest command."),

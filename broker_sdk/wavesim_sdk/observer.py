@@ -43,7 +43,7 @@ KEPT_FRAMES = 256  #: that came while an answer was awaited
 
 
 @dataclass
-class Frame:
+class FleetFrame:
     """All bodies of one tick that this observer asked for; ``whole`` is False if a part was lost."""
 
     tick: int
@@ -81,7 +81,7 @@ class Observer(Permitted):
         self._fates: list[FateSeen] = []
         self._newest = -1
         self._outcomes = Outcomes()
-        self._kept: list[Frame] = []  # came while an answer was awaited
+        self._kept: list[FleetFrame] = []  # came while an answer was awaited
         self.watch(rate, bodies, center, radius, sounds)
 
     def watch(
@@ -115,7 +115,7 @@ class Observer(Permitted):
         self.run_state = self.link.connect(timeout).run_state
         self.link.flush(time.monotonic())
 
-    def poll(self, timeout: float = 0.0) -> list[Frame]:
+    def poll(self, timeout: float = 0.0) -> list[FleetFrame]:
         """Frames that are whole, or overtaken, within ``timeout`` seconds; returns at once when there is one."""
         limit = time.monotonic() + timeout
         while True:
@@ -125,7 +125,7 @@ class Observer(Permitted):
                 return found
             self.link.check_alive()
 
-    def _turn(self, limit: float) -> list[Frame]:
+    def _turn(self, limit: float) -> list[FleetFrame]:
         return [f for event in self.link.turn(limit) if (f := self._feed(event)) is not None]
 
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
@@ -138,12 +138,12 @@ class Observer(Permitted):
             self.link.check_alive()
         return said
 
-    def frames(self) -> Iterator[Frame]:
+    def frames(self) -> Iterator[FleetFrame]:
         """Every frame until the run has ended."""
         while self.run_state != 3:
             yield from self.poll(0.5)
 
-    def _feed(self, event: SessionEvent) -> Frame | None:
+    def _feed(self, event: SessionEvent) -> FleetFrame | None:
         match event:
             case BodyChanged(present=1):
                 self.names[event.id], self.models[event.id] = event.name, event.model
@@ -162,7 +162,7 @@ class Observer(Permitted):
                 return self._part(event)
         return None
 
-    def _part(self, part: Fleet) -> Frame | None:
+    def _part(self, part: Fleet) -> FleetFrame | None:
         if part.tick < self._newest:
             return None  # overtaken; the same tick again comes while time stands still
         parts = self._parts.setdefault(part.tick, {})
@@ -173,7 +173,7 @@ class Observer(Permitted):
             return self._finish(min(self._parts))
         return None
 
-    def _finish(self, tick: int) -> Frame:
+    def _finish(self, tick: int) -> FleetFrame:
         parts = self._parts.pop(tick)
         for old in [t for t in self._parts if t < tick]:
             del self._parts[old]
@@ -182,4 +182,4 @@ class Observer(Permitted):
         data = b"".join(parts[k].bodies for k in sorted(parts))
         bodies = np.frombuffer(data[: len(data) // RECORD.itemsize * RECORD.itemsize], RECORD)
         signals, fates, self._signals, self._fates = self._signals, self._fates, [], []
-        return Frame(tick, first.time_ns, first.run_state, bodies, len(parts) == first.parts, signals, fates)
+        return FleetFrame(tick, first.time_ns, first.run_state, bodies, len(parts) == first.parts, signals, fates)

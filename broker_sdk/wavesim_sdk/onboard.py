@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from wavesim_sdk import commands
 from wavesim_sdk.errors import BrokerError, Refused
 from wavesim_sdk.servers import Server, address_of
 from wavesim_sdk.tables import RunState
@@ -19,6 +20,7 @@ from wavesim_sdk.wire.items import (
     Answer,
     AnyRequest,
     BodyChanged,
+    MissionPart,
     Notice,
     Reception,
     RequestRefused,
@@ -32,6 +34,7 @@ from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.state import Sensors, State, absent
 
 if TYPE_CHECKING:
+    from wavesim_sdk.config.model import Waypoint
     from wavesim_sdk.sonars.frames import Frame
 
 KEPT_ANSWERS = 256
@@ -52,6 +55,7 @@ class Step:
     run_states: list[RunStateChanged] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     others: list[BodyChanged] = field(default_factory=list)
+    missions: list[Mission] = field(default_factory=list)
 
     @property
     def time(self) -> float:
@@ -68,6 +72,42 @@ class Step:
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
+        later.missions[:0] = self.missions
+
+
+@dataclass(frozen=True)
+class Mission:
+    """What somebody who may has sent to a pilot that takes missions: to be followed instead of the one before."""
+
+    number: int
+    points: tuple[tuple[float, ...], ...]  #: of each waypoint: north, east, down (m, W), speed (m/s)
+
+    @property
+    def waypoints(self) -> list[Waypoint]:
+        """As those of a configuration."""
+        from wavesim_sdk.config.model import Waypoint  # NumPy: not before it is needed
+
+        return [Waypoint(north=n, east=e, depth=d, speed=u) for n, e, d, u in self.points]
+
+
+class Drawn:
+    """Puts missions together from their parts, which come in order; parts that do not fit are another sender's, and dropped."""
+
+    def __init__(self) -> None:
+        self._of = 0, 0  # number and size of the one that is coming
+        self._numbers: list[float] = []  # that have come of it
+
+    def add(self, part: MissionPart) -> Mission | None:
+        """The whole mission, with its last part."""
+        if part.first == 0:
+            self._of, self._numbers = (part.number, part.count), []
+        if (part.number, part.count) != self._of or 4 * part.first != len(self._numbers) or len(part.points) % 4:
+            return None
+        self._numbers += part.points
+        if len(self._numbers) != 4 * part.count:
+            return None
+        self._of = 0, 0
+        return Mission(part.number, tuple(zip(*(iter(self._numbers),) * 4, strict=True)))
 
 
 class Outcomes:
@@ -102,6 +142,7 @@ class Steps:
         self.ended = False
         self.listeners: list[Callable[[Reception], None]] = []
         self.outcomes = Outcomes()
+        self.drawn = Drawn()
         self.next = Step(State())
 
     def feed(self, event: SessionEvent) -> Step | None:
@@ -131,6 +172,8 @@ class Steps:
                 step.notices.append(event)
             case BodyChanged():
                 step.others.append(event)
+            case MissionPart() if (mission := self.drawn.add(event)) is not None:
+                step.missions.append(mission)
         return None
 
 
@@ -180,6 +223,18 @@ class Permitted:
             known = items.Weather.__dataclass_fields__
             strange = next((name for name in values if name not in known), "")
             raise BrokerError(absent("the weather has", strange, known)) from None
+
+    _missions = 0
+
+    def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
+        """Right `mission`: waypoints (north, east, down in m, W; speed in m/s) for the pilot of a body that takes missions. Of a
+        long one, which goes in several requests, the number is that of the last."""
+        self._missions += 1
+        try:
+            parts = commands.mission(waypoints, self._missions, body)
+        except (ValueError, TypeError) as error:
+            raise BrokerError(str(error)) from None
+        return [self.request(part) for part in parts][-1]
 
 
 class Base(Permitted):
@@ -293,6 +348,11 @@ class Base(Permitted):
         """Ask for frames of imaging sonars, by their names (none: of all), at least ``period`` s of wall time apart. They come
         beside the steps, each once or not at all: :meth:`take_frames`. Where the server runs, its rings hold every frame."""
         return self.request(items.Frames(sonars or None, round(period * 1e9)))
+
+    def take_missions(self, text: str = "", *, take: bool = True) -> int:
+        """This pilot takes missions: they come in ``Step.missions``. ``text``, said now or later, tells people what it does with
+        one: it becomes a notice. To be said again after a session was resumed."""
+        return self.request(items.Missions(int(take), text))
 
     def stop_frames(self) -> int:
         """No more frames."""

@@ -301,7 +301,7 @@ STATE = Table(
 
 ACTUATION = Table(
     "actuation",
-    "Actuators, in the order of the model: thrusters, fins, angles, deflectors, ballast; zero beyond the last.",
+    "Actuators, in the order of the model: thrusters, fins, angles, deflectors, ballast, other types; zero beyond the last.",
     "engine",
     (
         value("command", "N, 1/s, rad or kg", "Commanded value after saturation and motor law.", MAX_ACTUATORS),

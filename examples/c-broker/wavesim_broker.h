@@ -63,7 +63,7 @@ typedef struct { /* what is wanted; all that is left 0 is the usual */
 
 typedef struct {
     char name[WS_NAME], unit[WS_NAME];
-    int kind; /* 0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank */
+    int kind; /* 0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 of another type */
     double minimum, maximum;
 } ws_actuator;
 

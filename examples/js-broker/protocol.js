@@ -5,12 +5,12 @@ const MOST = Number.MAX_VALUE;
 export const VERSION = 2;
 export const LIMITS = Object.freeze({"datagram_bytes":1200,"header_bytes":24,"seal_bytes":16,"least_hello_bytes":64,"depth":6,"items":256});
 export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39,"FRAME":40});
-export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11});
-export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12});
+export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12});
+export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14});
 export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
 export const Refusal = Object.freeze({"COOKIE":1,"NAME_IN_USE":2,"UNKNOWN_NAME":3,"UNKNOWN_MODEL":4,"FULL":5,"BAD_VALUE":6,"KEY":7,"EXPIRED":8,"ROLE":9,"INTERNAL":10});
-export const Right = Object.freeze({"FAULT":1,"PUSH":2,"POSE":4,"ALLOCATE":8,"WEATHER":16,"CONTROL":32});
+export const Right = Object.freeze({"FAULT":1,"PUSH":2,"POSE":4,"ALLOCATE":8,"WEATHER":16,"CONTROL":32,"MISSION":64});
 export const RunState = Object.freeze({"STOPPED":0,"RUNNING":1,"PAUSED":2,"ENDED":3});
 export const Outcome = Object.freeze({"HEARD":0,"BELOW_THRESHOLD":1,"FADED":2,"OUT_OF_BAND":3,"TRANSMITTING":4,"RECHARGING":5,"RECEIVER_LEFT":6,"NOT_SENT":7,"COLLISION":8,"BLOCKED":9,"SHADOW":10,"ECHO":11,"DROPPED":12,"CORRUPT":13});
 export const EFFORT = Object.freeze(["acceleration","total","restoring","drag","actuators","environment","external","contact"]);
@@ -534,6 +534,19 @@ export function readAnswer(r) {
   return m;
 }
 
+export function readMissionPart(r) {
+  const n = r.list(5, 65535);
+  r.int(12, 12);
+  const m = {
+    number: r.int(1, 2147483647),
+    first: r.int(0, 4095),
+    count: r.int(1, 4096),
+    points: r.numbers(0, 96, -1000000000, 1000000000, false),
+  };
+  for (let k = 5; k < n; k++) r.skip(2);
+  return m;
+}
+
 export function readPing(r) {
   const n = r.list(5, 65535);
   r.int(1, 1);
@@ -794,6 +807,48 @@ export function writeFrames(w, m) {
   w.int(m.period_ns, 0, 4611686018427387904n, "Frames.period_ns");
 }
 
+export function readMission(r) {
+  const n = r.list(6, 65535);
+  r.int(13, 13);
+  const m = {
+    body: r.text(31),
+    number: r.int(1, 2147483647),
+    first: r.int(0, 4095),
+    count: r.int(1, 4096),
+    points: r.numbers(0, 96, -1000000000, 1000000000, false),
+  };
+  for (let k = 6; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeMission(w, m) {
+  w.list(6, 0, 65535, "Mission");
+  w.byte(13);
+  w.text(m.body, 31, "Mission.body");
+  w.int(m.number, 1, 2147483647, "Mission.number");
+  w.int(m.first, 0, 4095, "Mission.first");
+  w.int(m.count, 1, 4096, "Mission.count");
+  w.numbers(m.points, 0, 96, -1000000000, 1000000000, false, "Mission.points");
+}
+
+export function readMissions(r) {
+  const n = r.list(3, 65535);
+  r.int(14, 14);
+  const m = {
+    take: r.int(0, 1),
+    text: r.text(400),
+  };
+  for (let k = 3; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeMissions(w, m) {
+  w.list(3, 0, 65535, "Missions");
+  w.byte(14);
+  w.int(m.take, 0, 1, "Missions.take");
+  w.text(m.text, 400, "Missions.text");
+}
+
 export const MESSAGES = {
   1: { name: "HELLO", fromClient: true, session: false, latestWins: false, read: readHello, write: writeHello },
   2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge },
@@ -831,6 +886,7 @@ export const EVENTS = {
   9: { name: "ACTUATOR", read: readActuatorDescription },
   10: { name: "SENSOR", read: readSensorDescription },
   11: { name: "ANSWER", read: readAnswer },
+  12: { name: "MISSION", read: readMissionPart },
 };
 
 export const REQUESTS = {
@@ -846,4 +902,6 @@ export const REQUESTS = {
   10: { name: "ALLOCATE", read: readAllocate, write: writeAllocate },
   11: { name: "WEATHER", read: readWeather, write: writeWeather },
   12: { name: "FRAMES", read: readFrames, write: writeFrames },
+  13: { name: "MISSION", read: readMission, write: writeMission },
+  14: { name: "MISSIONS", read: readMissions, write: writeMissions },
 };

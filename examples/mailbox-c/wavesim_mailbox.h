@@ -64,7 +64,7 @@ struct wavesim_mailbox_reception {
 struct wavesim_mailbox_actuator {
     int64_t number; /* Its place in actuation. */
     char name[32]; /* Name. */
-    int64_t kind; /* 0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank. */
+    int64_t kind; /* 0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 of another type. */
     char unit[32]; /* Unit of its commands and values. */
     double minimum; /* Least command. */
     double maximum; /* Greatest command. */

@@ -1,5 +1,5 @@
 """The on-board program of a twin-thruster boat. On the surface it knows where it is: the true state
-stands in for its GPS.
+stands in for its GPS. It takes missions while it runs (`wavesim mission`, or "send" in mission control).
 
     python usv.py --config config.xml --vehicle jolner
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,6 +16,7 @@ import program
 from wavesim_sdk import control
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config.model import Waypoint
 from wavesim_sdk.elementary import cos
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, wrap
@@ -24,9 +26,7 @@ class Boat:
     """Guidance and control of one boat."""
 
     def __init__(self, loaded: Loaded, body: Body) -> None:
-        self.guidance = control.LineOfSight(
-            body.waypoint, (body.position[0], body.position[1]), lookahead=25.0, acceptance=6.0
-        )
+        self.guidance = self.along(body.waypoint, body.position[0], body.position[1])
         self.crab = control.CrabAngle()
         self.heading = control.Heading(250.0, 700.0, 100.0)
         self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
@@ -39,6 +39,11 @@ class Boat:
         motion = step.state.motion
         if motion is None:
             raise BrokerError('this boat needs its state; set truth="full" for it in the configuration')
+        if self._time < 0.0:
+            broker.take_missions()
+        for mission in step.missions:
+            self.guidance = self.along(mission.waypoints, motion[0], motion[1])
+            broker.take_missions(f"takes a mission of {len(mission.points)} waypoint(s)")
         heading = float(euler(np.array(motion[3:7]))[2])
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
@@ -50,6 +55,10 @@ class Boat:
         thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)
         port, starboard = self.command(0.5 * thrust + 0.5 * turn), self.command(0.5 * thrust - 0.5 * turn)
         return {self.port: port, self.starboard: starboard}, None
+
+    def along(self, waypoints: Sequence[Waypoint], north: float, east: float) -> control.LineOfSight:
+        """The way along waypoints, from where it is."""
+        return control.LineOfSight(waypoints, (north, east), lookahead=25.0, acceptance=6.0)
 
     def command(self, force: float) -> float:
         """Command of one thruster for a force in N: the force itself, or the shaft speed that gives it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -49,6 +50,12 @@ def choose() -> None:
             state.update(path.read_bytes())
     for module in COMPILED_IN:
         state.update(Path(wavesim_sdk.__file__).with_name(module).read_bytes())
+    for entry in sorted(importlib.metadata.entry_points(group="wavesim.dynamics"), key=lambda e: e.name):
+        state.update(f"{entry.name} {entry.value}".encode())  # what other packages add to the equation of motion
+        with contextlib.suppress(ImportError, OSError):  # who loads it says what is wrong
+            spec = importlib.util.find_spec(entry.module)
+            if spec is not None and spec.origin is not None:
+                state.update(Path(spec.origin).read_bytes())
     state.update(str(package).encode())  # Numba asks for the place of a file as well
     folder = base / state.hexdigest()[:16]
     try:

@@ -136,6 +136,10 @@ def info(file: Path, as_json: bool) -> None:
 @log.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--csv", "folder", type=click.Path(path_type=Path), help="Folder for one CSV file per topic.")
+@click.option("--parquet", type=click.Path(path_type=Path), help="Folder for one Parquet file per table.")
+@click.option("--netcdf", type=click.Path(path_type=Path), help="Folder for one NetCDF file (CF 1.8) per table.")
+@click.option("--tum", type=click.Path(path_type=Path), help="Folder for the true track of each body as a TUM file.")
+@click.option("--dataset", type=click.Path(path_type=Path), help="Dataset that the log is added to, as one mission.")
 @click.option("--xtf", "side_scan", type=click.Path(path_type=Path), help="File for the frames of a side-scan.")
 @click.option(
     "--kmall", "soundings", type=click.Path(path_type=Path), help="File for those of a multibeam echosounder."
@@ -144,18 +148,27 @@ def info(file: Path, as_json: bool) -> None:
 @click.option("--vehicle", default="", help="Whose sonar, if several have one.")
 @click.option("--sonar", default="", help="Which one, by its name, if the vehicle has several.")
 def export(
-    file: Path, folder: Path | None, side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str,
-    sonar: str,
+    file: Path, folder: Path | None, parquet: Path | None, netcdf: Path | None, tum: Path | None, dataset: Path | None,
+    side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str, sonar: str,
 ) -> None:  # fmt: skip
-    """Write every topic of a log as a CSV file, or the frames of a sonar as a file for survey software."""
+    """Write the tables of a log for other tools, or the frames of a sonar as a file for survey software."""
     from wavesim_sdk.sonars import kmall, xtf
-    from wavesim_server.logbook import rosbag
+    from wavesim_server.logbook import datasets, rosbag
     from wavesim_server.logbook.export import write_csv, write_frames
 
-    if folder is None and side_scan is None and soundings is None and ros is None:
-        raise click.UsageError("name what to write: --csv FOLDER, --xtf FILE, --kmall FILE or --ros FILE")
-    for name, rows in write_csv(file, folder) if folder is not None else ():
-        click.echo(f"{name:44} {rows} rows")
+    writers = (
+        (folder, write_csv), (parquet, datasets.write_parquet), (netcdf, datasets.write_netcdf), (tum, datasets.write_tum),
+    )  # fmt: skip
+    if all(out is None for out in (folder, parquet, netcdf, tum, dataset, side_scan, soundings, ros)):
+        raise click.UsageError(
+            "name what to write: --csv, --parquet, --netcdf, --tum, --dataset, --xtf, --kmall or --ros"
+        )
+    for out, write in writers:
+        for name, rows in write(file, out) if out is not None else ():
+            click.echo(f"{name:44} {rows} rows")
+    if dataset is not None:
+        mission, part = datasets.add_mission(file, dataset)
+        click.echo(f"{dataset}: mission {mission}, part {part}")
     for out, format_, kind in ((side_scan, xtf, "sidescan"), (soundings, kmall, "bathymetry")):
         if out is not None:
             click.echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")

@@ -17,7 +17,7 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import ConfigError, Refused, SessionLost
-from wavesim_sdk.observer import Frame, Observer
+from wavesim_sdk.observer import FleetFrame, Observer
 from wavesim_sdk.wire import seal
 from wavesim_sdk.wire.link import KEYS_VARIABLE
 
@@ -86,7 +86,7 @@ def test_a_key_file_that_others_may_read_is_refused(config: Callable[..., Loaded
 # ------------------------------------------------------------------ observers
 
 
-def frames(observer: Observer, seconds: float) -> list[Frame]:
+def frames(observer: Observer, seconds: float) -> list[FleetFrame]:
     limit, found = time.monotonic() + seconds, []
     while time.monotonic() < limit:
         found += observer.poll(0.05)

@@ -15,12 +15,13 @@ from wavesim_sdk.broker import Broker
 from wavesim_sdk.errors import Refused, SessionLost
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.observer import Observer
+from wavesim_sdk.onboard import Mission
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("orders"), pytest.mark.timeout(120)]
 
 WORLD = """<time step="20 ms" pace="fast"/><log state_rate="10 Hz" effort="yes"/>
 <network><grant to="boat" role="pilot" rights="fault push pose allocate weather control"/>
-<grant to="referee" role="observer" rights="fault pose" others="yes"/></network>
+<grant to="referee" role="observer" rights="fault pose mission" others="yes"/></network>
 <world><bed depth="100 m"/><wind speed="3 m/s" direction="90 deg"/><current north="0.2 m/s"/></world>
 <fleet>
 <vehicle name="boat" model="jolner" position="0 0 -0.1 m" client="required"><sensors><ahrs rate="10 Hz"/></sensors>
@@ -29,6 +30,9 @@ WORLD = """<time step="20 ms" pace="fast"/><log state_rate="10 Hz" effort="yes"/
 <vehicle name="thrown" model="lauv" position="0 50 20 m" attitude="0 0 90 deg" velocity="1.2 0.1 0 m/s" angular_velocity="0 0 5 deg/s"/>
 <vehicle name="holds" model="remus100" position="0 99 20 m" speed="1.5 m/s"/>
 </fleet>"""
+
+#: more than one request holds
+LAWN = [(10.0 * k, -25.5 if k % 2 else 25.5, 3.0, 1.25) for k in range(30)]
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Run:
     answers: dict[str, str] = field(default_factory=dict)
     moved: dict[str, tuple[float, ...]] = field(default_factory=dict)
     refused: str = ""
+    missions: list[tuple[int, Mission]] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +82,16 @@ def _play(server: Server, found: Run) -> None:
             found.efforts.append((step.time, step.state.effort))
             assert step.state.motion is not None
             match step.state.tick:
+                case 5:
+                    with pytest.raises(Refused, match="no program drives 'boat' now that takes missions"):
+                        referee.wait(referee.mission(LAWN, body="boat"))
+                    ask("take", boat.take_missions())
                 case 25:  # 0.5 s
                     ask("weather", boat.weather(wind_speed=12.0, current_east=-0.3, wave_height=1.0))
                     ask("push", boat.push((300.0, 0.0, 0.0)))
                 case 100:  # 2 s
                     referee.wait(referee.fault("rudder-top", "stuck", body="thrown"))
+                    assert referee.wait(referee.mission(LAWN, body="boat")) == "mission 'boat' from 2.000 s on"
                     with pytest.raises(Refused, match="no right to 'push'"):
                         referee.wait(referee.push((1.0, 0.0, 0.0), body="boat"))
                 case 150:  # 3 s
@@ -94,6 +104,9 @@ def _play(server: Server, found: Run) -> None:
                     ask("other", boat.fault("rudder-top", "lost", body="thrown"))
                 case 250:
                     ask("shutdown", boat.control("shutdown"))
+            for mission in step.missions:
+                found.missions.append((step.state.tick, mission))
+                ask("take", boat.take_missions(f"takes {len(mission.points)} waypoints"))
             found.refused += " ".join(r.text for r in step.refused)
             boat.answer({"port": 50.0, "starboard": 50.0})
             if step.state.tick == 250:
@@ -111,6 +124,7 @@ def at(run: Run, topic: str, seconds: float) -> Any:
 
 def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
     assert run.answers == {
+        "take": "",
         "start": "running at 0.000 s",
         "weather": "weather from 0.500 s on",
         "push": "push 'boat' from 0.500 s on",
@@ -124,11 +138,22 @@ def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
         (t // 10**6, c["sender"], c["verb"]) for t, c in run.log.json["/commands"] if c["sender"] != "configuration"
     ]
     assert orders == [
-        (0, "boat", "start"), (500, "boat", "weather"), (500, "boat", "push"), (2000, "referee", "fault"), (3000, "boat", "pose"),
+        (0, "boat", "start"), (500, "boat", "weather"), (500, "boat", "push"), (2000, "referee", "fault"),
+        (2000, "referee", "mission"), (2000, "referee", "mission"), (3000, "boat", "pose"),
         (3000, "boat", "allocate"), (4000, "boat", "fault"), (5000, "boat", "shutdown"),
     ]  # fmt: skip
     pushed = next(c["arguments"] for _, c in run.log.json["/commands"] if c["verb"] == "push")
     assert pushed == {"body": "boat", "force": [300.0, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}
+
+
+def test_a_mission_comes_whole_to_a_pilot_that_takes_missions_and_what_it_says_is_logged(run: Run) -> None:
+    ((tick, mission),) = run.missions
+    assert 100 < tick <= 105 and mission.points == tuple(LAWN)
+    assert [(w.north, w.east, w.depth, w.speed) for w in mission.waypoints] == LAWN
+    told = [(n["body"], n["text"]) for _, n in run.log.json["/notices"]]
+    assert ("boat", "takes 30 waypoints") in told
+    parts = [c["arguments"] for _, c in run.log.json["/commands"] if c["verb"] == "mission"]
+    assert [(p["body"], p["first"], p["count"], len(p["points"])) for p in parts] == [("boat", 0, 30, 96), ("boat", 24, 30, 24)]  # fmt: skip
 
 
 def test_faults_by_the_clock_and_by_sessions_stand_in_the_log_from_beginning_to_end(run: Run) -> None:

@@ -102,8 +102,10 @@ def test_a_command_as_it_is_written() -> None:
 
 
 def test_slots_have_room_for_all_and_follow_one_another() -> None:
-    ends = [FIRST_SLOT[k] + n for k, n in zip(ActuatorKind, (THRUSTERS, FINS, SWIVELS, SWIVELS, BALLASTS), strict=True)]
-    assert ends == [*(FIRST_SLOT[k] for k in list(ActuatorKind)[1:]), MAX_ACTUATORS]
+    *own, other = ActuatorKind
+    ends = [FIRST_SLOT[k] + n for k, n in zip(own, (THRUSTERS, FINS, SWIVELS, SWIVELS, BALLASTS), strict=True)]
+    assert ends == [*(FIRST_SLOT[k] for k in own[1:]), MAX_ACTUATORS]
+    assert FIRST_SLOT[other] == FIRST_SLOT[ActuatorKind.BALLAST], "they follow the tanks of their model"
     assert THRUSTERS >= 12 and FINS >= 8
 
 

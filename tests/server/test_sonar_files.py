@@ -82,8 +82,8 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
     reader = kmall(str(tmp_path / "a.kmall"))
     reader.index_file()
     kinds = [str(k) for k in reader.Index["MessageType"]]
-    assert [kinds.count(f"b'#{k}'") for k in ("SVP", "SKM", "SPO", "MRZ")] == [1, 5, 5, 5]
-    at = {k: [int(o) for o, m in zip(reader.Index["ByteOffset"], kinds, strict=True) if k in m] for k in ("SKM", "SPO", "MRZ", "SVP")}  # fmt: skip
+    assert [kinds.count(f"b'#{k}'") for k in ("IIP", "IOP", "SVP", "SKM", "SPO", "MRZ")] == [1, 1, 1, 5, 5, 5]
+    at = {k: [int(o) for o, m in zip(reader.Index["ByteOffset"], kinds, strict=True) if k in m] for k in ("IIP", "IOP", "SKM", "SPO", "MRZ", "SVP")}  # fmt: skip
 
     def read(kind: str, n: int, by: Callable[[], Any]) -> Any:
         reader.FID.seek(at[kind][n])
@@ -120,6 +120,8 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
         place = pymap3d.ned2geodetic(101.0 + n, 20.0, 5.0, LATITUDE, LONGITUDE, 0.0)
         assert (spo["correctedLat_deg"], spo["correctedLong_deg"]) == pytest.approx(place[:2], abs=1e-9)
         assert spo["speedOverGround_mPerSec"] == pytest.approx(1.7)
+    assert "EM2040" in str(read("IIP", 0, reader.read_EMdgmIIP)["install_txt"])
+    assert "Max angle Port: 57.3" in read("IOP", 0, reader.read_EMdgmIOP)["runtime_txt"]
     assert read("SVP", 0, reader.read_EMdgmSVP)["sensorData"]["soundVelocity_mPerSec"] == [1500.0, 1500.0]
     reader.closeFile()
 
@@ -142,7 +144,7 @@ def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_exported_is_said_in_a_line(log: Path, tmp_path: Path, config: Callable[..., Loaded]) -> None:
     for arguments, code, text in (
-        ([], 2, "name what to write: --csv FOLDER, --xtf FILE, --kmall FILE or --ros FILE"),
+        ([], 2, "name what to write: --csv, --parquet, --netcdf, --tum, --dataset, --xtf, --kmall or --ros"),
         (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no such sonar of this kind (--vehicle, --sonar): it has auv bed"),
         (["--kmall", tmp_path / "none" / "b.kmall"], 6, "cannot write"),
     ):  # fmt: skip

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
+from wavesim_sdk.log import Log, Series
+from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.tables import STATE
 from wavesim_studies.navigation import measurements
 from wavesim_studies.navigation.models import NOISE, Z
 
@@ -63,7 +68,7 @@ class Voyage:
             ],
             -1,
         )
-        return v, a, np.array([frames.quaternion(*x) for x in angle]) if len(t) < 50 else quaternions(angle), w
+        return v, a, frames.quaternion(*angle.T), w
 
     def __post_init__(self) -> None:
         t = np.arange(round(self.duration * self.rate) + 1) / self.rate
@@ -112,15 +117,6 @@ class Voyage:
         return float(np.linalg.norm(np.diff(self.p, axis=0), axis=1).sum())
 
 
-def quaternions(angle: Array) -> Array:
-    """q_WB of roll, pitch, heading (T, 3)."""
-    (sr, sp, sy), (cr, cp, cy) = np.sin(0.5 * angle).T, np.cos(0.5 * angle).T
-    return np.stack(
-        [cy * cp * cr + sy * sp * sr, cy * cp * sr - sy * sp * cr, sy * cp * sr + cy * sp * cr, sy * cp * cr - cy * sp * sr],
-        -1,
-    )  # fmt: skip
-
-
 def velocities(
     o: Voyage, seconds: float, sigma: float, lever: Any = (0.0, 0.0, 0.0), sensor: int = 1, **more: Any
 ) -> Array:
@@ -160,3 +156,52 @@ def sampled(
     imu[:, 1:4] += force_bias + force * root * rng.standard_normal((len(imu), 3))
     imu[:, 4:7] += bias + gyro * root * rng.standard_normal((len(imu), 3))
     return imu
+
+
+CONFIG = """<wavesim><fleet><vehicle name="auv" model="lauv" position="0 0 20 m"><sensors inherit="no">
+<imu rate="{rate:g} Hz" attitude="0 0 90 deg" position="0.2 0 0.1 m" grade="tactical"/><dvl rate="2 Hz" position="-0.3 0 0 m"/>
+<ahrs rate="{rate:g} Hz" noise="{noise:g}"/><speedlog rate="2 Hz" noise="{noise:g}"/></sensors></vehicle></fleet></wavesim>"""
+
+
+def logged(o: Voyage, seed: int = 4, noise: float = 1.0) -> Log:
+    """The voyage as a log of a vehicle whose inertial unit is mounted askew and ideal; the others have noise. ``noise``: what the
+    configuration says of that of AHRS and speed log, where 1 is right."""
+    n, rng = len(o.imu), np.random.default_rng(seed)
+    mounted = frames.rotation(frames.quaternion(0.0, 0.0, np.pi / 2.0))
+
+    def series(name: str, k: Array, **values: Array) -> Series:
+        r = np.zeros(len(k), SENSORS[name].told.dtype)
+        r["valid"], r["sequence"] = 1, np.arange(1, len(k) + 1)
+        r["time_ns"] = np.round(o.t[k] * 1e9)
+        for field, v in values.items():
+            r[field] = v
+        return Series(r["time_ns"].astype(np.int64), r, name)
+
+    every, some = np.arange(1, n + 1), o.every(0.5)
+    truth = np.zeros(n + 1, STATE.told.dtype)
+    truth["q_WB"], truth["w_WB_B"] = o.q, o.w
+    truth["p_WB_W"] = o.p - o.R @ np.array([0.2, 0.0, 0.1])  # the voyage is the inertial unit's
+    truth["v_WB_B"] = o.along(np.arange(n + 1), (-0.2, 0.0, -0.1))
+    sigma = np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])
+    roll, pitch, heading = (o.angles(o.t[1:])[0] + sigma * rng.standard_normal((n, 3))).T
+    made = Log(Path("made.mcap"), metadata={"configuration": CONFIG.format(rate=o.rate, noise=noise)})
+    made.series = {
+        "/state/auv": Series(np.round(o.t * 1e9).astype(np.int64), truth, "state"),
+        "/sensor/auv/imu": series("imu", every, force=o.imu[:, 1:4] @ mounted, rates=o.imu[:, 4:7] @ mounted),
+        "/sensor/auv/dvl": series(
+            "dvl", some, bottom=o.along(some, (-0.5, 0.0, -0.1)) + 0.004 * rng.standard_normal((len(some), 3))
+        ),
+        "/sensor/auv/ahrs": series(
+            "ahrs",
+            every,
+            roll=roll,
+            pitch=pitch,
+            heading=heading,
+            rates=o.w[1:] + RATE_SIGMA * rng.standard_normal((n, 3)),
+        ),
+        "/sensor/auv/speedlog": series(
+            "speedlog", some, v_FB_B=truth["v_WB_B"][some] + SPEED_SIGMA * rng.standard_normal((len(some), 3))
+        ),
+    }
+    made.json["/bodies"] = [(0, {"row": 0, "name": "auv", "model": "lauv", "present": True})]
+    return made

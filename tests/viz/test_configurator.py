@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import Server, wavesim
+from tests.conftest import ROOT, Server, wavesim
 from tests.viz.sea import READY, Opener, Page, colours
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import load
+from wavesim_sdk.config import Loaded, load
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 
@@ -268,3 +271,50 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     assert [f.name for f in fleet.fence] == ["bay", "fence1"]
     assert len(fleet.fence[1].corner) == 3
     page.clean()
+
+
+STEERED = f"""<network lockstep_timeout="60 s" keepalive_timeout="60 s"/><fleet>
+<vehicle name="boat" model="jolner" position="0 0 -0.1 m" attitude="0 0 90 deg" client="required" truth="full">
+<program run="{ROOT}/examples/onboard/usv.py" period="100 ms"/><waypoint north="0 m" east="900 m" speed="1.5 m/s"/></vehicle>
+<vehicle name="idle" model="lauv" position="-20 -20 8 m"/></fleet>"""
+
+
+def test_a_drawn_mission_is_sent_to_the_program_on_board_which_follows_it(
+    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
+) -> None:
+    """A real server, the real program of a boat, which sails east until a waypoint in the north is clicked and sent."""
+    path = config(STEERED).path
+    server = serve(path)
+    page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
+    program = subprocess.Popen(
+        [sys.executable, str(ROOT / "examples/onboard/usv.py"), "--config", str(path), "--vehicle", "boat", "--port", str(server.port)]
+    )  # fmt: skip
+    try:
+        server.wait(lambda s: s["clients_total"] == 1, 60.0)
+        server.send("start")
+        page.wait(f"{READY} === 2")
+        page.page.keyboard.press("m")
+        page.page.wait_for_selector("#mission:not(.hidden)")
+        box = page.page.locator("canvas.chart").bounding_box()
+
+        def draw(vehicle: str) -> None:
+            page.page.locator("#mission select").select_option(vehicle)
+            x, y = page.see("wavesim.chart.px(25, 10)")
+            page.page.mouse.click(box["x"] + x, box["y"] + y)
+
+        draw("idle")
+        page.page.click("#mission-send")
+        page.wait("[...document.querySelectorAll('.toast.bad')].some(t => t.textContent.includes('takes missions'))")
+        draw("boat")
+        server.send("speed", factor=6.0)
+        page.page.click("#mission-send")
+        page.wait(
+            "[...document.querySelectorAll('.toast')].some(t => t.textContent === 'boat: takes a mission of 1 waypoint(s)')"
+        )
+        state = SharedState(name)
+        page.until(lambda: state.snapshot().state[0]["p_WB_W"][0] > 15.0)
+        assert abs(state.snapshot().state[0]["p_WB_W"][1]) < 60.0
+        page.clean()
+    finally:
+        program.terminate()
+        program.wait(20)

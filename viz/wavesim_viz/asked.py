@@ -13,6 +13,7 @@ from wavesim_sdk.errors import WaveSimError
 MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
 MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
+MOST_WAYPOINTS = 1000  #: of a mission
 MOST_PICTURES = 8  #: sonars that a page looks at
 ORDERS = ("push", "pose", "weather")
 
@@ -67,7 +68,7 @@ class Acknowledge:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A push, another place, other weather: a verb of the commander with its values; ``row`` None: of no body."""
+    """A push, another place, other weather, a mission: a verb of the commander with its values; ``row`` None: of no body."""
 
     verb: str
     row: int | None
@@ -108,6 +109,8 @@ def asked(text: str) -> Asked:
             return Fault(_row(row), _word(part), _word(kind), _word(amount, 0), _word(field, 0))
         case {"do": "order", "verb": str() as verb, "row": row, "values": dict() as values} if verb in ORDERS:
             return Order(verb, None if row is None else _row(row), _values(values))
+        case {"do": "order", "verb": "mission", "row": row, "values": {"points": list() as points}}:
+            return Order("mission", _row(row), _values({"points": points}, 4 * MOST_WAYPOINTS))
         case {"do": "drive", "body": body, "shares": None}:
             return Drive(_word(body), None)
         case {"do": "drive", "body": body, "shares": list() as shares} if len(shares) <= MAX_ACTUATORS:
@@ -126,12 +129,12 @@ def _sonar(given: Any) -> tuple[int, str]:
     raise Nonsense("sonar", "a sonar is [row, name]")
 
 
-def _values(given: dict[str, Any]) -> dict[str, float | list[float]]:
+def _values(given: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float | list[float]]:
     if len(given) > MOST_VALUES:
         raise Nonsense("values", f"an order has up to {MOST_VALUES} values")
     found: dict[str, float | list[float]] = {}
     for name, value in given.items():
-        numbers = [_value(v) for v in (value if isinstance(value, list) and len(value) <= MOST_VALUES else [value])]
+        numbers = [_value(v) for v in (value if isinstance(value, list) and len(value) <= most else [value])]
         good = [v for v in numbers if v is not None]
         if len(good) != len(numbers):
             raise Nonsense("number", "a value is a number")

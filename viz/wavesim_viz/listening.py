@@ -116,6 +116,7 @@ class Listening:
 def _actuators(told: tuple[ActuatorDescription, ...]) -> tuple[Actuator, ...]:
     """Actuators of a model that is not known here."""
     numbers = dict.fromkeys(ActuatorKind, 0)
+    numbers[ActuatorKind.OTHER] = sum(a.kind == ActuatorKind.BALLAST for a in told)  # they follow the tanks
     found = []
     for a in told[:MAX_ACTUATORS]:
         kind = ActuatorKind(a.kind)

@@ -354,6 +354,8 @@ class Live:
             return self._command(wanted.verb, **wanted.values)
         if (who := self._named(wanted.row)) is None:
             return False, "that body is not there"
+        if wanted.verb == "mission":
+            return self._mission(who, wanted.values["points"])
         return self._command(wanted.verb, **{**wanted.values, "body": who})
 
     def _named(self, row: int) -> str | None:
@@ -371,6 +373,14 @@ class Live:
             with Commander(self.name) as commander:
                 reply = commander.send(verb, **arguments)
         except WaveSimError as error:
+            return False, str(error)
+        return reply.ok, reply.text
+
+    def _mission(self, body: str, points: Any) -> tuple[bool, str]:
+        try:
+            with Commander(self.name) as commander:
+                reply = commander.mission(body, [points[k : k + 4] for k in range(0, len(points), 4)])
+        except (WaveSimError, ValueError) as error:
             return False, str(error)
         return reply.ok, reply.text
 

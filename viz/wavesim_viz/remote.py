@@ -11,8 +11,7 @@ import numpy as np
 
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import AttachError, WaveSimError
-from wavesim_sdk.observer import Frame as Seen
-from wavesim_sdk.observer import Observer
+from wavesim_sdk.observer import FleetFrame, Observer
 from wavesim_viz import scene, screens
 from wavesim_viz.alarms import Vitals
 from wavesim_viz.asked import Fault, Order
@@ -41,7 +40,7 @@ class Remote:
         self._holds = Holds({b["name"]: b["position"] for b in self._described["bodies"]})
         self._speed = float(self._described["sound"]["speed"])
         self._lock = threading.Lock()
-        self._newest: Seen | None = None
+        self._newest: FleetFrame | None = None
         self._failed: Exception | None = None
         self._signals: dict[int, Any] = {}
         self._sent: list[dict[str, Any]] = []
@@ -82,7 +81,7 @@ class Remote:
             self.trouble = ""
             break
 
-    def _take(self, seen: Seen) -> None:
+    def _take(self, seen: FleetFrame) -> None:
         with self._lock:
             self._newest = seen
             for s in seen.signals:

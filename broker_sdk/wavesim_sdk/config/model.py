@@ -133,9 +133,9 @@ class Time:
 
     step: float = key("Length of a tick.", "time", 0.004, low=1e-4, high=0.1)
     duration: float = key("The run ends by itself here; 0 s = never.", "time", 0.0, low=0.0)
-    integrator: str = choice(
-        "rk4: classical Runge-Kutta. dp5: Dormand and Prince's fifth order. euler: semi-implicit Euler.",
-        ("rk4", "dp5", "euler"),
+    integrator: str = text(
+        "rk4: classical Runge-Kutta. dp5: Dormand and Prince's fifth order. euler: semi-implicit Euler. Or one that another "
+        "package offers (docs/extending.md).",
         "rk4",
     )
     pace: str = choice(
@@ -157,7 +157,8 @@ class Grant:
     role: str = choice("Their role; any: all of them.", ("any", "pilot", "instrument", "listener", "observer"), "any")
     rights: str = text(
         "With blanks between: fault (break and mend), push (forces from outside), pose (place and velocity), allocate "
-        "(the thrusters' matrix), weather (current, wind, waves), control (start, pause, step, speed, stop, shutdown)."
+        "(the thrusters' matrix), weather (current, wind, waves), control (start, pause, step, speed, stop, shutdown), "
+        "mission (waypoints for a pilot that takes them)."
     )
     others: bool = flag("yes: on other bodies too; no: on the own one only.", False)
     place: str = place()

@@ -106,7 +106,7 @@ def _masses(model: Model, fail: Any) -> None:
 def _drag(model: Model, fail: Any) -> None:
     terms = (
         model.linear_drag, model.quadratic_drag, model.derivatives, model.cross_flow, model.surge_friction,
-        model.fading_drag, model.lift,
+        model.fading_drag, model.lift, model.term,
     )  # fmt: skip
     if not any(terms):
         fail('it has no drag at all; if that is meant, write <linear-drag diagonal="0 0 0 0 0 0"/>')
@@ -139,6 +139,7 @@ def _actuators(model: Model, fail: Any) -> None:
         (model.thruster, THRUSTERS, "thrusters"),
         (model.fin, FINS, "fins"),
         (model.ballast, BALLASTS, "ballast tanks"),
+        (model.ballast + model.actuator, BALLASTS, "ballast tanks and actuators of other types"),
     ):
         if len(found) > most:
             fail(f"{len(found)} {what}; a model has at most {most}")
@@ -151,6 +152,9 @@ def _actuators(model: Model, fail: Any) -> None:
     for tank in model.ballast:
         if tank.maximum < tank.minimum:
             fail(f"ballast '{tank.name}': maximum is below minimum")
+    for other in model.actuator:
+        if other.maximum < other.minimum:
+            fail(f"actuator '{other.name}': maximum is below minimum")
     names = [a.name for a in actuators_of(model)]
     for name in names:
         if names.count(name) > 1:

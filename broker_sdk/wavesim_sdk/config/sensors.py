@@ -91,15 +91,15 @@ class Sonar(Sensor):
 
     rate: float = key("Pings per second; at most c/(2 range).", "frequency", 5.0, low=0.01, high=1000.0)
     preset: str = text("The instrument.")
-    range: float = key("Greatest range; 0 = the instrument's usual one.", "length", 0.0, low=0.0)
+    range: float = key("Greatest range; without it the instrument's usual one.", "length", 0.0, low=0.01)
     bins: int = key(
-        "Samples over the range; 0 = by the instrument's resolution, at most 2000.",
+        "Samples over the range; without it by the instrument's resolution, at most 2000.",
         default=0,
-        low=0,
+        low=1,
         high=8192,
         integer=True,
     )
-    beams: int = key("Number of beams; 0 = the instrument's.", default=0, low=0, high=1024, integer=True)
+    beams: int = key("Number of beams; without it the instrument's.", default=0, low=1, high=1024, integer=True)
     sector: float = key("Full angle; 0 = the instrument's.", "angle", 0.0, low=0.0, high=6.283185307179586)
     tilt: float = key(
         "Of its axis below the x-y plane of S; -1 rad = the instrument's.", "angle", -1.0, low=-1.6, high=1.6

@@ -203,6 +203,28 @@ class Ballast:
 
 
 @dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of a term or an actuator of another package."""
+
+    name: str = text("Its name.")
+    value: float = key("Its value, SI.")
+
+
+@dataclass(frozen=True)
+class OtherActuator:
+    """An actuator of a type that another package offers (entry points wavesim.dynamics, docs/extending.md)."""
+
+    name: str = text("Name, unique among the actuators of the model: commands and faults use it.")
+    type: str = text("Its type: the name under which its package offers it.")
+    unit: str = text("Unit of its command, for those who read it; the value is SI.", "")
+    minimum: float = key("Least command.")
+    maximum: float = key("Greatest command.")
+    lag: float = key("Time constant of the first-order lag; 0 = none.", "time", 0.0, low=0.0)
+    rate: float = key("Greatest change, per s; 0 = unlimited.", default=0.0, low=0.0)
+    coefficient: tuple[Coefficient, ...] = children(Coefficient, "Each coefficient that the type has.")
+
+
+@dataclass(frozen=True)
 class Allocation:
     """Force and torque per unit thrust: six rows, one column per thruster, instead of positions and directions."""
 
@@ -284,6 +306,14 @@ class Derivatives:
     length: float = key("L of the prime system.", "length", 0.0, low=0.0)
     speed: float = key("U of the prime system; 0 m/s = the speed through water at that time.", "speed", 0.0, low=0.0)
     derivative: tuple[Derivative, ...] = children(Derivative, "A derivative.")
+
+
+@dataclass(frozen=True)
+class OtherTerm:
+    """A force of the hull that another package offers (entry points wavesim.dynamics, docs/extending.md)."""
+
+    name: str = text("The name under which its package offers it.")
+    coefficient: tuple[Coefficient, ...] = children(Coefficient, "Each coefficient that the term has.")
 
 
 @dataclass(frozen=True)
@@ -418,6 +448,7 @@ class Model:
     body_lift: BodyLift | None = child(BodyLift, "Lift and drag of a slender hull.")
     derivatives: Derivatives | None = child(Derivatives, "Named hydrodynamic derivatives.")
     memory: tuple[Memory, ...] = children(Memory, "Fluid memory.")
+    term: tuple[OtherTerm, ...] = children(OtherTerm, "Forces of the hull that other packages offer.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces.")
     wave_filter: WaveFilter | None = child(WaveFilter, "Wave forces by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
@@ -425,6 +456,9 @@ class Model:
     allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")
     fin: tuple[Fin, ...] = children(Fin, "Up to eight fins.")
     ballast: tuple[Ballast, ...] = children(Ballast, "Up to four ballast tanks.")
+    actuator: tuple[OtherActuator, ...] = children(
+        OtherActuator, "Actuators of types that other packages offer; with the ballast tanks up to four."
+    )
     transducer: Transducer | None = child(Transducer, "The acoustic transducer, if it has one.")
     sensors: Sensors | None = child(Sensors, "Its instruments.")
     place: str = place()

@@ -1,6 +1,6 @@
 """Frames of multibeam echosounders as KMALL (Kongsberg), little-endian: bytes only, no files.
 
-A file is :func:`head` and a :func:`ping` for each frame: sound speed (#SVP), then attitude (#SKM), position (#SPO) and soundings
+A file is :func:`head` and a :func:`ping` for each frame: installation (#IIP), settings (#IOP), sound speed (#SVP), then attitude (#SKM), position (#SPO) and soundings
 (#MRZ version 3) of each ping.  The vessel's reference point is the sonar; its axes are x ahead, y to starboard, z down.  Levels
 that real instruments correct and filter are what was received; nothing is flagged but lost detections.
 """
@@ -23,6 +23,16 @@ HEADER = struct.Struct("<I4sBBHII")  #: size, type, version, system, echosounder
 MRZ_VERSION, SKM_VERSION, SPO_VERSION, SVP_VERSION = 3, 1, 0, 1
 NONE, AMPLITUDE, PHASE = 0, 1, 2  #: methods of detection; as in a sounding's `detection`
 LOST = 2  #: type of a detection that failed
+ACTIVE = 1  #: status of a sensor that is used
+_AT = "X=0.000;Y=0.000;Z=0.000"
+_TURNED = _AT + ";R=0.000;P=0.000;H=0.000"
+#: the text of #IIP: readers ask for each of these parts, the first seven in this order
+INSTALLATION = (
+    f"OSCV:Empty,EMXV:EM{ECHO_SOUNDER},PU_0,SN=0,IP=0.0.0.0:0x00000000,UDP=0,TYPE=none,SERIALno:,TX:0,RX:0,SERIALno-END,"
+    f"SYSTEM:EM {ECHO_SOUNDER}-Single Tx single Rx,TRAI_TX1:N=0;{_TURNED};S=0.5,TRAI_RX1:N=0;{_TURNED};G=0.000,"
+    f"POSI_1:{_AT};D=0.000;G=WGS84;T=OFF;C=OFF;F=GGA;Q=ON;I=COM1;U=ACTIVE,"
+    f"ATTI_1:{_TURNED};D=0.000;M=RP;F=KMB;I=COM2;U=ACTIVE,"
+)
 PING = struct.Struct("<2Hf6BH11f2h2BHI3f2Hf2H6f4B2d2f2BH")
 SECTOR = struct.Struct("<4B7f2BH3f")
 RECEIVER = struct.Struct("<4H4f4H")
@@ -44,14 +54,25 @@ def _datagram(kind: bytes, version: int, time_ns: int, body: bytes) -> bytes:
     return HEADER.pack(size, kind, version, 0, ECHO_SOUNDER, *unix(time_ns)) + body + struct.pack("<I", size)
 
 
+def _told(kind: bytes, time_ns: int, text: str) -> bytes:
+    """#IIP or #IOP: a text, filled up to four bytes."""
+    data = text.encode() + b"\0"
+    data += bytes(-(6 + len(data)) % 4)
+    return _datagram(kind, 0, time_ns, struct.pack("<3H", 6 + len(data), 0, 0) + data)
+
+
 def head(frame: Frame, origin: Origin) -> bytes:
-    """What a file begins with: the sound speed that the frame's ranges were made by, at two depths."""
+    """What a file begins with: everything is mounted in the reference point; how wide it looks; the sound speed that the frame's
+    ranges were made by, at two depths."""
     r = _check(frame)
+    half = 0.5 * math.degrees(float(r["sector"]))
+    settings = f'"Sector coverage"\nMax angle Port: {half:.1f}\nMax angle Starboard: {half:.1f}\n'
+    begin = _told(b"#IIP", int(r["ping_ns"]), INSTALLATION) + _told(b"#IOP", int(r["ping_ns"]), settings)
     time_ns, speed = int(r["ping_ns"]), float(r["sound_speed"])
     where = origin.degrees(r["p_WS_W"])
     body = struct.pack("<2H4sI2d", 28, 2, b"S00\0", unix(time_ns)[0], *where)
     body += b"".join(struct.pack("<2fI2f", depth, speed, 0, 0.0, 0.0) for depth in (0.0, 12_000.0))
-    return _datagram(b"#SVP", SVP_VERSION, time_ns, body)
+    return begin + _datagram(b"#SVP", SVP_VERSION, time_ns, body)
 
 
 def ping(frame: Frame, origin: Origin, period: float = 0.0) -> bytes:
@@ -69,7 +90,7 @@ def _attitude(r: Any, where: tuple[float, float]) -> bytes:
     sample = struct.pack("<4s2H3I2d", b"#KMB", 120, 1, *unix(time_ns), 0, *where)
     numbers = [0.0, roll, pitch, heading % 360.0, 0.0, 0.0, 0.0, 0.0, *velocity, *[0.0] * 10]
     sample += struct.pack("<21f", *numbers) + struct.pack("<2If", *unix(time_ns), 0.0)
-    info = struct.pack("<H2B4H", 12, 0, 0, 1, 1, len(sample), 0b111111)
+    info = struct.pack("<H2B4H", 12, 0, ACTIVE, 1, 1, len(sample), 0b111111)
     return _datagram(b"#SKM", SKM_VERSION, time_ns, info + sample)
 
 
@@ -78,7 +99,7 @@ def _position(r: Any, where: tuple[float, float]) -> bytes:
     time_ns = int(r["ping_ns"])
     north, east = float(r["v_WS_W"][0]), float(r["v_WS_W"][1])
     course = math.degrees(math.atan2(east, north)) % 360.0
-    body = struct.pack("<4H2If2d3f", 8, 0, 0, 0, *unix(time_ns), 0.0, *where, math.hypot(north, east), course, 0.0)
+    body = struct.pack("<4H2If2d3f", 8, 0, ACTIVE, 0, *unix(time_ns), 0.0, *where, math.hypot(north, east), course, 0.0)
     return _datagram(b"#SPO", SPO_VERSION, time_ns, body)
 
 

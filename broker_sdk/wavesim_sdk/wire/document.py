@@ -35,6 +35,7 @@ _RIGHTS = {
     messages.Right.ALLOCATE: "ALLOCATE",
     messages.Right.WEATHER: "WEATHER",
     messages.Right.CONTROL: "CONTROL",
+    messages.Right.MISSION: "MISSION",
 }
 _OUTCOMES = {
     Outcome.HEARD: "heard",

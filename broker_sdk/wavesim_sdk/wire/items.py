@@ -28,7 +28,14 @@ DECIBEL = Number(-1e4, 1e4)
 POINT = Numbers(exact=3, low=-1e12, high=1e12)
 MOST_ROWS = 512  #: an observer names
 MOST_FIELDS = 32  #: of a sensor
+MOST_WAYPOINTS = 24  #: in one item; more come in several
+MOST_IN_MISSION = 4096
 ALLOCATION_NUMBERS = 6 * 12  #: as many as fit a datagram: six for each thruster
+WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MOST_IN_MISSION - 1), Int(1, MOST_IN_MISSION)
+POINTS = Numbers(4 * MOST_WAYPOINTS, low=-GREAT, high=GREAT)
+_MISSION = "number of the mission, as its sender chose it: parts of one have the same"
+_FIRST = "place of the first of these waypoints in it, from 0"
+_POINTS = "north, east, down in W and speed of each waypoint, one after the other"
 _KIND = "0 pulse, 1 data, 2 range request, 3 range reply"
 
 
@@ -44,6 +51,7 @@ class EventKind(IntEnum):
     ACTUATOR = 9
     SENSOR = 10
     ANSWER = 11
+    MISSION = 12
 
 
 class Request(IntEnum):
@@ -59,6 +67,8 @@ class Request(IntEnum):
     ALLOCATE = 10
     WEATHER = 11
     FRAMES = 12
+    MISSION = 13
+    MISSIONS = 14
 
 
 # ------------------------------------------------------------------------------------------------ events
@@ -165,7 +175,7 @@ class ActuatorDescription:
 
     number: int = item(Int(0, MAX_ACTUATORS - 1), "its place in `command` and `actuation`")
     name: str = item(NAME, "name")
-    kind: int = item(CODE, "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank")
+    kind: int = item(CODE, "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 of another type")
     unit: str = item(NAME, "unit of its commands and values: N, 1/s, rad, kg, or empty")
     minimum: float = item(Number(), "least command")
     maximum: float = item(Number(), "greatest command")
@@ -200,6 +210,16 @@ class Answer:
     text: str = item(SAYING, "why not, or what was done")
 
 
+@dataclass(frozen=True, slots=True)
+class MissionPart:
+    """Waypoints that the pilot shall follow from now on instead of those before; a long mission comes in several parts."""
+
+    number: int = item(WHICH, _MISSION)
+    first: int = item(PLACE, _FIRST)
+    count: int = item(SIZE, "waypoints of the whole mission")
+    points: Sequence[float] = item(POINTS, _POINTS, "m, m/s")
+
+
 EVENTS = Family(
     "events",
     {
@@ -214,11 +234,12 @@ EVENTS = Family(
         EventKind.ACTUATOR: ActuatorDescription,
         EventKind.SENSOR: SensorDescription,
         EventKind.ANSWER: Answer,
+        EventKind.MISSION: MissionPart,
     },
 )
 AnyEvent = (
     Reception | SignalSent | RequestRefused | RunStateChanged | BodyChanged | SignalSeen | FateSeen | Notice
-    | ActuatorDescription | SensorDescription | Answer
+    | ActuatorDescription | SensorDescription | Answer | MissionPart
 )  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------ requests
@@ -373,6 +394,25 @@ class Frames:
     period_ns: int = item(PERIOD, "least wall time between two frames of a sonar; 0 = as they come", "ns", default=0)
 
 
+@dataclass(frozen=True, slots=True)
+class Mission:
+    """Right `mission`: waypoints for the pilot of a body that takes missions; its parts follow each other."""
+
+    body: str = item(*_BODY)
+    number: int = item(WHICH, _MISSION)
+    first: int = item(PLACE, _FIRST)
+    count: int = item(SIZE, "waypoints of the whole mission")
+    points: Sequence[float] = item(POINTS, _POINTS, "m, m/s")
+
+
+@dataclass(frozen=True, slots=True)
+class Missions:
+    """A pilot says that missions may be sent to it, and what it does with them."""
+
+    take: int = item(FLAG, "1 = MISSION events, please; 0 = no more")
+    text: str = item(SAYING, "for people, such as `takes 12 waypoints`; becomes a notice; empty = none", default="")
+
+
 REQUESTS = Family(
     "requests",
     {
@@ -388,8 +428,11 @@ REQUESTS = Family(
         Request.ALLOCATE: Allocate,
         Request.WEATHER: Weather,
         Request.FRAMES: Frames,
+        Request.MISSION: Mission,
+        Request.MISSIONS: Missions,
     },
 )
 AnyRequest = (
-    Ping | Send | Range | Observe | Subscribe | Control | Fault | Push | Pose | Allocate | Weather | Frames
+    Ping | Send | Range | Observe | Subscribe | Control | Fault | Push | Pose | Allocate | Weather | Frames | Mission
+    | Missions
 )  # fmt: skip

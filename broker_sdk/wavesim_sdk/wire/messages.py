@@ -109,6 +109,7 @@ class Right(IntFlag):
     ALLOCATE = 8
     WEATHER = 16
     CONTROL = 32
+    MISSION = 64
 
 
 # ------------------------------------------------------------------------------------------------ before a session

@@ -51,6 +51,7 @@ _EVENTS = _items(
     i.Notice(1_500_000_000, "no command for 2 s: actuators at zero"),
     i.RequestRefused(2, "the transducer recharges"),
     i.Answer(3, 1, ""),
+    i.MissionPart(7, 24, 25, (100.0, -50.0, 10.0, 1.5)),
 )
 _REQUESTS = _items(
     i.REQUESTS,
@@ -67,6 +68,8 @@ _REQUESTS = _items(
     i.Allocate("lauv", tuple(float(k) for k in range(6))),
     i.Weather(current_north=0.25, wave_height=1.5),
     i.Frames(("side",), 100_000_000),
+    i.Mission("lauv", 7, 24, 25, (100.0, -50.0, 10.0, 1.5)),
+    i.Missions(1, "takes 25 waypoints"),
 )
 
 #: (token, sequence, ack, message)

@@ -1,5 +1,5 @@
 """Steps of fixed length through the equation of motion, compiled: semi-implicit Euler, classical Runge-Kutta, Dormand &
-Prince's fifth order.
+Prince's fifth order, and those of other packages.
 
 Lagged actuators are evaluated exactly at the integrator's times, so the order is kept; current, wind and
 waves are held over a step.
@@ -7,11 +7,12 @@ waves are held over a step.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
 
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest, shown
+from wavesim_server.dynamics import registry
 from wavesim_server.dynamics.kernel import is_afloat, kinematics, lags, stage, submerged
 from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
 from wavesim_server.dynamics.rows import (
@@ -22,6 +23,7 @@ from wavesim_server.dynamics.rows import (
     BLOCK_MOORED,
     DERIVATIVES,
     HAS_BALLAST,
+    HAS_OTHER,
     HAS_RESTORING,
     HAS_SWIVEL,
     KIND_FINS,
@@ -36,43 +38,68 @@ from wavesim_server.dynamics.rows import (
     SLOT_ANGLE,
     SLOT_FIN,
     SLOTS,
+    STAGES,
     STATE,
     STATE_ROWS,
 )
+from wavesim_server.dynamics.seams import Integrator
+from wavesim_server.dynamics.types import Floats, Ints
 
 _njit = nb.njit(cache=True, error_model="numpy")
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 EULER, RK4, DP5 = 0, 1, 2
-#: times of the integrators' stages as parts of the step; the first is 1, see A_GAIN
-TIMES = {EULER: (1.0,), RK4: (1.0, 0.5), DP5: (1.0, 0.2, 0.3, 0.8, 8.0 / 9.0)}
-#: weights of earlier stages, of all stages in the sum, times, and which of TIMES each is (-1: the start)
-_WEIGHTS, _SUM, _TIME = np.zeros((3, 6, 6)), np.zeros((3, 6)), np.zeros((3, 6))
-_GAIN = np.full((3, 6), -1)
-_COUNT = np.array([1, 4, 6])
-_SUM[EULER, 0] = 1.0
-_WEIGHTS[RK4, [1, 2, 3], [0, 1, 2]] = 0.5, 0.5, 1.0
-_SUM[RK4, :4] = 1 / 6, 1 / 3, 1 / 3, 1 / 6
-_TIME[RK4, :4], _GAIN[RK4, 1:4] = (0.0, 0.5, 0.5, 1.0), (1, 1, 0)
-# Dormand & Prince 1980
-_WEIGHTS[DP5, 1, :1] = 1 / 5
-_WEIGHTS[DP5, 2, :2] = 3 / 40, 9 / 40
-_WEIGHTS[DP5, 3, :3] = 44 / 45, -56 / 15, 32 / 9
-_WEIGHTS[DP5, 4, :4] = 19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729
-_WEIGHTS[DP5, 5, :5] = 9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656
-_SUM[DP5] = 35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84
-_TIME[DP5], _GAIN[DP5, 1:] = (0.0, 0.2, 0.3, 0.8, 8 / 9, 1.0), (1, 2, 3, 4, 0)
+ALL: tuple[Integrator, ...] = (
+    Integrator("euler", (0.0,), ((),), (1.0,), 1.8),  # semi-implicit: see step_block
+    Integrator(
+        "rk4", (0.0, 0.5, 0.5, 1.0), ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6), 2.5
+    ),
+    Integrator(  # Dormand & Prince 1980
+        "dp5",
+        (0.0, 0.2, 0.3, 0.8, 8.0 / 9.0, 1.0),
+        (
+            (),
+            (1 / 5,),
+            (3 / 40, 9 / 40),
+            (44 / 45, -56 / 15, 32 / 9),
+            (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+            (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+        ),
+        (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+        2.8,
+    ),
+    *registry.INTEGRATORS,
+)
+
+
+def numbered(name: str) -> int:
+    """Which of ALL has a name; ConfigError names the nearest."""
+    names = [i.name for i in ALL]
+    if name not in names:
+        raise ConfigError(f"there is no integrator '{shown(name)}'{nearest(shown(name), names)}")
+    return names.index(name)
+
+
+#: weights of earlier stages, of all stages in the sum, times, and which of the gains each is (-1: the start)
+_WEIGHTS, _SUM = np.zeros((len(ALL), STAGES, STAGES)), np.zeros((len(ALL), STAGES))
+_TIME, _GAIN = np.zeros((len(ALL), STAGES)), np.full((len(ALL), STAGES), -1)
+_COUNT = np.array([len(i.times) for i in ALL])
+for _k, _i in enumerate(ALL):
+    for _s, (_time, _weights) in enumerate(zip(_i.times, _i.stages, strict=True)):
+        _WEIGHTS[_k, _s, :_s], _TIME[_k, _s] = _weights, _time
+        _GAIN[_k, _s] = _i.gains.index(_time) if _time else -1
+    _SUM[_k, : len(_i.weights)] = _i.weights
 
 
 @_inline
-def _keep(block: Any, work: Any, first: int, last: int) -> None:
+def _keep(block: Floats, work: Floats, first: int, last: int) -> None:
     """The actuators of the last stage are those of the next step."""
     for k in range(first, last):
         store(block, A_NOW + k, load(work, ACTUATORS + k))
 
 
 @_inline
-def _advance(to: Any, work: Any, first: int, n: int, h: float, weights: Any, stages: int) -> None:
+def _advance(to: Floats, work: Floats, first: int, n: int, h: float, weights: Floats, stages: int) -> None:
     """Rows from ``first`` of an array += h times the weighted derivatives."""
     for s in range(stages):
         weight = weights[s] * h
@@ -84,7 +111,7 @@ def _advance(to: Any, work: Any, first: int, n: int, h: float, weights: Any, sta
 
 @_njit
 def step_block(
-    block: Any, params: Any, work: Any, kind: Any, tables: Any, h: float, integrator: int, moored: bool
+    block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, h: float, integrator: int, moored: bool
 ) -> None:
     """One step of one block."""
     flags = kind[KIND_FLAGS]
@@ -124,7 +151,7 @@ def step_block(
         _advance(block, work, 0, n, h, _SUM[integrator], stages)
     _keep(block, work, 0, kind[KIND_THRUSTERS])
     _keep(block, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS])
-    if flags & (HAS_SWIVEL | HAS_BALLAST):
+    if flags & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
         _keep(block, work, SLOT_ANGLE, SLOTS)
     e0, x, y, z = load(block, QW), load(block, QX), load(block, QY), load(block, QZ)
     unit = 1.0 / sqrt(e0 * e0 + x * x + y * y + z * z)
@@ -136,13 +163,13 @@ def step_block(
 
 @_njit
 def step_all(
-    blocks: Any,
-    heads: Any,
-    sequence: Any,
-    params: Any,
-    kinds: Any,
-    tables: Any,
-    work: Any,
+    blocks: Floats,
+    heads: Ints,
+    sequence: Ints,
+    params: Floats,
+    kinds: Ints,
+    tables: Floats,
+    work: Floats,
     h: float,
     integrator: int,
 ) -> None:

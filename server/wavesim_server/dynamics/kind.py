@@ -15,11 +15,13 @@ from wavesim_sdk.algebra import inverse as matrix_inverse
 from wavesim_sdk.config import Model, matrix
 from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.primitives import Shape, shape_of
-from wavesim_sdk.config.vehicle import Aerofoil, Derivatives, Thruster
+from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Thruster
 from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import expm1, sin
+from wavesim_sdk.names import nearest, shown
+from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.integrators import DP5, EULER, RK4, TIMES
+from wavesim_server.dynamics.seams import ActuatorType, Term
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: actuator time constants below this are taken as immediate, s
@@ -98,7 +100,8 @@ def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
     )
     kind.rest[r.SLOT_BUCKET : r.SLOT_BUCKET + r.SWIVELS] = 1.0
     p[r.A_RATE : r.A_RATE + r.SLOTS] = 1e300
-    for k in range(len(TIMES[integrator])):
+    timing = (step, integrators.ALL[integrator].gains)
+    for k in range(len(timing[1])):
         p[r.A_GAIN + r.SLOTS * k : r.A_GAIN + r.SLOTS * (k + 1)] = 1.0
     _body(p, model, world)
     flags = 0
@@ -107,7 +110,6 @@ def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
     if model.lift is not None:
         flags |= r.HAS_LIFT
     flags |= _hull(p, ints, model, world)
-    timing = (step, TIMES[integrator])
     flags |= _thrusters(kind, model, world, timing)
     flags |= _fins(kind, model, world, timing)
     for k, tank in enumerate(model.ballast):
@@ -116,13 +118,10 @@ def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
         slot = r.SLOT_BALLAST + k
         kind.limits[slot] = tank.minimum, tank.maximum
         _lag(kind, slot, 0.0, tank.rate, timing)
-    ints[r.KIND_FLAGS] = flags
+    ints[r.KIND_TANKS] = len(model.ballast)
+    ints[r.KIND_FLAGS] = flags | _registered(kind, model, timing)
     _check_step(p, model, step, integrator)
     return kind
-
-
-#: greatest abs(lambda) h with which the integrators are stable, with a margin
-STABLE = {EULER: 1.8, RK4: 2.5, DP5: 2.8}
 
 
 def _check_step(p: Array, model: Model, step: float, integrator: int) -> None:
@@ -140,11 +139,12 @@ def _check_step(p: Array, model: Model, step: float, integrator: int) -> None:
     for drag in (dl + fading, dl + 2.0 * (lift + 2.0 * dq)):
         system = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ stiffness, -inverse @ drag]])
         fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
-    if fastest * step > STABLE[integrator]:
+    stable = integrators.ALL[integrator].stable
+    if fastest * step > stable:
         at(
             model.place,
             f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms: its fastest motion changes by a "
-            f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * STABLE[integrator] / fastest:.3g} ms",
+            f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms",
         )
 
 
@@ -311,6 +311,43 @@ def _lag(kind: Kind, slot: int, lag: float, rate: float, timing: tuple[float, Se
     kind.params[r.A_JUMP + slot] = float(lag <= NO_LAG and rate <= 0.0)
     if rate > 0.0:
         kind.params[r.A_RATE + slot] = rate * step
+
+
+def _registered(kind: Kind, model: Model, timing: tuple[float, Sequence[float]]) -> int:
+    """What other packages offer and the model uses, see :mod:`wavesim_server.dynamics.registry`."""
+    flags = 0
+    for term in model.term:
+        k = _offered(term.name, registry.TERMS, "term")
+        if flags & registry.flag_of(k):
+            raise ValueError(f"there are two terms '{term.name}'")
+        flags |= registry.flag_of(k)
+        names = registry.TERMS[k].coefficients
+        kind.params[registry.FIRST[k] : registry.FIRST[k + 1]] = _coefficients(term.name, names, term.coefficient)
+    for n, a in enumerate(model.actuator, len(model.ballast)):
+        flags |= r.HAS_OTHER
+        k = _offered(a.type, registry.ACTUATOR_TYPES, "type of actuator")
+        kind.ints[r.KIND_OTHER + n] = 1 + k
+        names, first = registry.ACTUATOR_TYPES[k].coefficients, r.OTHER + r.OTHER_COEFFICIENTS * n
+        kind.params[first : first + len(names)] = _coefficients(a.name, names, a.coefficient)
+        kind.limits[r.SLOT_BALLAST + n] = a.minimum, a.maximum
+        _lag(kind, r.SLOT_BALLAST + n, a.lag, a.rate, timing)
+    return flags
+
+
+def _offered(name: str, offers: Sequence[Term | ActuatorType], what: str) -> int:
+    names = [o.name for o in offers]
+    if name not in names:
+        raise ValueError(f"no installed package offers the {what} '{shown(name)}'{nearest(shown(name), names)}")
+    return names.index(name)
+
+
+def _coefficients(whose: str, names: Sequence[str], given: Sequence[Coefficient]) -> list[float]:
+    """Values in the order of the names; ValueError if one is missing, unknown or given twice."""
+    values = {c.name: c.value for c in given}
+    if sorted(c.name for c in given) != sorted(names):
+        told = " ".join(c.name for c in given) or "none"
+        raise ValueError(f"'{whose}' has the coefficients {told}; it needs each of {' '.join(names) or 'none'} once")
+    return [values[n] for n in names]
 
 
 def _thrusters(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[float]]) -> int:

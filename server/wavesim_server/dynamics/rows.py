@@ -33,7 +33,7 @@ THRUSTERS, FINS, SWIVELS, BALLASTS = actuators.THRUSTERS, actuators.FINS, actuat
 SLOT_FIN = FIRST_SLOT[ActuatorKind.FIN]
 SLOT_ANGLE = FIRST_SLOT[ActuatorKind.ANGLE]  # angle of the first thrusters (azimuth, nozzle)
 SLOT_BUCKET = FIRST_SLOT[ActuatorKind.DEFLECTOR]  # their astern deflector, -1..1
-SLOT_BALLAST = FIRST_SLOT[ActuatorKind.BALLAST]  # ballast tanks, kg
+SLOT_BALLAST = FIRST_SLOT[ActuatorKind.BALLAST]  # ballast tanks, kg; after them actuators of registered types
 SLOTS = actuators.MAX_ACTUATORS
 
 # ------------------------------------------------------------------ block
@@ -87,7 +87,8 @@ T_L = _p.take(THRUSTERS * LAW)
 T_D = _p.take(THRUSTERS * 3)  # torque per propeller torque
 A_RATE = _p.take(SLOTS)  # greatest change in a step
 A_JUMP = _p.take(SLOTS)  # 1 for actuators without lag and rate limit: they are there at once
-A_GAIN = _p.take(5 * SLOTS)  # 1 - exp(-c h / T) at the integrator's times c (first: c = 1)
+GAINS = 5
+A_GAIN = _p.take(GAINS * SLOTS)  # 1 - exp(-c h / T) at the integrator's times c (first: c = 1)
 
 F_H = _p.take(FINS * 6)  # force and torque of unit normal force
 F_K = _p.take(FINS)  # linear law: 1/2 rho A CL_a
@@ -119,6 +120,10 @@ TERM = _p.take(TERMS)  # coefficients of named derivatives
 LIFTED = _p.take(6)  # column of M_A (and M_RB, of models without C) for heave: of hulls on the surface
 FREE = _p.take(3)  # 1 where surge, sway, heave move
 INERTIA = _p.take(36)  # M_RB + M_A as given, for what is told of forces; MINV is its inverse
+OTHER_COEFFICIENTS = 16
+OTHER = _p.take(BALLASTS * OTHER_COEFFICIENTS)  # coefficients of actuators of registered types
+EXTRAS = 64
+EXTRA = _p.take(EXTRAS)  # coefficients of registered terms, one term after the other
 
 PARAMS = _p.next
 
@@ -170,7 +175,9 @@ WORK = _w.next * LANES
     HAS_MEMORY,
     HAS_BALLAST,
     ON_SURFACE,  # a hull whose heave, roll and pitch are those of seakeeping
-) = (1 << k for k in range(20))
+    HAS_OTHER,  # actuators of registered types
+    FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
+) = (1 << k for k in range(22))
 
 #: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state
 KIND_FLAGS, KIND_THRUSTERS, KIND_FINS, KIND_TERMS, KIND_MEMORY, KIND_STRIPS, KIND_STATES = range(7)
@@ -180,7 +187,9 @@ KIND_MEMORIES = KIND_TERM + TERM_INTS * TERMS
 MEMORY_SOURCE, MEMORY_FORCE, MEMORY_ORDER, MEMORY_FIRST, MEMORY_INTS = range(
     5
 )  # row of work, force, order, first state
-KIND_TABLE = KIND_MEMORIES + MEMORY_INTS * MEMORIES  # table of each fin and thruster; -1 = none
+KIND_TANKS = KIND_MEMORIES + MEMORY_INTS * MEMORIES  # ballast tanks
+KIND_OTHER = KIND_TANKS + 1  # by slot from SLOT_BALLAST on: number of the registered type, from 1; 0 = none
+KIND_TABLE = KIND_OTHER + BALLASTS  # table of each fin and thruster; -1 = none
 KIND = KIND_TABLE + FINS + THRUSTERS
 
 #: (block): bodies present, kind, whether any has a mooring

@@ -216,6 +216,8 @@ class Orders:
                     self.sim.push(row, command.force, command.torque)
                 case items.Pose():
                     self.sim.set_pose(row, command.position, command.attitude, command.velocity)
+                case items.Mission():
+                    pass  # the front hands it on, at this time
                 case items.Allocate():
                     self.sim.allocate(row, np.array(command.matrix, float).reshape(6, -1))
         except UNUSABLE as error:

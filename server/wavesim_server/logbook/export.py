@@ -27,12 +27,12 @@ def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for topic, series in sorted(found.series.items()):
-            table = _columns(found, topic, series)
+            table = columns(found, topic, series)
             yield _write(folder, topic, list(table), zip(*table.values(), strict=True)), len(series.time_ns)
         for topic, messages in found.json.items():
-            columns = list(dict.fromkeys(key for _, m in messages for key in m))
-            lines = ([t, *(_cell(m.get(c, "")) for c in columns)] for t, m in messages)
-            yield _write(folder, topic, ["time_ns", *columns], lines), len(messages)
+            keys = list(dict.fromkeys(key for _, m in messages for key in m))
+            lines = ([t, *(_cell(m.get(c, "")) for c in keys)] for t, m in messages)
+            yield _write(folder, topic, ["time_ns", *keys], lines), len(messages)
     except OSError as error:
         raise LogError(f"cannot write to {folder}: {error.strerror}") from None
 
@@ -98,7 +98,7 @@ _OUT = "sent"  #: what HEARD is of a signal that left
 _NODES = ("source", "receiver", "query_source")
 
 
-def _columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
+def columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
     """Column -> values of a topic: words for codes, names for nodes and actuators, angles beside quaternions."""
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]

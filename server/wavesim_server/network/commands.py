@@ -11,9 +11,10 @@ from wavesim_sdk.actuators import fault_amount
 from wavesim_sdk.commands import Command
 from wavesim_sdk.names import nearest
 from wavesim_sdk.sensor_faults import fault_of
+from wavesim_sdk.wire import items
 from wavesim_server.messages import Execute, Executed
 from wavesim_server.network.admission import Parts
-from wavesim_server.network.crew import Berth
+from wavesim_server.network.crew import Berth, Crews
 
 COMMANDER, CONFIGURATION = "", "configuration"  #: senders that are no session
 MOST = 256  #: under way at once
@@ -34,6 +35,13 @@ def permitted(command: Command, berth: Berth) -> Command:
     if body not in ("", own) and not berth.others:
         raise ValueError('this session may do that to its own body only (<grant others="yes">)')
     return commands.sensible(commands.on(command, body or own))
+
+
+def taken(command: Command, crews: Crews) -> Command:
+    """The command; ValueError if it is a mission that nobody takes."""
+    if isinstance(command, items.Mission) and crews.taker(command.body) is None:
+        raise ValueError(f"mission: no program drives '{command.body}' now that takes missions")
+    return command
 
 
 def of_queue(message: dict[str, Any], parts_of: Callable[[str], Parts]) -> Command:

@@ -50,6 +50,7 @@ class Member:
     acoustics: bool = True
     effort: bool = False
     others: bool = False
+    missions: bool = False  #: this pilot takes them
     ordinal: int = 0
     epoch: int = 0
     aboard: bool = False  #: its body is there, with a state
@@ -137,6 +138,10 @@ class Crews:
     def pilot(self, row: int) -> Member | None:
         """Who steers a body."""
         return self._rows.get(row, {}).get(0)
+
+    def taker(self, body: str) -> Member | None:
+        """The pilot of a body of that name, if it takes missions."""
+        return next((m for m in self.pilots() if m.berth.body == body and m.missions), None)
 
     def pilots(self) -> Iterator[Member]:
         """All of them."""

@@ -41,7 +41,7 @@ from wavesim_server.messages import Queue
 from wavesim_server.network import status
 from wavesim_server.network.admission import Gate, Parts, Seat, Situation
 from wavesim_server.network.broadcast import Address, Broadcast, Rows
-from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue
+from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue, taken
 from wavesim_server.network.crew import Crews, Member
 from wavesim_server.network.damage import Damage
 from wavesim_server.network.frames import Feeds, FrameLog
@@ -177,7 +177,7 @@ class Front:
             if message["verb"] == "status":
                 self.replies.append((message, Reply(True, "", status.report(self))))
             else:
-                self.under_way.give(of_queue(message, self._parts_of), COMMANDER, answer)
+                self.under_way.give(taken(of_queue(message, self._parts_of), self.crews), COMMANDER, answer)
         except ValueError as error:
             answer(False, str(error))
         except Exception as error:  # the last line of defence: the sender is told

@@ -17,7 +17,7 @@ from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network import sound
 from wavesim_server.network.commands import UnderWay
-from wavesim_server.network.crew import Crews
+from wavesim_server.network.crew import Crews, Member
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.publish import Publisher
 
@@ -94,6 +94,9 @@ class News:
 
     def _executed(self, event: messages.Executed) -> None:
         by, command = self.under_way.executed(event)
+        if event.ok and isinstance(command, items.Mission) and (pilot := self.crews.taker(command.body)) is not None:
+            part = items.MissionPart(command.number, command.first, command.count, command.points)
+            self.sessions.push(pilot.session, part)
         if self.log is None or not event.ok:
             return
         arguments = commands.values(command)
@@ -132,6 +135,13 @@ class News:
             for member in self.crews.watching_others():
                 self.sessions.push(member.session, body)
             self.observers.tell(body)
+
+    def report(self, time_ns: int, member: Member, text: str) -> None:
+        """What a pilot tells people. Not its crew: a session that says much costs no other."""
+        text = clean(text, TEXT_BYTES)
+        self.tables.notice(time_ns, member.row, member.berth.body, text)
+        if self.log is not None:
+            self.log.notice(time_ns, member.berth.body, text)
 
     def _notice(self, n: messages.Notice) -> None:
         self.tables.notice(n.time_ns, n.row, n.name, n.text)

@@ -13,13 +13,14 @@ from wavesim_sdk.wire.schema import clean
 from wavesim_sdk.wire.session import Session
 from wavesim_server import messages
 from wavesim_server.network.admission import LEAST_PERIOD_NS, Seat
-from wavesim_server.network.commands import permitted
+from wavesim_server.network.commands import permitted, taken
 from wavesim_server.network.crew import Member
 from wavesim_server.network.sound import Allowance
 
 if TYPE_CHECKING:
     from wavesim_server.network.front import Front
 
+SAYINGS_PER_S = 1.0  #: notices of a pilot, simulated time
 MOST_SOUNDS = 4096  #: of a lockstep client for one step
 
 
@@ -29,6 +30,7 @@ class Requests:
     def __init__(self, front: Front) -> None:
         self._front = front
         self.allowance = Allowance(front.config.network.acoustic_rate)
+        self.sayings = Allowance(SAYINGS_PER_S, "notices")
         self.sounds: dict[int, list[messages.Sound]] = {}  #: session -> acoustic requests of the step under way
 
     def take(self, session: Session, member: Member | None, number: int, request: AnyRequest) -> None:
@@ -43,6 +45,9 @@ class Requests:
                 case items.Subscribe():
                     self._subscribe(member, request)
                     self._answer(session, number, True, "")
+                case items.Missions():
+                    self._missions(member, request)
+                    self._answer(session, number, True, "")
                 case items.Frames():
                     self._frames(member, request)
                     self._answer(session, number, True, "")
@@ -55,6 +60,7 @@ class Requests:
         """A session is over: what it asked for last does not happen."""
         self.sounds.pop(session.token, None)
         self.allowance.forget(session.token)
+        self.sayings.forget(session.token)
 
     def goes_on(self, old: Session, new: Session, same: bool) -> None:
         """Another session took the place of one: what that one asked for still happens if both are of the ``same`` client."""
@@ -90,6 +96,15 @@ class Requests:
             raise ValueError("an observer has no body with sonars")
         self._front.feeds.ask(member, request.sensors, request.period_ns * 1e-9, self._front.now)
 
+    def _missions(self, member: Member | None, request: items.Missions) -> None:
+        if member is None or member.role is not Role.PILOT:
+            raise ValueError("missions are for pilots")
+        member.missions = bool(request.take)
+        if request.text:
+            now = int(self._front.clock()["time_ns"])
+            self.sayings.take(member.session.token, member.session.name, now)
+            self._front.news.report(now, member, request.text)
+
     def _subscribe(self, member: Member | None, request: items.Subscribe) -> None:
         if member is None:
             raise ValueError("an observer has no body to subscribe to")
@@ -115,4 +130,5 @@ class Requests:
     def _command(self, session: Session, number: int, request: commands.Command) -> None:
         assert isinstance(session.admission, Seat)
         command = permitted(request, session.admission.berth)
+        taken(command, self._front.crews)
         self._front.under_way.give(command, session.name, lambda ok, text: self._answer(session, number, ok, text))

@@ -21,10 +21,10 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Allowance:
-    """Acoustic requests per simulated second: ten seconds' worth at once, filled in simulated time."""
+    """Requests per simulated second: ten seconds' worth at once, filled in simulated time."""
 
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
+    def __init__(self, rate: float, what: str = "acoustic requests") -> None:
+        self.rate, self.what = rate, what
         self.refused: Counter[str] = Counter()  # by client
         self._left: dict[int, tuple[float, int]] = {}  # session -> requests left, and when that was
 
@@ -35,7 +35,7 @@ class Allowance:
         self._left[token] = (left - 1.0, now_ns) if left >= 1.0 else (left, now_ns)
         if left < 1.0:
             self.refused[name] += 1
-            raise ValueError(f"more than {self.rate:g} acoustic requests per simulated second; this one is dropped")
+            raise ValueError(f"more than {self.rate:g} {self.what} per simulated second; this one is dropped")
 
     def forget(self, token: int) -> None:
         """A session is over."""

@@ -124,6 +124,15 @@ def plane(
     return row
 
 
+def each(row: Array, times: Any, values: Any) -> Array:
+    """(N, WIDTH) rows like one, but with times (N) and values (N, m) of their own."""
+    values = np.asarray(values, float).reshape(len(times), -1)
+    rows = np.tile(row, (len(times), 1))
+    rows[:, e.T] = times
+    rows[:, e.Z : e.Z + values.shape[1]] = values
+    return rows
+
+
 def keep(time: float) -> Array:
     """The pose is kept (a clone), for round trips that were asked at this time."""
     row = np.zeros(e.WIDTH)

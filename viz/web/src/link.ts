@@ -19,7 +19,7 @@ export interface ModelLook {
   thrusters: ThrusterLook[]; fins: FinLook[]; tanks: TankLook[]; transducer: number[] | null;
 }
 /** An actuator: values in ``unit`` (SI, empty = a share); ``part`` is the number of the thruster, fin or tank that it moves. */
-export interface ActuatorLook { name: string; kind: "thruster" | "fin" | "angle" | "deflector" | "ballast"; unit: string; minimum: number; maximum: number; rest: number; part: number; faults: string[] }
+export interface ActuatorLook { name: string; kind: "thruster" | "fin" | "angle" | "deflector" | "ballast" | "other"; unit: string; minimum: number; maximum: number; rest: number; part: number; faults: string[] }
 /** Beams in B: start and unit vector of each, one after the other. ``level``: along W instead; ``turning``: turned about ``axis`` by the value `angle`. */
 export interface BeamLook { field: string; maximum: number; rays: number[]; level: boolean; turning: boolean; axis: number[] }
 /** A field of an instrument's value; ``labels`` and ``units``: of each of its numbers, where they have their own. */

@@ -3,10 +3,13 @@
 import type { Chart, Draft } from "./chart";
 import { clock, fill, h, number, toast } from "./dom";
 import { post } from "./http";
+import type { Order } from "./orders";
 import type { Store } from "./store";
 import { circle, journey, legs, type Point, type Waypoint } from "./survey";
 
 type Tool = "waypoint" | "survey" | "beacon" | "fence";
+
+const MOST_SENT = 1000; // waypoints
 
 function lasting(seconds: number): string { return Number.isFinite(seconds) ? clock(seconds) : "–"; }
 
@@ -31,7 +34,7 @@ export class Mission {
   private file = "mission.xml";
   private replace = false;
 
-  constructor(private readonly store: Store, private readonly chart: Chart, stage: HTMLElement, private readonly toChart: () => void) {
+  constructor(private readonly store: Store, private readonly chart: Chart, stage: HTMLElement, private readonly toChart: () => void, private readonly order: Order) {
     stage.append(this.box);
     window.addEventListener("beforeunload", (e) => { if (!this.saved) e.preventDefault(); });
     chart.onMove = (n, e) => { this.where.textContent = this.open ? `${number(n, 1)} N  ${number(e, 1)} E` : ""; };
@@ -110,6 +113,7 @@ export class Mission {
       this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
       this.info,
+      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "mission-send", disabled: !this.draft!.waypoints.get(this.vehicle)?.length, title: "To the program that drives it now, if that takes missions; what it does with it stands among the notices", onclick: () => this.send() }, `send to ${this.vehicle || "nobody"}`)) : null,
       h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { id: "start-over", onclick: () => this.startOver() }, "start over")),
       h("div", { class: "row" }, name, h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save")),
       this.warning,
@@ -180,6 +184,14 @@ export class Mission {
       else { d.fences.pop(); this.drawing = []; }
     }
     this.build();
+  }
+
+  /** The waypoints of the chosen vehicle to the program that drives it. */
+  private send(): void {
+    const body = [...this.store.bodies.values()].find((b) => b.name === this.vehicle), points = this.draft!.waypoints.get(this.vehicle) ?? [];
+    if (!body) { toast(`${this.vehicle} is not in the simulation`, true); return; }
+    if (points.length > MOST_SENT) { toast(`a mission of more than ${MOST_SENT} waypoints goes by its file`, true); return; }
+    this.order("mission", body.row, { points: points.flat() });
   }
 
   private async save(): Promise<void> {

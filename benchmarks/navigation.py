@@ -1,0 +1,51 @@
+"""The navigation filter at length: a hundred hours of lawn mowing, and a log of an hour.
+
+python -m benchmarks.navigation [mowing] [log]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from tests.studies.test_drift import lawn_mower
+from tests.studies.voyage import Voyage, logged
+
+from wavesim_studies.navigation import logs
+
+
+def mowing() -> None:
+    """Final errors of a hundred runs of an hour, in % of the distance."""
+    o = Voyage(3600.0, 5.0)
+    for name, scale in (("Doppler log", 0.0), ("Doppler log 0.2 % wrong", 0.002)):
+        found = 100.0 * lawn_mower(o, 100, scale)
+        median, p95 = np.percentile(found, (50, 95))
+        print(f"{name}: {o.way:.0f} m, median {median:.3f} %, 95th of 100 {p95:.3f} %, worst {found.max():.3f} %")
+
+
+def log() -> None:
+    """An hour of an inertial unit at 100 Hz, AHRS, Doppler log, a state wanted at each sample: rows, filter, smoother; processor time."""
+    o = Voyage(3600.0, 100.0)
+    made = logged(o)
+    for kind in ("cold", "warm"):
+        start = time.process_time()
+        voyage = logs.voyage(made, "auv")
+        rows = time.process_time()
+        track = voyage.run()
+        filtered = time.process_time()
+        voyage.run(smooth=True)
+        print(
+            f"{kind}: {len(voyage.imu)} samples, {len(voyage.rows)} measurements, {len(track.time)} states: rows {rows - start:.2f} s, "
+            f"filter {filtered - rows:.2f} s, smoother {time.process_time() - filtered:.2f} s"
+        )
+
+
+def main() -> None:
+    parts = {f.__name__: f for f in (mowing, log)}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""A hydrodynamic term of one's own: a drogue, dragged from a point of the hull, F = -drag abs(v_P) v_P, v_P the velocity of
+that point through the water."""
+
+from typing import Any
+
+import numba as nb
+
+from wavesim_server.dynamics.lanes import add_to, broadcast, load, sqrt
+from wavesim_server.dynamics.rows import FORCE, NUR
+from wavesim_server.dynamics.seams import Term
+
+
+@nb.njit(cache=True, error_model="numpy", forceinline=True)
+def force(block: Any, params: Any, first: int, work: Any) -> None:
+    drag = broadcast(params, first)  # 1/2 rho C_D A, kg/m
+    x, y, z = broadcast(params, first + 1), broadcast(params, first + 2), broadcast(params, first + 3)
+    p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
+    u = load(work, NUR) + q * z - r * y
+    v = load(work, NUR + 1) + r * x - p * z
+    w = load(work, NUR + 2) + p * y - q * x
+    size = -drag * sqrt(u * u + v * v + w * w)
+    fx, fy, fz = size * u, size * v, size * w
+    add_to(work, FORCE, fx)
+    add_to(work, FORCE + 1, fy)
+    add_to(work, FORCE + 2, fz)
+    add_to(work, FORCE + 3, y * fz - z * fy)
+    add_to(work, FORCE + 4, z * fx - x * fz)
+    add_to(work, FORCE + 5, x * fy - y * fx)
+
+
+DROGUE = Term("drogue", ("drag", "x", "y", "z"), force)

@@ -1,0 +1,20 @@
+"""A type of actuator of one's own: a weight that slides along the x axis. Its command is how far forward, in m; the weight is
+part of the body's mass already, so moving it only turns the body."""
+
+from typing import Any
+
+import numba as nb
+
+from wavesim_server.dynamics.lanes import add_to, broadcast, load
+from wavesim_server.dynamics.rows import FORCE, GRAVITY, ROT
+from wavesim_server.dynamics.seams import ActuatorType
+
+
+@nb.njit(cache=True, error_model="numpy", forceinline=True)
+def force(block: Any, params: Any, first: int, slot: int, work: Any) -> None:
+    moment = broadcast(params, first) * broadcast(params, GRAVITY) * load(work, slot)  # m g x
+    add_to(work, FORCE + 4, -moment * load(work, ROT + 8))  # x times the direction of gravity in B: row 3 of R_WB
+    add_to(work, FORCE + 5, moment * load(work, ROT + 7))
+
+
+SLIDING_WEIGHT = ActuatorType("sliding-weight", ("mass",), force)
