@@ -22,6 +22,7 @@ from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.damage import MOST
 from wavesim_server.network.front import Front
+from wavesim_server.trial import Trial
 
 FLEET = """<time step="10 ms" pace="fast"/><network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s"/>
 <fleet><sensors><ctd rate="10 Hz"/></sensors><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/>
@@ -193,6 +194,24 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     assert [topic for topic in found.series if topic.startswith("/state/")] == ["/state/two"]
     assert len(found.series["/state/two"].records) > 0
     assert [(b["name"], b["present"]) for _, b in found.json["/bodies"]] == [("two", True)]
+
+
+def test_a_trial_whose_log_lacks_its_end_is_damaged(config: Callable[..., Loaded], tmp_path: Path) -> None:
+    """Whatever cut it, and although every process ended well."""
+    loaded = config(FLEET.replace("<time ", '<time duration="9 s" '))
+    trial = Trial(loaded, tmp_path, quiet=True)
+    trial.folder.mkdir()
+    harbour = logged(loaded, trial.log)
+    harbour.order("start")
+    harbour.run(2.0)
+    whole = trial.log.stat().st_size
+    harbour.front.finish(harbour.now)
+    trial._finish(plots=False, wall=1.0)
+    assert trial.damage == []
+    os.truncate(trial.log, whole)
+    assert "is not whole" in trial._finish(plots=False, wall=1.0)
+    (text,) = trial.damage
+    assert "is not whole: it ends at " in text
 
 
 def test_what_a_navigator_believes_stands_under_its_own_name(config: Callable[..., Loaded], tmp_path: Path) -> None:
