@@ -54,11 +54,10 @@ def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
     return sim
 
 
-def step(sim: Simulation, blocks: np.ndarray | None = None) -> None:
-    """One short step of the kernel alone, or one of each of these blocks: the work is the same, and nothing flies away."""
+def step(sim: Simulation) -> None:
+    """One short step of the kernel alone: the work is the same, and nothing flies away."""
     f = sim.fleet
-    blocks = f.sequence if blocks is None else blocks
-    integrators.step_all(f.blocks, f.heads, blocks, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
+    integrators.step_all(f.blocks, f.heads, f.sequence, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
 
 
 class NumpyTwin:
@@ -150,13 +149,6 @@ def per_vehicle(sim: Simulation, n: int) -> float:
     return best(lambda: step(sim), max(3, 60_000 // max(n, 8))) / n * 1e9
 
 
-def of_one_vehicle() -> tuple[float, float]:
-    """(a call of the kernel from Python that has nothing to do, a step within a call of a thousand), ns."""
-    sim = fleet(1, ["lauv"])
-    none, many = (np.zeros(n, sim.fleet.sequence.dtype) for n in (0, 1000))
-    return best(lambda: step(sim, none), 20_000) * 1e9, best(lambda: step(sim, many), 40) / 1000 * 1e9
-
-
 def main() -> None:
     print(f"# {platform.processor() or platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}")
     names = sorted(library())
@@ -191,8 +183,6 @@ def main() -> None:
             f"{theirs / mixed:.0f} | {tick:.0f} | {agreement:.0e} |"
         )
         sys.stdout.flush()
-    call, within = of_one_vehicle()
-    print(f"# one LAUV: {call:.0f} ns for a call of the kernel from Python, {within:.0f} ns for a step")
     costs: dict[str, float] = {name: per_vehicle(fleet(96, [name]), 96) for name in names}
     print(
         "# by model, 96 vehicles, ns: "

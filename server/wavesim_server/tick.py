@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numba as nb
 
 from wavesim_server.acoustics import medium, memory
-from wavesim_server.dynamics import bodies, contact, fleet, integrators, rotation
+from wavesim_server.dynamics import contact, fleet, integrators, rotation
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import Bodies
-from wavesim_server.dynamics.touch import Touch
+from wavesim_server.dynamics.contact import Bodies, Touch
 from wavesim_server.environment import weather
 
 
@@ -94,7 +93,7 @@ def move(
     integrators.step_all(
         f.blocks, f.heads, machine.sequence, f.params, machine.kinds, machine.tables, machine.work, h, integrator
     )
-    new, fastest = bodies.survey(f, work.order, n, work.last, work.faults)
+    new, fastest = contact.survey(f, work.order, n, work.last, work.faults)
     work.counters[2] += new
     work.counters[1] += contact.resolve(f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1)
     if machine.meters.shape[0]:

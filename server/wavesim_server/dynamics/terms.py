@@ -7,6 +7,7 @@ go one by one.  Sources are named at each term.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba as nb
 
@@ -120,14 +121,13 @@ from wavesim_server.dynamics.rows import (
     WING_INDUCED,
     WING_SLOPE,
 )
-from wavesim_server.dynamics.types import Floats, Ints, Lanes
 from wavesim_server.elementary import atan2, exp, log10, sin_cos
 
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def _wrench(params: Floats, row: int, work: Floats) -> Lanes:
+def _wrench(params: Any, row: int, work: Any) -> Any:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
         broadcast(params, row) * load(work, NUR)
@@ -140,7 +140,7 @@ def _wrench(params: Floats, row: int, work: Floats) -> Lanes:
 
 
 @_inline
-def _pull(work: Floats, params: Floats, row: int, size: Lanes) -> None:
+def _pull(work: Any, params: Any, row: int, size: Any) -> None:
     """F += column of the parameters times size."""
     for i in range(6):
         add_to(work, FORCE + i, broadcast(params, row + i) * size)
@@ -150,14 +150,14 @@ def _pull(work: Floats, params: Floats, row: int, size: Lanes) -> None:
 
 
 @_inline
-def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) -> None:
+def simple_thrusters(block: Any, params: Any, work: Any, count: int) -> None:
     """Thrust is the lagged command."""
     for k in range(count):
         _pull(work, params, T_H + 6 * k, load(work, ACTUATORS + k) * load(block, A_EFFECT + k))
 
 
 @_inline
-def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
+def _thrust(params: Any, work: Any, k: int) -> Any:
     """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
     n = load(work, ACTUATORS + k)
     forward, astern = T_L + LAW * k + LAW_AHEAD, T_L + LAW * k + LAW_ASTERN
@@ -170,7 +170,7 @@ def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
 
 
 @_inline
-def _advance(params: Floats, work: Floats, k: int) -> Lanes:
+def _advance(params: Any, work: Any, k: int) -> Any:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
     whole = broadcast(params, T_L + LAW * k + LAW_WHOLE)
     along = _wrench(params, T_H + 6 * k, work)
@@ -178,7 +178,7 @@ def _advance(params: Floats, work: Floats, k: int) -> Lanes:
 
 
 @_inline
-def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
+def thrusters(block: Any, params: Any, work: Any, count: int, torque: bool) -> None:
     """Thrust by the laws, and the torque of propellers."""
     for k in range(count):
         effect = load(block, A_EFFECT + k)
@@ -197,7 +197,7 @@ def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: b
 
 
 @_inline
-def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, count: int) -> None:
+def table_thrusters(block: Any, params: Any, work: Any, kind: Any, tables: Any, count: int) -> None:
     """rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
     for k in range(count):
         table = kind[KIND_TABLE + FINS + k]
@@ -223,7 +223,7 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tab
 
 
 @_inline
-def swivels(params: Floats, work: Floats, count: int) -> None:
+def swivels(params: Any, work: Any, count: int) -> None:
     """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
     deflector scales the part along the fixed direction."""
     for k in range(min(count, SWIVELS)):
@@ -234,7 +234,7 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
 
 
 @_inline
-def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
+def fins(block: Any, params: Any, work: Any, count: int) -> None:
     """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
         u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
@@ -245,7 +245,7 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
 
 
 @_inline
-def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
+def fin_coefficients(block: Any, params: Any, work: Any, count: int) -> None:
     """Force and torque per angle and angle^2, times the square of the speed across the span."""
     for k in range(count):
         u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -261,12 +261,12 @@ def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) ->
 
 
 @_inline
-def _three(params: Floats, first: int) -> tuple[float, float, float]:
+def _three(params: Any, first: int) -> tuple[float, float, float]:
     return params[first], params[first + 1], params[first + 2]
 
 
 @_inline
-def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, count: int) -> None:
+def aerofoils(block: Any, params: Any, work: Any, kind: Any, tables: Any, count: int) -> None:
     """Lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
     for k in range(count):
         table = kind[KIND_TABLE + k]
@@ -304,7 +304,7 @@ def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
 
 
 @_inline
-def ballast(params: Floats, work: Floats, count: int) -> None:
+def ballast(params: Any, work: Any, count: int) -> None:
     """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
     for k in range(count):
         weight = load(work, ACTUATORS + SLOT_BALLAST + k) * broadcast(params, GRAVITY)
@@ -326,7 +326,7 @@ def ballast(params: Floats, work: Floats, count: int) -> None:
 
 
 @_inline
-def basis(work: Floats, fins: int) -> None:
+def basis(work: Any, fins: int) -> None:
     """abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     square = u * u + v * v + w * w
@@ -342,7 +342,7 @@ def basis(work: Floats, fins: int) -> None:
 
 
 @_inline
-def seakeeping(params: Floats, work: Floats) -> None:
+def seakeeping(params: Any, work: Any) -> None:
     """Hulls on the surface: in heave the water that they carry is lifted, not swept along. Its inertia acts against the
     vertical acceleration w' - u q + v p, drag and memory against the vertical speed, as in linear seakeeping theory
     (Fossen 2021, sec. 6.3 and 5.4); along the body's z axis they would make it porpoise at speed."""
@@ -354,7 +354,7 @@ def seakeeping(params: Floats, work: Floats) -> None:
 
 
 @_inline
-def named(params: Floats, work: Floats, kind: Ints, count: int) -> None:
+def named(params: Any, work: Any, kind: Any, count: int) -> None:
     """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
         term = KIND_TERM + TERM_INTS * t
@@ -365,7 +365,7 @@ def named(params: Floats, work: Floats, kind: Ints, count: int) -> None:
 
 
 @_inline
-def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
+def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
     """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
     low, high = v - r * h, v + r * h
     sign = select(v < 0.0, -1.0, 1.0)
@@ -381,7 +381,7 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
 
 
 @_inline
-def cross_flow(params: Floats, work: Floats) -> None:
+def cross_flow(params: Any, work: Any) -> None:
     """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
     h, x = broadcast(params, CROSS_HALF), broadcast(params, CROSS_CENTRE)
     v, r, q = load(work, NUR + 1), load(work, NUR + 5), -load(work, NUR + 4)
@@ -395,7 +395,7 @@ def cross_flow(params: Floats, work: Floats) -> None:
 
 
 @_inline
-def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
+def cross_flow_strips(params: Any, work: Any, strips: int) -> None:
     """The same as a sum over strips, each of width L/(strips - 1), as some codes have it; to compare."""
     h = broadcast(params, CROSS_HALF)
     dx = 2.0 * h / float(strips - 1)
@@ -409,7 +409,7 @@ def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
 
 
 @_inline
-def friction(params: Floats, work: Floats) -> None:
+def friction(params: Any, work: Any) -> None:
     """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). Below Rn = 1000
     the coefficient stays that of 1000, where the line is no longer meant."""
     u = load(work, NUR)
@@ -422,7 +422,7 @@ def friction(params: Floats, work: Floats) -> None:
 
 
 @_inline
-def fading(params: Floats, work: Floats) -> None:
+def fading(params: Any, work: Any) -> None:
     """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     faded = exp(-(broadcast(params, FADE_RATE) * sqrt(u * u + v * v + w * w)))
@@ -431,7 +431,7 @@ def fading(params: Floats, work: Floats) -> None:
 
 
 @_inline
-def wing(params: Floats, work: Floats) -> None:
+def wing(params: Any, work: Any) -> None:
     """Lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     plane = sqrt(u * u + w * w)
@@ -447,7 +447,7 @@ def wing(params: Floats, work: Floats) -> None:
 
 
 @_inline
-def without_munk(params: Floats, work: Floats) -> None:
+def without_munk(params: Any, work: Any) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = _wrench(params, MA_V, work), _wrench(params, MA_V + 6, work), _wrench(params, MA_V + 12, work)
     u, v, w, q, r = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2), load(work, NUR + 4), load(work, NUR + 5)
@@ -459,7 +459,7 @@ def without_munk(params: Floats, work: Floats) -> None:
 
 
 @_inline
-def restoring(block: Floats, params: Floats, work: Floats) -> None:
+def restoring(block: Any, params: Any, work: Any) -> None:
     """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body and its slope."""
     z = load(work, STATE + PZ) - load(block, LEVEL) - broadcast(params, RESTORING_DEPTH)
     sx, sy = -load(block, SLOPE), -load(block, SLOPE + 1)
@@ -478,7 +478,7 @@ def restoring(block: Floats, params: Floats, work: Floats) -> None:
 
 
 @_inline
-def memory(params: Floats, work: Floats, kind: Ints, count: int, stage: int) -> None:
+def memory(params: Any, work: Any, kind: Any, count: int, stage: int) -> None:
     """Radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):
         system = KIND_MEMORIES + MEMORY_INTS * m

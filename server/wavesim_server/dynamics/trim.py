@@ -10,7 +10,7 @@ import numpy as np
 from wavesim_sdk.algebra import inner, norm, pseudo_inverse, times, turned
 from wavesim_server.dynamics import effort
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import Bodies
+from wavesim_server.dynamics.contact import Bodies
 from wavesim_server.dynamics.fleet import Form, Helm
 from wavesim_server.pool import roomy
 
