@@ -41,6 +41,7 @@ EXCEPTIONS = {
     "server/wavesim_server/estimate.py": "models are drafted before a run",
     "server/wavesim_server/lab.py::States": "what a notebook is shown of a run",
     "server/wavesim_server/importers": "models are drafted before a run",
+    "server/wavesim_server/logbook/datasets.py": "exported from a log",
     "server/wavesim_server/logbook/report.py": "after a run",
     "server/wavesim_server/logbook/rosbag.py": "exported from a log",
     "server/wavesim_server/sailing.py": "tables about models",

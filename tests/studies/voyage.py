@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
@@ -159,11 +160,12 @@ def sampled(
 
 CONFIG = """<wavesim><fleet><vehicle name="auv" model="lauv" position="0 0 20 m"><sensors inherit="no">
 <imu rate="{rate:g} Hz" attitude="0 0 90 deg" position="0.2 0 0.1 m" grade="tactical"/><dvl rate="2 Hz" position="-0.3 0 0 m"/>
-<ahrs rate="{rate:g} Hz"/></sensors></vehicle></fleet></wavesim>"""
+<ahrs rate="{rate:g} Hz" noise="{noise:g}"/><speedlog rate="2 Hz" noise="{noise:g}"/></sensors></vehicle></fleet></wavesim>"""
 
 
-def logged(o: Voyage, seed: int = 4) -> Log:
-    """The voyage as a log of a vehicle whose inertial unit is mounted askew; the Doppler log has noise, the others none."""
+def logged(o: Voyage, seed: int = 4, noise: float = 1.0) -> Log:
+    """The voyage as a log of a vehicle whose inertial unit is mounted askew and ideal; the others have noise. ``noise``: what the
+    configuration says of that of AHRS and speed log, where 1 is right."""
     n, rng = len(o.imu), np.random.default_rng(seed)
     mounted = frames.rotation(frames.quaternion(0.0, 0.0, np.pi / 2.0))
 
@@ -180,14 +182,26 @@ def logged(o: Voyage, seed: int = 4) -> Log:
     truth["q_WB"], truth["w_WB_B"] = o.q, o.w
     truth["p_WB_W"] = o.p - o.R @ np.array([0.2, 0.0, 0.1])  # the voyage is the inertial unit's
     truth["v_WB_B"] = o.along(np.arange(n + 1), (-0.2, 0.0, -0.1))
-    made = Log(Path("made.mcap"), metadata={"configuration": CONFIG.format(rate=o.rate)})
+    sigma = np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])
+    roll, pitch, heading = (o.angles(o.t[1:])[0] + sigma * rng.standard_normal((n, 3))).T
+    made = Log(Path("made.mcap"), metadata={"configuration": CONFIG.format(rate=o.rate, noise=noise)})
     made.series = {
         "/state/auv": Series(np.round(o.t * 1e9).astype(np.int64), truth, "state"),
         "/sensor/auv/imu": series("imu", every, force=o.imu[:, 1:4] @ mounted, rates=o.imu[:, 4:7] @ mounted),
         "/sensor/auv/dvl": series(
             "dvl", some, bottom=o.along(some, (-0.5, 0.0, -0.1)) + 0.004 * rng.standard_normal((len(some), 3))
         ),
-        "/sensor/auv/ahrs": series("ahrs", every, heading=o.headings[1:], roll=0.0 * o.t[1:]),
+        "/sensor/auv/ahrs": series(
+            "ahrs",
+            every,
+            roll=roll,
+            pitch=pitch,
+            heading=heading,
+            rates=o.w[1:] + RATE_SIGMA * rng.standard_normal((n, 3)),
+        ),
+        "/sensor/auv/speedlog": series(
+            "speedlog", some, v_FB_B=truth["v_WB_B"][some] + SPEED_SIGMA * rng.standard_normal((len(some), 3))
+        ),
     }
     made.json["/bodies"] = [(0, {"row": 0, "name": "auv", "model": "lauv", "present": True})]
     return made

@@ -32,11 +32,11 @@ def score(
 ) -> None:
     """Run the reference filter over what a log's instruments said, and compare it with the truth in the log.
 
-    It begins at the true place (1 m), and knows the configuration: mountings, accuracies, beacons.
+    It begins at the true place (5 cm), and knows the configuration: mountings, accuracies, beacons (moored ones to 30 cm).
     """
     from wavesim_sdk.errors import LogError
     from wavesim_sdk.log import read
-    from wavesim_studies.navigation import logs, metrics
+    from wavesim_studies.navigation import logs
 
     log = read(file)
     names = only or logs.vehicles(log)
@@ -46,8 +46,7 @@ def score(
     for name in names:
         voyage = logs.voyage(log, name, without)
         track = voyage.run(smooth)
-        of = metrics.score(track.at(voyage.lever), track.q, voyage.p, voyage.q, track.covariance[:, :2, :2])
-        found[name] = {**asdict(of), "sensors": logs.counts(voyage, track)}
+        found[name] = {**asdict(voyage.score(track)), "sensors": logs.counts(voyage, track)}
         voyages.append((voyage, track))
     if picture is not None:
         logs.draw(voyages, picture)

@@ -25,12 +25,17 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome
 from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation import models
 from wavesim_studies.navigation.filter import Design, State, Track, estimate
+from wavesim_studies.navigation.metrics import Score
+from wavesim_studies.navigation.metrics import score as judged
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: what the filter takes, by type of instrument; sound is no instrument
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
-RANGE_SIGMA = 0.8  #: m, of a round trip's half: a moored beacon swings
-RANDOM_ACCELERATION = 0.1  #: m/s2 over 1 s, of a vehicle without an inertial unit
+BEGIN = (0.05, 0.05, 0.005)  #: m, m/s, rad: position, velocity and attitude at the start
+SWING = 0.05  #: m, of a moored beacon about the place where it rests
+DATUM = 0.3  #: m, how far moored beacons are from their places, all alike: a current carries them to one side
+JOLT = 400.0  #: gate of speeds without an inertial unit: what begins to move, or to turn, is no outlier
+RANDOM_ACCELERATION = 0.1  #: m/s/sqrt(s), of a vehicle with neither an inertial unit nor a log of its speed
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Voyage:
     rows: Array  #: (N, WIDTH) measurements
     sensors: list[str]  #: by the numbers in the rows
     lever: Array  #: of the body's origin from the inertial unit, B
+    datum: float  #: m, how well the places of beacons are known that may all be off alike; 0 without sound
     time: Array  #: (T) of the truth, s
     p: Array
     v: Array
@@ -53,6 +59,14 @@ class Voyage:
         """The filter, or the smoother, at the times of the truth."""
         track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth)
         return track.smoothed() if smooth else track
+
+    def covariance(self, track: Track) -> Array:
+        """(T, 2, 2) of the horizontal position: the filter's, and that of the beacons' places, about which it can learn nothing."""
+        return track.covariance[:, :2, :2] + self.datum**2 * np.eye(2)
+
+    def score(self, track: Track) -> Score:
+        """Against the truth."""
+        return judged(track.at(self.lever), track.q, self.p, self.q, self.covariance(track))
 
 
 def vehicles(log: Log) -> list[str]:
@@ -95,18 +109,19 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
     lever: Array = np.asarray(-unit, np.float64)
     arm = R[first] @ unit
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
+    rows, sensors = _rows(found, loaded, unit)
+    datum = 0.0
+    if "sound" not in without:
+        ranges, datum = _sound(log, loaded, name, unit, len(sensors))
+        if ranges:
+            rows, sensors = [*rows, np.array(ranges)], [*sensors, "sound"]
     begun = design.start(
         float(t[first]),
         s["p_WB_W"][first] + arm,
         v[first] + turning,
         s["q_WB"][first],
-        [1.0, 0.2, 0.02, *_biases(found)],
+        [max(BEGIN[0], datum), *BEGIN[1:], *_biases(found)],
     )
-    rows, sensors = _rows(found, loaded, unit)
-    if "sound" not in without:
-        ranges = _sound(log, loaded, name, unit, len(sensors))
-        if ranges:
-            rows, sensors = [*rows, np.array(ranges)], [*sensors, "sound"]
     now = slice(first + 1, int(np.searchsorted(t, imu[-1, 0] + 1e-9)))
     table = np.concatenate([np.zeros((0, models.WIDTH)), *rows])
     asked = np.where(table[:, models.KIND] == models.ROUND_TRIP, table[:, models.ID], table[:, models.T])
@@ -118,6 +133,7 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
         table[(table[:, models.T] > t[first]) & (asked > t[first])],
         sensors,
         lever,
+        datum,
         t[now],
         s["p_WB_W"][now],
         v[now],
@@ -167,17 +183,50 @@ def _moved_by(found: dict[str, Any], loaded: Loaded, bottom: bool) -> tuple[Desi
         )  # fmt: skip
         return design, imu, place
     instrument, values = found["ahrs"][0]
+    p, time = instrument.parameters, values["time_ns"] * 1e-9
+    k = max(p.noise, 1e-3) / p.rate**0.5
     R = frames.rotation(frames.quaternion(*(values[name] for name in make.ANGLE)))
-    imu = np.concatenate([values["time_ns"][:, None] * 1e-9, -gravity * R[:, 2, :], values["rates"]], axis=1)
-    k = max(instrument.parameters.noise, 1e-3) / instrument.parameters.rate**0.5
+    v, agility = _speed(found, time)
+    force = np.cross(values["rates"], v) - gravity * R[:, 2, :]
+    imu = np.concatenate([time[:, None], _mean(force), _mean(values["rates"])], axis=1)
     design = Design(
         gyro_noise=k * RATE_SIGMA,
-        accelerometer_noise=RANDOM_ACCELERATION,
+        accelerometer_noise=(agility**2 + (k * gravity * TILT_SIGMA) ** 2) ** 0.5,
         gravity=gravity,
         current=current,
         current_walk=current_walk,
     )
     return design, imu, np.zeros(3)
+
+
+def _mean(x: Array) -> Array:
+    """Of each value and the one before: an inertial unit tells means."""
+    return np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1])])
+
+
+def _speed(found: dict[str, Any], time: Array) -> tuple[Array, float]:
+    """Velocity in B at these times by a log of speed, and how much it wanders, m/s/sqrt(s): what its changes over a second have beyond
+    its noise."""
+    if "speedlog" in found:
+        instrument, values = found["speedlog"][0]
+        told, noise = values["v_FB_B"], instrument.parameters.noise * SPEED_SIGMA
+    elif "dvl" in found:
+        instrument, values = found["dvl"][0]
+        along, _ = dvl_beams(instrument.parameters)
+        values = values[np.isfinite(values["bottom"][:, 0])]
+        told = values["bottom"] @ _mounting(instrument)[0].T
+        spread = np.trace(np.linalg.inv(along.T @ along)) / 3.0
+        noise = instrument.parameters.noise * instrument.parameters.bottom_sigma * spread**0.5
+    else:
+        told = np.zeros((0, 3))
+    if len(told) < 3:
+        return np.zeros((len(time), 3)), RANDOM_ACCELERATION
+    at = values["time_ns"] * 1e-9
+    v = np.stack([np.interp(time, at, axis) for axis in told.T], axis=1)
+    step = max(round(1.0 / max(float(np.median(np.diff(at))), 1e-3)), 1)
+    lag, change = at[step:] - at[:-step], told[step:] - told[:-step]
+    walk = float((np.square(change).mean(axis=1) - 2.0 * noise**2).sum() / lag.sum()) if len(lag) else 0.0
+    return v, max(walk, 1e-6) ** 0.5
 
 
 def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Array], list[str]]:
@@ -190,18 +239,19 @@ def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Arra
                 continue
             p, (R_BS, place), at = instrument.parameters, _mounting(instrument), len(sensors)
             k, times = max(p.noise, 0.05), values["time_ns"] * 1e-9
+            gate = 0.0 if "imu" in found else JOLT  # of speeds
             sensors.append(instrument.name)
             if type_ in ("ctd", "pressure"):
-                row = make.depth(0.0, 0.0, k * PRESSURE_SIGMA + 0.02, place - unit, at)
+                row = make.depth(0.0, 0.0, k * PRESSURE_SIGMA, place - unit, at)
                 told = depth_of_pressure(loaded.config.world, values["pressure"])
             elif type_ == "dvl":
                 along, _ = dvl_beams(p)
                 spread = np.linalg.inv(along.T @ along) * (k * p.bottom_sigma) ** 2
-                row = make.velocity(0.0, np.zeros(3), spread, place - unit, R_BS.T, sensor=at)
+                row = make.velocity(0.0, np.zeros(3), spread, place - unit, R_BS.T, sensor=at, gate=gate)
                 seen = np.isfinite(values["bottom"][:, 0])
                 times, told = times[seen], values["bottom"][seen]
             elif type_ == "speedlog":
-                row = make.velocity(0.0, np.zeros(3), k * SPEED_SIGMA, -unit, water=True, sensor=at)
+                row = make.velocity(0.0, np.zeros(3), k * SPEED_SIGMA, -unit, water=True, sensor=at, gate=gate)
                 told = values["v_FB_B"]
             else:
                 sigma = k * np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])
@@ -211,37 +261,45 @@ def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Arra
     return rows, sensors
 
 
-def _sound(log: Log, loaded: Loaded, name: str, unit: Array, sensor: int) -> list[Array]:
-    """Round trips to beacons whose places the configuration tells."""
+def _sound(log: Log, loaded: Loaded, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
+    """Round trips to beacons whose places the configuration tells, and how well it knows these (m)."""
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     mine = next(row for row, b in log.bodies.items() if b["name"] == name)
     transducer = loaded.transducer(bodies[name]) if name in bodies else None
     if transducer is None:
-        return []
+        return [], 0.0
     sent = log.get("/acoustics/sent", SENT).records
     asked = {int(r["id"]): int(r["emission_ns"]) * 1e-9 for r in sent[sent["source"] == mine]}
     heard = log.get("/acoustics/reception", RECEPTION).records
     heard = heard[(heard["receiver"] == mine) & (heard["outcome"] == Outcome.HEARD) & np.isfinite(heard["measured"])]
-    rows, lever = [], np.array(transducer.position) - unit
+    rows, lever, datum = [], np.array(transducer.position) - unit, 0.0
     for r in heard:
         beacon = bodies.get(log.bodies.get(int(r["source"]), {}).get("name", ""))
         there = loaded.transducer(beacon) if beacon is not None else None
         if there is None or beacon is None or int(r["query"]) not in asked:
             continue
-        place = np.array(beacon.position) + there.position
-        length = 2.0 * float(r["measured"])
+        moored = SWING if getattr(beacon, "mooring", ()) else 0.0
+        datum = DATUM if moored else datum
         rows.append(
             make.round_trip(
                 asked[int(r["query"])],
                 int(r["arrival_ns"]) * 1e-9,
-                length,
-                place,
-                2.0 * RANGE_SIGMA,
+                2.0 * float(r["measured"]),
+                np.array(beacon.position) + there.position,
+                _trip_sigma(transducer, there, loaded.config.acoustics.sound_speed, moored),
                 lever,
                 sensor=sensor,
             )
         )
-    return rows
+    return rows, datum
+
+
+def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
+    """Of a round trip's length, m: both instruments' timing, and a beacon that swings."""
+    timing: list[float] = [1e-6]
+    for t in (mine, its):
+        timing += [t.timing_noise, t.timing_resolution / 12.0**0.5]
+    return float(np.linalg.norm([speed * float(np.linalg.norm(timing)), 2.0 * swing]))
 
 
 def counts(voyage: Voyage, track: Track) -> dict[str, dict[str, float]]:
@@ -272,7 +330,7 @@ def draw(voyages: list[tuple[Voyage, Track]], out: Path) -> None:
         (line,) = chart.plot(voyage.p[:, 1], voyage.p[:, 0], lw=2.5, alpha=0.35)
         chart.plot(p[:, 1], p[:, 0], lw=0.8, color=line.get_color(), label=voyage.name)
         off = np.linalg.norm((p - voyage.p)[:, :2], axis=1)
-        sure = np.sqrt(track.covariance[:, 0, 0] + track.covariance[:, 1, 1])
+        sure = np.sqrt(np.trace(voyage.covariance(track), axis1=1, axis2=2))
         errors.plot(voyage.time, off, color=line.get_color(), lw=1.0, label=voyage.name)
         errors.plot(voyage.time, 3.0 * sure, color=line.get_color(), lw=0.8, ls="--")
     chart.set(xlabel="east (m)", ylabel="north (m)", aspect="equal", title="true (wide) and estimated tracks")
