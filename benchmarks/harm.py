@@ -25,6 +25,7 @@ from wavesim_sdk.wire.messages import Actuate, Join, Welcome
 from wavesim_sdk.wire.udp import open_socket
 
 MARKS = 60  #: looks at the memory in a soak
+LOOKS = 12  #: at the memory, between two marks
 BED = '<world><bed depth="200 m"/></world>'
 
 
@@ -108,7 +109,13 @@ def soaklog(seconds: float, speed: float) -> None:
             begun, slowest, unanswered, kept = time.monotonic(), 0.0, 0, 0
             marks: dict[str, list[float]] = {"front": [], "engine": []}
             for k in range(MARKS):
-                churn.run(begun + (k + 1) * seconds / MARKS, 20_000_000)
+                seen: dict[str, list[float]] = {part: [] for part in marks}
+                for look in range(
+                    1, LOOKS + 1
+                ):  # the most between two marks: a part of the log may begin at each of them
+                    churn.run(begun + (k + look / LOOKS) * seconds / MARKS, 20_000_000)
+                    for part, memory in seen.items():
+                        memory.append(memory_mb(parts[part]))
                 asked = time.monotonic()
                 try:
                     server.send("status")
@@ -116,7 +123,7 @@ def soaklog(seconds: float, speed: float) -> None:
                     unanswered += 1
                 slowest = max(slowest, time.monotonic() - asked)
                 for part, memory in marks.items():
-                    memory.append(memory_mb(parts[part]))
+                    memory.append(max(seen[part]))
                 files = sorted(log.parent.glob("run*.mcap"), key=lambda p: p.stat().st_mtime_ns)
                 kept += sum(f.stat().st_size for f in files[:-1])
                 for old in files[:-1]:  # a long soak would fill the disk

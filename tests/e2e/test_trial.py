@@ -43,7 +43,7 @@ def run_trial(config: Path, out: Path, name: str, *arguments: str, **machine: st
 
 @pytest.fixture(scope="module")
 def trial(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Log, dict[str, Any], str]:
-    return run_trial(root / "config.xml", tmp_path_factory.mktemp("trial"), f"full{os.getpid()}", "--duration", "400")
+    return run_trial(root / "config.xml", tmp_path_factory.mktemp("trial"), f"full{os.getpid()}", "--duration", "300")
 
 
 @pytest.fixture(scope="module")
@@ -64,20 +64,20 @@ def test_lbl_navigation_holds_while_dead_reckoning_drifts(trial: tuple[Log, dict
         assert vehicle["dead_reckoning_end_m"] > 20.0
         assert vehicle["name"] in text
         _, nav, dead = log.navigation_errors(vehicle["name"])
-        assert len(nav) > 3900 and nav.max() < 3.0 and dead[-1] > 20.0
+        assert len(nav) > 2900 and nav.max() < 3.0 and dead[-1] > 20.0
 
 
 def test_the_table_counts_signals(trial: tuple[Log, dict[str, Any], str]) -> None:
     _, table, _ = trial
     by_name = {v["name"]: v for v in table["vehicles"]}
     assert list(by_name) == ["lauv", "remus", "jolner", "lbl1", "lbl2", "lbl3", "lbl4"]
-    assert by_name["lauv"]["sent"] == by_name["remus"]["sent"] == 100
-    assert all(by_name[f"lbl{k}"]["sent"] == 200 for k in range(1, 5)), "every query of both vehicles is answered"
-    assert by_name["lauv"]["ranges"] == pytest.approx(400, abs=8)
+    assert by_name["lauv"]["sent"] == by_name["remus"]["sent"] == 75
+    assert all(by_name[f"lbl{k}"]["sent"] == 150 for k in range(1, 5)), "every query of both vehicles is answered"
+    assert by_name["lauv"]["ranges"] == pytest.approx(300, abs=8)
     assert by_name["lauv"]["lost"] == {} and set(by_name["jolner"]["lost"]) == {"out_of_band"}
-    assert by_name["jolner"]["heard"] == 400 and by_name["jolner"]["lost"]["out_of_band"] == pytest.approx(600, abs=8)
+    assert by_name["jolner"]["heard"] == 300 and by_name["jolner"]["lost"]["out_of_band"] == pytest.approx(450, abs=8)
     assert 0.01 < by_name["lauv"]["range_error_rms_m"] < 0.06, "50 us of timing noise: 75 mm / 2 / sqrt 1"
-    assert 400 < by_name["lauv"]["distance_m"] < 700
+    assert 300 < by_name["lauv"]["distance_m"] < 550
 
 
 def test_vehicles_follow_their_missions(trial: tuple[Log, dict[str, Any], str], root: Path) -> None:
@@ -87,8 +87,8 @@ def test_vehicles_follow_their_missions(trial: tuple[Log, dict[str, Any], str], 
         track = log.get(f"/state/{name}", STATE).records["p_WB_W"]
         first = bodies[name].waypoint[0]
         assert np.hypot(track[:, 0] - first.north, track[:, 1] - first.east).min() < 12.0
-    boat = log.get("/state/jolner", STATE).records["p_WB_W"][:3500]
-    assert np.abs(boat[:, 0]).max() < 1.0 and boat[-1, 1] > 100.0, "along its first leg, straight"
+    boat = log.get("/state/jolner", STATE).records["p_WB_W"][:2800]
+    assert np.abs(boat[:, 0]).max() < 1.0 and boat[-1, 1] > 70.0, "along its first leg, straight"
     assert abs(log.get("/state/lauv", STATE).records["p_WB_W"][2500:2900, 2] - 12.0).max() < 0.5, "depth is held"
     speed = log.get("/state/remus", STATE).records["v_FB_B"][600:700, 0]
     assert speed == pytest.approx(1.5, abs=0.1)
@@ -98,10 +98,10 @@ def test_the_log_holds_everything(trial: tuple[Log, dict[str, Any], str]) -> Non
     log = trial[0]
     assert log.complete
     for name in ("lauv", "remus", "jolner", "lbl1"):
-        assert len(log.get(f"/state/{name}", STATE).records) == 4001
-        assert len(log.get(f"/actuation/{name}", ACTUATION).records) == 4001
-    assert len(log.get("/estimate/lauv", ESTIMATE).records) == pytest.approx(4000, abs=3)
-    for sensor, count in (("ctd", 4001), ("ahrs", 4001), ("speedlog", 4001), ("echosounder", 2001)):
+        assert len(log.get(f"/state/{name}", STATE).records) == 3001
+        assert len(log.get(f"/actuation/{name}", ACTUATION).records) == 3001
+    assert len(log.get("/estimate/lauv", ESTIMATE).records) == pytest.approx(3000, abs=3)
+    for sensor, count in (("ctd", 3001), ("ahrs", 3001), ("speedlog", 3001), ("echosounder", 1501)):
         assert len(log.get(f"/sensor/lauv/{sensor}", SENSORS[sensor]).records) == count
     assert json.loads(log.metadata["versions"])["numba"]
     assert log.metadata["seed"] == "7" and "lbl4" in log.metadata["configuration"]
@@ -155,7 +155,7 @@ class Track:
 @pytest.mark.parametrize("tick", ["1 ms", "4 ms", "20 ms"])
 def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tick: str) -> None:
     """c (t - turn-around) is the way out plus the way back to 1.5 mm, turns included, at any tick."""
-    text, seconds = (root / "config.xml").read_text().replace('step="4 ms"', f'step="{tick}"'), 100
+    text, seconds = (root / "config.xml").read_text().replace('step="4 ms"', f'step="{tick}"'), 60
     first = '<waypoint north="-120 m" east="-120 m"'
     assert first in text
     sharp = (

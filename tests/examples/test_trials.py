@@ -40,8 +40,8 @@ def test_homing_by_usbl(root: Path, tmp_path: Path) -> None:
 
 
 def test_one_way_ranging_with_drifting_clocks(root: Path, tmp_path: Path) -> None:
-    for v in trial(root, tmp_path, "one-way", 200)["vehicles"][:3]:
-        assert v["sent"] == 0 and v["one_way_ranges"] > 190
+    for v in trial(root, tmp_path, "one-way", 120)["vehicles"][:3]:
+        assert v["sent"] == 0 and v["one_way_ranges"] > 110
         assert v["one_way_error_rms_m"] > 1.0, "the clock is off by a millisecond and more"
         assert v["navigation_max_m"] < 1.5, "but the filter knows it"
 

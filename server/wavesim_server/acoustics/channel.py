@@ -17,10 +17,10 @@ from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
 from wavesim_server import pointers
 from wavesim_server.acoustics import fitting, medium, memory
+from wavesim_server.acoustics.types import Array, Records
 from wavesim_server.pool import Pool, roomy
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Record = np.ndarray[Any, np.dtype[np.void]]
+Table = np.ndarray[Any, np.dtype[np.void]]  #: records of the log
 MAX_AHEAD = 3600.0  #: s, that a signal may be planned
 
 
@@ -40,7 +40,7 @@ class Fittings:
     """What a transducer brings along, computed before it enters."""
 
     pattern: Array | None  #: of its beam, if that is a new one
-    head: tuple[memory.Records, memory.Records] | None  #: and its hydrophones
+    head: tuple[Records, Records] | None  #: and its hydrophones
 
 
 class Channel:
@@ -61,8 +61,8 @@ class Channel:
         self._beams: dict[Beam, int] = {}  # row of the loss of each beam pattern
         self._beam_users: dict[Beam, int] = {}
         self._ears: Counter[float] = Counter()
-        self._sent: list[Record] = []
-        self._receptions: list[Record] = []
+        self._sent: list[Table] = []
+        self._receptions: list[Table] = []
 
     def _keep(self, m: memory.Medium) -> None:
         """Keep the arrays of the medium, and the table of their addresses for the kernels."""
@@ -245,7 +245,7 @@ class Channel:
             raise ValueError("it has no modem")
         return modem
 
-    def _blank(self, kind: SignalKind, frequency: float, duration: float, band: float) -> memory.Records:
+    def _blank(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
         """The form for an emission that is asked for, which answers nothing and carries nothing."""
         self._wanted[0] = 0
         wanted = self._form
@@ -286,7 +286,7 @@ class Channel:
         self._sent.append(sent)
         self._receptions.append(receptions)
 
-    def take(self) -> tuple[Record, Record]:
+    def take(self) -> tuple[Table, Table]:
         """(sent, receptions) since the last call, in order of time."""
         sent = np.concatenate(self._sent) if self._sent else np.zeros(0, SENT.dtype)
         receptions = np.concatenate(self._receptions) if self._receptions else np.zeros(0, RECEPTION.dtype)
@@ -294,7 +294,7 @@ class Channel:
         self._receptions.clear()
         return sent, receptions
 
-    def live_signals(self, table: Record, time: float) -> int:
+    def live_signals(self, table: Table, time: float) -> int:
         """Fill rows of the signals table with the live signals; returns how many."""
         n = int(medium.live_table(self.table, time, pointers.records(table)))
         table["id"][n:] = 0

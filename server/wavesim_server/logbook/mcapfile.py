@@ -71,7 +71,8 @@ class McapFile:
         self._numbers = [0]  # by channel, from 1: of its last message
         self._metadata: list[MetadataIndex] = []
         self._counts: dict[int, int] = defaultdict(int)  # by channel: messages in finished chunks
-        self._chunks, self._chunk_index = 0, bytearray()  # as they will stand in the summary: many objects cost more
+        #: of each chunk, as it will stand in the summary. In pieces: one long text that grows leaves the heap full of holes
+        self._chunk_index: list[bytes] = []
         self._span: tuple[int, int] | None = None  # of the times of all messages
         self._chunk = bytearray()
         self._index: dict[int, bytearray] = defaultdict(bytearray)  # of the chunk, by channel
@@ -163,9 +164,9 @@ class McapFile:
             self._counts[channel] += len(entries) // _ENTRY.size
         self.file.write(chunk)
         self.file.write(index)
-        self._chunks += 1
-        self._chunk_index += _bytes(
-            ChunkIndex(len(chunk), begin, "zstd", len(packed), last_ns, len(index), places, first_ns, len(self._chunk))
+        sizes = len(chunk), len(packed), len(index), len(self._chunk)
+        self._chunk_index.append(
+            _bytes(ChunkIndex(sizes[0], begin, "zstd", sizes[1], last_ns, sizes[2], places, first_ns, sizes[3]))
         )
 
     def finish(self) -> None:
@@ -175,22 +176,23 @@ class McapFile:
         start = self.file.tell()
         first, last = self._span or (0, 0)
         statistics = Statistics(
-            0, len(self._channels), self._counts, self._chunks, sum(self._counts.values()), last, first,
+            0, len(self._channels), self._counts, len(self._chunk_index), sum(self._counts.values()), last, first,
             len(self._metadata), len(self._schemas),
         )  # fmt: skip
-        groups: list[tuple[Opcode, bytes | bytearray]] = [
-            (Opcode.SCHEMA, _bytes(*self._schemas)),
-            (Opcode.CHANNEL, _bytes(*self._channels)),
-            (Opcode.STATISTICS, _bytes(statistics)),
+        groups: list[tuple[Opcode, Sequence[bytes]]] = [
+            (Opcode.SCHEMA, [_bytes(*self._schemas)]),
+            (Opcode.CHANNEL, [_bytes(*self._channels)]),
+            (Opcode.STATISTICS, [_bytes(statistics)]),
             (Opcode.CHUNK_INDEX, self._chunk_index),
-            (Opcode.ATTACHMENT_INDEX, b""),
-            (Opcode.METADATA_INDEX, _bytes(*self._metadata)),
+            (Opcode.ATTACHMENT_INDEX, []),
+            (Opcode.METADATA_INDEX, [_bytes(*self._metadata)]),
         ]
-        places = [start + sum(len(g) for _, g in groups[:k]) for k in range(len(groups) + 1)]
-        offsets = [SummaryOffset(o, place, len(g)) for (o, g), place in zip(groups, places, strict=False)]
+        sizes = [sum(map(len, pieces)) for _, pieces in groups]
+        places = [start + sum(sizes[:k]) for k in range(len(groups) + 1)]
+        offsets = [SummaryOffset(o, place, n) for (o, _), place, n in zip(groups, places, sizes, strict=False)]
         footer = _bytes(Footer(start, places[-1], 0))[:-4]  # its sum is over all of the summary, itself included
         crc = 0
-        for data in (*(g for _, g in groups), _bytes(*offsets), footer):
+        for data in (*(p for _, pieces in groups for p in pieces), _bytes(*offsets), footer):
             crc = zlib.crc32(data, crc)
             self.file.write(data)
         self.file.write(struct.pack("<I", crc) + MAGIC)
