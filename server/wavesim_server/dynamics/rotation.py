@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
+
+from wavesim_server.dynamics.types import Lanes
 
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+def matrix(
+    w: Lanes, x: Lanes, y: Lanes, z: Lanes
+) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
     """R_WB of the unit quaternion q_WB, row by row."""
     return (
         1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w),
@@ -20,7 +22,7 @@ def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any
 
 
 @_inline
-def to_world(w: Any, x: Any, y: Any, z: Any, bx: Any, by: Any, bz: Any) -> tuple[Any, Any, Any]:
+def to_world(w: Lanes, x: Lanes, y: Lanes, z: Lanes, bx: Lanes, by: Lanes, bz: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     """A vector of B in W, by q_WB: for one vector cheaper than the matrix."""
     tx, ty, tz = 2.0 * (y * bz - z * by), 2.0 * (z * bx - x * bz), 2.0 * (x * by - y * bx)
     return bx + w * tx + y * tz - z * ty, by + w * ty + z * tx - x * tz, bz + w * tz + x * ty - y * tx
