@@ -54,10 +54,11 @@ def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
     return sim
 
 
-def step(sim: Simulation) -> None:
-    """One short step of the kernel alone: the work is the same, and nothing flies away."""
+def step(sim: Simulation, blocks: np.ndarray | None = None) -> None:
+    """One short step of the kernel alone, or one of each of these blocks: the work is the same, and nothing flies away."""
     f = sim.fleet
-    integrators.step_all(f.blocks, f.heads, f.sequence, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
+    blocks = f.sequence if blocks is None else blocks
+    integrators.step_all(f.blocks, f.heads, blocks, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
 
 
 class NumpyTwin:
@@ -71,10 +72,10 @@ class NumpyTwin:
         self.M, self.Minv, self.DL, self.DQ, self.L = m(r.MASS), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
         self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_B, None]
         self.wg, self.rb = p[:, r.WG : r.WG + 3].copy(), p[:, r.RB : r.RB + 3].copy()
-        self.H = p[:, r.T_H : r.T_H + 6].reshape(n, 1, 6).copy()
-        self.FH = p[:, r.F_H : r.F_H + 24].reshape(n, 4, 6).copy()
-        self.FK, self.FW = p[:, r.F_K : r.F_K + 4].copy(), p[:, r.F_W : r.F_W + 4].copy()
-        self.FY, self.FZ = p[:, r.F_Y : r.F_Y + 4].copy(), p[:, r.F_Z : r.F_Z + 4].copy()
+        self.H = p[:, r.T_WRENCH : r.T_WRENCH + 6].reshape(n, 1, 6).copy()
+        self.FH = p[:, r.F_WRENCH : r.F_WRENCH + 24].reshape(n, 4, 6).copy()
+        self.FK, self.FW = p[:, r.F_LIFT : r.F_LIFT + 4].copy(), p[:, r.F_INFLOW : r.F_INFLOW + 4].copy()
+        self.FY, self.FZ = p[:, r.F_PLACE_Y : r.F_PLACE_Y + 4].copy(), p[:, r.F_PLACE_Z : r.F_PLACE_Z + 4].copy()
         of = lambda a, row: a[:, [row, *range(row + r.SLOT_FIN, row + r.SLOT_FIN + 4)]]  # noqa: E731  # propeller and fins
         self.cmd, self.a = of(b, r.A_CMD), of(b, r.A_NOW)
         # times 1 and 1/2 of the step
@@ -149,6 +150,13 @@ def per_vehicle(sim: Simulation, n: int) -> float:
     return best(lambda: step(sim), max(3, 60_000 // max(n, 8))) / n * 1e9
 
 
+def of_one_vehicle() -> tuple[float, float]:
+    """(a call of the kernel from Python that has nothing to do, a step within a call of a thousand), ns."""
+    sim = fleet(1, ["lauv"])
+    none, many = (np.zeros(n, sim.fleet.sequence.dtype) for n in (0, 1000))
+    return best(lambda: step(sim, none), 20_000) * 1e9, best(lambda: step(sim, many), 40) / 1000 * 1e9
+
+
 def main() -> None:
     print(f"# {platform.processor() or platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}")
     names = sorted(library())
@@ -183,6 +191,8 @@ def main() -> None:
             f"{theirs / mixed:.0f} | {tick:.0f} | {agreement:.0e} |"
         )
         sys.stdout.flush()
+    call, within = of_one_vehicle()
+    print(f"# one LAUV: {call:.0f} ns for a call of the kernel from Python, {within:.0f} ns for a step")
     costs: dict[str, float] = {name: per_vehicle(fleet(96, [name]), 96) for name in names}
     print(
         "# by model, 96 vehicles, ns: "

@@ -114,6 +114,15 @@ def contact() -> tuple[float, str]:
     return least(lambda: simulation.advance(250), 4) / 250 * 1e6, f"{digest(simulation, [])} {simulation.contacts}"
 
 
+def resting() -> tuple[float, str]:
+    """us per tick of each of five bodies at rest on the bed, and the digest of their state."""
+    simulation = world('<time step="4 ms"/><shared vehicles="8" signals="4"/><world><bed depth="12 m"/></world>')
+    for k in range(5):
+        simulation.push(simulation.enter(f"lying {k}", "lauv", (0.1 * k, 4.0 * k, 11.85)), (0.0, 0.0, 100.0))
+    simulation.advance(500)
+    return least(lambda: simulation.advance(250), 4) / 250 / 5 * 1e6, f"{digest(simulation, [])} {simulation.contacts}"
+
+
 def figures() -> tuple[dict[str, float], dict[str, str]]:
     """Of the checkout whose sources are imported."""
     from wavesim_sdk.config import library
@@ -140,6 +149,7 @@ def figures() -> tuple[dict[str, float], dict[str, str]]:
     for name, water in WATERS.items():
         times[f"{name}, us"], bits[name] = sound(*water)
     times["contacts, us"], bits["contacts"] = contact()
+    times["at rest on the bed, us"], bits["at rest on the bed"] = resting()
     return times, bits
 
 

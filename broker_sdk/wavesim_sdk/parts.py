@@ -10,11 +10,14 @@ A part that Python calls (a test does) is compiled by itself then.  With compila
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as nb
 from numba.core import config, types
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
@@ -54,6 +57,35 @@ class PartCompiler(Compiler):
         return super().compile_extra(function)
 
 
+class _Cache(FunctionCache):
+    """Numba's own asks whether the file of a function has changed; this one asks for whatever is compiled into it."""
+
+    def __init__(self, function: Any, sources: bytes) -> None:
+        super().__init__(function)
+        self._sources = sources
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        return (*super()._index_key(signature, codegen), self._sources)
+
+
+def kernel(*folders: Path, **options: Any) -> Callable[[Function], Function]:
+    """A decorator for kernels, which Python calls: kept on disk until a source in these folders changes, or one of the elementary
+    functions. ``options``: of ``numba.njit``."""
+    own = [Path(__file__).with_name(f"{name}.py") for name in ("compiled", "elementary", "parts")]
+    sources = hashlib.sha256(
+        b"".join(p.read_bytes() for p in (*own, *(p for f in folders for p in sorted(f.glob("*.py")))))
+    )
+
+    def decorated(function: Function) -> Function:
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]
+            return function
+        made: Any = nb.njit(**_OPTIONS, **options)(function)
+        made._cache = _Cache(function, sources.digest())
+        return cast(Function, made)
+
+    return decorated
+
+
 class _Part(CPUDispatcher):
     _whole: Any = None
 
@@ -64,7 +96,7 @@ class _Part(CPUDispatcher):
 
     def __call__(self, *arguments: Any) -> Any:
         if self._whole is None:
-            self._whole = nb.njit(cache=True, **_OPTIONS)(self.py_func)
+            self._whole = kernel(Path(self.py_func.__code__.co_filename).parent)(self.py_func)
         return self._whole(*arguments)
 
 

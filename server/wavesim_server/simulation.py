@@ -43,9 +43,9 @@ from wavesim_sdk.tables import (
 from wavesim_server import seabed, tick
 from wavesim_server.acoustics import medium, memory
 from wavesim_server.acoustics.channel import Channel, Fittings
-from wavesim_server.dynamics import contact, effort, meetings, trim
+from wavesim_server.dynamics import effort, meetings, touch, trim
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.contact import Bodies
+from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.fleet import Fleet, Form
 from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
@@ -109,7 +109,7 @@ class Simulation:
         self._obstacles = list(dict.fromkeys(parts))
         whose = {name: k for k, name in enumerate(self._obstacles)}
         fixed = exposure.obstacles(loaded)
-        self._touch = contact.touch(capacity, fixed, [whose[name] for name in parts], step)
+        self._touch = touch.memory_for(capacity, fixed, [whose[name] for name in parts], step)
         self._room = Room(parts, bed, net, fixed)
         self.channel = Channel(loaded, self.water, capacity, step, self.seed, self.climate.wind.mean)
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
@@ -304,7 +304,7 @@ class Simulation:
             low = f.blocks[block, r.PX * r.LANES + lane] - f.params[f.heads[block, r.BLOCK_KIND], r.REACH]
             self._work.order[: len(rows)] = rows[np.argsort(low, kind="stable")]
             self._work.counters[0] = len(rows)
-            self._touch.counters[contact.N_STALE] = 1
+            self._touch.counters[touch.N_STALE] = 1
 
     def _bodies(self) -> Bodies:
         return Bodies(self.fleet.blocks, self.fleet.slots, self.fleet.heads, self.fleet.params)
@@ -389,7 +389,7 @@ class Simulation:
             b[r.NU : r.NU + 6], b[r.MU : r.STATE_ROWS] = nu, 0.0
         b[r.CLEARANCE] = 0.0
         self._work.faults[row] = 0
-        self._touch.counters[contact.N_STALE] = 1
+        self._touch.counters[touch.N_STALE] = 1
         self._refresh_surroundings(row)
         self._remember(row)
         self._place(row)
@@ -574,7 +574,7 @@ class Simulation:
     @property
     def contacts_dropped(self) -> int:
         """Contacts, and pairs that might have met, left out for lack of room since the start."""
-        return int(self._touch.counters[contact.N_LOST])
+        return int(self._touch.counters[touch.N_LOST])
 
     @property
     def counters(self) -> tuple[int, int, int]:

@@ -33,14 +33,14 @@ class Room:
         self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))
         # a ball around each
         cores = fixed[:, shapes.CORE : shapes.CORE + 3]
-        self._reach = np.where(fixed[:, 0] == shapes.TRIANGLE, cores[:, 0], norm(cores))
+        self._reach = np.where(fixed[:, shapes.CODE] == shapes.TRIANGLE, cores[:, 0], norm(cores))
 
     def check(self, model: Model, position: Vector, attitude: Vector) -> None:
         """ValueError if the body would start inside the bed or an obstacle; it says how deep."""
         g, reach = geometry(model, position, attitude), shape_of(model).reach
         self._above_bed(g, reach)
-        middles = self.fixed[:, shapes.POSE : shapes.POSE + 3]
-        away = norm(middles - g[shapes.POSE : shapes.POSE + 3])
+        middles = self.fixed[:, shapes.POSE : shapes.ROTATION]
+        away = norm(middles - g[shapes.POSE : shapes.ROTATION])
         for k in np.flatnonzero(away < self._reach + reach).tolist():
             if self._overlap(g, self.fixed[k]) > DEEPEST:
                 place = ", ".join(f"{x:g}" for x in middles[k])
@@ -52,7 +52,7 @@ class Room:
         g, reach = geometry(model, position, attitude), shape_of(model).reach
         seat = -1
         while (
-            seat := _near(fleet.blocks, fleet.heads, fleet.params, g[shapes.POSE : shapes.POSE + 3], reach, seat + 1)
+            seat := _near(fleet.blocks, fleet.heads, fleet.params, g[shapes.POSE : shapes.ROTATION], reach, seat + 1)
         ) >= 0:
             row = int(np.flatnonzero(fleet.slots == seat)[0])
             b, c = fleet.body(row), fleet.coefficients(row)
@@ -73,17 +73,20 @@ class Room:
             g = shape[k]
             active = [i for i in active if shape[i][shapes.POSE] + reach[i] > g[shapes.POSE] - reach[k]]
             for i in active:
-                near = norm(shape[i][5:8] - g[5:8]) < reach[i] + reach[k]
+                near = (
+                    norm(shape[i][shapes.POSE : shapes.ROTATION] - g[shapes.POSE : shapes.ROTATION])
+                    < reach[i] + reach[k]
+                )
                 if near and self._overlap(g, shape[i]) > DEEPEST:
                     return min(i, k), max(i, k)
             active.append(k)
         return None
 
     def _above_bed(self, g: Array, reach: float) -> None:
-        if not self._under(g[5], g[6], g[7] + reach * (1.0 + self.bed.slope)):
+        if not self._under(g[shapes.X], g[shapes.Y], g[shapes.Z] + reach * (1.0 + self.bed.slope)):
             return
         point, deepest = self._points[0], (0.0, 0.0, 0.0)
-        for k in range(shapes.POINTS if g[0] != shapes.SPHERE else 1):
+        for k in range(shapes.POINTS if g[shapes.CODE] != shapes.SPHERE else 1):
             shapes.feature(g, k, 0.0, 0.0, 1.0, point)
             z = point[2] + g[shapes.ROUND]
             depth = bed_depth(self.bed, self.net, self._cursor, 0, point[0], point[1])
@@ -127,12 +130,12 @@ def geometry(model: Model, position: Vector, attitude: Vector) -> Array:
 
 def _geometry(code: int, half: Any, margin: float, position: Any, q_WB: Any) -> Array:
     g = np.zeros(shapes.GEOMETRY)
-    g[0], g[shapes.ROUND] = code, margin
+    g[shapes.CODE], g[shapes.ROUND] = code, margin
     g[shapes.CORE : shapes.CORE + 3] = np.maximum(np.asarray(half) - margin, 0.0)
-    g[shapes.POSE : shapes.POSE + 3] = position
-    g[shapes.POSE + 3 :] = frames.rotation(q_WB).ravel()
+    g[shapes.POSE : shapes.ROTATION] = position
+    g[shapes.ROTATION :] = frames.rotation(q_WB).ravel()
     return g
 
 
 def _place(g: Array) -> str:
-    return f"it starts at {g[5]:g} {g[6]:g} {g[7]:g} m (north, east, down)"
+    return f"it starts at {g[shapes.X]:g} {g[shapes.Y]:g} {g[shapes.Z]:g} m (north, east, down)"

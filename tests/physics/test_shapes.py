@@ -150,7 +150,7 @@ def test_boxes_stack_and_push(config: Callable[..., Loaded]) -> None:
 @pytest.mark.compiled
 def test_the_pair_list_misses_nothing(config: Callable[..., Loaded]) -> None:
     """A crowd that mixes: whoever is near another by brute force is on the list."""
-    from wavesim_server.dynamics import contact
+    from wavesim_server.dynamics import touch
 
     text, volume = SHAPES["sphere"]
     inner = SHOT.format(shape=text, mass=volume * 1025, volume=volume)
@@ -167,7 +167,7 @@ def test_the_pair_list_misses_nothing(config: Callable[..., Loaded]) -> None:
         d = np.linalg.norm(p[:, None] - p[None], axis=2)
         near = {(i, j) for i, j in np.argwhere(d < 0.45) if i < j}
         t = sim._touch
-        listed = {tuple(pair) for pair in t.pairs[: t.counters[contact.N_PAIRS]]}
+        listed = {tuple(pair) for pair in t.pairs[: t.counters[touch.N_PAIRS]]}
         assert near <= listed
         touched += len(near)
         assert d[np.triu_indices(60, 1)].min() > 0.37, "no overlap to speak of"

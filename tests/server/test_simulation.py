@@ -16,8 +16,8 @@ import pytest
 from wavesim_sdk.config import Loaded, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
-from wavesim_server.dynamics import contact
 from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import touch
 from wavesim_server.study import varied
 
 DEEP = '<world><bed depth="500 m"/></world>'
@@ -325,7 +325,7 @@ def test_contacts_that_find_no_room_are_counted(config: Callable[..., Loaded]) -
         sim.set_pose(k, (0.3 * k, 0.0, 0.0))
     sim.advance(1)
     assert sim.contacts > 0 and sim.contacts_dropped == 0
-    sim._touch = sim._touch._replace(contacts=np.zeros((1, contact.CONTACT)))
+    sim._touch = sim._touch._replace(contacts=np.zeros((1, touch.CONTACT)))
     sim.advance(1)
     assert sim.contacts_dropped > 0
 

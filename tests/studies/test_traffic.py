@@ -61,7 +61,9 @@ def test_cases_as_live_trials(tmp_path: Path) -> None:
         loaded = load(trials.write(encounter, tmp_path, "otter", captain))
         bodies = {b.name: b for b in loaded.config.fleet.bodies}
         assert list(bodies) == ["own", *(o.name for o in encounter.others)]
-        assert bodies["own"].program is not None and all(bodies[o.name].program is None for o in encounter.others)
+        program = bodies["own"].program
+        assert program is not None and loaded.data_file(program.run).samefile(captain)
+        assert all(bodies[o.name].program is None for o in encounter.others)
         assert bodies["target1"].speed == pytest.approx(encounter.others[0].speed, abs=1e-4)
     rogue = load(trials.write(imazu(2, 3.0, 300.0), tmp_path / "r", "otter", captain, rogue=True))
     legs = next(b for b in rogue.config.fleet.bodies if b.name == "target1").waypoint

@@ -99,6 +99,8 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         page.shot("mission-control")
         assert colours(page, "#stage canvas") > 50
 
+        heights(page, state)
+
         # chart
         page.page.keyboard.press("4")
         page.wait("!document.querySelector('canvas.chart').classList.contains('hidden')")
@@ -127,6 +129,7 @@ def helm(page: Page, server: Server, shared: SharedState) -> None:
     page.page.click("#take-helm")
     page.wait("document.querySelector('#helm-told').textContent.includes('at rest')")
     assert [c["role"] for c in server.status()["clients"] if c["name"] == "guest"] == ["pilot"]
+    gamepad(page, commands)
     page.page.keyboard.down("ArrowUp")
     page.page.keyboard.down("ArrowRight")
     page.wait("wavesim.store.speed[wavesim.store.index.get(wavesim.store.chosen)] > 0.5", 30)
@@ -141,6 +144,52 @@ def helm(page: Page, server: Server, shared: SharedState) -> None:
     page.wait("![...wavesim.store.bodies.values()].some(b => b.name === 'guest')")
     page.page.keyboard.press("Escape")
     page.page.locator("#stage canvas").first.focus()
+
+
+def gamepad(page: Page, commands: Callable[[], Any]) -> None:
+    """Sticks drive while a shoulder button is held, and nothing moves without it; a device of the browser's is played."""
+    page.see(
+        "(() => { const pad = window.pad = { axes: [0.8, -0.6, 0, 0], buttons: [...Array(16)].map(() => ({ pressed: false })) };"
+        " navigator.getGamepads = () => [null, pad] })()"
+    )
+    turns = page.see("wavesim.view.frames")
+    page.wait(f"wavesim.view.frames > {turns + 5}")
+    assert not commands().any(), "no button is held"
+    page.see("window.pad.buttons[5].pressed = true")
+    page.wait(
+        "document.querySelector('#helm-told').textContent.includes('ahead 0.6') && document.querySelector('#helm-told').textContent.includes('turn 0.8')"
+    )
+    page.until(lambda: np.count_nonzero(commands()) >= 2)
+    assert commands()[0] > 0.0, "ahead"
+    page.see("window.pad.buttons[5].pressed = false")
+    page.until(lambda: not commands().any())
+    page.wait("document.querySelector('#helm-told').textContent.includes('at rest')")
+    page.see("delete navigator.getGamepads")
+
+
+def heights(page: Page, state: Any) -> None:
+    """Five times as high: bed and bodies stand where five times their depth is, the scale tells metres, hulls keep their shape."""
+    assert page.page.locator(".tools").bounding_box()["height"] < 40, "one row of buttons at 1280"
+    eye = page.see("wavesim.view.camera.position.y - wavesim.view.controls.target.y")
+    page.page.click("#shown summary")
+    page.page.select_option("#heights", "5")
+    page.wait("wavesim.view.depths.length > 2")
+    depths = page.see("wavesim.view.depths")
+    assert depths[0] == 0.0 and depths[-1] <= page.see("wavesim.view.terrain.deepest") < depths[-1] + depths[1]
+    bed = page.see(
+        "(() => { const b = wavesim.view.terrain.group.getObjectByName('bed'), p = b.geometry.getAttribute('position'), v = wavesim.view.camera.position.clone();"
+        " return [b.localToWorld(v.fromBufferAttribute(p, 7)).y, wavesim.store.scene.bed.depth[0][7]] })()"
+    )
+    assert bed[0] == pytest.approx(-5.0 * bed[1], rel=1e-5)
+    hull = page.see(
+        "wavesim.view.bodies.moving.group.position.toArray().concat(wavesim.view.bodies.moving.group.scale.toArray())"
+    )
+    assert hull[1] == pytest.approx(-5.0 * float(state["p_WB_W"][2]), rel=1e-5) and hull[3] == hull[4] == hull[5]
+    assert page.see("wavesim.view.camera.position.y - wavesim.view.controls.target.y") == pytest.approx(eye)
+    page.shot("heights")
+    page.page.select_option("#heights", "1")
+    page.page.click("#shown summary")
+    page.wait("!wavesim.view.depths.length")
 
 
 def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:

@@ -12,15 +12,14 @@ and the impulses of contacts averaged over the last tick.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
 
 from wavesim_server.dynamics import kernel, terms
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.contact import Bodies
+from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.lanes import element, load, splat, store
+from wavesim_server.dynamics.types import Floats, Ints
 
 _njit = nb.njit(cache=True, error_model="numpy")
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
@@ -31,19 +30,19 @@ ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT,
 _ACTUATORS, _HULL, _RESTORING, _MOORING, _LANE_PARTS = range(0, 30, 6)
 
 
-def scratch() -> Any:
+def scratch() -> Floats:
     """Room for the parts of a block."""
     return np.zeros(_LANE_PARTS * r.LANES)
 
 
 @_inline
-def _clear(work: Any) -> None:
+def _clear(work: Floats) -> None:
     for i in range(6):
         store(work, r.FORCE + i, splat(0.0))
 
 
 @_inline
-def _take(work: Any, parts: Any, part: int) -> None:
+def _take(work: Floats, parts: Floats, part: int) -> None:
     """The force rows are a part; they begin anew."""
     for i in range(6):
         store(parts, part + i, load(work, r.FORCE + i))
@@ -51,7 +50,9 @@ def _take(work: Any, parts: Any, part: int) -> None:
 
 
 @_njit
-def _block(block: Any, params: Any, work: Any, kind: Any, tables: Any, moored: bool, parts: Any) -> None:
+def _block(
+    block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, moored: bool, parts: Floats
+) -> None:
     """The parts of all bodies of a block; rotation, velocities and buoyancy stay in the work."""
     flags, k = kind[r.KIND_FLAGS], r.DERIVATIVES
     for i in range(kind[r.KIND_STATES]):
@@ -81,7 +82,7 @@ def _block(block: Any, params: Any, work: Any, kind: Any, tables: Any, moored: b
 
 
 @_njit
-def _one(block: Any, params: Any, work: Any, l: int, parts: Any, jump: Any, h: float, o: Any) -> None:
+def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats) -> None:
     """The row of one body; ``jump`` is what contacts changed of its velocity in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
     for i in range(6):
@@ -145,7 +146,16 @@ def _one(block: Any, params: Any, work: Any, l: int, parts: Any, jump: Any, h: f
 
 @_njit
 def efforts(
-    f: Bodies, kinds: Any, tables: Any, work: Any, parts: Any, rows: Any, last: Any, faults: Any, h: float, out: Any
+    f: Bodies,
+    kinds: Ints,
+    tables: Floats,
+    work: Floats,
+    parts: Floats,
+    rows: Ints,
+    last: Floats,
+    faults: Ints,
+    h: float,
+    out: Floats,
 ) -> None:
     """Fill rows of the flat view (capacity, EFFORT) of the table. ``last`` holds each state before its last contacts;
     rows in the order of their seats are quickest."""

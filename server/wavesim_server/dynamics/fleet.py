@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numba as nb
 import numpy as np
@@ -23,19 +22,19 @@ from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.world import World
-from wavesim_server.dynamics import integrators
+from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import Kind, kind_of
+from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.pool import Pool, roomy
 
 __all__ = ["Fleet", "Form", "shape_of"]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 FOREVER = math.inf
 
 
 @nb.njit(cache=True, error_model="numpy")
-def release(blocks: Any, slots: Any, holds: Any, wanted: Any, count: Any, time: float) -> None:
+def release(blocks: Floats, slots: Ints, holds: Floats, wanted: Floats, count: Ints, time: float) -> None:
     """Keep held actuators where they are until their time comes; then give them their command."""
     i = 0
     while i < count[0]:
@@ -52,7 +51,7 @@ def release(blocks: Any, slots: Any, holds: Any, wanted: Any, count: Any, time: 
 
 
 @nb.njit(cache=True, error_model="numpy")
-def average(blocks: Any, slots: Any, meters: Any, rings: Any, feedback: Any) -> None:
+def average(blocks: Floats, slots: Ints, meters: Ints, rings: Floats, feedback: Floats) -> None:
     """Moving average of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
     for i in range(meters.shape[0]):
         row, slot, window, seen = meters[i, 0], meters[i, 1], meters[i, 2], meters[i, 3]
@@ -102,15 +101,17 @@ class Helm:
 class Fleet:
     """All bodies of a run."""
 
-    kinds: Any
-    params: Any
-    tables: Any
-    blocks: Any
-    heads: Any
-    rings: Any
-    holds: Any
+    kinds: Ints
+    params: Floats
+    tables: Floats
+    blocks: Floats
+    heads: Ints
+    rings: Floats
+    holds: Floats
 
     def __init__(self, capacity: int, step: float, world: World, integrator: str = "rk4") -> None:
+        if registry.problem is not None:
+            raise registry.problem
         self.capacity, self.step, self.world = capacity, step, world
         self.integrator = integrators.numbered(integrator)
         self.slots = np.full(capacity, -1, np.int64)
@@ -127,7 +128,7 @@ class Fleet:
         self.holds = np.zeros((16, 3))
         self.held = np.zeros(1, np.int64)
         self.rings = np.zeros((0, 1))
-        self._meters: Any = np.zeros((0, 4), np.int64)
+        self._meters: Ints = np.zeros((0, 4), np.int64)
         self._metered = 0
         self._forms: dict[int, Form] = {}  # by model
         self._kind_of: dict[int, int] = {}  # row of the kinds, by model
@@ -136,16 +137,16 @@ class Fleet:
         self._kinds, self._tables, self._blocks = Pool(), Pool(), Pool()
         self._tables.take()  # the first is of those that have none
         self._open: dict[int, dict[int, None]] = {}  # blocks of a kind that have a free lane
-        self._sequence: Any = None
+        self._sequence: Ints | None = None
 
     # -- views -------------------------------------------------------------------------------
 
-    def body(self, row: int) -> Array:
+    def body(self, row: int) -> Floats:
         """State and inputs of one body, as a view of BLOCK_ROWS numbers."""
         slot = self.slots[row]
         return self.blocks[slot // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[:, slot % r.LANES]
 
-    def coefficients(self, row: int) -> Array:
+    def coefficients(self, row: int) -> Floats:
         """Parameters of one body: a copy of PARAMS numbers."""
         return self.params[self.heads[self.slots[row] // r.LANES, r.BLOCK_KIND]].copy()
 
@@ -154,7 +155,7 @@ class Fleet:
         return self._helms[row].actuators
 
     @property
-    def sequence(self) -> Any:
+    def sequence(self) -> Ints:
         """Blocks in the order of their kinds."""
         if self._sequence is None:
             used = np.flatnonzero(self.heads[:, r.BLOCK_BODIES])
@@ -162,7 +163,7 @@ class Fleet:
         return self._sequence
 
     @property
-    def meters(self) -> Any:
+    def meters(self) -> Ints:
         """Moving averages of shaft speeds, for :func:`average`."""
         return self._meters[: self._metered]
 
@@ -179,7 +180,7 @@ class Fleet:
                 self._forms[id(model)] = found
         return found
 
-    def add(self, row: int, form: Form, position: Array, attitude: Array, mooring: Mooring | None) -> None:
+    def add(self, row: int, form: Form, position: Floats, attitude: Floats, mooring: Mooring | None) -> None:
         """Put a body at rest into a row."""
         if form.shared:
             if id(form.model) not in self._kind_of:
@@ -351,9 +352,9 @@ class Fleet:
             helm.sign[position] = 1.0
             self._set(row, helm, position)
 
-    def allocate(self, row: int, matrix: Array) -> None:
+    def allocate(self, row: int, matrix: Floats) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body."""
-        self.change(row, {r.T_H + i: float(v) for i, v in enumerate(matrix.T.ravel())})
+        self.change(row, {r.T_WRENCH + i: float(v) for i, v in enumerate(matrix.T.ravel())})
 
     def _is_held(self, row: int, slot: int) -> bool:
         held = self.holds[: self.held[0]]

@@ -7,8 +7,6 @@ waves are held over a step.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
 
@@ -45,6 +43,7 @@ from wavesim_server.dynamics.rows import (
     STATE_ROWS,
 )
 from wavesim_server.dynamics.seams import Integrator
+from wavesim_server.dynamics.types import Floats, Ints
 
 _njit = nb.njit(cache=True, error_model="numpy")
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
@@ -93,14 +92,14 @@ for _k, _i in enumerate(ALL):
 
 
 @_inline
-def _keep(block: Any, work: Any, first: int, last: int) -> None:
+def _keep(block: Floats, work: Floats, first: int, last: int) -> None:
     """The actuators of the last stage are those of the next step."""
     for k in range(first, last):
         store(block, A_NOW + k, load(work, ACTUATORS + k))
 
 
 @_inline
-def _advance(to: Any, work: Any, first: int, n: int, h: float, weights: Any, stages: int) -> None:
+def _advance(to: Floats, work: Floats, first: int, n: int, h: float, weights: Floats, stages: int) -> None:
     """Rows from ``first`` of an array += h times the weighted derivatives."""
     for s in range(stages):
         weight = weights[s] * h
@@ -112,7 +111,7 @@ def _advance(to: Any, work: Any, first: int, n: int, h: float, weights: Any, sta
 
 @_njit
 def step_block(
-    block: Any, params: Any, work: Any, kind: Any, tables: Any, h: float, integrator: int, moored: bool
+    block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, h: float, integrator: int, moored: bool
 ) -> None:
     """One step of one block."""
     flags = kind[KIND_FLAGS]
@@ -164,13 +163,13 @@ def step_block(
 
 @_njit
 def step_all(
-    blocks: Any,
-    heads: Any,
-    sequence: Any,
-    params: Any,
-    kinds: Any,
-    tables: Any,
-    work: Any,
+    blocks: Floats,
+    heads: Ints,
+    sequence: Ints,
+    params: Floats,
+    kinds: Ints,
+    tables: Floats,
+    work: Floats,
     h: float,
     integrator: int,
 ) -> None:

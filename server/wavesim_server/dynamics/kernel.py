@@ -13,7 +13,6 @@ Steps through it are in :mod:`wavesim_server.dynamics.integrators`.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numba as nb
 
@@ -102,13 +101,14 @@ from wavesim_server.dynamics.rows import (
     WEIGHT,
     WG,
 )
+from wavesim_server.dynamics.types import Floats, Ints, Lanes
 
 _njit = nb.njit(cache=True, error_model="numpy")
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def _row(a: Any, row: int, x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> Any:
+def _row(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: Lanes, x5: Lanes) -> Lanes:
     """One row of a 6x6 matrix times a vector."""
     return (
         broadcast(a, row) * x0
@@ -121,13 +121,13 @@ def _row(a: Any, row: int, x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any)
 
 
 @_inline
-def _row3(a: Any, row: int, x0: Any, x1: Any, x2: Any) -> Any:
+def _row3(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> Lanes:
     """Every second element of one row of a 6x6 matrix times three numbers."""
     return broadcast(a, row) * x0 + broadcast(a, row + 2) * x1 + broadcast(a, row + 4) * x2
 
 
 @_inline
-def _drag3(params: Any, i: int, j: int, x: Any, y: Any, z: Any) -> Any:
+def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """The part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
     o, s = DL + 6 * i + j, DQ + 6 * i + j
     return (
@@ -138,7 +138,7 @@ def _drag3(params: Any, i: int, j: int, x: Any, y: Any, z: Any) -> Any:
 
 
 @_inline
-def kinematics(block: Any, params: Any, work: Any, k: int) -> None:
+def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
     """Rotation, velocity through the water and its acceleration, and the derivative of position and attitude into row k."""
     q0, q1, q2, q3 = load(work, STATE + QW), load(work, STATE + QX), load(work, STATE + QY), load(work, STATE + QZ)
     u, v, w = load(work, STATE + NU), load(work, STATE + NU + 1), load(work, STATE + NU + 2)
@@ -184,7 +184,7 @@ def kinematics(block: Any, params: Any, work: Any, k: int) -> None:
 
 
 @_inline
-def body_lift(params: Any, work: Any) -> None:
+def body_lift(params: Floats, work: Floats) -> None:
     """Body lift and the fins' share of it: -abs(u_r) L nu_r."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
@@ -194,8 +194,8 @@ def body_lift(params: Any, work: Any) -> None:
 
 @_inline
 def _coriolis_and_weight(
-    params: Any, work: Any, hx: Any, hy: Any, hz: Any, kx: Any, ky: Any, kz: Any
-) -> tuple[Any, Any, Any, Any, Any, Any]:
+    params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
+) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
     """Force rows less C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
@@ -216,7 +216,7 @@ def _coriolis_and_weight(
 
 
 @_inline
-def _acceleration_of_current(params: Any, work: Any) -> tuple[Any, Any, Any]:
+def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
     """v_c' in B of the degrees of freedom that move: how the water accelerates, and turns in B, [v_c x w]."""
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
     cu, cv, cw = load(work, WATER), load(work, WATER + 1), load(work, WATER + 2)
@@ -228,7 +228,7 @@ def _acceleration_of_current(params: Any, work: Any) -> tuple[Any, Any, Any]:
 
 
 @_inline
-def solve(params: Any, work: Any, k: int) -> None:
+def solve(params: Floats, work: Floats, k: int) -> None:
     """Drag, Coriolis, gravity; then the accelerations into row k. Any couplings."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
@@ -260,7 +260,7 @@ def solve(params: Any, work: Any, k: int) -> None:
 
 
 @_inline
-def solve_symmetric(params: Any, work: Any, k: int) -> None:
+def solve_symmetric(params: Floats, work: Floats, k: int) -> None:
     """The same for bodies that are alike to port and starboard: half of each matrix is zero."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
@@ -284,7 +284,7 @@ def solve_symmetric(params: Any, work: Any, k: int) -> None:
 
 
 @_inline
-def mooring(block: Any, work: Any, k: int) -> None:
+def mooring(block: Floats, work: Floats, k: int) -> None:
     """An elastic line from the origin of the body to its anchor; it pulls, never pushes."""
     dx = load(block, MOOR) - load(work, STATE + PX)
     dy = load(block, MOOR + 1) - load(work, STATE + PY)
@@ -303,7 +303,7 @@ def mooring(block: Any, work: Any, k: int) -> None:
 
 
 @_inline
-def submerged(params: Any, work: Any) -> None:
+def submerged(params: Floats, work: Floats) -> None:
     """Buoyancy of bodies that are under water in this whole step."""
     store(work, BUOYANCY, broadcast(params, FULL_B))
     store(work, BUOYANCY_CENTRE, broadcast(params, RB))
@@ -312,7 +312,7 @@ def submerged(params: Any, work: Any) -> None:
 
 
 @_inline
-def floating(block: Any, params: Any, work: Any) -> None:
+def floating(block: Floats, params: Floats, work: Floats) -> None:
     """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre. It acts against DOWN,
     upright on the slope of a wave whose water accelerates so."""
     z = load(work, STATE + PZ) - load(block, LEVEL)
@@ -352,7 +352,7 @@ def floating(block: Any, params: Any, work: Any) -> None:
 
 
 @_njit
-def _is_upright(block: Any, params: Any, work: Any) -> bool:
+def _is_upright(block: Floats, params: Floats, work: Floats) -> bool:
     """Whether the water plane cuts only the four upright edges of every box of a block."""
     for l in range(LANES):
         if element(block, PRESENT, l) != 0.0:
@@ -363,7 +363,7 @@ def _is_upright(block: Any, params: Any, work: Any) -> bool:
 
 
 @_inline
-def _upright_box(params: Any, work: Any) -> None:
+def _upright_box(params: Floats, work: Floats) -> None:
     """Submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
     hx, hy, hz = broadcast(params, HALF), broadcast(params, HALF + 1), broadcast(params, HALF + 2)
     nz = load(work, TMP + 2)
@@ -380,7 +380,7 @@ def _upright_box(params: Any, work: Any) -> None:
 
 
 @_inline
-def lag(block: Any, params: Any, work: Any, first: int, last: int, gain: int, part: float) -> None:
+def lag(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
     """Lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
     for k in range(first, last):
         now = load(block, A_NOW + k)
@@ -394,7 +394,7 @@ def lag(block: Any, params: Any, work: Any, first: int, last: int, gain: int, pa
 
 
 @_inline
-def lags(block: Any, params: Any, work: Any, kind: Any, gain: int, part: float) -> None:
+def lags(block: Floats, params: Floats, work: Floats, kind: Ints, gain: int, part: float) -> None:
     """All actuators that a kind has, as they are at a part of the step."""
     lag(block, params, work, 0, kind[KIND_THRUSTERS], gain, part)
     lag(block, params, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS], gain, part)
@@ -403,7 +403,7 @@ def lags(block: Any, params: Any, work: Any, kind: Any, gain: int, part: float) 
 
 
 @_inline
-def actuators(block: Any, params: Any, work: Any, kind: Any, tables: Any) -> None:
+def actuators(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Forces of all actuators that push, onto the force rows."""
     flags = kind[KIND_FLAGS]
     if flags & HAS_LAW:
@@ -424,7 +424,7 @@ def actuators(block: Any, params: Any, work: Any, kind: Any, tables: Any) -> Non
 
 
 @_inline
-def hull(block: Any, params: Any, work: Any, kind: Any, number: int) -> None:
+def hull(block: Floats, params: Floats, work: Floats, kind: Ints, number: int) -> None:
     """Forces of the hull that are no matrix times a velocity, onto the force rows; ``number`` is that of the stage."""
     flags = kind[KIND_FLAGS]
     if flags & ON_SURFACE:
@@ -452,11 +452,11 @@ def hull(block: Any, params: Any, work: Any, kind: Any, number: int) -> None:
 
 @_inline
 def stage(
-    block: Any,
-    params: Any,
-    work: Any,
-    kind: Any,
-    tables: Any,
+    block: Floats,
+    params: Floats,
+    work: Floats,
+    kind: Ints,
+    tables: Floats,
     number: int,
     gain: int,
     part: float,
@@ -488,7 +488,7 @@ def stage(
 
 
 @_njit
-def is_afloat(block: Any, params: Any) -> bool:
+def is_afloat(block: Floats, params: Floats) -> bool:
     """Whether any body of a block is so near the surface that its buoyancy may change within the step."""
     for l in range(LANES):
         if (

@@ -6,8 +6,8 @@ registered they are empty, and cost nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
 
 import numba as nb
 
@@ -25,16 +25,18 @@ from wavesim_server.dynamics.rows import (
     SLOT_BALLAST,
 )
 from wavesim_server.dynamics.seams import ActuatorType, Integrator, Term
+from wavesim_server.dynamics.types import Floats, Ints
 
 GROUP = "wavesim.dynamics"
 MOST_TERMS = 32  #: each takes a flag
 _inline = nb.njit(error_model="numpy", forceinline=True)  # inlined into what is cached, so not cached themselves
-Seam = TypeVar("Seam", Term, ActuatorType, Integrator)
+Seam = Term | ActuatorType | Integrator
+Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: of block, params, work, kind
 
 
-def _registered() -> list[Any]:
+def _registered() -> list[Seam]:
     """What all packages offer; ConfigError names the package whose offer cannot be used."""
-    found: list[Any] = []
+    found: list[Seam] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         try:
             made = entry.load()
@@ -50,14 +52,18 @@ def _registered() -> list[Any]:
     return found
 
 
-_all = _registered()
+problem: ConfigError | None = None  #: with what is registered; raised where a fleet is made, not where this is imported
+try:
+    _all = _registered()
+except ConfigError as _error:
+    problem, _all = _error, []
 TERMS: tuple[Term, ...] = tuple(t for t in _all if isinstance(t, Term))
 ACTUATOR_TYPES: tuple[ActuatorType, ...] = tuple(t for t in _all if isinstance(t, ActuatorType))
 INTEGRATORS: tuple[Integrator, ...] = tuple(t for t in _all if isinstance(t, Integrator))
 #: row of the first coefficient of each term
 FIRST = [EXTRA + sum(len(t.coefficients) for t in TERMS[:k]) for k in range(len(TERMS) + 1)]
 if FIRST[-1] > EXTRA + EXTRAS or len(TERMS) > MOST_TERMS:
-    raise ConfigError(
+    problem = ConfigError(
         f"{len(TERMS)} terms with {FIRST[-1] - EXTRA} coefficients are registered; there is room for {MOST_TERMS} with {EXTRAS}"
     )
 
@@ -68,13 +74,13 @@ def flag_of(k: int) -> int:
 
 
 @_inline
-def _nothing(block: Any, params: Any, work: Any, kind: Any) -> None:
+def _nothing(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
     return
 
 
-def _and_term(before: Any, force: Any, flag: int, first: int) -> Any:
+def _and_term(before: Forces, force: Callable[..., None], flag: int, first: int) -> Forces:
     @_inline
-    def forces(block: Any, params: Any, work: Any, kind: Any) -> None:
+    def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
         if kind[KIND_FLAGS] & flag:
             force(block, params, first, work)
@@ -82,9 +88,9 @@ def _and_term(before: Any, force: Any, flag: int, first: int) -> Any:
     return forces
 
 
-def _and_actuators(before: Any, force: Any, number: int) -> Any:
+def _and_actuators(before: Forces, force: Callable[..., None], number: int) -> Forces:
     @_inline
-    def forces(block: Any, params: Any, work: Any, kind: Any) -> None:
+    def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
         for k in range(BALLASTS):
             if kind[KIND_OTHER + k] == number:
@@ -94,9 +100,9 @@ def _and_actuators(before: Any, force: Any, number: int) -> Any:
 
 
 #: forces of all registered terms that a kind has, and of its actuators of registered types
-terms: Any = _nothing
+terms: Forces = _nothing
 for _k, _term in enumerate(TERMS):
     terms = _and_term(terms, _term.force, flag_of(_k), FIRST[_k])
-actuators: Any = _nothing
+actuators: Forces = _nothing
 for _k, _type in enumerate(ACTUATOR_TYPES):
     actuators = _and_actuators(actuators, _type.force, 1 + _k)

@@ -1,4 +1,4 @@
-"""Attitude, compiled: of numbers, and of all lanes at once."""
+"""Attitude, compiled: of numbers, and of all lanes at once (so its types are any)."""
 
 from __future__ import annotations
 

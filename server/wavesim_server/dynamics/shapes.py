@@ -9,108 +9,138 @@ the place of R_WB, and the radius around its middle as its first half size.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numba as nb
 
+from wavesim_server.dynamics.types import Floats
+
 _njit = nb.njit(cache=True, error_model="numpy")
+_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3
-#: rows of a geometry: code, half sizes of the core (3), margin, pose (12)
+#: places in a geometry: code, half sizes of the core (3), margin by which it is rounded, pose (12)
 CODE, CORE, ROUND, POSE = 0, 1, 4, 5
-GEOMETRY = 17
+HALF_X, HALF_Y, HALF_Z = range(CORE, CORE + 3)
+RADIUS = HALF_X  # of a triangle, around its middle
+X, Y, Z = range(POSE, POSE + 3)  # in W
+ROTATION = POSE + 3  # R_WB, by rows
+R11, R12, R13, R21, R22, R23, R31, R32, R33 = range(ROTATION, ROTATION + 9)
+CORNERS = ROTATION  # of a triangle, from its middle, in W
+GEOMETRY = POSE + 12
 POINTS = 8  #: feature points of a body
 
 
+@_inline
+def to_body(g: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """A vector of W in axes of the body."""
+    return (
+        g[R11] * x + g[R21] * y + g[R31] * z,
+        g[R12] * x + g[R22] * y + g[R32] * z,
+        g[R13] * x + g[R23] * y + g[R33] * z,
+    )
+
+
+@_inline
+def corner(g: Floats, k: int) -> tuple[float, float, float]:
+    """Corner k of a triangle, from its middle."""
+    first = CORNERS + 3 * k
+    return g[first], g[first + 1], g[first + 2]
+
+
+@_inline
+def _set_to_world(g: Floats, x: float, y: float, z: float, out: Floats) -> None:
+    """Fill in a point of a body, in W."""
+    out[0] = g[X] + g[R11] * x + g[R12] * y + g[R13] * z
+    out[1] = g[Y] + g[R21] * x + g[R22] * y + g[R23] * z
+    out[2] = g[Z] + g[R31] * x + g[R32] * y + g[R33] * z
+
+
+@_inline
+def _set_to_corner(g: Floats, k: int, out: Floats) -> None:
+    x, y, z = corner(g, k)
+    out[0], out[1], out[2] = g[X] + x, g[Y] + y, g[Z] + z
+
+
 @_njit
-def support(g: Any, dx: float, dy: float, dz: float, out: Any) -> None:
+def support(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> None:
     """The point of a core that lies farthest along a direction of W."""
     if g[CODE] == TRIANGLE:
-        best, at = -math.inf, 8
-        for k in range(8, GEOMETRY, 3):
-            along = g[k] * dx + g[k + 1] * dy + g[k + 2] * dz
+        best, farthest = -math.inf, 0
+        for k in range(3):
+            x, y, z = corner(g, k)
+            along = x * dx + y * dy + z * dz
             if along > best:
-                best, at = along, k
-        out[0], out[1], out[2] = g[5] + g[at], g[6] + g[at + 1], g[7] + g[at + 2]
+                best, farthest = along, k
+        _set_to_corner(g, farthest, out)
         return
-    bx = g[8] * dx + g[11] * dy + g[14] * dz
-    by = g[9] * dx + g[12] * dy + g[15] * dz
-    bz = g[10] * dx + g[13] * dy + g[16] * dz
+    bx, by, bz = to_body(g, dx, dy, dz)
     if g[CODE] == BOX:
-        x = math.copysign(g[1], bx)
-        y = math.copysign(g[2], by)
-        z = math.copysign(g[3], bz)
+        x = math.copysign(g[HALF_X], bx)
+        y = math.copysign(g[HALF_Y], by)
+        z = math.copysign(g[HALF_Z], bz)
     elif g[CODE] == CYLINDER:
-        x = math.copysign(g[1], bx)
+        x = math.copysign(g[HALF_X], bx)
         across = math.sqrt(by * by + bz * bz)
-        y, z = (g[2] * by / across, g[2] * bz / across) if across > 1e-12 else (0.0, 0.0)
+        y, z = (g[HALF_Y] * by / across, g[HALF_Y] * bz / across) if across > 1e-12 else (0.0, 0.0)
     else:
         x = y = z = 0.0
-    _to_world(g, x, y, z, out)
+    _set_to_world(g, x, y, z, out)
 
 
 @_njit
-def _to_world(g: Any, x: float, y: float, z: float, out: Any) -> None:
-    out[0] = g[5] + g[8] * x + g[9] * y + g[10] * z
-    out[1] = g[6] + g[11] * x + g[12] * y + g[13] * z
-    out[2] = g[7] + g[14] * x + g[15] * y + g[16] * z
-
-
-@_njit
-def feature(g: Any, i: int, dx: float, dy: float, dz: float, out: Any) -> None:
+def feature(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> None:
     """Point i of the eight that stand for a flat or straight side facing a direction of W: corners of a box;
     on both rims of a cylinder the foremost point and three more; the centre of a sphere; the corners of a triangle."""
     if g[CODE] == TRIANGLE:
-        k = 8 + 3 * (i % 3)
-        out[0], out[1], out[2] = g[5] + g[k], g[6] + g[k + 1], g[7] + g[k + 2]
+        _set_to_corner(g, i % 3, out)
         return
     if g[CODE] == BOX:
-        x = g[1] if i & 1 else -g[1]
-        y = g[2] if i & 2 else -g[2]
-        z = g[3] if i & 4 else -g[3]
+        x = g[HALF_X] if i & 1 else -g[HALF_X]
+        y = g[HALF_Y] if i & 2 else -g[HALF_Y]
+        z = g[HALF_Z] if i & 4 else -g[HALF_Z]
     elif g[CODE] == CYLINDER:
-        by = g[9] * dx + g[12] * dy + g[15] * dz
-        bz = g[10] * dx + g[13] * dy + g[16] * dz
+        _, by, bz = to_body(g, dx, dy, dz)
         across = math.sqrt(by * by + bz * bz)
         by, bz = (by / across, bz / across) if across > 1e-9 else (1.0, 0.0)
-        x = g[1] if i & 1 else -g[1]
-        turn = i // 2
+        x = g[HALF_X] if i & 1 else -g[HALF_X]
+        quarter = i // 2
         y, z = by, bz
-        if turn == 1:
+        if quarter == 1:
             y, z = -bz, by
-        elif turn == 2:
+        elif quarter == 2:
             y, z = bz, -by
-        elif turn == 3:
+        elif quarter == 3:
             y, z = -by, -bz
-        y, z = g[2] * y, g[2] * z
+        y, z = g[HALF_Y] * y, g[HALF_Y] * z
     else:
         x = y = z = 0.0
-    _to_world(g, x, y, z, out)
+    _set_to_world(g, x, y, z, out)
 
 
 @_njit
-def points(g: Any) -> int:
+def points(g: Floats) -> int:
     """How many feature points a body has."""
     return 3 if g[CODE] == TRIANGLE else 0 if g[CODE] == SPHERE else POINTS
 
 
 @_njit
-def normal(g: Any) -> tuple[float, float, float]:
+def normal(g: Floats) -> tuple[float, float, float]:
     """Unit normal of a triangle."""
-    ax, ay, az = g[11] - g[8], g[12] - g[9], g[13] - g[10]
-    bx, by, bz = g[14] - g[8], g[15] - g[9], g[16] - g[10]
+    (x0, y0, z0), (x1, y1, z1), (x2, y2, z2) = corner(g, 0), corner(g, 1), corner(g, 2)
+    ax, ay, az = x1 - x0, y1 - y0, z1 - z0
+    bx, by, bz = x2 - x0, y2 - y0, z2 - z0
     nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     s = math.sqrt(nx * nx + ny * ny + nz * nz)
     return nx / s, ny / s, nz / s
 
 
 @_njit
-def in_prism(g: Any, dx: float, dy: float, dz: float, hair: float) -> bool:
+def in_prism(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
     """Whether a point, given from a triangle's middle, lies over it: inside its edges, or within a hair of them."""
     nx, ny, nz = normal(g)
     for k in range(3):
-        a, b = 8 + 3 * k, 8 + 3 * ((k + 1) % 3)
-        ex, ey, ez = g[b] - g[a], g[b + 1] - g[a + 1], g[b + 2] - g[a + 2]
-        px, py, pz = dx - g[a], dy - g[a + 1], dz - g[a + 2]
+        (ax, ay, az), (bx, by, bz) = corner(g, k), corner(g, (k + 1) % 3)
+        ex, ey, ez = bx - ax, by - ay, bz - az
+        px, py, pz = dx - ax, dy - ay, dz - az
         inside = nx * (ey * pz - ez * py) + ny * (ez * px - ex * pz) + nz * (ex * py - ey * px)
         if inside < -hair * math.sqrt(ex * ex + ey * ey + ez * ez):
             return False
@@ -118,7 +148,7 @@ def in_prism(g: Any, dx: float, dy: float, dz: float, hair: float) -> bool:
 
 
 @_njit
-def _nearest(s: Any, n: int, weights: Any, trial: Any) -> float:
+def _nearest(s: Floats, n: int, weights: Floats, trial: Floats) -> float:
     """Weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin: of all faces whose
     own nearest point has positive weights, the nearest. Returns its squared distance."""
     best = math.inf
@@ -188,14 +218,14 @@ def _nearest(s: Any, n: int, weights: Any, trial: Any) -> float:
 
 
 @_njit
-def distance(ga: Any, gb: Any, work: Any, pa: Any, pb: Any) -> float:
+def distance(ga: Floats, gb: Floats, work: Floats, pa: Floats, pb: Floats) -> float:
     """Distance between two cores; fills their nearest points. 0 if they overlap (then the points are not unique).
 
     ``work`` is a scratch array (16, 3)."""
     s, on_a, on_b = work[0:4], work[4:8], work[8:12]
     weights, trial = work[12:14].ravel(), work[14:16].ravel()
     d = pa  # direction from b to a, kept in the output until the end
-    vx, vy, vz = ga[5] - gb[5], ga[6] - gb[6], ga[7] - gb[7]
+    vx, vy, vz = ga[X] - gb[X], ga[Y] - gb[Y], ga[Z] - gb[Z]
     if vx * vx + vy * vy + vz * vz < 1e-18:
         vx = 1.0
     n, square = 0, math.inf

@@ -7,7 +7,6 @@ go one by one.  Sources are named at each term.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numba as nb
 
@@ -36,15 +35,15 @@ from wavesim_server.dynamics.rows import (
     CROSS_YAW,
     DELTA,
     DERIVATIVES,
-    F_C1,
-    F_C2,
-    F_H,
-    F_K,
-    F_S,
-    F_T,
-    F_W,
-    F_Y,
-    F_Z,
+    F_FOIL,
+    F_INFLOW,
+    F_LIFT,
+    F_PER_ANGLE,
+    F_PER_SQUARE,
+    F_PLACE_Y,
+    F_PLACE_Z,
+    F_SPAN,
+    F_WRENCH,
     FADE,
     FADE_RATE,
     FINS,
@@ -103,10 +102,10 @@ from wavesim_server.dynamics.rows import (
     STATE,
     STATE_ROWS,
     SWIVELS,
-    T_D,
-    T_H,
-    T_H2,
-    T_L,
+    T_AXIS,
+    T_LAW,
+    T_WRENCH,
+    T_WRENCH_TURNED,
     TABLE_POINTS,
     TANK,
     TERM,
@@ -121,13 +120,14 @@ from wavesim_server.dynamics.rows import (
     WING_INDUCED,
     WING_SLOPE,
 )
+from wavesim_server.dynamics.types import Floats, Ints, Lanes
 from wavesim_server.elementary import atan2, exp, log10, sin_cos
 
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def _wrench(params: Any, row: int, work: Any) -> Any:
+def _speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
         broadcast(params, row) * load(work, NUR)
@@ -140,7 +140,7 @@ def _wrench(params: Any, row: int, work: Any) -> Any:
 
 
 @_inline
-def _pull(work: Any, params: Any, row: int, size: Any) -> None:
+def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
     """F += column of the parameters times size."""
     for i in range(6):
         add_to(work, FORCE + i, broadcast(params, row + i) * size)
@@ -150,60 +150,60 @@ def _pull(work: Any, params: Any, row: int, size: Any) -> None:
 
 
 @_inline
-def simple_thrusters(block: Any, params: Any, work: Any, count: int) -> None:
+def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Thrust is the lagged command."""
     for k in range(count):
-        _pull(work, params, T_H + 6 * k, load(work, ACTUATORS + k) * load(block, A_EFFECT + k))
+        _add_wrench(work, params, T_WRENCH + 6 * k, load(work, ACTUATORS + k) * load(block, A_EFFECT + k))
 
 
 @_inline
-def _thrust(params: Any, work: Any, k: int) -> Any:
+def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
     """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
     n = load(work, ACTUATORS + k)
-    forward, astern = T_L + LAW * k + LAW_AHEAD, T_L + LAW * k + LAW_ASTERN
+    forward, astern = T_LAW + LAW * k + LAW_AHEAD, T_LAW + LAW * k + LAW_ASTERN
     ahead = n > 0.0
     c1 = select(ahead, broadcast(params, forward), broadcast(params, astern))
     c2 = select(ahead, broadcast(params, forward + 1), broadcast(params, astern + 1))
     c3 = select(ahead, broadcast(params, forward + 2), broadcast(params, astern + 2))
-    most = broadcast(params, T_L + LAW * k + LAW_LIMIT)
+    most = broadcast(params, T_LAW + LAW * k + LAW_LIMIT)
     return minimum(maximum(c1 * n + abs(n) * (c2 * n + c3 * _advance(params, work, k)), -most), most)
 
 
 @_inline
-def _advance(params: Any, work: Any, k: int) -> Any:
+def _advance(params: Floats, work: Floats, k: int) -> Lanes:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
-    whole = broadcast(params, T_L + LAW * k + LAW_WHOLE)
-    along = _wrench(params, T_H + 6 * k, work)
-    return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_L + LAW * k + LAW_WAKE)
+    whole = broadcast(params, T_LAW + LAW * k + LAW_WHOLE)
+    along = _speed_along(params, T_WRENCH + 6 * k, work)
+    return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_LAW + LAW * k + LAW_WAKE)
 
 
 @_inline
-def thrusters(block: Any, params: Any, work: Any, count: int, torque: bool) -> None:
+def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
     """Thrust by the laws, and the torque of propellers."""
     for k in range(count):
         effect = load(block, A_EFFECT + k)
         size = _thrust(params, work, k) * effect
         store(work, THRUST + k, size)
-        _pull(work, params, T_H + 6 * k, size)
+        _add_wrench(work, params, T_WRENCH + 6 * k, size)
         if torque:
             n = load(work, ACTUATORS + k)
-            forward, astern = T_L + LAW * k + LAW_TORQUE_AHEAD, T_L + LAW * k + LAW_TORQUE_ASTERN
+            forward, astern = T_LAW + LAW * k + LAW_TORQUE_AHEAD, T_LAW + LAW * k + LAW_TORQUE_ASTERN
             ahead = n > 0.0
             q2 = select(ahead, broadcast(params, forward), broadcast(params, astern))
             q3 = select(ahead, broadcast(params, forward + 1), broadcast(params, astern + 1))
             moment = abs(n) * (q2 * n + q3 * _advance(params, work, k)) * effect
             for i in range(3):
-                add_to(work, FORCE + 3 + i, moment * broadcast(params, T_D + 3 * k + i))
+                add_to(work, FORCE + 3 + i, moment * broadcast(params, T_AXIS + 3 * k + i))
 
 
 @_inline
-def table_thrusters(block: Any, params: Any, work: Any, kind: Any, tables: Any, count: int) -> None:
+def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, count: int) -> None:
     """rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
     for k in range(count):
         table = kind[KIND_TABLE + FINS + k]
         if table < 0:
             continue
-        o, n = T_L + LAW * k, load(work, ACTUATORS + k)
+        o, n = T_LAW + LAW * k, load(work, ACTUATORS + k)
         advance_ratio = _advance(params, work, k) / (n * broadcast(params, o + LAW_DIAMETER))
         store(work, TMP, (advance_ratio - broadcast(params, o + LAW_LEAST_J)) * broadcast(params, o + LAW_PER_J))
         for l in range(LANES):
@@ -214,65 +214,65 @@ def table_thrusters(block: Any, params: Any, work: Any, kind: Any, tables: Any, 
             i = int(place)
             kt = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             work[TMP * LANES + l] = kt
-        _pull(
+        _add_wrench(
             work,
             params,
-            T_H + 6 * k,
+            T_WRENCH + 6 * k,
             broadcast(params, o + LAW_SCALE) * load(work, TMP) * n * abs(n) * load(block, A_EFFECT + k),
         )
 
 
 @_inline
-def swivels(params: Any, work: Any, count: int) -> None:
+def swivels(params: Floats, work: Floats, count: int) -> None:
     """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
     deflector scales the part along the fixed direction."""
     for k in range(min(count, SWIVELS)):
         sine, cosine = sin_cos(load(work, ACTUATORS + SLOT_ANGLE + k))
         size = load(work, THRUST + k)
-        _pull(work, params, T_H + 6 * k, size * (cosine * load(work, ACTUATORS + SLOT_BUCKET + k) - 1.0))
-        _pull(work, params, T_H2 + 6 * k, size * sine)
+        _add_wrench(work, params, T_WRENCH + 6 * k, size * (cosine * load(work, ACTUATORS + SLOT_BUCKET + k) - 1.0))
+        _add_wrench(work, params, T_WRENCH_TURNED + 6 * k, size * sine)
 
 
 @_inline
-def fins(block: Any, params: Any, work: Any, count: int) -> None:
+def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
         u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
-        along = u + q * broadcast(params, F_Z + k) - r * broadcast(params, F_Y + k)
-        wn = _wrench(params, F_H + 6 * k, work) * broadcast(params, F_W + k)
-        lift = broadcast(params, F_K + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
-        _pull(work, params, F_H + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
+        along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
+        wn = _speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
+        lift = broadcast(params, F_LIFT + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
+        _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
 
 
 @_inline
-def fin_coefficients(block: Any, params: Any, work: Any, count: int) -> None:
+def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Force and torque per angle and angle^2, times the square of the speed across the span."""
     for k in range(count):
         u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
         along = (
-            u * broadcast(params, F_S + 3 * k)
-            + v * broadcast(params, F_S + 3 * k + 1)
-            + w * broadcast(params, F_S + 3 * k + 2)
+            u * broadcast(params, F_SPAN + 3 * k)
+            + v * broadcast(params, F_SPAN + 3 * k + 1)
+            + w * broadcast(params, F_SPAN + 3 * k + 2)
         )
         angle = load(work, ACTUATORS + SLOT_FIN + k)
         size = (u * u + v * v + w * w - along * along) * angle * load(block, A_EFFECT + THRUSTERS + k)
-        _pull(work, params, F_C1 + 6 * k, size)
-        _pull(work, params, F_C2 + 6 * k, size * angle)
+        _add_wrench(work, params, F_PER_ANGLE + 6 * k, size)
+        _add_wrench(work, params, F_PER_SQUARE + 6 * k, size * angle)
 
 
 @_inline
-def _three(params: Any, first: int) -> tuple[float, float, float]:
+def _three(params: Floats, first: int) -> tuple[float, float, float]:
     return params[first], params[first + 1], params[first + 2]
 
 
 @_inline
-def aerofoils(block: Any, params: Any, work: Any, kind: Any, tables: Any, count: int) -> None:
+def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, count: int) -> None:
     """Lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
     for k in range(count):
         table = kind[KIND_TABLE + k]
         if table < 0:
             continue
-        o = F_T + FOIL * k
+        o = F_FOIL + FOIL * k
         for l in range(LANES):
             x, y, z = _three(params, o + FOIL_PLACE)
             vp, vq, vr = element(work, NUR + 3, l), element(work, NUR + 4, l), element(work, NUR + 5, l)
@@ -304,7 +304,7 @@ def aerofoils(block: Any, params: Any, work: Any, kind: Any, tables: Any, count:
 
 
 @_inline
-def ballast(params: Any, work: Any, count: int) -> None:
+def ballast(params: Floats, work: Floats, count: int) -> None:
     """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
     for k in range(count):
         weight = load(work, ACTUATORS + SLOT_BALLAST + k) * broadcast(params, GRAVITY)
@@ -326,7 +326,7 @@ def ballast(params: Any, work: Any, count: int) -> None:
 
 
 @_inline
-def basis(work: Any, fins: int) -> None:
+def basis(work: Floats, fins: int) -> None:
     """abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     square = u * u + v * v + w * w
@@ -342,7 +342,7 @@ def basis(work: Any, fins: int) -> None:
 
 
 @_inline
-def seakeeping(params: Any, work: Any) -> None:
+def seakeeping(params: Floats, work: Floats) -> None:
     """Hulls on the surface: in heave the water that they carry is lifted, not swept along. Its inertia acts against the
     vertical acceleration w' - u q + v p, drag and memory against the vertical speed, as in linear seakeeping theory
     (Fossen 2021, sec. 6.3 and 5.4); along the body's z axis they would make it porpoise at speed."""
@@ -354,7 +354,7 @@ def seakeeping(params: Any, work: Any) -> None:
 
 
 @_inline
-def named(params: Any, work: Any, kind: Any, count: int) -> None:
+def named(params: Floats, work: Floats, kind: Ints, count: int) -> None:
     """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
         term = KIND_TERM + TERM_INTS * t
@@ -365,7 +365,7 @@ def named(params: Any, work: Any, kind: Any, count: int) -> None:
 
 
 @_inline
-def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
+def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
     """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
     low, high = v - r * h, v + r * h
     sign = select(v < 0.0, -1.0, 1.0)
@@ -381,7 +381,7 @@ def _strip_integrals(v: Any, r: Any, h: Any) -> tuple[Any, Any]:
 
 
 @_inline
-def cross_flow(params: Any, work: Any) -> None:
+def cross_flow(params: Floats, work: Floats) -> None:
     """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
     h, x = broadcast(params, CROSS_HALF), broadcast(params, CROSS_CENTRE)
     v, r, q = load(work, NUR + 1), load(work, NUR + 5), -load(work, NUR + 4)
@@ -395,7 +395,7 @@ def cross_flow(params: Any, work: Any) -> None:
 
 
 @_inline
-def cross_flow_strips(params: Any, work: Any, strips: int) -> None:
+def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
     """The same as a sum over strips, each of width L/(strips - 1), as some codes have it; to compare."""
     h = broadcast(params, CROSS_HALF)
     dx = 2.0 * h / float(strips - 1)
@@ -409,7 +409,7 @@ def cross_flow_strips(params: Any, work: Any, strips: int) -> None:
 
 
 @_inline
-def friction(params: Any, work: Any) -> None:
+def friction(params: Floats, work: Floats) -> None:
     """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). Below Rn = 1000
     the coefficient stays that of 1000, where the line is no longer meant."""
     u = load(work, NUR)
@@ -422,7 +422,7 @@ def friction(params: Any, work: Any) -> None:
 
 
 @_inline
-def fading(params: Any, work: Any) -> None:
+def fading(params: Floats, work: Floats) -> None:
     """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     faded = exp(-(broadcast(params, FADE_RATE) * sqrt(u * u + v * v + w * w)))
@@ -431,7 +431,7 @@ def fading(params: Any, work: Any) -> None:
 
 
 @_inline
-def wing(params: Any, work: Any) -> None:
+def wing(params: Floats, work: Floats) -> None:
     """Lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     plane = sqrt(u * u + w * w)
@@ -447,9 +447,13 @@ def wing(params: Any, work: Any) -> None:
 
 
 @_inline
-def without_munk(params: Any, work: Any) -> None:
+def without_munk(params: Floats, work: Floats) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
-    a1, a2, a3 = _wrench(params, MA_V, work), _wrench(params, MA_V + 6, work), _wrench(params, MA_V + 12, work)
+    a1, a2, a3 = (
+        _speed_along(params, MA_V, work),
+        _speed_along(params, MA_V + 6, work),
+        _speed_along(params, MA_V + 12, work),
+    )
     u, v, w, q, r = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2), load(work, NUR + 4), load(work, NUR + 5)
     add_to(work, FORCE, a3 * q * broadcast(params, MUNK) - a2 * r * broadcast(params, MUNK + 1))
     add_to(work, FORCE + 1, a1 * r * broadcast(params, MUNK + 2))
@@ -459,7 +463,7 @@ def without_munk(params: Any, work: Any) -> None:
 
 
 @_inline
-def restoring(block: Any, params: Any, work: Any) -> None:
+def restoring(block: Floats, params: Floats, work: Floats) -> None:
     """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body and its slope."""
     z = load(work, STATE + PZ) - load(block, LEVEL) - broadcast(params, RESTORING_DEPTH)
     sx, sy = -load(block, SLOPE), -load(block, SLOPE + 1)
@@ -478,7 +482,7 @@ def restoring(block: Any, params: Any, work: Any) -> None:
 
 
 @_inline
-def memory(params: Any, work: Any, kind: Any, count: int, stage: int) -> None:
+def memory(params: Floats, work: Floats, kind: Ints, count: int, stage: int) -> None:
     """Radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):
         system = KIND_MEMORIES + MEMORY_INTS * m

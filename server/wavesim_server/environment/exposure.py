@@ -20,7 +20,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
 from wavesim_server.dynamics.kind import AXES, MOTIONS, mass_matrices
-from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, TRIANGLE
+from wavesim_server.dynamics.shapes import BOX, CODE, CORE, CYLINDER, GEOMETRY, POSE, ROTATION, TRIANGLE
 from wavesim_server.environment import operator_table
 from wavesim_server.environment import weather as w
 
@@ -181,22 +181,22 @@ def obstacles(loaded: Loaded) -> Array:
     boxes = []
     for x, y, z, length, width, height, heading in boxes_of(o):
         g = np.zeros(GEOMETRY)
-        g[0], g[CORE : CORE + 3] = BOX, (length, width, height)
+        g[CODE], g[CORE : CORE + 3] = BOX, (length, width, height)
         s, c = sin_cos(heading)
-        g[POSE : POSE + 3], g[POSE + 3 :] = (x, y, z), (c, -s, 0, s, c, 0, 0, 0, 1)
+        g[POSE:ROTATION], g[ROTATION:] = (x, y, z), (c, -s, 0, s, c, 0, 0, 0, 1)
         boxes.append(g)
     piers = []
     for p in o.pier:
         g = np.zeros(GEOMETRY)
-        g[0], g[CORE : CORE + 3] = CYLINDER, (p.height / 2, p.radius, p.radius)
+        g[CODE], g[CORE : CORE + 3] = CYLINDER, (p.height / 2, p.radius, p.radius)
         # the cylinder's axis (x) stands upright
-        g[POSE : POSE + 3], g[POSE + 3 :] = p.position, (0, 0, 1, 0, 1, 0, -1, 0, 0)
+        g[POSE:ROTATION], g[ROTATION:] = p.position, (0, 0, 1, 0, 1, 0, -1, 0, 0)
         piers.append(g)
     corners = mesh.triangles(loaded)
     faces = np.zeros((len(corners), GEOMETRY))
     middle = corners.mean(axis=1)
     relative = corners - middle[:, None, :]
-    faces[:, 0], faces[:, POSE : POSE + 3], faces[:, POSE + 3 :] = TRIANGLE, middle, relative.reshape(-1, 9)
+    faces[:, CODE], faces[:, POSE:ROTATION], faces[:, ROTATION:] = TRIANGLE, middle, relative.reshape(-1, 9)
     faces[:, CORE] = norm(relative).max(axis=1, initial=0.0)
     blocks = len(o.block)
     return np.concatenate([np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY), faces])

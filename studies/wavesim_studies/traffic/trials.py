@@ -16,9 +16,9 @@ BEYOND = 1.9  #: duration, of the time to the meeting
 BAND = 0.35  #: of the way to the meeting: where a rogue leaves her course
 
 
-def text(encounter: Encounter, model: str, captain: str, rogue: bool = False) -> str:
-    """The configuration: own ship with ``captain`` (a program, relative to the file) and the reference avoider. ``rogue``: the first of
-    the others leaves her course before the meeting and steers for where own ship will be."""
+def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool = False) -> str:
+    """The configuration: own ship with ``captain`` (a program, relative to the file; ``files``: how far away it lies) and the reference
+    avoider. ``rogue``: the first of the others leaves her course before the meeting and steers for where own ship will be."""
     own = library()[model]
     if own.box is None:
         raise ConfigError(f"'{model}' has no hull that others could see")
@@ -38,7 +38,7 @@ def text(encounter: Encounter, model: str, captain: str, rogue: bool = False) ->
     name, source = quoteattr(encounter.name), encounter.source.replace("--", "-")
     return f"""<?xml version="1.0" encoding="utf-8"?>
 <!-- {source}. -->
-<wavesim name={name} seed="1">
+<wavesim files={quoteattr(files)} name={name} seed="1">
   <time step="{"50 ms" if kind == "ship" else "10 ms"}" duration="{BEYOND * meeting:g} s" pace="fast"/>
   <world latitude="59.42 deg" longitude="10.48 deg"><bed depth="200 m"/></world>
   <fleet>
@@ -55,7 +55,9 @@ def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: 
         raise ConfigError(f"there is no program {captain}; --captain names one, such as examples/onboard/captain.py")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text(encounter, model, os.path.relpath(captain, folder), rogue))
+        both = os.path.commonpath([folder.resolve(), captain.resolve()])
+        files, program = (os.path.relpath(p, folder.resolve()) for p in (both, captain.resolve()))
+        path.write_text(text(encounter, model, program, files, rogue))
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
     return path

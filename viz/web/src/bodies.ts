@@ -19,6 +19,7 @@ interface Kind { model: ModelLook; meshes: THREE.InstancedMesh[]; rows: number[]
 /** All bodies. */
 export class Bodies {
   readonly group = new THREE.Group();
+  heights = 1; // how much higher than it is everything is drawn
   readonly moving = new Moving(); // the chosen body
   private readonly kinds = new Map<string, Kind>();
   private readonly matrix = new THREE.Matrix4();
@@ -110,7 +111,7 @@ export class Bodies {
     this.moving.group.visible = chosen !== null;
   }
 
-  private at(store: Store, k: number): THREE.Vector3 { return this.p.set(...toThree(store.ned[3 * k]!, store.ned[3 * k + 1]!, store.ned[3 * k + 2]!)); }
+  private at(store: Store, k: number): THREE.Vector3 { this.p.set(...toThree(store.ned[3 * k]!, store.ned[3 * k + 1]!, store.ned[3 * k + 2]!)); this.p.y *= this.heights; return this.p; }
 
   private pose(store: Store, k: number, scale: number): void {
     this.at(store, k);

@@ -70,7 +70,7 @@ export class Camera {
 /** What makes up a view, as it stands in a link. Numbers are in m, s and NED. */
 export interface View {
   mode: string; body: string; time: number | null; pane: string; show: string[]; panels: [left: boolean, right: boolean];
-  eye: number[]; target: number[]; middle: number[]; scale: number;
+  eye: number[]; target: number[]; middle: number[]; scale: number; heights?: number;
 }
 const HEAD = "#view=";
 

@@ -13,6 +13,7 @@ import { LogCharts } from "./logcharts";
 import { Mission } from "./mission";
 import { Details } from "./details";
 import { OnboardWindow } from "./onboard";
+import { FACTORS } from "./heights";
 import { Orders } from "./orders";
 import { Events, Fleet } from "./panels";
 import { Profile } from "./profile";
@@ -39,6 +40,7 @@ class App {
   private readonly window: OnboardWindow;
   private readonly camera: Camera;
   private readonly helm: Helm;
+  private heights!: HTMLSelectElement;
   private wanted: View | null = viewOf(location.hash); // of a link, until the scene is there
   private readonly sonars: Sonars;
   private readonly root = h("div", { id: "app" });
@@ -71,8 +73,8 @@ class App {
     const choose = (row: number | null): void => this.choose(row);
     this.view = new View3D(this.store, choose, (row) => this.openOnboard(row), () => this.wake());
     this.window = new OnboardWindow(this.stage, (view) => { this.view.onboard = view; this.wake(); });
-    this.sonars = new Sonars(this.stage, this.view.scene, () => this.wake());
-    this.chart = new Chart(this.store, choose, this.view.show);
+    this.sonars = new Sonars(this.stage, this.view.heights.sea, () => this.wake());
+    this.chart = new Chart(this.store, choose, this.view.show, () => this.wake());
     this.fleet = new Fleet(this.store, (row) => { this.choose(row); });
     this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); },
       sonar: (row, name) => this.sonars.toggle(row, this.store.name(row), name),
@@ -144,6 +146,7 @@ class App {
     switch (m.type) {
       case "hello":
         s.hello = m;
+        this.chart.tiles.told = m.tiles;
         this.permit();
         this.permitModels(configure);
         put(this.stats["name"]!, m.name);
@@ -320,8 +323,10 @@ class App {
   private tools(): HTMLElement {
     const mode = (m: CameraMode | "chart", text: string, key: string): HTMLElement => this.button(`view-${m}`, text, `${text} (${key})`, () => this.setMode(m));
     const toggle = (name: keyof View3D["show"], text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
-    return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"),
-      toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a body by keys or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
+    this.heights = h("select", { id: "heights", title: "How much higher than it is everything is drawn", onchange: () => { this.view.stretch(Number(this.heights.value)); this.wake(); } }, ...FACTORS.map((f) => h("option", { value: f }, `heights ${f} ×`)));
+    const shown = h("details", { class: "shown", id: "shown" }, h("summary", {}, "show"), h("div", {}, toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.heights));
+    return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"), shown,
+      this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a body by keys or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
       ...this.camera.buttons, h("button", { id: "link", title: "The link to this very view: into the address bar, and copied", onclick: () => this.share() }, "link"));
   }
 
@@ -370,7 +375,7 @@ class App {
     const { camera, controls } = this.view, replay = this.store.hello?.kind === "replay";
     const view: View = { mode: this.charting ? "chart" : this.view.mode, body: this.store.chosen === null ? "" : this.store.name(this.store.chosen), time: replay ? this.store.time : null, pane: this.bottom.open,
       show: Object.entries(this.view.show).filter(([, on]) => on).map(([name]) => name), panels: [!this.root.classList.contains("no-left"), !this.root.classList.contains("no-right")],
-      eye: camera.position.toArray(), target: controls.target.toArray(), ...this.chart.looks };
+      eye: camera.position.toArray(), target: controls.target.toArray(), heights: this.view.heights.factor, ...this.chart.looks };
     history.replaceState(null, "", linkOf(view));
     const done = navigator.clipboard?.writeText(location.href).then(() => "the link is copied", () => "the link is in the address bar") ?? Promise.resolve("the link is in the address bar");
     void done.then((text) => toast(text));
@@ -389,6 +394,7 @@ class App {
     this.homed = true;
     this.chart.look([v.middle[0]!, v.middle[1]!], v.scale);
     this.setMode(["follow", "top", "chart"].includes(v.mode) ? (v.mode as CameraMode | "chart") : "free");
+    this.heights.value = String(this.view.heights.factor = FACTORS.find((f) => f === v.heights) ?? 1);
     this.view.look(v.eye, v.target);
     if (v.time !== null && this.store.hello?.kind === "replay") { this.control("pause"); this.control("seek", v.time); }
   }

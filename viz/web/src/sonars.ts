@@ -32,7 +32,7 @@ class SonarWindow {
   private readonly contrast: HTMLButtonElement = h("button", { title: "Darkest and brightest level by what is seen, or by the whole scale", onclick: () => { mark(this.contrast, "on", !this.contrast.classList.contains("on")); this.stale = true; this.changed(); } }, "auto");
   private readonly ground: HTMLButtonElement = h("button", { class: "ground hidden", title: "Range along the beam, or over the ground", onclick: () => { mark(this.ground, "on", !this.ground.classList.contains("on")); put(this.ground, this.ground.classList.contains("on") ? "ground" : "slant"); this.stale = true; this.changed(); } }, "slant");
 
-  constructor(readonly row: number, readonly name: string, title: string, place: number, stage: HTMLElement, private readonly scene: THREE.Scene, close: () => void, private readonly changed: () => void) {
+  constructor(readonly row: number, readonly name: string, title: string, place: number, stage: HTMLElement, private readonly scene: THREE.Object3D, close: () => void, private readonly changed: () => void) {
     const button = h("button", { class: "close", title: "Close", onclick: close }, "×"), head = h("div", { class: "head" }, h("b", { class: "grow" }, title), this.ground, this.contrast, this.colouring, button);
     this.box = h("div", { class: "window sonars" }, head, this.canvas, this.told, this.under);
     this.box.dataset["sonar"] = name;
@@ -114,7 +114,7 @@ export class Sonars {
   readonly windows = new Map<string, SonarWindow>();
   private link: Link | null = null;
 
-  constructor(private readonly stage: HTMLElement, private readonly scene: THREE.Scene, private readonly changed: () => void) {}
+  constructor(private readonly stage: HTMLElement, private readonly scene: THREE.Object3D, private readonly changed: () => void) {}
 
   /** What asks for pictures; once more after each connection. */
   connect(link: Link): void {

@@ -8,6 +8,7 @@ import { Bodies } from "./bodies";
 import { compassCard, hud } from "./compass";
 import { colour, css, number, scaleBar } from "./dom";
 import { bearing, euler, quaternionToThree, toThree } from "./frames";
+import { Heights } from "./heights";
 import { pen, SOFTWARE } from "./pen";
 import { Sounds } from "./sounds";
 import { taken } from "./keys";
@@ -35,6 +36,8 @@ export class View3D {
   readonly terrain = new Terrain();
   readonly bodies = new Bodies();
   readonly sounds = new Sounds();
+  readonly heights = new Heights();
+  depths: number[] = []; // that the scale tells
   mode: CameraMode = "free";
   show = { spheres: true, trails: true, labels: true, surface: true, arrows: true, beams: true, magnify: true };
   onboard: Onboard | null = null;
@@ -82,7 +85,8 @@ export class View3D {
     this.working = new Working(store, this.bodies);
     const sky = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9), sun = new THREE.DirectionalLight("#fff6e0", 1.8);
     sun.position.set(0.4, 1, 0.3);
-    this.scene.add(sky, sun, this.terrain.group, this.bodies.group, this.bodies.moving.group, this.sounds.group, this.trail, this.beliefs.group, this.working.group);
+    this.heights.sea.add(this.terrain.group, this.sounds.group, this.trail, this.beliefs.group, this.working.group);
+    this.scene.add(sky, sun, this.heights.sea, this.working.pointers, this.bodies.group, this.bodies.moving.group);
     this.theme(true);
     let down: [number, number] = [0, 0];
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; this.canvas.focus(); });
@@ -130,9 +134,9 @@ export class View3D {
     const [n, e, d] = this.terrain.middle, r = this.terrain.extent;
     this.mode = "free";
     this.controls.enableRotate = true;
-    this.controls.target.set(...toThree(n, e, d));
+    this.controls.target.copy(this.heights.place(n, e, d));
     this.camera.up.set(0, 1, 0);
-    this.camera.position.set(...toThree(n - 1.0 * r, e + 0.58 * r, -0.66 * r));
+    this.camera.position.set(...toThree(n - 1.0 * r, e + 0.58 * r, -0.66 * r)).setY(0.66 * r + this.controls.target.y + d);
     this.controls.update();
   }
 
@@ -156,14 +160,28 @@ export class View3D {
 
   private chosenAt(): THREE.Vector3 | null {
     const k = this.store.chosen === null ? undefined : this.store.index.get(this.store.chosen);
-    return k === undefined ? null : new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!));
+    return k === undefined ? null : this.at(k);
+  }
+
+  /** Where body k is drawn. */
+  private at(k: number): THREE.Vector3 { return this.heights.place(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!); }
+
+  /** Draw heights so many times larger, and look at the same place. */
+  stretch(factor: number): void {
+    const ratio = factor / this.heights.factor;
+    this.heights.factor = factor;
+    const lift = this.controls.target.y * (ratio - 1);
+    this.camera.position.y += lift;
+    this.controls.target.y += lift;
+    this.followed = null;
+    this.controls.update();
   }
 
   /** Bring a body close. */
   goTo(row: number): void {
     const k = this.store.index.get(row);
     if (k === undefined) return;
-    const p = new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!));
+    const p = this.at(k);
     const size = this.bodies.model(this.store, this.store.bodies.get(row)?.model ?? "").shape.size[0];
     const away = this.camera.position.clone().sub(this.controls.target).setLength(Math.max(4.5 * size, 3));
     this.controls.target.copy(p);
@@ -195,7 +213,7 @@ export class View3D {
   private readonly projected = new THREE.Vector3();
   /** Place of body k on the canvas, null behind the camera. */
   project(k: number): [number, number] | null {
-    const p = this.projected.set(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!)).project(this.camera);
+    const p = this.projected.copy(this.at(k)).project(this.camera);
     if (p.z > 1 || p.z < -1) return null;
     return [((p.x + 1) / 2) * this.canvas.clientWidth, ((1 - p.y) / 2) * this.canvas.clientHeight];
   }
@@ -272,7 +290,7 @@ export class View3D {
     this.frames++;
     if (!main) return;
     this.beliefs.update(this.dark);
-    this.working.point(this.show.arrows, this.controls.target, Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5), (size, at) => this.larger(size, at.distanceTo(this.camera.position)));
+    this.working.point(this.show.arrows, this.heights.factor, this.controls.target, Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5), (size, at) => this.larger(size, at.distanceTo(this.camera.position)));
     this.view(this.camera, 0, 0, this.canvas.clientWidth, this.canvas.clientHeight, -1);
     this.overlay();
     const heading = Math.atan2(this.controls.target.x - this.camera.position.x, -(this.controls.target.z - this.camera.position.z)) * (180 / Math.PI);
@@ -286,8 +304,9 @@ export class View3D {
   }
 
   private view(camera: THREE.PerspectiveCamera, x: number, y: number, w: number, hh: number, hide: number): void {
+    this.bodies.heights = this.heights.factor;
     this.bodies.place(this.store, camera, camera === this.camera ? (size, far) => this.larger(size, far) : () => 1, hide);
-    const under = camera.position.y < (this.store.last?.level ?? 0), back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : css("--bg"));
+    const under = camera.position.y < (this.store.last?.level ?? 0) * this.heights.factor, back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : css("--bg"));
     this.scene.background = back;
     const fog = this.scene.fog as THREE.FogExp2;
     fog.color = back;
@@ -310,7 +329,10 @@ export class View3D {
     this.eye.aspect = w / hh;
     this.eye.updateProjectionMatrix();
     this.working.arrows(false);
+    const factor = this.heights.factor;
+    this.heights.factor = 1; // who is on board sees it as it is
     this.view(this.eye, 0, 0, w, hh, o.row);
+    this.heights.factor = factor;
     this.working.arrows(true);
     // drawn into a corner of the one canvas, taken from there before the main view covers it
     const ratio = this.renderer.getPixelRatio(), pw = Math.round(w * ratio), ph = Math.round(hh * ratio);
@@ -335,7 +357,7 @@ export class View3D {
 
   /** Ways of a log, known from its first moment to its last. */
   wholeTracks(): void {
-    for (const line of this.tracks) { this.scene.remove(line); line.geometry.dispose(); }
+    for (const line of this.tracks) { this.heights.sea.remove(line); line.geometry.dispose(); }
     this.tracks = [];
     for (const [row, track] of this.store.tracks) {
       if (!track.whole) continue;
@@ -348,7 +370,7 @@ export class View3D {
         line.frustumCulled = false;
         line.userData = { times };
         this.tracks.push(line);
-        this.scene.add(line);
+        this.heights.sea.add(line);
       }
     }
   }
@@ -419,7 +441,8 @@ export class View3D {
     const c = pen(this.over), ratio = this.over.width / Math.max(this.canvas.clientWidth, 1);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
-    if (!this.show.labels) return;
+    this.depths = [];
+    if (!this.show.labels && this.heights.factor === 1) return;
     c.font = "600 12px system-ui, sans-serif";
     c.textBaseline = "middle";
     c.lineJoin = "round";
@@ -431,6 +454,8 @@ export class View3D {
       c.fillStyle = fill;
       c.fillText(t, x, y);
     };
+    if (this.heights.factor !== 1) this.depths = this.heights.scale(c, text, this.camera, this.canvas.clientWidth, this.canvas.clientHeight, this.terrain.middle, this.terrain.extent, this.terrain.deepest);
+    if (!this.show.labels) return;
     const many = this.store.rows.length > LABELS;
     const perPixel = (2 * Math.tan(THREE.MathUtils.degToRad(this.camera.fov / 2))) / this.canvas.clientHeight;
     let drawn = 0;
@@ -444,7 +469,7 @@ export class View3D {
       const row = this.store.rows[k]!, chosen = row === this.store.chosen;
       const body = this.store.bodies.get(row);
       if (!body) continue;
-      const far = this.camera.position.distanceTo(new THREE.Vector3(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!)));
+      const far = this.camera.position.distanceTo(this.at(k));
       if (many && !chosen && far > 120) continue;
       const p = this.project(k);
       if (!p) continue;
@@ -476,7 +501,7 @@ export class View3D {
     this.instruments(text, free, perPixel);
     for (const r of this.sounds.rays.slice(-14)) {
       if (!r.text) continue;
-      const p = this.projected.set(...toThree(...r.to)).project(this.camera);
+      const p = this.projected.copy(this.heights.place(...r.to)).project(this.camera);
       if (p.z > 1) continue;
       text(r.text, ((p.x + 1) / 2) * this.canvas.clientWidth - 20, ((1 - p.y) / 2) * this.canvas.clientHeight + 22, r.heard ? css("--good") : css("--bad"));
     }

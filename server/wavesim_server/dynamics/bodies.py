@@ -1,0 +1,103 @@
+"""What contacts and forces need of the fleet: where a body is, how large, how fast; and whether its state is finite. Compiled."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba as nb
+
+from wavesim_server.dynamics import rotation
+from wavesim_server.dynamics.rows import (
+    BLOCK_KIND,
+    HALF,
+    LANES,
+    MARGIN,
+    NU,
+    PRESENT,
+    PX,
+    PY,
+    PZ,
+    QW,
+    QX,
+    QY,
+    QZ,
+    REACH,
+    RIGID_ROWS,
+    SHAPE,
+    STATE_ROWS,
+)
+from wavesim_server.dynamics.shapes import CODE, CORE, POSE, R11, R12, R13, R21, R22, R23, R31, R32, R33, ROUND
+from wavesim_server.dynamics.types import Floats, Ints
+
+_njit = nb.njit(cache=True, error_model="numpy")
+_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)  # a call counts every array of a tuple
+
+
+class Bodies(NamedTuple):
+    """All bodies, see :class:`~wavesim_server.dynamics.fleet.Fleet`."""
+
+    blocks: Floats  # (n, BLOCK)
+    slots: Ints  # of each row: block times LANES plus lane
+    heads: Ints  # (n, 3)
+    params: Floats  # (kinds, PARAMS)
+
+
+@_njit
+def geometry(f: Bodies, row: int, g: Floats) -> None:
+    """The geometry of a body at its present pose."""
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    margin = p[MARGIN]
+    g[CODE] = p[SHAPE]
+    for i in range(3):
+        g[CORE + i] = max(p[HALF + i] - margin, 0.0)
+        g[POSE + i] = b[(PX + i) * LANES + l]
+    g[ROUND] = margin
+    g[R11], g[R12], g[R13], g[R21], g[R22], g[R23], g[R31], g[R32], g[R33] = rotation.matrix(
+        b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+    )
+
+
+@_inline
+def bounding_ball(f: Bodies, row: int) -> tuple[float, float, float, float]:
+    """Place of a body, and the radius of a ball around it."""
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    return b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l], p[REACH]
+
+
+@_inline
+def speed_bound(f: Bodies, row: int) -> float:
+    """Greatest speed that any point of a body can have."""
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    reach = f.params[f.heads[slot // LANES, BLOCK_KIND]][REACH]
+    u, v, w = b[NU * LANES + l], b[(NU + 1) * LANES + l], b[(NU + 2) * LANES + l]
+    p, q, r = b[(NU + 3) * LANES + l], b[(NU + 4) * LANES + l], b[(NU + 5) * LANES + l]
+    return math.sqrt(u * u + v * v + w * w) + reach * math.sqrt(p * p + q * q + r * r)
+
+
+@_njit
+def survey(f: Bodies, order: Ints, count: int, last: Floats, faults: Ints) -> tuple[int, float]:
+    """Hold bodies whose state is no longer finite at their last finite one. (how many are new, greatest speed)."""
+    new, fastest = 0, 0.0
+    for i in range(count):
+        row = order[i]
+        slot = f.slots[row]
+        b, l = f.blocks[slot // LANES], slot % LANES
+        total = 0.0
+        for k in range(RIGID_ROWS):
+            total += b[k * LANES + l]
+        if faults[row] == 0 and math.isfinite(total):
+            for k in range(RIGID_ROWS):
+                last[row, k] = b[k * LANES + l]
+            fastest = max(fastest, speed_bound(f, row))
+        elif b[PRESENT * LANES + l] != 0.0:
+            for k in range(STATE_ROWS):
+                b[k * LANES + l] = last[row, k] if k < NU else 0.0
+            new += 1 - faults[row]
+            faults[row] = 1
+    return new, fastest

@@ -1,0 +1,214 @@
+"""Impulses at contacts: normal ones, Coulomb's friction, and what undoes an overlap; compiled.
+
+A Jacobian is [n; r x n], in B: a body's velocity times it is the speed of its point of contact along n, and an impulse along
+n changes the body's momentum by it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba as nb
+
+from wavesim_server.dynamics import rotation
+from wavesim_server.dynamics.bodies import Bodies
+from wavesim_server.dynamics.rows import BLOCK_KIND, LANES, MINV, NU, PX, PY, PZ, QW, QX, QY, QZ
+from wavesim_server.dynamics.touch import (
+    C_A,
+    C_B,
+    C_FRICTION,
+    C_GAP,
+    C_IMPULSE,
+    C_INVERSE,
+    C_NORMAL,
+    C_POINT,
+    D_JACOBIAN,
+    D_RESPONSE,
+    L_ARM,
+    L_NORMAL,
+    L_RESPONSE,
+    SLOP,
+)
+from wavesim_server.dynamics.types import Floats
+
+_njit = nb.njit(cache=True, error_model="numpy")
+_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)  # a call counts every array of a tuple
+CORRECTION = 0.2  #: part of the overlap that is undone per tick
+RISE = 0.2  #: but no faster than this at each point of contact, m/s: a body that got inside another rises out of it
+FRICTION = 0.3
+
+
+@_inline
+def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first: int) -> None:
+    """Fill in [n; r x n] for a direction of W, from j[first] on."""
+    r11, r12, r13, r21, r22, r23, r31, r32, r33 = (
+        lever[0], lever[1], lever[2], lever[3], lever[4], lever[5], lever[6], lever[7], lever[8],
+    )  # fmt: skip
+    rx, ry, rz = lever[L_ARM], lever[L_ARM + 1], lever[L_ARM + 2]
+    nx, ny, nz = r11 * x + r21 * y + r31 * z, r12 * x + r22 * y + r32 * z, r13 * x + r23 * y + r33 * z
+    j[first], j[first + 1], j[first + 2] = nx, ny, nz
+    j[first + 3], j[first + 4], j[first + 5] = ry * nz - rz * ny, rz * nx - rx * nz, rx * ny - ry * nx
+
+
+@_inline
+def _inverse_mass(f: Bodies, row: int, j: Floats, first: int) -> float:
+    """Of a body, as it shows at a point of contact along a direction."""
+    p = f.params[f.heads[f.slots[row] // LANES, BLOCK_KIND]]
+    inverse = 0.0
+    for i in range(6):
+        for k in range(6):
+            inverse += j[first + i] * p[MINV + 6 * i + k] * j[first + k]
+    return inverse
+
+
+@_inline
+def _set_response(f: Bodies, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
+    """Fill in the change of velocity by a unit impulse along a direction, from response[at] on."""
+    p = f.params[f.heads[f.slots[row] // LANES, BLOCK_KIND]]
+    for i in range(6):
+        change = 0.0
+        for k in range(6):
+            change += p[MINV + 6 * i + k] * j[first + k]
+        response[at + i] = change
+
+
+@_inline
+def _speed(f: Bodies, row: int, j: Floats, first: int) -> float:
+    """Of a body's point of contact along a direction."""
+    slot, speed = f.slots[row], 0.0
+    b, l = f.blocks[slot // LANES], slot % LANES
+    for i in range(6):
+        speed += j[first + i] * b[(NU + i) * LANES + l]
+    return speed
+
+
+@_inline
+def _push(f: Bodies, row: int, response: Floats, at: int, size: float) -> None:
+    """An impulse on a body."""
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    for i in range(6):
+        b[(NU + i) * LANES + l] += response[at + i] * size
+
+
+@_njit
+def prepare(f: Bodies, c: Floats, levers: Floats) -> None:
+    """Fill in what the poses of a contact's bodies decide: their levers (2, LEVER), and their inverse masses along the normal.
+    What is fixed has infinite mass."""
+    for side in range(2):
+        row, lever = int(c[C_A + side]), levers[side]
+        c[C_INVERSE + side] = 0.0
+        if row < 0:
+            continue
+        slot = f.slots[row]
+        b, l = f.blocks[slot // LANES], slot % LANES
+        r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation.matrix(
+            b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+        )
+        lever[0], lever[1], lever[2], lever[3], lever[4], lever[5] = r11, r12, r13, r21, r22, r23
+        lever[6], lever[7], lever[8] = r31, r32, r33
+        dx = c[C_POINT] - b[PX * LANES + l]
+        dy = c[C_POINT + 1] - b[PY * LANES + l]
+        dz = c[C_POINT + 2] - b[PZ * LANES + l]
+        lever[L_ARM] = r11 * dx + r21 * dy + r31 * dz
+        lever[L_ARM + 1] = r12 * dx + r22 * dy + r32 * dz
+        lever[L_ARM + 2] = r13 * dx + r23 * dy + r33 * dz
+        _set_jacobian(lever, c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2], lever, L_NORMAL)
+        c[C_INVERSE + side] = _inverse_mass(f, row, lever, L_NORMAL)
+        _set_response(f, row, lever, L_NORMAL, lever, L_RESPONSE)
+
+
+@_inline
+def approach(f: Bodies, c: Floats, levers: Floats) -> float:
+    """Speed with which the bodies of a contact come nearer, along its normal."""
+    a, b = int(c[C_A]), int(c[C_B])
+    return _speed(f, a, levers[0], L_NORMAL) - (0.0 if b < 0 else _speed(f, b, levers[1], L_NORMAL))
+
+
+@_inline
+def normal_impulse(f: Bodies, c: Floats, levers: Floats, limit: float) -> None:
+    """Impulse along the normal of a contact that brings its approach to ``limit``; the sum of its impulses is not negative."""
+    a, b, inverse = int(c[C_A]), int(c[C_B]), c[C_INVERSE] + c[C_INVERSE + 1]
+    if inverse <= 0.0:
+        return
+    had = c[C_IMPULSE]
+    size = max(had + (approach(f, c, levers) - limit) / inverse, 0.0)
+    _push(f, a, levers[0], L_RESPONSE, -(size - had))
+    if b >= 0:
+        _push(f, b, levers[1], L_RESPONSE, size - had)
+    c[C_IMPULSE] = size
+
+
+@_inline
+def _sliding(f: Bodies, c: Floats, levers: Floats, directions: Floats, x: float, y: float, z: float) -> float:
+    """Speed of row a relative to row b at a contact, along a direction whose Jacobians are filled in."""
+    a, b = int(c[C_A]), int(c[C_B])
+    _set_jacobian(levers[0], x, y, z, directions[0], D_JACOBIAN)
+    speed = _speed(f, a, directions[0], D_JACOBIAN)
+    if b < 0:
+        return speed - 0.0
+    _set_jacobian(levers[1], x, y, z, directions[1], D_JACOBIAN)
+    return speed - _speed(f, b, directions[1], D_JACOBIAN)
+
+
+@_inline
+def friction_impulse(f: Bodies, c: Floats, levers: Floats, directions: Floats) -> None:
+    """Friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch."""
+    a, b = int(c[C_A]), int(c[C_B])
+    x = _sliding(f, c, levers, directions, 1.0, 0.0, 0.0)
+    y = _sliding(f, c, levers, directions, 0.0, 1.0, 0.0)
+    z = _sliding(f, c, levers, directions, 0.0, 0.0, 1.0)
+    along = x * c[C_NORMAL] + y * c[C_NORMAL + 1] + z * c[C_NORMAL + 2]
+    x, y, z = x - along * c[C_NORMAL], y - along * c[C_NORMAL + 1], z - along * c[C_NORMAL + 2]
+    speed = math.sqrt(x * x + y * y + z * z)
+    if speed < 1e-12:
+        return
+    x, y, z = x / speed, y / speed, z / speed
+    _sliding(f, c, levers, directions, x, y, z)
+    inverse = _inverse_mass(f, a, directions[0], D_JACOBIAN)
+    inverse += 0.0 if b < 0 else _inverse_mass(f, b, directions[1], D_JACOBIAN)
+    if inverse <= 0.0:
+        return
+    # the sum of a contact's friction stays within the cone
+    tx = c[C_FRICTION] + x * speed / inverse
+    ty = c[C_FRICTION + 1] + y * speed / inverse
+    tz = c[C_FRICTION + 2] + z * speed / inverse
+    size = math.sqrt(tx * tx + ty * ty + tz * tz)
+    share = min(1.0, FRICTION * c[C_IMPULSE] / size) if size > 0.0 else 1.0
+    x, y, z = share * tx - c[C_FRICTION], share * ty - c[C_FRICTION + 1], share * tz - c[C_FRICTION + 2]
+    c[C_FRICTION], c[C_FRICTION + 1], c[C_FRICTION + 2] = share * tx, share * ty, share * tz
+    size = math.sqrt(x * x + y * y + z * z)
+    if size == 0.0:
+        return
+    _sliding(f, c, levers, directions, x / size, y / size, z / size)
+    _set_response(f, a, directions[0], D_JACOBIAN, directions[0], D_RESPONSE)
+    _push(f, a, directions[0], D_RESPONSE, -size)
+    if b >= 0:
+        _set_response(f, b, directions[1], D_JACOBIAN, directions[1], D_RESPONSE)
+        _push(f, b, directions[1], D_RESPONSE, size)
+
+
+@_njit
+def correct_overlap(f: Bodies, c: Floats, levers: Floats, h: float) -> None:
+    """Move overlapping bodies apart by a part of the overlap, the lighter one farther."""
+    push = min(CORRECTION * max(-c[C_GAP] - SLOP, 0.0), RISE * h)
+    if push == 0.0:
+        return
+    nx, ny, nz = c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2]
+    prepare(f, c, levers)  # earlier contacts may have moved them
+    ka, kb = c[C_INVERSE], c[C_INVERSE + 1]
+    if ka + kb <= 0.0:
+        return
+    a, b = int(c[C_A]), int(c[C_B])
+    _move(f, a, -push * ka / (ka + kb), nx, ny, nz)
+    if b >= 0:
+        _move(f, b, push * kb / (ka + kb), nx, ny, nz)
+
+
+@_njit
+def _move(f: Bodies, row: int, by: float, nx: float, ny: float, nz: float) -> None:
+    slot = f.slots[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    b[PX * LANES + l] += by * nx
+    b[PY * LANES + l] += by * ny
+    b[PZ * LANES + l] += by * nz
