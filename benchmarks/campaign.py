@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config import load
+from wavesim_sdk.errors import WaveSimError
 from wavesim_server import Lab, cache
 from wavesim_studies.campaign import client, statistics
 from wavesim_studies.campaign.journal import Journal
@@ -190,7 +191,11 @@ def dask(folder: Path) -> None:
 
     def kill_one() -> None:
         while not ended.wait(0.1):
-            if (q.folder / "journal.sqlite").exists() and len(table(q)) > 60:
+            try:
+                done = len(table(q))
+            except WaveSimError:  # not there yet
+                continue
+            if done > 60:
                 for pid in descendants(os.getpid(), b"spawn_main")[:1]:
                     os.kill(pid, signal.SIGKILL)
                 return

@@ -72,10 +72,10 @@ class NumpyTwin:
         self.M, self.Minv, self.DL, self.DQ, self.L = m(r.MASS), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
         self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_B, None]
         self.wg, self.rb = p[:, r.WG : r.WG + 3].copy(), p[:, r.RB : r.RB + 3].copy()
-        self.H = p[:, r.T_H : r.T_H + 6].reshape(n, 1, 6).copy()
-        self.FH = p[:, r.F_H : r.F_H + 24].reshape(n, 4, 6).copy()
-        self.FK, self.FW = p[:, r.F_K : r.F_K + 4].copy(), p[:, r.F_W : r.F_W + 4].copy()
-        self.FY, self.FZ = p[:, r.F_Y : r.F_Y + 4].copy(), p[:, r.F_Z : r.F_Z + 4].copy()
+        self.H = p[:, r.T_WRENCH : r.T_WRENCH + 6].reshape(n, 1, 6).copy()
+        self.FH = p[:, r.F_WRENCH : r.F_WRENCH + 24].reshape(n, 4, 6).copy()
+        self.FK, self.FW = p[:, r.F_LIFT : r.F_LIFT + 4].copy(), p[:, r.F_INFLOW : r.F_INFLOW + 4].copy()
+        self.FY, self.FZ = p[:, r.F_PLACE_Y : r.F_PLACE_Y + 4].copy(), p[:, r.F_PLACE_Z : r.F_PLACE_Z + 4].copy()
         of = lambda a, row: a[:, [row, *range(row + r.SLOT_FIN, row + r.SLOT_FIN + 4)]]  # noqa: E731  # propeller and fins
         self.cmd, self.a = of(b, r.A_CMD), of(b, r.A_NOW)
         # times 1 and 1/2 of the step

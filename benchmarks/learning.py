@@ -24,6 +24,7 @@ from wavesim_studies.learning.env import Vector
 from wavesim_studies.learning.tasks import TASKS
 
 COPIES = 4096
+UNSEEN = 1_000_000  #: seed of the episodes of a score: copy i has seed + i, and training has those from 1 on
 OUT = Path("runs/learning")
 
 
@@ -79,14 +80,14 @@ def scores() -> None:
         for name, vary in (("as in the book", 0.0), ("varied", 1.0)):
             core = Core(task, 300, vary=vary)
             for policy in (Pid(core), Chance(core)):
-                found = score(core, policy, 99)
+                found = score(core, policy, UNSEEN)
                 print(
                     f"{task:16} {name:15} {type(policy).__name__:7} "
                     + ", ".join(f"{k} {v:.3g}" for k, v in found.items())
                 )
 
 
-def train(samples: float = 20e6, limit: float = 900.0) -> None:
+def train(samples: float = 6e6, limit: float = 900.0) -> None:
     """A policy for station keeping, its curve, and its score over episodes that it has not seen."""
     OUT.mkdir(parents=True, exist_ok=True)
     curve: list[dict[str, float]] = []
@@ -98,8 +99,24 @@ def train(samples: float = 20e6, limit: float = 900.0) -> None:
     policy = ppo.train(Core("StationKeeping", 1024), int(samples), say=say, limit=limit)
     policy.save(OUT / "station-keeping.npz")
     (OUT / "curve.json").write_text(json.dumps(curve))
+    draw(curve, OUT / "curve.png")
     core = Core("StationKeeping", 300)
-    print("unseen episodes:", score(core, policy, 99), "PID:", score(core, Pid(core), 99))
+    print("unseen episodes:", score(core, policy, UNSEEN), "PID:", score(core, Pid(core), UNSEEN))
+
+
+def draw(curve: list[dict[str, float]], out: Path) -> None:
+    """Reward a step, and successes among the episodes that ended, over the samples; means of 16 updates."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for axis, name, label in ((axes[0], "reward", "reward a step"), (axes[1], "success", "share of successes")):
+        values = np.array([[row["samples"] * 1e-6, row[name]] for row in curve if np.isfinite(row[name])])
+        means = [part.mean(axis=0) for part in np.array_split(values, max(len(values) // 16, 1))]
+        axis.plot(*values.T, lw=0.6, alpha=0.4)
+        axis.plot(*np.array(means).T, lw=1.5)
+        axis.set(xlabel="million samples", ylabel=label, ylim=(0.0, None))
+    figure.savefig(out, dpi=110)
 
 
 if __name__ == "__main__":

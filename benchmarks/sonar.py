@@ -15,8 +15,11 @@ from embreex.rtcore_scene import EmbreeScene
 
 from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import engine, scene, soundings
+from wavesim_emulators.sonar.camera import View
 from wavesim_emulators.sonar.design import Design
 from wavesim_sdk.config import load
+from wavesim_sdk.config.imaging import Optics
+from wavesim_sdk.config.sensors import Camera
 from wavesim_sdk.ocean import bed
 from wavesim_sdk.sonars import presets
 
@@ -64,6 +67,7 @@ def main() -> None:
         "forward 256 x 500": (half, 10.0),
         "side-scan 2 x 1000": (engine.SideScan(make("starfish-450", 1000), w, 5.0, 1), 15.0),
         "multibeam 256": (soundings.Bathymetry(make("r2sonic-2024", 2000), w, 5.0, 1), 20.0),
+        "its water column": (engine.Forward(make("r2sonic-2024-water", 500, range=35.0), w, 5.0, 1), 20.0),
         "scanning 1200": (engine.Scanning(make("ping360", 1200), w, 5.0, 1), 45.0),
     }
     rays = forward.rays
@@ -86,6 +90,9 @@ def main() -> None:
     print(
         f"rays: {ours / 1e6:.2f} M/s with normals, materials, walls; embree alone {theirs / 1e6:.2f} M/s: {ours / theirs:.0%}"
     )
+    eye = View(Camera(lamp=3.0), w, Optics(), (), 1)
+    took = sorted(cpu(lambda: eye.picture(pose.p, pose.R, 1)) for _ in range(TURNS))[TURNS // 2]
+    print(f"camera 320 x 240 with a lamp: {took * 1e3:.0f} ms")
     print(f"columns {len(rays.u)}, rays {shape.RAYS}, triangles {len(corners)}")
 
 

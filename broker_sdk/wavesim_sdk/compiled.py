@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba as nb
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
 from wavesim_sdk import elementary
+from wavesim_sdk.parts import INLINED, part
 
 _options: Any = {"error_model": "numpy"}
-_inlined: Any = {**_options, "forceinline": True}
 _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
 
 
@@ -101,7 +100,7 @@ bitwise(elementary._root, root_code)
 def _define(function: Any) -> None:
     """Let Numba compile a function into what calls it: loops can then become vectors, and there is no status to look at."""
     source = getattr(function, "__wrapped__", function)
-    overload(function, jit_options=_inlined, strict=False)(lambda *args: source)
+    overload(function, jit_options=INLINED, strict=False)(lambda *args: source)
 
 
 for _function in (*elementary.PARTS, *elementary.FUNCTIONS):
@@ -110,14 +109,14 @@ for _function in (*elementary.PARTS, *elementary.FUNCTIONS):
 _cos, _log = elementary.cos, elementary.log
 
 
-@nb.njit(cache=True, **_options)
+@part
 def _mix(x: Any) -> Any:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
-@nb.njit(cache=True, **_options)
+@part
 def uniform(key: Any, counter: int, index: int) -> float:
     """The same number as :func:`wavesim_sdk.randomness.uniform`."""
     n = np.uint64(2 * counter + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -126,7 +125,7 @@ def uniform(key: Any, counter: int, index: int) -> float:
     return (np.float64(bits >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
-@nb.njit(cache=True, **_options)
+@part
 def normal(key: Any, counter: int, index: int) -> float:
     """The same number as :func:`wavesim_sdk.randomness.normal`."""
     u, v = uniform(key, counter, 2 * index), uniform(key, counter, 2 * index + 1)

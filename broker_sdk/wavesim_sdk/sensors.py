@@ -105,6 +105,17 @@ _BUILT_IN = (
         ),
     ),
     sensor_table(
+        "camera",
+        "Camera; its pictures are frames in rings beside those of sonars.",
+        (
+            value("frame", "", "Number of the newest frame, from 1."),
+            value("width", "", "Pixels of a row."),
+            value("height", "", "Rows."),
+            value("exposure", "", "Share of full scale that light of 1 gives."),
+            value("saturated", "", "Share of numbers cut at the top."),
+        ),
+    ),
+    sensor_table(
         "imu",
         "Inertial measurement unit; means over the time since its last value.",
         (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),

@@ -31,7 +31,7 @@ _IN_USE_S = 86_400.0  #: and those that were asked for since: another process ma
 #: where compiled functions are, and what they are made of
 KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "seabed.py", "tick.py")
 #: what of the SDK is compiled into them: functions, and constants
-COMPILED_IN = ("actuators.py", "compiled.py", "elementary.py", "tables.py")
+COMPILED_IN = ("actuators.py", "compiled.py", "elementary.py", "parts.py", "tables.py")
 
 
 def choose() -> None:

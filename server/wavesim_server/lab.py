@@ -100,7 +100,7 @@ class Lab(Simulation):
         offered = {e.name: e for e in entry_points(group="wavesim.emulators")}
         self._stations: dict[str, Any] = {}
         for name, count in loaded.sensor_rows.items():
-            if name in offered and name != "sonar":
+            if name in offered and name not in ("sonar", "camera"):
                 self._stations[name] = offered[name].load()(loaded).station(self.seed, count)
         self._version = 0
         #: of :meth:`run`: (time in s, names of the bodies, their rows of the table `state`)

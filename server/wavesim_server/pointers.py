@@ -2,34 +2,37 @@
 
 A kernel that is given a tuple of many arrays pays for each of them at each call: the caller's lookup and unboxing,
 and counting references at every function boundary inside (measured: 85 us and 2 us a call with forty arrays).  Here
-the caller fills a table of addresses and shapes once, and the kernel makes its own uncounted views from it.  Whoever
-owns the arrays must keep them alive, and fill the table anew when one of them is replaced.
+the caller fills a table of addresses and shapes once.  Inside, the tuple is one pointer to that table, and a member of it
+an uncounted view of its array, made where it is used; so it costs nothing to hand the tuple on.  Whoever
+owns the arrays must keep them alive, and fill the table anew when one of them is replaced; no kernel changes it.
 
 With compilation off the table is the tuple itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import numba as nb
 import numpy as np
-from numba.core import cgutils, config, types
-from numba.extending import intrinsic
+from llvmlite import ir
+from numba.core import config, types
+from numba.core.datamodel import models
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
+from numba.np import arrayobj
+from numba.np.numpy_support import from_dtype
 
 PLAIN: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
-#: for functions that take such views: inlined into their kernel, and without the wrappers for calls from outside,
-#: which would unbox every array
-_options: dict[str, Any] = dict.fromkeys(("forceinline", "no_cpython_wrapper", "no_cfunc_wrapper"), True)
-inner: Any = nb.njit(cache=True, error_model="numpy", **_options)
+_WORDS = 3  #: of each array in the table: its address and up to two lengths
+_LONG = ir.IntType(64)
 
 
 def table(arrays: Any) -> Any:
     """(n, 3): address and up to two lengths of each array of a tuple."""
     if PLAIN:
         return arrays
-    rows = np.zeros((len(arrays), 3), np.int64)
+    rows = np.zeros((len(arrays), _WORDS), np.int64)
     for row, a in zip(rows, arrays, strict=True):
         if not a.flags.c_contiguous:
             raise ValueError("only contiguous arrays can be handed over by address")
@@ -44,25 +47,63 @@ def records(array: Any) -> Any:
     return array.view(np.recarray) if PLAIN else np.asarray(array)
 
 
-@intrinsic
-def _address(typing_context: Any, address: Any) -> Any:
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+class _Tuple(types.Type):
+    """The type of a tuple of arrays in a kernel."""
 
-    return types.voidptr(types.int64), build
-
-
-_pointer: Any = _address
-_array: Any = nb.carray  # type: ignore[attr-defined]
-
-
-@_inline
-def view1(t: Any, k: int, dtype: Any) -> Any:
-    """Array k as (n,) numbers or records."""
-    return _array(_pointer(t[k, 0]), (t[k, 1],), dtype)
+    def __init__(self, name: str, arrays: Mapping[str, tuple[Any, int]]) -> None:
+        super().__init__(name=f"{name} by address")
+        self.arrays = {
+            member: (row, types.Array(from_dtype(np.dtype(dtype)), dimensions, "C"))
+            for row, (member, (dtype, dimensions)) in enumerate(arrays.items())
+        }
 
 
-@_inline
-def view2(t: Any, k: int, dtype: Any) -> Any:
-    """Array k as (n, m) numbers or records."""
-    return _array(_pointer(t[k, 0]), (t[k, 1], t[k, 2]), dtype)
+@register_model(_Tuple)
+class _Pointer(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _LONG.as_pointer())
+
+
+@infer_getattr
+class _Members(AttributeTemplate):
+    key = _Tuple
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]  # declared as what it is not
+        return kind.arrays[name][1] if name in kind.arrays else None
+
+
+@lower_getattr_generic(_Tuple)
+def _member(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
+    """The view of an array; what stands in the table stays, so the compiler need not read it twice."""
+    row, of = kind.arrays[name]
+
+    def word(k: int) -> Any:
+        found = builder.load(builder.gep(pointer, [_LONG(_WORDS * row + k)]))
+        found.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return found
+
+    array = context.make_array(of)(context, builder)
+    size = context.get_abi_sizeof(context.get_data_type(of.dtype))
+    shape = [word(1 + k) for k in range(of.ndim)]
+    strides = [_LONG(size)]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    address = builder.inttoptr(word(0), array.data.type)
+    arrayobj.populate_array(array, data=address, shape=shape, strides=strides, itemsize=size, meminfo=None)
+    return array._getvalue()
+
+
+def views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
+    """A function for kernels: the tuple of these arrays (type of the elements, number of dimensions) from its table."""
+    if PLAIN:
+        return lambda table: table
+    kind = _Tuple(name, arrays)
+
+    @intrinsic
+    def made(typing_context: Any, table: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+        return kind(table), build
+
+    return made

@@ -11,41 +11,44 @@ from wavesim_server.dynamics import bodies, contact, fleet, integrators, rotatio
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.touch import Touch
+from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import weather
+from wavesim_server.environment.flow import Flow
+from wavesim_server.seabed import Bed, Net
 
 
 class Sea(NamedTuple):
     """What the tick needs of the environment."""
 
-    bed: Any
-    net: Any
-    flow: Any
-    cursor: Any
+    bed: Bed
+    net: Net
+    flow: Flow
+    cursor: Ints
 
 
 class Machine(NamedTuple):
     """What the tick needs of the fleet, see :class:`~wavesim_server.dynamics.fleet.Fleet`."""
 
-    sequence: Any
-    kinds: Any
-    tables: Any
-    work: Any
-    holds: Any
-    held: Any
-    wanted: Any
-    meters: Any
-    rings: Any
-    feedback: Any
+    sequence: Ints
+    kinds: Ints
+    tables: Floats
+    work: Floats
+    holds: Floats
+    held: Ints
+    wanted: Floats
+    meters: Ints
+    rings: Floats
+    feedback: Floats
 
 
 class Work(NamedTuple):
     """Scratch of the tick: rows present, transducers on the bodies, last finite states."""
 
-    order: Any
-    lever: Any
-    last: Any
-    faults: Any
-    counters: Any  # bodies, contacts, new faults
+    order: Ints
+    lever: Floats
+    last: Floats
+    faults: Ints
+    counters: Ints  # bodies, contacts, new faults
 
 
 @nb.njit(cache=True, error_model="numpy")
@@ -136,7 +139,7 @@ def ticks(
 
 @nb.njit(cache=True, error_model="numpy")
 def publish(
-    f: Bodies, order: Any, count: int, feedback: Any, places: Any, counts: Any, state: Any, actuation: Any
+    f: Bodies, order: Ints, count: int, feedback: Floats, places: Ints, counts: Ints, state: Floats, actuation: Floats
 ) -> None:
     """Fill the flat views (capacity, 16) and (capacity, 3 SLOTS) of the state and actuation tables.
 

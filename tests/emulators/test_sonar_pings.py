@@ -187,6 +187,25 @@ def test_wrong_sound_speed_at_the_array(config: Any) -> None:
     assert table[50, column("z")] == pytest.approx(20.0, abs=1e-6)
 
 
+def test_the_water_column_of_a_multibeam_echosounder(config: Any) -> None:
+    """Its fan as a picture, straight down: the bed at h/cos a in each beam, the nadir echo leaking into the outer ones at h, a buoy in the
+    water where it hangs."""
+    w = world(config, FLAT + '<target name="buoy" position="0 4 12 m" size="0.3 0.1 m"/>')
+    d = design("norbit-wbms-water", 40.0, 1600, {"beams": 61})
+    frame = engine.Forward(d, w, 0.0, 1).ping(pose((0, 0, 5.0)), 0)
+    angles = np.linspace(-60.0, 60.0, 61)
+    for beam in (30, 20, 45):
+        want = 15.0 / math.cos(math.radians(angles[beam]))
+        bed = np.where(d.ranges > 10.0, frame.power[beam], 0.0)
+        first = np.flatnonzero(bed > 0.05 * bed.max())[0]
+        assert d.ranges[first] == pytest.approx(want, rel=0.03)
+    assert frame.power[5, int(15.2 / d.bin)] > 1e3 * frame.power[5, int(13.0 / d.bin)], "sidelobes see the bed below"
+    water = frame.power[:, : int(14.0 / d.bin)]
+    beam, at = np.unravel_index(water.argmax(), water.shape)
+    assert angles[beam] == pytest.approx(math.degrees(math.atan2(4.0, 7.0)), abs=2.0)
+    assert d.ranges[at] == pytest.approx(math.hypot(4.0, 7.0), abs=0.1)
+
+
 def test_faint_soundings_are_lost(config: Any) -> None:
     table = soundings(config, changes={"source_level": 140.0})
     lost = table[:, column("detection")] == 0

@@ -14,6 +14,11 @@ from typing import Any
 import click
 import numpy as np
 import pytest
+import trimesh
+from lxml import etree
+
+from wavesim_sdk.config import load
+from wavesim_sdk.errors import ConfigError
 
 #: programs that are not run here, by page: and why
 ELSEWHERE = {
@@ -84,3 +89,34 @@ def test_programs_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {page for page, _ in run} >= GIVEN.keys()
     for page, text in run:
         exec(compile(text, page, "exec"), dict(GIVEN.get(page, {})))
+
+
+FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 5 m">{}</vehicle></fleet>'
+#: blocks that test_extending.py and test_campaign.py put where they belong
+OTHERS = {"campaign", "term", "actuator"}
+
+
+def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
+    """By the real reader: those of the world and the server as they stand, those of a model or a vehicle by their instruments."""
+    seen = 0
+    trimesh.creation.box().export(tmp_path / "wreck.stl")
+    for page, text in [*blocks(root, "xml"), *((p, t) for p, t in blocks(root, "") if t.startswith("<"))]:
+        whole = etree.fromstring(f"<page>{text.replace(' ...>', '>')}</page>")
+        parts = {
+            str(e.tag): etree.tostring(e, encoding="unicode", with_tail=False) for e in whole if isinstance(e.tag, str)
+        }
+        for tag in parts.keys() - OTHERS:
+            if tag in ("world", "network"):
+                inner = parts[tag] + FLEET.format("")
+            else:
+                sensors = whole.find(f"{tag}//sensors")
+                assert sensors is not None, f"{page}: nobody reads this block of <{tag}>"
+                inner = FLEET.format(etree.tostring(sensors, encoding="unicode", with_tail=False))
+            path = tmp_path / "piece.xml"
+            path.write_text(f"<wavesim>{inner}</wavesim>")
+            try:
+                load(path)
+            except ConfigError as error:
+                pytest.fail(f"{page}: {error}")
+            seen += 1
+    assert seen >= 5

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+
+from wavesim_sdk.config import load_text
+from wavesim_sdk.errors import ConfigError
+from wavesim_server import Simulation
+from wavesim_server.acoustics import modems as registered
 
 GROUP = "wavesim.dynamics"
 OWN = ("broker_sdk", "server", "emulators", "viz", "bridges", "studies")
@@ -96,15 +105,79 @@ def test_what_is_wrong_is_one_line(
     assert said in done.stdout and done.stdout.count("\n") == 1, done.stdout
 
 
+MODEMS = "wavesim.modems"
+
+
+@pytest.fixture
+def modems(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """The lines of registration of modems, as those of an installed package."""
+    project = tomllib.loads((root / "examples/extending/pyproject.toml").read_text())
+    lines = dict(project["project"]["entry-points"][MODEMS])
+    monkeypatch.syspath_prepend(root / "examples/extending")
+    offer(monkeypatch, lines)
+    yield lines
+    registered.offered.cache_clear()
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, lines: dict[str, str]) -> None:
+    entries = [EntryPoint(name, place, MODEMS) for name, place in lines.items()]
+    monkeypatch.setattr(registered, "entry_points", lambda group: entries)
+    registered.offered.cache_clear()
+
+
+@pytest.mark.usefixtures("modems")
+def test_a_modem_of_ones_own() -> None:
+    talk = importlib.import_module("talk")
+    packets = 120
+    plain, slotted = talk.talked("", packets), talk.talked("slotted", packets)
+    assert plain["duration"] == pytest.approx(0.03 + 32 / 640) and slotted["duration"] == pytest.approx(0.03 + 56 / 640)
+    assert plain["departures"] == pytest.approx([4.3 * k for k in range(8)], abs=1e-6), "at once"
+    assert all((t - 1.5) / 4.0 == pytest.approx(round((t - 1.5) / 4.0), abs=1e-6) for t in slotted["departures"])
+    sim, row = talk.simulation("slotted")
+    for _ in range(2):
+        sim.send(row, b"ping")
+    sim.advance(70)
+    assert (sim.take_signals()[0]["clock_ns"] * 1e-9).tolist() == pytest.approx([1.5, 5.5]), "one after the other"
+    word = 0.98**7 + 7 * 0.02 * 0.98**6
+    for found, exact in ((plain["share"], 0.98**32), (slotted["share"], word**8)):
+        assert abs(found - exact) < 4.0 * math.sqrt(exact * (1.0 - exact) / packets)
+
+
+def test_what_is_wrong_with_a_modem_is_one_line(modems: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "<wavesim><world><bed depth='9 m'/></world><fleet><buoy name='a' model='buoy' position='0 0 0 m'><transducer><modem type='{}'/></transducer></buoy></fleet></wavesim>"
+    for lines, name, said in (
+        ({}, "sloted", "no installed package offers the type of modem 'sloted'; did you mean 'slotted'?"),
+        ({"aloha": "slotted:SLOTTED"}, "slotted", "'aloha' of wavesim.modems is no type of modem of that name"),
+        (
+            {"aloha": "nowhere:ALOHA"},
+            "slotted",
+            "the entry point 'aloha' of wavesim.modems cannot be loaded: No module",
+        ),
+    ):
+        offer(monkeypatch, {**modems, **lines})
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            Simulation(load_text(text.format(name))).enter_residents()
+
+
+def test_a_modem_is_one_file_and_one_line(root: Path, modems: dict[str, str]) -> None:
+    one_file_and_one_line(root, modems, 1)
+
+
 def test_each_is_one_file_and_one_line(root: Path, offers: dict[str, str]) -> None:
+    one_file_and_one_line(root, offers, 3)
+
+
+def one_file_and_one_line(root: Path, offers: dict[str, str], count: int) -> None:
     page = (root / "docs/extending.md").read_text()
     sources = {p: p.read_text() for part in OWN for p in (root / part).rglob("*.py") if "build" not in p.parts}
-    assert len(offers) == 3 and len(sources) > 100
+    assert len(offers) == count and len(sources) > 100
     for name, place in offers.items():
         module, _, made = place.partition(":")
         file = root / "examples/extending" / f"{module}.py"
         assert f"\n```python\n{file.read_text()}```\n" in page, "the page shows the file as it is"
         assert f'\n{name} = "{place}"\n' in page
-        others = [f for f in (root / "examples/extending").glob("*.py") if f not in (file, file.with_name("sail.py"))]
+        others = [
+            f for f in (root / "examples/extending").glob("*.py") if f.name not in (file.name, "sail.py", "talk.py")
+        ]
         assert not [f for f in others if module in f.read_text()], "it needs no other file of its package"
         assert not [p for p, text in sources.items() if module in text or made in text], "nothing of WaVeSim knows it"

@@ -159,7 +159,7 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
         records(rays.RAY, 1)[0],
         np.zeros((0, 2)),
     )
-    n = rays.launch(z, c, source, fan)
+    n = rays.launch(z, c, source, fan, none)
     count = rays.search(z, c, source, receiver, x, 2, fan, n, found, none, out)
     assert count >= 3
     for theta, down, reversals, seconds in found[:count].tolist():

@@ -66,7 +66,7 @@ def rayed(z: Array, c: Array, source: float, receiver: float, distance: float, b
         records(rays.RAY, 1)[0],
         np.zeros((0, 2)),
     )
-    n = rays.launch(z, c, source, fan)
+    n = rays.launch(z, c, source, fan, none)
     count = rays.search(z, c, source, receiver, distance, bounces, fan, n, found, none, out)
     losses = []
     for theta, down, reversals, _ in found[:count].tolist():

@@ -37,7 +37,8 @@ OBSERVER, LISTENER = int(Role.OBSERVER), int(Role.LISTENER)
 BYTES = 10_000  #: of a payload
 FLEET = """<time pace="fast"/><network frame_rate="1 MB"/><fleet>
 <vehicle name="a" model="lauv" position="0 0 5 m" client="optional"><sensors>
-<sonar name="ahead" preset="p900-45"/><sonar name="side" preset="starfish-450"/></sensors></vehicle>
+<sonar name="ahead" preset="p900-45"/><sonar name="side" preset="starfish-450"/>
+<camera name="eye" width="32" height="24" depth="yes"/></sensors></vehicle>
 <vehicle name="b" model="lauv" position="9 0 5 m" client="optional" truth="none"><sensors><sonar name="bed" preset="norbit-wbms"/></sensors></vehicle></fleet>"""
 
 
@@ -90,7 +91,7 @@ def got(client: Client) -> list[Frame]:
 
 def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbour) -> None:
     pilot = harbour.join("a")
-    assert ask(harbour, pilot, "aft") == (False, "'a' has no sonar 'aft'; it has ahead, side")
+    assert ask(harbour, pilot, "aft") == (False, "'a' has no sonar or camera 'aft'; it has ahead, side, eye")
     observer = harbour.join("eye", role=OBSERVER)
     assert ask(harbour, observer) == (False, "an observer has no body with sonars")
     ahead, side = place(harbour, 0, 0), place(harbour, 0, 1)
@@ -108,12 +109,18 @@ def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbou
     write(harbour, side, whole(2, range=7.0))
     harbour.run(0.1)
     assert [float(f.record["range"]) for f in got(pilot)] == [0.0, 7.0, 7.0]
+    rings = harbour.front.feeds._rings
+    assert rings is not None and ask(harbour, pilot, "eye") == (True, "")
+    write(harbour, rings.of("camera", place(harbour, 0, 2)), whole(1, kind=4, range=3.0))
+    harbour.run(0.1)
+    assert (got(pilot)[-1].kind, got(pilot)[-1].payload) == ("camera", whole(1).payload)
+    ask(harbour, pilot, "side")
     off = pilot.session.request(Frames((), 0))
     harbour.run(0.02)
     assert pilot.outcome(off) == (True, "")
     write(harbour, side, whole(3, range=7.0))
     harbour.run(0.1)
-    assert len(got(pilot)) == 3
+    assert len(got(pilot)) == 4
     assert pilot.session.frames.lost == 0
 
 

@@ -21,6 +21,7 @@ from wavesim_server.logbook.writer import LogWriter
 LATITUDE, LONGITUDE = 41.159804, -8.693256
 HEADING = 0.5
 BEAMS = 16
+DEPTHS = np.arange(24, dtype="<f4").reshape(4, 6) / 2
 FLEET = f"""<world latitude="{LATITUDE} deg" longitude="{LONGITUDE} deg"/><fleet>
 <vehicle name="auv" model="lauv" position="0 0 5 m"/></fleet>"""
 
@@ -69,6 +70,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         line[0, 0], line[0, 10 + n] = 255, 100 + n
         turn = {"kind": 3, "beams": 1, "bins": 60, "sample_bytes": 1, "azimuth": -math.pi + (n - 1) % 6 * math.pi / 3}
         writer.frame(record(b"head", n, line.tobytes(), **turn))
+    seen = {"kind": 4, "beams": 4, "bins": 18, "sample_bytes": 1, "labels": 1}
+    writer.frame(record(b"eye", 1, bytes(range(72)) + DEPTHS.tobytes(), **seen))
     writer.close()
     return folder / "run.mcap"
 
@@ -163,7 +166,7 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
     from rosbags.highlevel import AnyReader
 
     told = wavesim("log", "export", log, "--ros", tmp_path / "a.mcap")
-    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 29 messages"), told.stderr
+    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 39 messages"), told.stderr
     with (tmp_path / "a.mcap").open("rb") as file:
         by_topic: dict[str, list[Any]] = {}
         for m in read_ros2_messages(file):
@@ -173,7 +176,8 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
         for connection, _, raw in reader.messages():
             again.setdefault(connection.topic, []).append(reader.deserialize(raw, connection.msgtype))
     assert {k: len(v) for k, v in by_topic.items()} == {
-        "/auv/bed": 5, "/auv/bed/points": 5, "/auv/side": 5, "/auv/low": 5, "/auv/head": 8, "/auv/head/scan": 1,
+        "/auv/bed": 5, "/auv/bed/points": 5, "/auv/side": 5, "/auv/low": 5, "/auv/head": 8, "/auv/head/echo": 8, "/auv/head/scan": 1,
+        "/auv/eye": 1, "/auv/eye/depth": 1,
     }  # fmt: skip
     for found in (by_topic, again):
         for n, image in enumerate(found["/auv/side"], 1):
@@ -204,6 +208,20 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
             assert east == pytest.approx(20.0 + math.sin(HEADING) * x + math.cos(HEADING) * y, abs=1e-4)
             assert up == pytest.approx(-(5.0 + z), abs=1e-4)
             assert (level == 120.0).all() and cloud.header.frame_id == "map"
+        for n, step in enumerate(found["/auv/head/echo"], 1):
+            assert step.angle == pytest.approx(-math.pi + (n - 1) % 6 * math.pi / 3, abs=1e-6)
+            assert (step.number_of_samples, step.transmit_frequency, step.speed_of_sound, step.range) == (
+                60,
+                400,
+                1500,
+                40,
+            )
+            assert list(step.intensities) == [255, *(0 for _ in range(9 + n)), 100 + n, *(0 for _ in range(49 - n))]
+        (photo,), (depth,) = found["/auv/eye"], found["/auv/eye/depth"]
+        assert (photo.height, photo.width, photo.encoding, photo.step) == (4, 6, "rgb8", 18)
+        assert bytes(photo.data) == bytes(range(72))
+        assert (depth.height, depth.width, depth.encoding, depth.step) == (4, 6, "32FC1", 24)
+        assert (np.frombuffer(bytes(depth.data), "<f4").reshape(4, 6) == DEPTHS).all()
         (scan,) = found["/auv/head/scan"]
         angles = scan.angle_min + scan.angle_increment * np.arange(6)
         assert angles == pytest.approx(-(-math.pi + np.arange(5, -1, -1) * math.pi / 3), abs=1e-6)

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.avoidance import Avoider
+from wavesim_sdk.config import load
 from wavesim_sdk.encounters import Role, closest_approach, role
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.targets import Target
 from wavesim_server.study import empty_sea
+from wavesim_studies.traffic import trials
 from wavesim_studies.traffic.encounters import IMAZU, imazu, read_dnv
 from wavesim_studies.traffic.sail import SUITED, sail
 from wavesim_studies.traffic.score import Track, judge
@@ -48,6 +50,27 @@ def test_imazu_cases_by_their_geometry() -> None:
     assert (small.own.north, small.others[0].east) == pytest.approx((-900.0, 900.0))
     with pytest.raises(ValueError, match="there is no Imazu case 23"):
         imazu(23)
+
+
+def test_cases_as_live_trials(tmp_path: Path) -> None:
+    """Every file is a good configuration: who holds her course needs no program, own ship and a rogue have one, and the rogue's way leads
+    to where own ship will be."""
+    captain = Path(__file__).parents[2] / "examples" / "onboard" / "captain.py"
+    for case in IMAZU:
+        encounter = imazu(case, 3.0, 300.0)
+        loaded = load(trials.write(encounter, tmp_path, "otter", captain))
+        bodies = {b.name: b for b in loaded.config.fleet.bodies}
+        assert list(bodies) == ["own", *(o.name for o in encounter.others)]
+        program = bodies["own"].program
+        assert program is not None and loaded.data_file(program.run).samefile(captain)
+        assert all(bodies[o.name].program is None for o in encounter.others)
+        assert bodies["target1"].speed == pytest.approx(encounter.others[0].speed, abs=1e-4)
+    rogue = load(trials.write(imazu(2, 3.0, 300.0), tmp_path / "r", "otter", captain, rogue=True))
+    legs = next(b for b in rogue.config.fleet.bodies if b.name == "target1").waypoint
+    assert (legs[0].north, legs[0].east) == pytest.approx((0.0, 315.0)) and legs[1].east == pytest.approx(0.0)
+    assert legs[1].north == pytest.approx(-900.0 + 3.0 * (195.0 + 35.0), abs=0.01)
+    with pytest.raises(ConfigError, match="--captain names one"):
+        trials.write(imazu(1), tmp_path, "otter", tmp_path / "nobody.py")
 
 
 def test_roles_are_opposite_and_turn_with_the_chart() -> None:

@@ -20,7 +20,7 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import frames
 from wavesim_sdk.sonars.frames import Reader
 from wavesim_viz.asked import Nonsense, Pictures, asked
-from wavesim_viz.screens import Logged, Screen, picture
+from wavesim_viz.screens import Logged, Received, Screen, picture
 
 SONARS = ("ahead", "side", "bed", "head")
 DEPTH, PIER = 12.0, (14.0, -4.0)
@@ -116,7 +116,7 @@ def test_four_sonars_live_and_in_replay(
         page.shot("sonars-live")
         # a server that ends takes no picture away, and is told of
         page.see("wavesim.sonars.toggle(0, 'auv', 'secret'); wavesim.sonars.toggle(0, 'auv', 'nothing')")
-        page.wait(f"{WINDOW.format('nothing')}.trouble.includes(\"has no sonar 'nothing'\")")
+        page.wait(f"{WINDOW.format('nothing')}.trouble.includes(\"has no sonar or camera 'nothing'\")")
         page.clean()
         page.page.close()
     finally:
@@ -196,6 +196,20 @@ def test_a_screen_keeps_what_a_later_page_needs(monkeypatch: pytest.MonkeyPatch)
     assert [(head_of(d)[0]["number"], head_of(d)[0]["epoch"]) for d in screen.after(0)] == [(2, 2)]
     deep = a_frame(1, 0, sample_bytes=2, bins=4, bytes=32)
     assert head_of(picture(0, deep, 1))[1] == bytes(range(1, 32, 2)), "of 16 bits the upper ones"
+    head, numbers = head_of(picture(0, a_frame(1, 4, beams=2, bins=3, labels=1, bytes=14, gain=2.0), 1))
+    assert (head["kind"], head["gain"], numbers) == ("camera", 2.0, bytes(range(6))), "without depths"
+
+
+def test_frames_that_came_over_a_network() -> None:
+    done: list[bool] = []
+    look = Received(lambda: done.append(True))
+    assert look.new() == (False, [])
+    for n in range(1, 100):
+        look.add(a_frame(n))
+    assert [int(f.record["number"]) for f in look.new()[1]] == list(range(36, 100)), "the newest 64"
+    assert look.new() == (False, []) and not done
+    look.close()
+    assert done
 
 
 def test_frames_of_a_log_at_any_moment(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -79,10 +79,13 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--compare", type=click.Path(path_type=Path), help="Another log, whose lines stand beside those of LOG in charts."
 )
+@click.option(
+    "--tiles", type=click.Path(path_type=Path), help="MBTiles file with a raster chart, drawn under the chart."
+)
 @click.option("--alarms", type=click.Path(path_type=Path), help="TOML file with the rules of alarms (docs/viewer.md).")
 @_web_options
 def viz(
-    log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, compare: Path | None, alarms: Path | None, port: int,
+    log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, compare: Path | None, tiles: Path | None, alarms: Path | None, port: int,
     address: str, rate: float, folder: Path, open_: bool,
 ) -> None:  # fmt: skip
     """Mission control in the browser: a running server, or the replay of a LOG.
@@ -98,8 +101,10 @@ def viz(
         raise click.UsageError("--compare stands beside a LOG")
     _page_is_built()
     from wavesim_viz.alarms import Rules
+    from wavesim_viz.tiles import Tiles
 
     rules = Rules.read(alarms) if alarms is not None else None
+    charted = Tiles(tiles) if tiles is not None else None
     source: Any
     if log is not None:
         from wavesim_viz.replay import Replay
@@ -118,7 +123,7 @@ def viz(
         from wavesim_viz.live import Live
 
         source = Live(server, config)
-    _serve(source, source.name, address, port, rate, folder, control, open_, "", rules)
+    _serve(source, source.name, address, port, rate, folder, control, open_, "", rules, charted)
 
 
 @click.command()
@@ -147,6 +152,7 @@ def _serve(
     open_: bool,
     place: str,
     rules: Any = None,
+    tiles: Any = None,
 ) -> None:
     import asyncio
 
@@ -166,7 +172,7 @@ def _serve(
     access = Access.make(address, sock.getsockname()[1], control)
 
     async def run() -> None:
-        async with open_site(make_app(source, rate, access, folder, rules), sock):
+        async with open_site(make_app(source, rate, access, folder, rules, tiles), sock):
             await told()
 
     async def told() -> None:

@@ -9,13 +9,15 @@ from wavesim_sdk.actuators import FIRST_SLOT, MAX_ACTUATORS, Actuator, ActuatorK
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Instrument
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.errors import AttachError, WaveSimError
+from wavesim_sdk.sonars.frames import TYPES
 from wavesim_sdk.tables import Field
-from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
+from wavesim_sdk.wire.items import ActuatorDescription, Frames, SensorDescription
 from wavesim_sdk.wire.state import State, Value
 from wavesim_viz.frame import plain
 from wavesim_viz.kit import Told, actuator, instrument, model_of
 from wavesim_viz.live import effort, motion
+from wavesim_viz.screens import Received
 
 RETRY_S = 2.0
 PERIOD_S = 0.1
@@ -30,6 +32,7 @@ class Listening:
         self.trouble = ""  #: why nothing is heard
         self._state: State | None = None
         self._values: dict[str, Value] = {}  # the newest of each instrument, also of those that are not valid now
+        self._looks: dict[str, list[Received]] = {}  # by name of the instrument; a new object whenever it changes
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._listen, name=f"listener on {name}", daemon=True)
         self._thread.start()
@@ -37,6 +40,36 @@ class Listening:
     def close(self) -> None:
         """Leave; the thread ends by itself."""
         self._closed.set()
+
+    @property
+    def looked(self) -> bool:
+        """Whether somebody looks at pictures of this body."""
+        return bool(self._looks)
+
+    def look(self, name: str) -> Received:
+        """Frames of an instrument from now on; AttachError says why there are none."""
+        if self.kit is None:
+            raise AttachError(self.trouble or f"'{self.name}' is being asked what it has")
+        there = [s["name"] for s in self.kit["sensors"] if s["type"] in TYPES]
+        if name not in there:
+            raise AttachError(f"'{self.name}' has no sonar or camera '{name}'; it has {', '.join(there) or 'none'}")
+        look = Received(lambda: self._drop(name, look))
+        self._looks = {**self._looks, name: [*self._looks.get(name, ()), look]}
+        return look
+
+    def _drop(self, name: str, look: Received) -> None:
+        rest = [o for o in self._looks.get(name, ()) if o is not look]
+        self._looks = {n: v for n, v in {**self._looks, name: rest}.items() if v}
+
+    def _frames(self, broker: Broker, asked: tuple[str, ...]) -> tuple[str, ...]:
+        """Hand on what came, and ask for what is looked at now."""
+        looks = self._looks
+        for frame in broker.take_frames():
+            for look in looks.get(frame.name, ()):
+                look.add(frame)
+        if (wanted := tuple(sorted(looks))) != asked:
+            broker.request(Frames(wanted))
+        return wanted
 
     def _listen(self) -> None:
         while not self._closed.is_set():
@@ -46,10 +79,12 @@ class Listening:
                 ) as broker:
                     self.kit = self._describe(broker.actuators, broker.sensors)
                     self.trouble = ""
+                    asked: tuple[str, ...] = ()
                     while not self._closed.is_set():
                         for step in broker.poll(0.2):
                             self._values |= step.state.sensors
                             self._state = step.state
+                        asked = self._frames(broker, asked)
             except (WaveSimError, OSError) as error:
                 self.trouble = str(error)
             except Exception as error:  # the last line of defence of this thread: told in the panel, tried again

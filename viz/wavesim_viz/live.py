@@ -67,7 +67,7 @@ class Source(Protocol):
         """Everything of one body now; actuators and instruments in the order of its kit."""
 
     def look(self, row: int, name: str) -> screens.Look:
-        """Frames of an imaging sonar of a body; WaveSimError says why there are none."""
+        """Frames of an imaging sonar or camera of a body; WaveSimError says why there are none."""
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         """Make a part fail; may block."""

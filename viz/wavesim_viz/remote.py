@@ -190,7 +190,7 @@ class Remote:
     def _end_unasked(self, now: float) -> None:
         """Sessions that nobody asked for lately are closed, and those of bodies that are no longer there."""
         for row, (listening, asked) in list(self._listening.items()):
-            if asked < now - LOOKED_S or self._observer.names.get(row) != listening.name:
+            if (asked < now - LOOKED_S and not listening.looked) or self._observer.names.get(row) != listening.name:
                 listening.close()
                 del self._listening[row]
 
@@ -199,7 +199,10 @@ class Remote:
         return heard.kit if heard is not None else None
 
     def look(self, row: int, name: str) -> screens.Look:
-        raise AttachError("pictures of sonars are shown on the server's machine, and in replay")
+        heard = self._listener(row)
+        if heard is None:
+            raise AttachError("that body is not there, or too many are looked into")
+        return heard.look(name)
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         return self.control("fault", None)

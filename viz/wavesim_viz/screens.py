@@ -1,7 +1,7 @@
-"""Pictures of imaging sonars for pages: each frame is packed once, and kept as long as a page that comes later needs it.
+"""Pictures of imaging sonars and cameras for pages: each frame is packed once, and kept as long as a page that comes later needs it.
 
 On the websocket a picture is ``WVS1``, the length of its head (u4), the head (JSON, filled up with spaces to a multiple of 4 bytes)
-and its numbers, little-endian: samples (beams, bins) as u1, or of soundings rows of f4: north, east, down, starboard, sigma (m).
+and its numbers, little-endian: samples (beams, bins) as u1 (of a camera rows of red, green, blue), or of soundings rows of f4: north, east, down, starboard, sigma (m).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import struct
 import tempfile
 import threading
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,8 +23,9 @@ from wavesim_sdk.sonars.frames import SOUNDING, Frame, Reader
 from wavesim_viz.frame import plain, word
 
 #: pictures that are kept for a page that comes later: the last turn, a screen full of lines, a swath
-KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500}
+KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
 RETRY_S = 0.5
+CAME = 64  #: frames that came and were not looked at
 _NUMBERS = (
     "range", "sector", "azimuth", "tilt", "frequency", "altitude", "gain", "tvg", "hold", "absorption", "floor", "span",
 )  # fmt: skip
@@ -51,6 +53,25 @@ class Live:
 
     def close(self) -> None:
         pass
+
+
+class Received:
+    """Frames that came over a network."""
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        """``done`` is called when nobody looks any more."""
+        self._came: deque[Frame] = deque(maxlen=CAME)
+        self._done = done
+
+    def add(self, frame: Frame) -> None:
+        """One more; called by the thread that receives."""
+        self._came.append(frame)
+
+    def new(self) -> tuple[bool, list[Frame]]:
+        return False, [self._came.popleft() for _ in range(len(self._came))]
+
+    def close(self) -> None:
+        self._done()
 
 
 class Logged:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import dataclasses
 import hmac
 import ipaddress
 import secrets
@@ -31,6 +32,7 @@ from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import Source
 from wavesim_viz.replay import Replay
 from wavesim_viz.series import MOST_LINES, MOST_POINTS, aligned
+from wavesim_viz.tiles import Tiles
 from wavesim_viz.trees import Trouble
 
 STATIC = Path(__file__).parent / "static"
@@ -183,6 +185,21 @@ async def kit(request: web.Request) -> web.StreamResponse:
     return web.json_response(plain(source.kit(int(row))))
 
 
+def tiles_of(request: web.Request) -> dict[str, Any] | None:
+    """What the page is told of the user's chart."""
+    tiles = request.app[TILES]
+    return None if tiles is None else dataclasses.asdict(tiles.described)
+
+
+async def tile(request: web.Request) -> web.StreamResponse:
+    """A picture of the user's chart."""
+    tiles = request.app[TILES]
+    found = tiles.tile(*(int(request.match_info[k]) for k in "zxy")) if tiles is not None else None
+    if found is None:
+        return web.Response(status=204)  # the chart ends there: no error
+    return web.Response(body=found[0], content_type=found[1], headers={"Cache-Control": "private, max-age=3600"})
+
+
 async def websocket(request: web.Request) -> web.StreamResponse:
     """A viewer's session."""
     hub = request.app[HUB]
@@ -194,7 +211,15 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     hub.add(viewer)
     may_control = role_of(request) == "control" or isinstance(hub.source, Replay)
     # files and programs are for those that may control; a log's clock is everybody's
-    viewer.tell({"type": "hello", **hub.hello(), "control": may_control, "write": role_of(request) == "control"})
+    viewer.tell(
+        {
+            "type": "hello",
+            **hub.hello(),
+            "control": may_control,
+            "write": role_of(request) == "control",
+            "tiles": tiles_of(request),
+        }
+    )
     hub.tell_past(viewer)
     sender = asyncio.create_task(hub.serve(viewer))
     try:
@@ -248,6 +273,7 @@ async def _act(hub: Hub, viewer: Viewer, wanted: Asked, may_control: bool) -> No
 WORKERS, MOST_WORK = 2, 16  #: requests of the configurator at work, and with those that wait
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
+TILES: web.AppKey[Tiles | None] = web.AppKey("tiles")
 
 
 def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
@@ -277,12 +303,17 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
 
 
 def make_app(
-    source: Source | None, rate: float, access: Access, folder: Path, rules: Rules | None = None
+    source: Source | None,
+    rate: float,
+    access: Access,
+    folder: Path,
+    rules: Rules | None = None,
+    tiles: Tiles | None = None,
 ) -> web.Application:
     """The application; ``source`` None = the configurator alone."""
     app = web.Application(middlewares=[guard], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
-    app[ACCESS], app[HUB] = access, hub
+    app[ACCESS], app[HUB], app[TILES] = access, hub, tiles
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)
@@ -290,6 +321,7 @@ def make_app(
     app.router.add_get("/appearance/{model}", appearance)
     app.router.add_get("/series", series)
     app.router.add_get("/kit", kit)
+    app.router.add_get(r"/tiles/{z:\d{1,2}}/{x:\d{1,8}}/{y:\d{1,8}}", tile)
     app.router.add_get("/ws", websocket)
     app.router.add_get("/api/models", json_call(Configurator.models))
     app.router.add_get("/api/model", json_call(Configurator.model))

@@ -136,6 +136,9 @@ class Modem:
     preamble: float = key("Time before the payload: synchronisation and header.", "time", 0.03, low=0.0)
     payload: int = key("Greatest payload in bytes.", default=64, low=0, high=256, integer=True)
     bit_error: float = key("Probability that a bit is wrong, which loses the packet.", default=0.0, low=0.0, high=1.0)
+    type: str = text(
+        "Type of its code and medium access, by name, that an installed package offers; none: no code, at once.", ""
+    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checks of what imaging sonars see, and of the sonars themselves, in the words of the user."""
+"""Checks of what imaging sonars and cameras see, and of these themselves, in the words of the user."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from wavesim_sdk.config.plausible import at
-from wavesim_sdk.config.sensors import Sonar
+from wavesim_sdk.config.sensors import Camera, Sonar
 from wavesim_sdk.config.world import World
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.sonars import frames, materials, presets
+from wavesim_sdk.sonars import frames, lens, materials, presets
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
@@ -20,17 +20,20 @@ def materials_of(world: World) -> dict[str, materials.Material]:
     found = {}
     for m in world.material:
         grain = materials.Sediment.of_grain(m.grain) if m.law == "sediment" else None
-        found[m.name] = materials.Material(m.name, grain, m.lambert, m.reflection, m.slope, m.patch, m.cell)
+        found[m.name] = materials.Material(m.name, grain, m.lambert, m.reflection, m.slope, m.patch, m.cell, m.colour)
     return found
 
 
 def check(world: World) -> None:
-    """Raise ConfigError for a material that is not there, or a name that is none."""
+    """Raise ConfigError for a material that is not there, a name that is none, a board without cells."""
     own, o = materials_of(world), world.obstacles
-    named: list[Any] = [*world.material, *world.target]
+    named: list[Any] = [*world.material, *world.target, *world.board]
     for m in named:
         if not _NAME.fullmatch(m.name):
             at(m.place, f"the name '{m.name}' is not 1 to 31 letters, digits, - and _")
+    for b in world.board:
+        if not b.rows or len({len(row) for row in b.rows}) > 1 or set("".join(b.rows)) - {"0", "1"}:
+            at(b.place, f"the cells of the board '{b.name}' are rows of 0 and 1, all as long")
     made_of: list[Any] = [world.ground, *world.ground.region, *o.block, *o.pier, *o.tunnel, *o.mesh]
     for made in made_of:
         try:
@@ -70,3 +73,9 @@ def check_sonar(s: Sonar, sound_speed: float, who: str) -> None:
             s.place,
             f"{who}: a frame of {size} bytes does not fit into its ring ({frames.MAX_BYTES} at most); take fewer beams or bins",
         )
+
+
+def check_camera(c: Camera, who: str) -> None:
+    """Raise ConfigError for a camera that cannot be."""
+    if not lens.unfolds(c.width, c.height, c.view, c.distortion):
+        at(c.place, f"{who}: its distortion folds the picture: r (1 + k1 r2 + k2 r4) must grow up to the corners")

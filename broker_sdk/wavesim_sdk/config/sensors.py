@@ -130,6 +130,51 @@ class Sonar(Sensor):
 
 
 @dataclass(frozen=True)
+class Camera(Sensor):
+    """A camera under water, traced on the processor: light and water are those of `<optics>`. S has x ahead, y to the right of the
+    picture, z down it. Above the water it sees nothing."""
+
+    rate: float = key("Pictures per second.", "frequency", 5.0, low=0.01, high=1000.0)
+    width: int = key("Pixels of a row.", default=320, low=16, high=1024, integer=True)
+    height: int = key("Rows.", default=240, low=16, high=1024, integer=True)
+    view: float = key(
+        "Horizontal field of view without distortion: half the width is f tan(view/2).",
+        "angle",
+        1.0472,
+        low=0.05,
+        high=2.6,
+    )
+    distortion: Vector = key(
+        "k1, k2: a point at r focal lengths from the middle is seen at r (1 + k1 r2 + k2 r4).",
+        default=(0.0, 0.0),
+        count=2,
+        low=-1.0,
+        high=1.0,
+    )
+    range: float = key("What is farther away is water.", "length", 20.0, low=0.1, high=200.0)
+    lamp: float = key(
+        "Light of its lamp on a surface 1 m away; daylight at the surface is 1. 0 = no lamp.", default=0.0, low=0.0
+    )
+    lamp_position: Vector = key("Where the lamp sits, in S.", "length", (0.0, 0.0, -0.2), count=3)
+    exposure: float = key(
+        "Share of full scale that light of 1 gives; 0 = for each picture so that 1 in 50 of its numbers is above 0.9.",
+        default=0.0,
+        low=0.0,
+    )
+    gamma: float = key("A number is 255 share^(1/gamma).", default=2.2, low=0.2, high=5.0)
+    electrons: float = key("Of full scale: shot noise has the root of a number of electrons.", default=10000.0, low=1.0)
+    read_noise: float = key("Electrons, standard deviation.", default=8.0, low=0.0)
+    depth: bool = flag("Whether the true depth of each pixel comes with it.", False)
+    log: int = key(
+        "Every so manieth picture goes into the log, if there is one; 0 = none.",
+        default=0,
+        low=0,
+        high=1_000_000,
+        integer=True,
+    )
+
+
+@dataclass(frozen=True)
 class Imu(Sensor):
     """Errors of each axis, in SI units: white noise, bias (turned on, unstable, walking), scale factors, misalignment, steps.
     `grade` gives those that are not written beside it, of one instrument each."""
@@ -378,6 +423,7 @@ class Sensors:
     scanner: tuple[Scanner, ...] = children(Scanner, "Scanning pencil beam.")
     multibeam: tuple[Multibeam, ...] = children(Multibeam, "Fan of beams.")
     sonar: tuple[Sonar, ...] = children(Sonar, "Imaging sonar.")
+    camera: tuple[Camera, ...] = children(Camera, "Camera.")
     imu: tuple[Imu, ...] = children(Imu, "Specific force and angular rates.")
     ahrs: tuple[Sensor, ...] = children(Sensor, "Roll, pitch, heading and angular rates.")
     gps: tuple[Gps, ...] = children(Gps, "Satellite receiver.")

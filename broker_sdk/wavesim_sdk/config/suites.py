@@ -11,7 +11,7 @@ import numpy as np
 from wavesim_sdk.config import seen as scenes
 from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.plausible import at
-from wavesim_sdk.config.sensors import Dvl, Leak, Multibeam, Ranger, Sensor, Sensors, Sonar
+from wavesim_sdk.config.sensors import Camera, Dvl, Leak, Multibeam, Ranger, Sensor, Sensors, Sonar
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sensors import BEAMS, COMPARTMENTS, DVL_BEAMS, RANGERS, table_of
@@ -39,6 +39,8 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
             _one(sensor, f"{owner}: '{name}'")
             if isinstance(sensor, Sonar):
                 scenes.check_sonar(sensor, config.acoustics.sound_speed, f"{owner}: '{name}'")
+            elif isinstance(sensor, Camera):
+                scenes.check_camera(sensor, f"{owner}: '{name}'")
     scenes.check(config.world)
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wavesim_sdk.config.imaging import Ground, Material, Target
+from wavesim_sdk.config.imaging import Board, Ground, Material, Optics, Target
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
 from wavesim_sdk.elementary import cos
 
@@ -319,5 +319,7 @@ class World:
     samples: Samples | None = child(Samples, "Water measured at points, instead of the profiles.")
     scalar: tuple[Scalar, ...] = children(Scalar, "Another quantity of the water; up to four.")
     ground: Ground = child(Ground, "What the bed is made of, for imaging sonars.")
-    material: tuple[Material, ...] = children(Material, "A material of your own, for imaging sonars.")
+    material: tuple[Material, ...] = children(Material, "A material of your own, for imaging sonars and cameras.")
     target: tuple[Target, ...] = children(Target, "A small target for imaging sonars.")
+    board: tuple[Board, ...] = children(Board, "A flat board with a pattern, for cameras.")
+    optics: Optics = child(Optics, "Light and water for cameras.")

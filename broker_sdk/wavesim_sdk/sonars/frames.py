@@ -1,6 +1,7 @@
-"""Frames of imaging sonars: their record, and the rings in shared memory that hold the newest of each instrument.
+"""Frames of imaging sonars and cameras: their record, and the rings in shared memory that hold the newest of each instrument.
 
-A segment ``/wavesim.NAME.sonars`` holds a ring for each place of the table ``sonar``.  It begins like the other areas: the magic
+A segment ``/wavesim.NAME.sonars`` holds a ring for each place of the table ``sonar``, and behind them, from the last backwards, one for
+each place of the table ``camera``.  It begins like the other areas: the magic
 ``WAVESONR``, version, 16 bytes of the record's hash, size, PID and start time of the server, then rings, slots, bytes of a slot (8
 bytes each).  Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with ``begun``, ``done`` and ``logged``: numbers of
 the frame that is being written, of the last that is whole, and one more than that of the last which the log has (0 = no log).  Frame n stands in slot ``(n - 1) % slots``: a record (:data:`FRAME`) and behind it
@@ -21,7 +22,7 @@ import numpy as np
 import posix_ipc
 
 from wavesim_sdk.area import alive, make_memory, map_memory, process_start, segment_name
-from wavesim_sdk.config.sensors import Sonar
+from wavesim_sdk.config.sensors import Camera, Sonar
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.sonars.presets import KINDS, Preset, find
 from wavesim_sdk.tables import Field, Table, integer, value
@@ -42,7 +43,8 @@ SOUNDING = (
     "angle", "time", "x", "y", "z", "sigma_z", "sigma_r", "level", "snr", "detection",
     "north", "east", "down", "material", "object",
 )  # fmt: skip
-KIND = tuple(KINDS)  #: a frame's kind is a place in it
+KIND = (*KINDS, "camera")  #: a frame's kind is a place in it
+TYPES = ("sonar", "camera")  #: of sensors that have frames
 
 
 def _text(name: str, doc: str) -> Field:
@@ -61,7 +63,7 @@ FRAME = Table(
         _text("body", "Name of the body."),
         _text("name", "Name of the instrument."),
         _text("preset", "What it is."),
-        integer("kind", "", "0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning."),
+        integer("kind", "", "0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera (its columns: docs/camera.md)."),
         integer("beams", "", "Beams."),
         integer("bins", "", "Samples of a beam, of equal length from the sonar on; of a sounding its numbers (8 bytes each)."),
         integer("sample_bytes", "", "1 or 2, without sign; 8: floating-point numbers of soundings."),
@@ -105,31 +107,35 @@ def resolved(s: Sonar) -> Preset:
     return replace(p, bins=bins, **changes)
 
 
-def payload_bytes(s: Sonar) -> int:
+def payload_bytes(s: Sonar | Camera) -> int:
     """Of a frame."""
+    if isinstance(s, Camera):
+        return s.width * s.height * (7 if s.depth else 3)
     p = resolved(s)
     if p.kind == "bathymetry":
         return p.beams * len(SOUNDING) * 8
     return p.beams * p.bins * (s.bits // 8 + (4 if s.truth else 0))
 
 
-def slot_bytes(sonars: list[Sonar]) -> int:
+def slot_bytes(sonars: list[Sonar | Camera]) -> int:
     """Of a ring for any of them."""
     most = max((payload_bytes(s) for s in sonars), default=0)
     return (RECORD.itemsize + most + 63) & ~63
 
 
 def make(loaded: Loaded, server: str) -> None:
-    """Make the rings of a server whose configuration has sonars; OSError."""
-    rows = loaded.sensor_rows.get("sonar", 0)
+    """Make the rings of a server whose configuration has such instruments; OSError."""
+    rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
             loaded.suite_of(m) for m in loaded.models.values()
         ]
-        declared = [i.parameters for suite in suites for i in suite if isinstance(i.parameters, Sonar)]
+        declared = [i.parameters for suite in suites for i in suite if isinstance(i.parameters, (Sonar, Camera))]
         everybody = loaded.config.fleet.sensors
         declared += (
-            [i.parameters for i in everybody.instruments if isinstance(i.parameters, Sonar)] if everybody else []
+            [i.parameters for i in everybody.instruments if isinstance(i.parameters, (Sonar, Camera))]
+            if everybody
+            else []
         )
         Rings.create(server, rows, slot_bytes(declared), loaded.config.shared.group)
 
@@ -154,7 +160,7 @@ class Frame:
         count, size = int(r["beams"]) * int(r["bins"]), int(r["sample_bytes"])
         if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(KIND):
             raise ValueError("its record makes no sense")
-        if not len(payload) == int(r["bytes"]) == count * (size + (4 if r["labels"] else 0)):
+        if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
             raise ValueError("its payload is not as long as its record says")
         return cls(r, payload)
 
@@ -171,7 +177,7 @@ class Frame:
             values = self.samples.copy()
             values[:, SOUNDING.index("north") :] = np.nan
             return Frame(r, values.tobytes())
-        payload = self.payload[: int(r["beams"]) * int(r["bins"]) * int(r["sample_bytes"])]
+        payload = self.payload[: len(self.payload) - _truth_bytes(r)]
         r["labels"], r["bytes"] = 0, len(payload)
         return Frame(r, payload)
 
@@ -198,10 +204,25 @@ class Frame:
         return np.frombuffer(self.payload, type_, count).reshape(int(r["beams"]), int(r["bins"]))
 
     @property
+    def picture(self) -> Any:
+        """Of a camera: (rows, columns, 3) red, green, blue."""
+        return self.samples.reshape(int(self.record["beams"]), -1, 3)
+
+    @property
+    def depth(self) -> Any:
+        """Of a camera that tells it: (rows, columns) distance along the x axis of S, m (inf = nothing), or None."""
+        r = self.record
+        if not r["labels"] or self.kind != "camera":
+            return None
+        return np.frombuffer(self.payload, "<f4", offset=len(self.payload) - _truth_bytes(r)).reshape(
+            int(r["beams"]), -1
+        )
+
+    @property
     def labels(self) -> Any:
         """(beams, bins, 2) material and object, or None."""
         r = self.record
-        if not r["labels"]:
+        if not r["labels"] or self.kind == "camera":
             return None
         start = int(r["beams"]) * int(r["bins"]) * int(r["sample_bytes"])
         return np.frombuffer(self.payload, "<i2", offset=start).reshape(int(r["beams"]), int(r["bins"]), 2)
@@ -235,8 +256,15 @@ class Frame:
         return self.samples * (r["span"] / top) + r["floor"] - gain
 
 
+def _truth_bytes(r: Any) -> int:
+    """Of what stands behind the samples: 4 for each sample, or for each pixel."""
+    if not r["labels"]:
+        return 0
+    return 4 * int(r["beams"]) * int(r["bins"]) // (3 if int(r["kind"]) == KIND.index("camera") else 1)
+
+
 class Rings:
-    """The rings of a server's sonars, mapped. ``begun``, ``done``, ``logged``: of each ring, as views."""
+    """The rings of a server's instruments with frames, mapped. ``begun``, ``done``, ``logged``: of each ring, as views."""
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
@@ -264,7 +292,7 @@ class Rings:
         try:
             memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)
         except posix_ipc.ExistentialError:
-            raise NotRunning(f"no server '{server}' with imaging sonars runs") from None
+            raise NotRunning(f"no server '{server}' with imaging sonars or cameras runs") from None
         if memory[16:32] != _hash():
             raise AttachError(f"{name} is of another release; install the same on both sides")
         header = [int(n) for n in np.frombuffer(memory, np.int64, 10)]
@@ -274,6 +302,10 @@ class Rings:
         if not alive(header[5], header[6]):
             raise NotRunning(f"the server that owned {name} is gone")
         return cls(memory)
+
+    def of(self, type_: str, place: int) -> int:
+        """The ring of an instrument, by its type and its place in that type's table."""
+        return place if type_ == "sonar" else self.rings - 1 - place
 
     def _slot(self, ring: int, number: int) -> int:
         return HEADER + ring * self._each + RING + (number - 1) % self.slots * self.slot_bytes
@@ -320,14 +352,16 @@ class Reader:
 
     @classmethod
     def of(cls, server: str, body: str, name: str) -> Reader:
-        """Of a sonar of a body of a running server."""
+        """Of a sonar or camera of a body of a running server."""
         from wavesim_sdk.attach import SharedState
 
         suite = SharedState(server).instruments(body)
-        if name not in suite or bytes(suite[name]["type"]) != b"sonar":
-            sonars = [n for n, entry in suite.items() if bytes(entry["type"]) == b"sonar"]
-            raise AttachError(f"'{body}' has no sonar '{name}'; it has {', '.join(sonars) or 'none'}")
-        return cls(Rings.attach(server), int(suite[name]["place"]), name)
+        types = {n: bytes(entry["type"]).decode() for n, entry in suite.items()}
+        if types.get(name) not in TYPES:
+            there = [n for n, type_ in types.items() if type_ in TYPES]
+            raise AttachError(f"'{body}' has no sonar or camera '{name}'; it has {', '.join(there) or 'none'}")
+        rings = Rings.attach(server)
+        return cls(rings, rings.of(types[name], int(suite[name]["place"])), name)
 
     def next(self) -> Frame | None:
         """The oldest frame that was not read yet and is still there; None if there is no new one."""

@@ -96,6 +96,11 @@ class Material:
     slope: float = 0.1
     patch: float = 0.0
     cell: float = 0.5
+    colour: tuple[float, ...] = (
+        0.4,
+        0.4,
+        0.4,
+    )  #: share of red, green, blue light that it gives back; of the library guessed
 
     def table(self, frequency: float, sound_speed: float) -> Array:
         """s_b at :data:`ANGLES` of incidence (91,), linear."""
@@ -125,17 +130,18 @@ GRAINS = {
     "sandy-gravel": -1.0, "coarse-sand": 0.5, "medium-sand": 1.5, "fine-sand": 2.5, "very-fine-sand": 3.5,
     "coarse-silt": 4.5, "sandy-mud": 6.0, "clay": 9.0,
 }  # fmt: skip
+SAND, MUD = (0.45, 0.4, 0.3), (0.2, 0.18, 0.15)  #: colours
 
 LIBRARY: dict[str, Material] = {
     m.name: m
     for m in (
-        Material("rock", ROCK),
-        Material("gravel", GRAVEL),
-        *(Material(name, Sediment.of_grain(size)) for name, size in GRAINS.items()),
-        Material("steel", lambert=-25.0, reflection=0.94, slope=0.1),
-        Material("concrete", lambert=-20.0, reflection=0.68, slope=0.1),
-        Material("wood", lambert=-25.0, reflection=0.3, slope=0.1),
-        Material("rubber", lambert=-30.0, reflection=0.1, slope=0.1),
+        Material("rock", ROCK, colour=(0.25, 0.24, 0.22)),
+        Material("gravel", GRAVEL, colour=(0.3, 0.28, 0.25)),
+        *(Material(name, Sediment.of_grain(size), colour=SAND if size < 4.0 else MUD) for name, size in GRAINS.items()),
+        Material("steel", lambert=-25.0, reflection=0.94, slope=0.1, colour=(0.35, 0.35, 0.37)),
+        Material("concrete", lambert=-20.0, reflection=0.68, slope=0.1, colour=(0.4, 0.4, 0.38)),
+        Material("wood", lambert=-25.0, reflection=0.3, slope=0.1, colour=(0.3, 0.2, 0.12)),
+        Material("rubber", lambert=-30.0, reflection=0.1, slope=0.1, colour=(0.05, 0.05, 0.05)),
     )
 }
 

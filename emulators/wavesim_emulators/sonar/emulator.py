@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator
+from wavesim_emulators.base import Batch
 from wavesim_emulators.sonar.design import Design
 from wavesim_emulators.sonar.engine import Forward, Frame, Pose, Scanning, SideScan
-from wavesim_emulators.sonar.scene import World3
+from wavesim_emulators.sonar.framed import Framed, angles
 from wavesim_emulators.sonar.soundings import Bathymetry
 from wavesim_sdk.area import Record
-from wavesim_sdk.attach import SharedState, Snapshot
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.sensors import Sonar as Declared
-from wavesim_sdk.errors import NotRunning
-from wavesim_sdk.ocean.bodies import Bodies, Shapes
 from wavesim_sdk.ocean.sound import francois_garrison
 from wavesim_sdk.sonars import frames, presets
 
-PATIENCE_S = 2.0  #: at most, for the log to have a frame before it is overwritten
 MAKES: dict[str, Any] = {"forward": Forward, "sidescan": SideScan, "scanning": Scanning, "bathymetry": Bathymetry}
 
 
@@ -48,7 +43,7 @@ class Instrument:
     record: Any
 
 
-class Sonar(Emulator):
+class Sonar(Framed):
     """Frames of all imaging sonars. A ping that is due at a tick has been complete then: it was sent twice its range over the speed of
     sound before, from where the body was then if its velocities were constant."""
 
@@ -56,34 +51,16 @@ class Sonar(Emulator):
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__(loaded)
-        self.world = World3(loaded)
-        self._shapes = Shapes(loaded)
-        self._rings: frames.Rings | None = None
-        self._simulation: SharedState | None = None
         self._instruments: dict[int, Instrument] = {}
         self.newest: dict[int, Frame] = {}  #: by place
 
-    def open(self, server: str) -> None:
-        self._rings = frames.Rings.attach(server, writable=True)
-        with contextlib.suppress(NotRunning):  # rings alone, as tests have them
-            self._simulation = SharedState(server)
-        self._warm()
-
-    def _patience(self) -> float:
-        """Wall time to wait for the log: none where ticks keep wall time."""
-        return 0.0 if self._simulation is not None and 0.0 < self._simulation.clock()["speed"] <= 1.0 else PATIENCE_S
-
-    def _warm(self) -> None:
-        """Compile the kernels, or load what was compiled: in a run the first ping would come seconds late."""
+    def warm(self) -> None:
         here = Pose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
         for preset in ("p900-45", "starfish-450"):
             small = replace(presets.find(preset), beams=2, sector=0.1)
             for bits, bins, labels in ((8, 8, True), (16, 64, False)):
                 made = Design(small, 2.0, bins, bits=bits, labels=labels)
                 MAKES[small.kind](made, self.world, 0.0, 1).ping(here, 0)
-
-    def begin(self, view: Snapshot, weather: Any) -> None:
-        self.bodies = Bodies(self._shapes, view.rows, view.identity, view.state)
 
     def measure(self, now: Batch, out: Record) -> None:
         mounted = now.mounted
@@ -116,10 +93,7 @@ class Sonar(Emulator):
             noise = bool(np.broadcast_to(now.noise.scale, (len(now),))[i] > 0.0)
             made = design(self.loaded, p, noise)
             engine = MAKES[made.preset.kind](made, self.world, self.loaded.config.world.wind.mean, key)
-            entries = now.view.tables["instruments"]
-            entry = entries[(entries["type"] == b"sonar") & (entries["place"] == place)][0]
-            body = now.view.identity["name"][now.rows[i]]
-            known = Instrument(generation, engine, describe(made, body, entry["name"], generation, p.preset))
+            known = Instrument(generation, engine, describe(made, *self.named(now, i, place), generation, p.preset))
             self._instruments[place] = known
         return known
 
@@ -131,20 +105,11 @@ class Sonar(Emulator):
         record["p_WS_W"], record["v_WS_W"] = pose.p, pose.v
         record["euler"] = angles(pose.R)
         self.newest[place] = frame
-        if self._rings is None:
-            return 0
         data = frame.soundings if frame.levels is None else frame.levels
         payload = [np.ascontiguousarray(data).tobytes()]
         if frame.labels is not None:
             payload.append(frame.labels.astype("<i2").tobytes())
-        return self._rings.write(place, record, *payload, patience=self._patience())
-
-
-def angles(R: Any) -> Any:
-    """Roll, pitch, heading of a rotation."""
-    return np.array(
-        [math.atan2(R[2, 1], R[2, 2]), math.asin(max(-1.0, min(1.0, -R[2, 0]))), math.atan2(R[1, 0], R[0, 0])]
-    )
+        return self.write(place, record, *payload)
 
 
 def describe(d: Design, body: bytes, name: bytes, generation: int, preset: str) -> Any:

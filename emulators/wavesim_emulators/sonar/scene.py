@@ -42,6 +42,10 @@ class Palette:
     def __getitem__(self, name: str) -> int:
         return self.names.index(name)
 
+    def colours(self) -> Array:
+        """Share of red, green, blue light that each gives back (materials, 3); the last, the sea surface, shines by itself."""
+        return np.array([*(m.colour for m in self.materials), (1.0, 1.0, 1.0)])
+
     def tables(self, frequency: float, sound_speed: float, wind: float) -> Array:
         """s_b (materials, 91) of all; the last is the sea surface at a wind."""
         all_ = [*self.materials, materials.sea_surface(wind)]

@@ -16,11 +16,11 @@ from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
 from wavesim_server import pointers
-from wavesim_server.acoustics import fitting, medium, memory
+from wavesim_server.acoustics import fitting, medium, memory, modems
+from wavesim_server.acoustics.types import Array, Records
 from wavesim_server.pool import Pool, roomy
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Record = np.ndarray[Any, np.dtype[np.void]]
+Table = np.ndarray[Any, np.dtype[np.void]]  #: records of the log
 MAX_AHEAD = 3600.0  #: s, that a signal may be planned
 
 
@@ -33,6 +33,8 @@ class Node:
     clock: tuple[float, float]  # offset (s) and drift
     head: int
     payloads: set[int] = field(default_factory=set)  # of packets to come
+    packets: int = 0  # drawn for, by its type of modem
+    planned: float = -math.inf  # end of the last of them, by its clock, s
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Fittings:
     """What a transducer brings along, computed before it enters."""
 
     pattern: Array | None  #: of its beam, if that is a new one
-    head: tuple[memory.Records, memory.Records] | None  #: and its hydrophones
+    head: tuple[Records, Records] | None  #: and its hydrophones
 
 
 class Channel:
@@ -61,8 +63,8 @@ class Channel:
         self._beams: dict[Beam, int] = {}  # row of the loss of each beam pattern
         self._beam_users: dict[Beam, int] = {}
         self._ears: Counter[float] = Counter()
-        self._sent: list[Record] = []
-        self._receptions: list[Record] = []
+        self._sent: list[Table] = []
+        self._receptions: list[Table] = []
 
     def _keep(self, m: memory.Medium) -> None:
         """Keep the arrays of the medium, and the table of their addresses for the kernels."""
@@ -85,6 +87,8 @@ class Channel:
             pattern = fitting.pattern(t.beam)
             if not np.isfinite(pattern).all():
                 raise ValueError("its transducer's beam has no such pattern")
+        if t.modem is not None:
+            modems.type_of(t.modem)
         if t.head is not None:
             head = fitting.head_rows(t.head, t.position, t.head.sound_speed or self.acoustics.sound_speed)
         return Fittings(pattern, head)
@@ -214,15 +218,36 @@ class Channel:
             raise ValueError(f"a payload is bytes, not {type(payload).__name__}")
         if len(payload) > modem.payload:
             raise ValueError(f"the payload has {len(payload)} bytes; this modem sends at most {modem.payload}")
-        bits, handle = 8.0 * len(payload), self._handles + 1
-        duration = modem.preamble + bits / modem.bit_rate
+        handle, kind = self._handles + 1, modems.type_of(modem)
+        bits = sent = 8.0 * len(payload)
+        if kind is not None:
+            bits, sent = kind.equivalent_bits(modem, len(payload)), kind.bits(modem, len(payload))
+        duration = modem.preamble + sent / modem.bit_rate
+        if kind is not None:
+            at = self._departure(row, kind, modem, at, now)
         wanted = self._blank(SignalKind.DATA, modem.frequency, duration, modem.bandwidth)
         wanted.bits, wanted.payload_bytes, wanted.handle = bits, len(payload), handle
         wanted.code, wanted.to_address = node.transducer.code, to
         self._request(row, level, at, number, now)
+        if kind is not None and at is not None:
+            node.planned = at * 1e-9 + duration
         self._handles = handle
         self._payloads[handle] = bytes(payload)
         node.payloads.add(handle)
+
+    def _departure(self, row: int, kind: modems.ModemType, modem: Modem, at: int | None, now: float) -> int:
+        """When a packet leaves by the medium access of its modem, as a time of the node's own clock."""
+        node, n = self.nodes[row], self.medium.nodes[row]
+        offset, drift = node.clock
+        asked = max(_integer("time", at, 2**62) * 1e-9 if at is not None else -math.inf, now + offset + drift * now)
+        busy, k = max(float(n.sending_until), 0.0), int(n.first_hearing)
+        while k >= 0:
+            busy, k = max(busy, float(self.medium.hearings[k].end)), int(self.medium.hearings[k].next)
+        keys = np.array([randomness.key(self.seed, node.name, "modem")], np.uint64)
+        draw = float(randomness.uniform(keys, node.packets, 0)[0])
+        node.packets += 1
+        busy = max(busy + offset + drift * busy, node.planned)
+        return round(max(kind.departure(modem, asked, busy, draw), asked) * 1e9)
 
     def range_request(self, row: int, to: int, level: float | None, at: int | None, number: int, now: float) -> None:
         """See :meth:`wavesim_server.Simulation.range_request`."""
@@ -245,7 +270,7 @@ class Channel:
             raise ValueError("it has no modem")
         return modem
 
-    def _blank(self, kind: SignalKind, frequency: float, duration: float, band: float) -> memory.Records:
+    def _blank(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
         """The form for an emission that is asked for, which answers nothing and carries nothing."""
         self._wanted[0] = 0
         wanted = self._form
@@ -286,7 +311,7 @@ class Channel:
         self._sent.append(sent)
         self._receptions.append(receptions)
 
-    def take(self) -> tuple[Record, Record]:
+    def take(self) -> tuple[Table, Table]:
         """(sent, receptions) since the last call, in order of time."""
         sent = np.concatenate(self._sent) if self._sent else np.zeros(0, SENT.dtype)
         receptions = np.concatenate(self._receptions) if self._receptions else np.zeros(0, RECEPTION.dtype)
@@ -294,7 +319,7 @@ class Channel:
         self._receptions.clear()
         return sent, receptions
 
-    def live_signals(self, table: Record, time: float) -> int:
+    def live_signals(self, table: Table, time: float) -> int:
         """Fill rows of the signals table with the live signals; returns how many."""
         n = int(medium.live_table(self.table, time, pointers.records(table)))
         table["id"][n:] = 0

@@ -17,7 +17,8 @@ from wavesim_sdk.ocean.bed import triangles
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT
 from wavesim_server.acoustics import memory
-from wavesim_server.acoustics.memory import Array, Ints, Medium, Records
+from wavesim_server.acoustics.memory import Medium
+from wavesim_server.acoustics.types import Array, Ints, Records
 from wavesim_server.environment import spectra
 
 
@@ -168,7 +169,7 @@ def drop_node(m: Medium, row: int) -> None:
     c = m.counters[0]
     c.nodes -= 1
     m.nodes[row].active = 0
-    events = m.events[: int(c.events)]
+    events = m.events[: int(c.events)].view(np.recarray)
     mine = (events.kind == memory.EMIT) & (events.node == row)
     if not mine.any():
         return
@@ -184,7 +185,7 @@ def drop_node(m: Medium, row: int) -> None:
 
 def planned(m: Medium) -> Ints:
     """Rows of the emissions to come."""
-    events = m.events[: int(m.counters[0].events)]
+    events = m.events[: int(m.counters[0].events)].view(np.recarray)
     rows: Ints = events.subject[events.kind == memory.EMIT]
     return rows
 

@@ -6,24 +6,21 @@ Signals, nodes and candidates are told to functions by their rows (s, j, e) in t
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numba as nb
-
+from wavesim_sdk.parts import part
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics import paths, tubes
 from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.motion import Tick, attitude, clock, where
+from wavesim_server.acoustics.paths import Scene
+from wavesim_server.acoustics.types import Record
 from wavesim_server.acoustics.ways import Way, barred, bent, straight, travel_time
 from wavesim_server.draws import normal, uniform
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import acos, atan2, exp, hypot, log, log10, power, sin_cos
-from wavesim_server.pointers import inner as _njit
-
-_plain = nb.njit(cache=True, error_model="numpy")
 
 
-@_njit
+@part
 def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
     """Loss in dB of a beam along an axis of W towards a direction of W."""
     degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
@@ -31,19 +28,19 @@ def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, 
     return float(m.beams[beam, i] + (degrees - i) * (m.beams[beam, i + 1] - m.beams[beam, i]))
 
 
-@_plain
+@part
 def spreading_loss(r: float, spreading: float) -> float:
     """Spreading in dB over r metres: of spheres where it is by tubes, which say more than a distance alone."""
     return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
 
 
-@_plain
+@part
 def loss(r: float, spreading: float, alpha: float) -> float:
     """Transmission loss in dB over r metres; nothing is lost within the first metre."""
     return spreading_loss(r, spreading) + alpha * max(r, 1.0)
 
 
-@_plain
+@part
 def reach(excess: float, spreading: float, alpha: float) -> float:
     """Distance at which ``excess`` dB are lost (Newton in log r, from above)."""
     if excess <= 0.0:
@@ -59,8 +56,8 @@ def reach(excess: float, spreading: float, alpha: float) -> float:
     return exp(max(x, 0.0))
 
 
-@_njit
-def note(m: Medium, record: Any, s: int, j: int, path: int, outcome: int, time: float) -> None:
+@part
+def note(m: Medium, record: Record, s: int, j: int, path: int, outcome: int, time: float) -> None:
     """Fill a record of a reception with what the signal brings along."""
     signal = m.signals[s]
     record.id, record.source, record.receiver, record.query = signal.id, signal.source, j, signal.query
@@ -76,8 +73,8 @@ def note(m: Medium, record: Any, s: int, j: int, path: int, outcome: int, time: 
     record.azimuth = record.elevation = record.heard_frequency = record.heard_level = math.nan
 
 
-@_njit
-def note_place(m: Medium, record: Any, s: int, x: float, y: float, z: float) -> None:
+@part
+def note_place(m: Medium, record: Record, s: int, x: float, y: float, z: float) -> None:
     """Where the front of a signal met a node, and how far that is from its source."""
     signal = m.signals[s]
     dx, dy, dz = x - signal.x, y - signal.y, z - signal.z
@@ -85,7 +82,7 @@ def note_place(m: Medium, record: Any, s: int, x: float, y: float, z: float) -> 
     record.position_W[0], record.position_W[1], record.position_W[2] = x, y, z
 
 
-@_njit
+@part
 def lost(m: Medium, s: int, j: int, path: int, outcome: int, time: float, x: float, y: float, z: float) -> None:
     """A record of a signal that did not come to a reception."""
     record = m.receptions[m.counters[0].receptions]
@@ -94,7 +91,7 @@ def lost(m: Medium, s: int, j: int, path: int, outcome: int, time: float, x: flo
     note_place(m, record, s, x, y, z)
 
 
-@_njit
+@part
 def _detected(m: Medium, j: int, number: int) -> bool:
     """Whether a node has detected a signal, or is hearing it, on an earlier path."""
     for k in range(a.DETECTED):
@@ -103,7 +100,7 @@ def _detected(m: Medium, j: int, number: int) -> bool:
     return _hearing(m, j, number) >= 0
 
 
-@_njit
+@part
 def _hearing(m: Medium, j: int, number: int) -> int:
     """The reception under way by which a node is hearing a signal; -1 = none."""
     k = m.nodes[j].first_hearing
@@ -112,7 +109,7 @@ def _hearing(m: Medium, j: int, number: int) -> int:
     return int(k)
 
 
-@_njit
+@part
 def _level(m: Medium, s: int, j: int, way: Way, tick: Tick, time: float) -> float:
     """Level of a signal at a node: by spreading, absorption, bounces and beams."""
     signal, node, w = m.signals[s], m.nodes[j], m.water[0]
@@ -130,7 +127,7 @@ def _level(m: Medium, s: int, j: int, way: Way, tick: Tick, time: float) -> floa
     return float(signal.source_level - spread - signal.absorption * max(way.length, 1.0) - extra)
 
 
-@_njit
+@part
 def _noise(m: Medium, s: int, j: int, speed: float) -> float:
     """Noise in the band of a signal at a node that moves at a speed: of the sea, and of its own body."""
     signal, node = m.signals[s], m.nodes[j]
@@ -142,7 +139,7 @@ def _noise(m: Medium, s: int, j: int, speed: float) -> float:
     return float(noise)
 
 
-@_njit
+@part
 def _detection(m: Medium, s: int, j: int, level: float, noise: float, time: float) -> int:
     """Outcome of a reception as it begins, before others may spoil it."""
     node = m.nodes[j]
@@ -157,8 +154,8 @@ def _detection(m: Medium, s: int, j: int, level: float, noise: float, time: floa
     return a.HEARD
 
 
-@_njit
-def arrive(m: Medium, scene: Any, e: int, time: float, tick: Tick) -> int:
+@part
+def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
     """The front of a signal crosses a transducer. Returns the reception under way that this starts; -1 = none."""
     candidate, w = m.candidates[e], m.water[0]
     s, j = candidate.signal, candidate.node
@@ -214,7 +211,7 @@ def arrive(m: Medium, scene: Any, e: int, time: float, tick: Tick) -> int:
     return int(slot)
 
 
-@_njit
+@part
 def _begin(m: Medium, s: int, j: int, slot: int, path: int, way: Way, outcome: int, time: float) -> None:
     """What is kept beside the record of a reception under way."""
     signal, hearing, w = m.signals[s], m.hearings[slot], m.water[0]
@@ -234,7 +231,7 @@ def _begin(m: Medium, s: int, j: int, slot: int, path: int, way: Way, outcome: i
     hearing.key = m.nodes[j].key ^ (signal.key * 3)
 
 
-@_njit
+@part
 def _add(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -> None:
     """The path of a reception that begins joins those of the same signal that its node is hearing: real and imaginary part
     of the pressure, or its square."""
@@ -251,7 +248,7 @@ def _add(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -
     m.hearings[slot].sum_imaginary += size * sine
 
 
-@_njit
+@part
 def _collide(m: Medium, j: int, slot: int) -> None:
     """Receptions that overlap in time and band are lost, unless one is stronger by the capture ratio."""
     new, capture = m.under[slot], m.nodes[j].capture
@@ -269,7 +266,7 @@ def _collide(m: Medium, j: int, slot: int) -> None:
         k = m.hearings[k].next
 
 
-@_njit
+@part
 def _bearing(m: Medium, s: int, j: int, path: int, slot: int, time: float, tick: Tick, way: Way) -> None:
     """Direction of arrival from the times at the hydrophones, by the sound speed that the head assumes."""
     row, c = m.nodes[j].head, way.c_here
@@ -305,7 +302,7 @@ def _bearing(m: Medium, s: int, j: int, path: int, slot: int, time: float, tick:
     m.under[slot].elevation = atan2(nz, math.sqrt(nx * nx + ny * ny))
 
 
-@_njit
+@part
 def _unlink(m: Medium, slot: int, j: int) -> None:
     """A reception is no longer among those of its node."""
     node, following = m.nodes[j], m.hearings[slot].next
@@ -320,7 +317,7 @@ def _unlink(m: Medium, slot: int, j: int) -> None:
         k = m.hearings[k].next
 
 
-@_njit
+@part
 def _report(m: Medium, slot: int, j: int) -> float:
     """What the instrument of a node makes of a reception that it has detected; returns when it says that it came."""
     record, hearing, node = m.under[slot], m.hearings[slot], m.nodes[j]
@@ -345,7 +342,7 @@ def _report(m: Medium, slot: int, j: int) -> float:
     return reported
 
 
-@_njit
+@part
 def finish(m: Medium, slot: int, j: int) -> int:
     """A reception ends: what the instrument makes of it is recorded. Returns the row of its record."""
     record, hearing, node = m.under[slot], m.hearings[slot], m.nodes[j]

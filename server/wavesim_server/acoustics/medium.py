@@ -14,10 +14,11 @@ Signals, nodes, candidates and emissions are told to functions by their rows in 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba as nb
 
+from wavesim_sdk.parts import part
 from wavesim_sdk.tables import SignalKind
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics import paths, rays, tubes
@@ -25,25 +26,17 @@ from wavesim_server.acoustics.hearing import arrive, finish, loss, lost, reach
 from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.motion import Tick, clock, where
 from wavesim_server.acoustics.queues import free_candidate, new_candidate, pop, push, schedule
+from wavesim_server.acoustics.types import Record, Records
 from wavesim_server.acoustics.ways import travel_time
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
-from wavesim_server.pointers import inner as _njit
 
 _entry = nb.njit(cache=True, error_model="numpy")
+Scene = paths.Scene
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
 
-class Scene(NamedTuple):
-    """What may stand in the way of sound."""
-
-    fixed: Any
-    bed: Any
-    net: Any
-    cursor: Any
-
-
-@_njit
+@part
 def crossing(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz: float) -> float:
     """Time from emission to arrival at a node at q (from the origin, at emission) with velocity v."""
     qv = qx * vx + qy * vy + qz * vz
@@ -55,7 +48,7 @@ def crossing(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz
 # ------------------------------------------------------------------ emissions to come
 
 
-@_njit
+@part
 def _new_emission(m: Medium, node: int) -> int:
     """A free record made an emission of a node that answers nothing and carries nothing; -1 when there is no room (grow,
     then ask again)."""
@@ -72,14 +65,14 @@ def _new_emission(m: Medium, node: int) -> int:
     return int(k)
 
 
-@_njit
+@part
 def _free_emission(m: Medium, emission: int) -> None:
     m.emissions[emission].next = m.counters[0].free_emission
     m.counters[0].free_emission = emission
     m.counters[0].left_emissions += 1
 
 
-@_njit
+@part
 def _next_ping(m: Medium, j: int, time: float) -> bool:
     """Plan the next ping of a pinger, at a full period of its own clock."""
     node = m.nodes[j]
@@ -101,8 +94,8 @@ def _next_ping(m: Medium, j: int, time: float) -> bool:
     return True
 
 
-@_njit
-def _answers_pulse(node: Any, heard: Any) -> bool:
+@part
+def _answers_pulse(node: Record, heard: Record) -> bool:
     """Whether a node answers a pulse that it has heard."""
     frequency = heard.frequency + heard.doppler
     if node.query <= 0.0 or heard.query > 0 or abs(frequency - node.query) > node.tolerance:
@@ -110,7 +103,7 @@ def _answers_pulse(node: Any, heard: Any) -> bool:
     return not (node.query_code > 0 and heard.code != node.query_code)
 
 
-@_njit
+@part
 def _reply(m: Medium, row: int, j: int, end: float) -> None:
     """A node answers what it has just heard, if that was a query to it."""
     heard, node = m.receptions[row], m.nodes[j]
@@ -143,7 +136,7 @@ def _reply(m: Medium, row: int, j: int, end: float) -> None:
 # ------------------------------------------------------------------ signals
 
 
-@_njit
+@part
 def _emit(m: Medium, e: int, j: int, time: float, tick: Tick, capacity: int) -> None:
     """A signal leaves a transducer (or does not, while it recharges)."""
     node, emission = m.nodes[j], m.emissions[e]
@@ -172,7 +165,7 @@ def _emit(m: Medium, e: int, j: int, time: float, tick: Tick, capacity: int) -> 
         _next_ping(m, j, time)
 
 
-@_njit
+@part
 def _new_signal(m: Medium, e: int, j: int, time: float, tick: Tick) -> int:
     """A free record made the signal that an emission becomes."""
     m.counters[0].signals_sent += 1
@@ -209,7 +202,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: Tick) -> int:
     return int(k)
 
 
-@_njit
+@part
 def _transmit(m: Medium, j: int, time: float, duration: float) -> None:
     """A node sends from now on: half duplex, what it was hearing is lost."""
     node = m.nodes[j]
@@ -222,7 +215,7 @@ def _transmit(m: Medium, j: int, time: float, duration: float) -> None:
         k = m.hearings[k].next
 
 
-@_njit
+@part
 def _spread(m: Medium, e: int, node: int, time: float, tick: Tick, capacity: int) -> int:
     """A new live signal and its candidates; returns how many nodes lie beyond its reach."""
     s, w = _new_signal(m, e, node, time, tick), m.water[0]
@@ -235,7 +228,7 @@ def _spread(m: Medium, e: int, node: int, time: float, tick: Tick, capacity: int
     angles = 0
     if mode == a.RAYS:
         deep = m.profile_z[-1]
-        angles = rays.launch(m.profile_z, m.profile_c, min(max(z, 0.0), deep), m.fan)
+        angles = rays.launch(m.profile_z, m.profile_c, min(max(z, 0.0), deep), m.fan, m.none)
     within = 0
     after = m.places[tick.number & 1]
     limit = signal.reach * fast / c + slack
@@ -270,7 +263,7 @@ def _spread(m: Medium, e: int, node: int, time: float, tick: Tick, capacity: int
     return int(m.counters[0].nodes - 1 - within)
 
 
-@_njit
+@part
 def _find_rays(m: Medium, s: int, j: int, time: float, tick: Tick, angles: int) -> None:
     """Candidates for every eigenray to where a node is now: all of them with echoes, else only the first to arrive."""
     x, y, z, _, _, _ = where(m, tick, j, time)
@@ -295,7 +288,7 @@ def _find_rays(m: Medium, s: int, j: int, time: float, tick: Tick, angles: int) 
             _consider(m, s, j, path, k == first, found.angle, found.time, earliest, tick)
 
 
-@_njit
+@part
 def _consider(
     m: Medium, s: int, j: int, path: int, first: bool, angle: float, travel: float, earliest: float, tick: Tick
 ) -> None:
@@ -305,7 +298,7 @@ def _consider(
     schedule(m, e, earliest, tick.number if earliest > tick.end else tick.number - 1)
 
 
-@_njit
+@part
 def _retire(m: Medium, e: int, tick: Tick) -> None:
     """A signal ends when it can reach nobody any more."""
     s = m.candidates[e].signal
@@ -324,7 +317,7 @@ def _retire(m: Medium, e: int, tick: Tick) -> None:
 # ------------------------------------------------------------------ candidates
 
 
-@_njit
+@part
 def _arrival_straight(m: Medium, e: int, tick: Tick) -> tuple[bool, float]:
     """(whether a candidate in water of one sound speed arrives in this tick, when); else it has been given a later look."""
     candidate, w = m.candidates[e], m.water[0]
@@ -349,7 +342,7 @@ def _arrival_straight(m: Medium, e: int, tick: Tick) -> tuple[bool, float]:
     return True, t
 
 
-@_njit
+@part
 def _look(m: Medium, e: int, tick: Tick) -> None:
     """Does a candidate arrive in this tick? Then it gets its exact time, else a later look."""
     candidate, w, end = m.candidates[e], m.water[0], tick.end
@@ -392,7 +385,7 @@ def _look(m: Medium, e: int, tick: Tick) -> None:
 # ------------------------------------------------------------------ entries: `t` is the table of the medium's addresses
 
 
-@_njit
+@part
 def _paths_to_a_node(m: Medium) -> int:
     """Most candidates that a signal has to one node."""
     if m.water[0].mode == a.ISO:
@@ -451,7 +444,7 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
 
 
 @_entry
-def request(t: Any, node: int, time: float, wanted: Any) -> bool:
+def request(t: Any, node: int, time: float, wanted: Records) -> bool:
     """Plan an emission as ``wanted`` (1,) says, of which ``entry`` and ``next`` are not read; False when there is no room
     (grow, then ask again)."""
     m = a.views(t)
@@ -472,7 +465,7 @@ def ping_by_itself(t: Any, node: int, time: float) -> bool:
 
 
 @_entry
-def live_table(t: Any, time: float, table: Any) -> int:
+def live_table(t: Any, time: float, table: Records) -> int:
     """Fill rows of the table `signals` with the signals under way; returns how many."""
     k, m = 0, a.views(t)
     for s in range(m.signals.shape[0]):

@@ -12,16 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
 from wavesim_server import pointers
 from wavesim_server.acoustics.rays import ANGLES, EIGENRAY, FAN, RAY
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Records = Any  #: a record array: members are attributes, which NumPy's types do not know
+from wavesim_server.acoustics.types import Array, Ints, Records
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 PHONES = 8
@@ -348,7 +344,7 @@ class Medium(NamedTuple):
     ray: Records = _rows(RAY, 1)
     points: Array = _rows(np.float64, 256, 3)  #: of a path, W, m
     none: Array = _rows(np.float64, 0, 2)
-    sent: Records = Declared(_with_handle(), ("sent",))
+    sent: Records = _rows(_with_handle(), "sent")
     receptions: Records = _rows(RECEPTION, "receptions")
 
 
@@ -356,19 +352,8 @@ DECLARED: dict[str, Declared] = Medium._field_defaults
 _CHAINED = {name: a.chain for name, a in DECLARED.items() if a.chain}
 
 
-def _views() -> Any:
-    """The function that makes the medium from the table of its addresses: an array a line."""
-    room: dict[str, Any] = {"Medium": Medium, "view": (None, pointers.view1, pointers.view2)}
-    lines = ["def views(t):", "    return Medium("]
-    for k, (name, a) in enumerate(DECLARED.items()):
-        room[f"view_{name}"], room[f"dtype_{name}"] = room["view"][len(a.lengths)], a.dtype
-        lines.append(f"        {name}=view_{name}(t, {k}, dtype_{name}),")
-    exec("\n".join([*lines, "    )"]), room)
-    return nb.njit(error_model="numpy", forceinline=True)(room["views"])
-
-
 #: the medium from the table of its addresses, inside a kernel
-views: Any = (lambda m: m) if pointers.PLAIN else _views()
+views: Any = pointers.views("Medium", {name: (a.dtype, len(a.lengths)) for name, a in DECLARED.items()})
 
 
 def record(of: Table) -> Records:

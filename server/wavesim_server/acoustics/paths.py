@@ -6,19 +6,28 @@ A path is numbered 2 bounces + (1 if the first bounce is off the bottom); 0 is t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
-import numba as nb
-
-from wavesim_server.dynamics.shapes import BOX, POSE, TRIANGLE, in_prism, normal
+from wavesim_sdk.parts import part
+from wavesim_server.acoustics.types import Array, Ints
+from wavesim_server.dynamics.shapes import BOX, CODE, CORE, POSE, TRIANGLE, in_prism, normal
 from wavesim_server.elementary import log10
 from wavesim_server.seabed import Bed, Net, bed_depth
 
-_njit = nb.njit(cache=True, error_model="numpy")
+ROTATION = POSE + 3  #: R_WB by rows; of a triangle its corners, from its middle
 STANDOFF = 1.0  #: m at both ends of a path where the sea bed cannot block it: transducers may stand on it
 
 
-@_njit
+class Scene(NamedTuple):
+    """What may stand in the way of sound: obstacles (n, GEOMETRY), the sea bed, and where in its soundings (1,) was last looked."""
+
+    fixed: Array
+    bed: Bed
+    net: Net
+    cursor: Ints
+
+
+@part
 def image(z: float, bottom: float, path: int) -> float:
     """Depth of the image source of a path: mirrored at surface and bottom in turn."""
     at_bottom = path % 2 == 1
@@ -28,7 +37,7 @@ def image(z: float, bottom: float, path: int) -> float:
     return z
 
 
-@_njit
+@part
 def bounces(path: int) -> tuple[int, int]:
     """(surface, bottom) bounces of a path."""
     n = path // 2
@@ -36,7 +45,7 @@ def bounces(path: int) -> tuple[int, int]:
     return (second, first) if path % 2 == 1 else (first, second)
 
 
-@_njit
+@part
 def below(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
     """Real and imaginary part of sqrt(n^2 - cos^2), n = speed (1 + i k) the index of the bottom (see :func:`bottom_loss`)."""
     k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
@@ -47,7 +56,7 @@ def below(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
     return (size, rest) if a >= 0.0 else (rest, size)
 
 
-@_njit
+@part
 def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -> float:
     """Loss in dB of one bounce off a fluid bottom at a grazing angle: Rayleigh's reflection coefficient.
 
@@ -59,38 +68,42 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
     return float(-20.0 * log10(max(r, 1e-9)))
 
 
-@_njit
-def _hits(g: Any, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
+@part
+def _to_body(g: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """A vector of W in the axes of an obstacle."""
+    R = g[ROTATION : ROTATION + 9]
+    return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
+
+
+@part
+def _hits(g: Array, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
     """Whether a segment passes through an obstacle."""
-    o = POSE + 3
     dx, dy, dz = ax - g[POSE], ay - g[POSE + 1], az - g[POSE + 2]
     ex, ey, ez = bx - ax, by - ay, bz - az
-    if g[0] == TRIANGLE:
+    if g[CODE] == TRIANGLE:
         nx, ny, nz = normal(g)
+        corner = g[ROTATION : ROTATION + 3]
         toward = nx * ex + ny * ey + nz * ez
         if toward == 0.0:
             return False
-        t = -(nx * (dx - g[o]) + ny * (dy - g[o + 1]) + nz * (dz - g[o + 2])) / toward
-        return 0.0 < t < 1.0 and in_prism(g, dx + t * ex, dy + t * ey, dz + t * ez, 0.0)
+        t = -(nx * (dx - corner[0]) + ny * (dy - corner[1]) + nz * (dz - corner[2])) / toward
+        return bool(0.0 < t < 1.0 and in_prism(g, dx + t * ex, dy + t * ey, dz + t * ez, 0.0))
     low, high = 0.0, 1.0
-    px = g[o] * dx + g[o + 3] * dy + g[o + 6] * dz
-    py = g[o + 1] * dx + g[o + 4] * dy + g[o + 7] * dz
-    pz = g[o + 2] * dx + g[o + 5] * dy + g[o + 8] * dz
-    vx = g[o] * ex + g[o + 3] * ey + g[o + 6] * ez
-    vy = g[o + 1] * ex + g[o + 4] * ey + g[o + 7] * ez
-    vz = g[o + 2] * ex + g[o + 5] * ey + g[o + 8] * ez
-    slabs = 3 if g[0] == BOX else 1
+    px, py, pz = _to_body(g, dx, dy, dz)
+    vx, vy, vz = _to_body(g, ex, ey, ez)
+    half = g[CORE : CORE + 3]
+    slabs = 3 if g[CODE] == BOX else 1
     for i in range(slabs):
-        p, v, half = (px, vx, g[1]) if i == 0 else (py, vy, g[2]) if i == 1 else (pz, vz, g[3])
+        p, v = (px, vx) if i == 0 else (py, vy) if i == 1 else (pz, vz)
         if abs(v) < 1e-12:
-            if abs(p) > half:
+            if abs(p) > half[i]:
                 return False
         else:
-            t1, t2 = (-half - p) / v, (half - p) / v
+            t1, t2 = (-half[i] - p) / v, (half[i] - p) / v
             low, high = max(low, min(t1, t2)), min(high, max(t1, t2))
     if slabs == 3:
         return low < high
-    a, b, c = vy * vy + vz * vz, py * vy + pz * vz, py * py + pz * pz - g[2] * g[2]
+    a, b, c = vy * vy + vz * vz, py * vy + pz * vz, py * py + pz * pz - half[1] * half[1]
     if a < 1e-12:
         return c < 0.0 and low < high
     under = b * b - a * c
@@ -100,30 +113,18 @@ def _hits(g: Any, ax: float, ay: float, az: float, bx: float, by: float, bz: flo
     return bool(max(low, (-b - root) / a) < min(high, (-b + root) / a))
 
 
-@_njit
-def _buried(
-    bed: Bed,
-    net: Net,
-    cursor: Any,
-    ax: float,
-    ay: float,
-    az: float,
-    bx: float,
-    by: float,
-    bz: float,
-    start: float,
-    end: float,
-) -> bool:
-    """Whether a segment dips into the sea bed between two distances from its start."""
+@part
+def _buried(scene: Scene, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
+    """Whether a segment dips into the sea bed, its ends apart."""
     ex, ey, ez = bx - ax, by - ay, bz - az
     length = math.sqrt(ex * ex + ey * ey + ez * ez)
     if length == 0.0:
         return False
-    fall = bed.slope * math.sqrt(ex * ex + ey * ey) / length + abs(ez) / length
-    s = start
-    while s < length - end:
+    fall = scene.bed.slope * math.sqrt(ex * ex + ey * ey) / length + abs(ez) / length
+    s = STANDOFF
+    while s < length - STANDOFF:
         k = s / length
-        clear = bed_depth(bed, net, cursor, 0, ax + k * ex, ay + k * ey) - (az + k * ez)
+        clear = bed_depth(scene.bed, scene.net, scene.cursor, 0, ax + k * ex, ay + k * ey) - (az + k * ez)
         if clear < 0.0:
             return True
         if fall == 0.0:
@@ -133,35 +134,23 @@ def _buried(
     return False
 
 
-@_njit
-def blocked(fixed: Any, bed: Bed, net: Net, cursor: Any, points: Any, n: int) -> bool:
+@part
+def blocked(scene: Scene, points: Array, n: int) -> bool:
     """Whether anything stands in the way of a path through ``n`` points (n, 3)."""
-    rough = bed.soundings or bed.slope > 0.0
+    rough = scene.bed.soundings or scene.bed.slope > 0.0
     for i in range(n - 1):
         a, b = points[i], points[i + 1]
-        for k in range(fixed.shape[0]):
-            if _hits(fixed[k], a[0], a[1], a[2], b[0], b[1], b[2]):
+        for k in range(scene.fixed.shape[0]):
+            if _hits(scene.fixed[k], a[0], a[1], a[2], b[0], b[1], b[2]):
                 return True
-        if rough and _buried(
-            bed,
-            net,
-            cursor,
-            a[0],
-            a[1],
-            a[2],
-            b[0],
-            b[1],
-            b[2],
-            STANDOFF,
-            STANDOFF,
-        ):
+        if rough and _buried(scene, a[0], a[1], a[2], b[0], b[1], b[2]):
             return True
     return False
 
 
-@_njit
+@part
 def unfold(
-    path: int, bottom: float, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Any
+    path: int, bottom: float, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
 ) -> int:
     """The corners of an image path from a to b; returns how many."""
     n = path // 2

@@ -6,11 +6,11 @@ Only what happens in the tick under way, and what is planned to the nanosecond, 
 
 from __future__ import annotations
 
+from wavesim_sdk.parts import part
 from wavesim_server.acoustics.memory import WHEEL, Medium
-from wavesim_server.pointers import inner as _njit
 
 
-@_njit
+@part
 def _before(m: Medium, i: int, time: float, kind: int, key: int) -> bool:
     """Whether entry i of the heap comes before (time, kind, key)."""
     event = m.events[i]
@@ -21,7 +21,7 @@ def _before(m: Medium, i: int, time: float, kind: int, key: int) -> bool:
     return bool(event.key < key)
 
 
-@_njit
+@part
 def push(m: Medium, time: float, kind: int, key: int, subject: int, node: int) -> None:
     """Add an event; events of one time come in the order of kind and key."""
     k = m.counters[0].events
@@ -36,7 +36,7 @@ def push(m: Medium, time: float, kind: int, key: int, subject: int, node: int) -
     event.time, event.kind, event.key, event.subject, event.node = time, kind, key, subject, node
 
 
-@_njit
+@part
 def pop(m: Medium) -> None:
     """Remove the first event."""
     last = m.counters[0].events - 1
@@ -60,7 +60,7 @@ def pop(m: Medium) -> None:
     m.events[k] = m.events[last]
 
 
-@_njit
+@part
 def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, travel: float) -> int:
     """A free record made a candidate; :func:`schedule` gives it its tick."""
     k = m.counters[0].free_candidate
@@ -73,7 +73,7 @@ def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, tr
     return int(k)
 
 
-@_njit
+@part
 def schedule(m: Medium, candidate: int, time: float, tick: int) -> None:
     """Look at a candidate again in the tick that holds ``time``, and after ``tick``."""
     due, k = time / m.water[0].step, tick + 1
@@ -84,7 +84,7 @@ def schedule(m: Medium, candidate: int, time: float, tick: int) -> None:
     m.wheel[k] = candidate
 
 
-@_njit
+@part
 def free_candidate(m: Medium, candidate: int) -> None:
     """A candidate has done its work."""
     m.signals[m.candidates[candidate].signal].pending -= 1

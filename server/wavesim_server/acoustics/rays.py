@@ -13,15 +13,11 @@ bounce off surface or bottom.  Travel time is stationary at the eigenray, so p t
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numba as nb
-import numpy as np
-
+from wavesim_sdk.parts import part
 from wavesim_sdk.tables import Table, integer, value
+from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import acos, asin, asinh, atan2, cos, exp, log, sin
-
-_njit = nb.njit(cache=True, error_model="numpy")
 
 #: how a march ended
 REACHED, TURNED, BOUNDARY = range(3)
@@ -69,8 +65,8 @@ FLAT = 1e-5  #: the flattest launch angle of the fan, rad
 ANGLES = 256
 
 
-@_njit
-def layer_of(z: Any, depth: float) -> int:
+@part
+def layer_of(z: Array, depth: float) -> int:
     """The layer that holds a depth."""
     low, high = 0, z.shape[0] - 2
     while low < high:
@@ -82,8 +78,8 @@ def layer_of(z: Any, depth: float) -> int:
     return low
 
 
-@_njit
-def speed(z: Any, c: Any, depth: float) -> float:
+@part
+def speed(z: Array, c: Array, depth: float) -> float:
     """Sound speed at a depth; beyond the profile, of its ends."""
     if depth <= z[0]:
         return float(c[0])
@@ -93,12 +89,12 @@ def speed(z: Any, c: Any, depth: float) -> float:
     return float(c[k] + (c[k + 1] - c[k]) * (depth - z[k]) / (z[k + 1] - z[k]))
 
 
-@_njit
+@part
 def sine(pc: float) -> float:
     return math.sqrt(max((1.0 - pc) * (1.0 + pc), 0.0))
 
 
-@_njit
+@part
 def leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]:
     """(dx, dt, ds) over a part of a layer of height dz > 0 without a turn inside."""
     sa, sb = sine(p * ca), sine(p * cb)
@@ -115,9 +111,9 @@ def leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]
     return dx, chord / mean * stretch, chord * bow
 
 
-@_njit
+@part
 def march(
-    z: Any, c: Any, p: float, start: float, down: bool, stop: float, points: Any
+    z: Array, c: Array, p: float, start: float, down: bool, stop: float, points: Array
 ) -> tuple[float, float, float, float, int, int]:
     """Follow a ray until ``stop``, a turn or a boundary. Returns (x, t, s, depth reached, how, points).
 
@@ -154,9 +150,17 @@ def march(
             return x, t, s, here, BOUNDARY, n
 
 
-@_njit
+@part
 def ray(
-    z: Any, c: Any, source: float, receiver: float, theta: float, down: bool, reversals: int, none: Any, out: Any
+    z: Array,
+    c: Array,
+    source: float,
+    receiver: float,
+    theta: float,
+    down: bool,
+    reversals: int,
+    none: Array,
+    out: Record,
 ) -> bool:
     """The ray with launch angle theta > 0, up or down, to the receiver's depth after so many reversals.
 
@@ -197,10 +201,10 @@ def ray(
     return True
 
 
-@_njit
+@part
 def solve(
-    z: Any,
-    c: Any,
+    z: Array,
+    c: Array,
     source: float,
     receiver: float,
     distance: float,
@@ -208,8 +212,8 @@ def solve(
     high: float,
     down: bool,
     reversals: int,
-    none: Any,
-    out: Any,
+    none: Array,
+    out: Record,
 ) -> float:
     """Launch angle between two that bracket the distance (Illinois); ``out`` holds its ray. NaN if there is none."""
     if not ray(z, c, source, receiver, low, down, reversals, none, out):
@@ -245,18 +249,18 @@ def solve(
     return theta
 
 
-@_njit
+@part
 def again(
-    z: Any,
-    c: Any,
+    z: Array,
+    c: Array,
     source: float,
     receiver: float,
     distance: float,
     theta: float,
     down: bool,
     reversals: int,
-    none: Any,
-    out: Any,
+    none: Array,
+    out: Record,
 ) -> float:
     """The eigenray of the same path near a known launch angle (secant). NaN if it has gone."""
     a, b = theta, theta * (1.0 + 1e-5)
@@ -286,46 +290,57 @@ def again(
     return best
 
 
-@_njit
-def launch(z: Any, c: Any, source: float, fan: Any) -> int:
+@part
+def _insert(fan: Records, n: int, angle: float) -> int:
+    """Add an angle to the ``n`` of a fan, which ascend; returns how many they are then."""
+    k = n
+    while k > 0 and fan[k - 1].angle > angle:
+        fan[k].angle = fan[k - 1].angle
+        k -= 1
+    fan[k].angle = angle
+    return n + 1
+
+
+@part
+def _insert_grazing(fan: Records, n: int, source_speed: float, greatest: float) -> int:
+    """Add a ray to each side of that which turns where the speed is the greatest on its way: it divides the fan."""
+    grazing = acos(min(source_speed / greatest, 1.0))
+    if grazing > FLAT:
+        n = _insert(fan, n, grazing * (1.0 - 1e-7))
+        n = _insert(fan, n, grazing * (1.0 + 1e-7))
+    return n
+
+
+@part
+def launch(z: Array, c: Array, source: float, fan: Records, none: Array) -> int:
     """Fill a fan, records FAN, with rays of many launch angles from one source, for :func:`search`; returns how many.
     The angles ascend."""
-    none = np.zeros((0, 2))
     cs = speed(z, c, source)
-    n = 0
-    # the angles that graze surface and bottom divide the fan: one ray to each side of them
-    graze = np.zeros(2)
     above = below = cs
     for k in range(z.shape[0]):
         if z[k] <= source:
             above = max(above, c[k])
         if z[k] >= source:
             below = max(below, c[k])
-    graze[0], graze[1] = acos(min(cs / above, 1.0)), acos(min(cs / below, 1.0))
     ratio = log(1.5706 / FLAT) / (ANGLES - 1)
-    angles = np.empty(fan.shape[0])
     for k in range(ANGLES):
-        angles[n] = FLAT * exp(ratio * k)
-        n += 1
-    for k in range(2):
-        if graze[k] > FLAT:
-            angles[n], angles[n + 1] = graze[k] * (1.0 - 1e-7), graze[k] * (1.0 + 1e-7)
-            n += 2
-    angles[:n] = np.sort(angles[:n])
+        fan[k].angle = FLAT * exp(ratio * k)
+    n = _insert_grazing(fan, ANGLES, cs, above)
+    n = _insert_grazing(fan, n, cs, below)
     for k in range(n):
-        p = cos(angles[k]) / cs
+        leaving = fan[k]
+        p = cos(leaving.angle) / cs
         ux, _, _, high, up_how, _ = march(z, c, p, source, False, z[0] - 1.0, none)
         lx, _, _, low, low_how, _ = march(z, c, p, source, True, z[-1] + 1.0, none)
-        leaving = fan[k]
-        leaving.angle, leaving.upper_x, leaving.lower_x = angles[k], ux, lx
+        leaving.upper_x, leaving.lower_x = ux, lx
         leaving.upper, leaving.lower = high, low
         leaving.bounces = (1 if up_how == BOUNDARY else 0) + (2 if low_how == BOUNDARY else 0)
     return n
 
 
-@_njit
+@part
 def _distance(
-    z: Any, c: Any, source: float, receiver: float, leaving: Any, down: bool, reversals: int, none: Any
+    z: Array, c: Array, source: float, receiver: float, leaving: Record, down: bool, reversals: int, none: Array
 ) -> float:
     """Where a ray of the fan reaches the receiver's depth; NaN if it does not."""
     if receiver < leaving.upper or receiver > leaving.lower:
@@ -342,8 +357,8 @@ def _distance(
     return float(first + (reversals - 1) * (leaving.upper_x + leaving.lower_x) + last)
 
 
-@_njit
-def _flattest(z: Any, c: Any, source: float, receiver: float) -> float:
+@part
+def _flattest(z: Array, c: Array, source: float, receiver: float) -> float:
     """Launch angle of the flattest ray that does not turn between a source and a receiver."""
     cs, peak = speed(z, c, source), 0.0
     for k in range(z.shape[0]):
@@ -353,19 +368,19 @@ def _flattest(z: Any, c: Any, source: float, receiver: float) -> float:
     return float(acos(min(cs / peak, 1.0)) * (1.0 + 1e-9) + 1e-9)
 
 
-@_njit
+@part
 def search(
-    z: Any,
-    c: Any,
+    z: Array,
+    c: Array,
     source: float,
     receiver: float,
     distance: float,
     bounces: int,
-    fan: Any,
+    fan: Records,
     n: int,
-    found: Any,
-    none: Any,
-    out: Any,
+    found: Records,
+    none: Array,
+    out: Record,
 ) -> int:
     """All paths to a receiver with at most so many bounces, by a fan of ``n`` rays; returns how many. ``found``: records
     EIGENRAY; ``out``: a record RAY."""
@@ -409,8 +424,8 @@ def search(
     return count
 
 
-@_njit
-def within(z: Any, source: float, receiver: float, across: float) -> tuple[float, float, float]:
+@part
+def within(z: Array, source: float, receiver: float, across: float) -> tuple[float, float, float]:
     """(source depth, receiver depth, distance) as the search needs them: in the water, not level, not in one line."""
     deep = z[-1]
     zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
@@ -419,22 +434,22 @@ def within(z: Any, source: float, receiver: float, across: float) -> tuple[float
     return zs, zr, max(across, 1e-6 * abs(zs - zr))
 
 
-@_njit
+@part
 def nearest(
-    z: Any,
-    c: Any,
+    z: Array,
+    c: Array,
     source: float,
     receiver: float,
     distance: float,
     bounces: int,
     travel: float,
-    fan: Any,
-    found: Any,
-    none: Any,
-    out: Any,
+    fan: Records,
+    found: Records,
+    none: Array,
+    out: Record,
 ) -> int:
     """The eigenray whose travel time is nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
-    n = launch(z, c, source, fan)
+    n = launch(z, c, source, fan, none)
     count = search(z, c, source, receiver, distance, bounces, fan, n, found, none, out)
     best, gap = -1, 1e-3
     for k in range(count):
@@ -447,8 +462,8 @@ def nearest(
     return best
 
 
-@_njit
-def arc(speed_0: float, g: float, bottom: float, source: float, receiver: float, x: float, out: Any) -> bool:
+@part
+def arc(speed_0: float, g: float, bottom: float, source: float, receiver: float, x: float, out: Record) -> bool:
     """The direct ray where c = speed_0 + g z, in closed form (a circle about the depth where c = 0).
 
     Fills ``out``, the sines with their sign (positive down). False if the arc leaves the water.

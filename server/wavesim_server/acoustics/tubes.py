@@ -18,22 +18,21 @@ has passed turns its phase by -90 degrees.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numba as nb
-
+from wavesim_sdk.parts import part
 from wavesim_server.acoustics import paths, rays
+from wavesim_server.acoustics.types import Array, Record
 from wavesim_server.elementary import atan2, log10, power
-
-_njit = nb.njit(cache=True, error_model="numpy")
 
 FOCUS_DB = 20.0  #: most that a ray's level gains over 20 log10 of its length
 SURFACE_MOST = 40.0  #: greatest loss of one bounce off a rough surface, dB
 _FLAT = 1e-12
 
 
-@_njit
-def tube(z: Any, c: Any, source: float, receiver: float, down: bool, reversals: int, ray: Any) -> tuple[float, int]:
+@part
+def tube(
+    z: Array, c: Array, source: float, receiver: float, down: bool, reversals: int, ray: Record
+) -> tuple[float, int]:
     """(spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.ray`)."""
     p, bottom = ray.invariant, z.shape[0] - 2
     here, ca = source, rays.speed(z, c, source)
@@ -81,7 +80,7 @@ def tube(z: Any, c: Any, source: float, receiver: float, down: bool, reversals: 
     return max(10.0 * log10(max(square, 1.0)), 20.0 * log10(straight) - FOCUS_DB), caustics
 
 
-@_njit
+@part
 def arc(x: float, length: float, rise: float, c_source: float, c_receiver: float) -> float:
     """Spreading loss in dB of an arc over a range x in one layer: there dx/dp = x c / (s_source s_receiver cos)."""
     level = math.sqrt(max(1.0 - rise * rise, 0.0))
@@ -89,7 +88,7 @@ def arc(x: float, length: float, rise: float, c_source: float, c_receiver: float
     return 20.0 * log10(max(way, 1.0))
 
 
-@_njit
+@part
 def surface_loss(sine: float, frequency: float, speed: float, roughness: float, bubbles: float) -> float:
     """Loss in dB of one bounce off a rough surface: of the mirror-like part (Eckart 1953), exp(-2 (k s sin)^2) for a
     standard deviation s of the surface in m; and of bubbles (APL-UW 1994, 10 to 100 kHz), b f^0.85 / sin with f in kHz."""
@@ -98,7 +97,7 @@ def surface_loss(sine: float, frequency: float, speed: float, roughness: float, 
     return min(17.371779276130073 * rough * rough + foam, SURFACE_MOST)
 
 
-@_njit
+@part
 def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
     """Phase in rad that Rayleigh's coefficient gives a bounce off the bottom (see :func:`paths.bottom_loss`)."""
     real, imaginary = paths.below(sine, speed, attenuation)

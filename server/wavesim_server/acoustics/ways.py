@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from wavesim_sdk.parts import part
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics import paths, rays, tubes
 from wavesim_server.acoustics.memory import Medium
+from wavesim_server.acoustics.paths import Scene
 from wavesim_server.elementary import cos
-from wavesim_server.pointers import inner as _njit
 
 
 class Way(NamedTuple):
@@ -35,7 +36,7 @@ class Way(NamedTuple):
     taken: float
 
 
-@_njit
+@part
 def travel_time(m: Medium, s: int, e: int, x: float, y: float, z: float) -> float:
     """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` then holds the ray.
 
@@ -65,7 +66,7 @@ def travel_time(m: Medium, s: int, e: int, x: float, y: float, z: float) -> floa
     return float(ray.time)
 
 
-@_njit
+@part
 def straight(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
     """Of a path in water of one sound speed."""
     signal, w = m.signals[s], m.water[0]
@@ -82,7 +83,7 @@ def straight(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
     return Way(length, rx, ry, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine, sine, -1.0, taken)
 
 
-@_njit
+@part
 def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
     """Of the ray that ``m.ray`` holds."""
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
@@ -117,18 +118,18 @@ def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
     )  # fmt: skip
 
 
-@_njit
-def barred(m: Medium, scene: Any, s: int, e: int, x: float, y: float, z: float) -> bool:
+@part
+def barred(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> bool:
     """Whether something stands in the way of a candidate's path to a point."""
     signal, candidate, n = m.signals[s], m.candidates[e], 0
     if m.water[0].mode == a.ISO:
         n = paths.unfold(candidate.path, m.water[0].bottom, signal.x, signal.y, signal.z, x, y, z, m.points)
     else:
         n = _bend(m, s, candidate.path, candidate.angle, x, y, z)
-    return paths.blocked(scene.fixed, scene.bed, scene.net, scene.cursor, m.points, n)
+    return paths.blocked(scene, m.points, n)
 
 
-@_njit
+@part
 def _bend(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: float) -> int:
     """Points along a ray, for obstacles; returns how many."""
     signal = m.signals[s]

@@ -354,7 +354,7 @@ class Fleet:
 
     def allocate(self, row: int, matrix: Floats) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body."""
-        self.change(row, {r.T_H + i: float(v) for i, v in enumerate(matrix.T.ravel())})
+        self.change(row, {r.T_WRENCH + i: float(v) for i, v in enumerate(matrix.T.ravel())})
 
     def _is_held(self, row: int, slot: int) -> bool:
         held = self.holds[: self.held[0]]

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,15 +14,15 @@ from wavesim_sdk.algebra import inverse as matrix_inverse
 from wavesim_sdk.config import Model, matrix
 from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.primitives import Shape, shape_of
-from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Thruster
+from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Thruster
 from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import expm1, sin
 from wavesim_sdk.names import nearest, shown
 from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.seams import ActuatorType, Term
+from wavesim_server.dynamics.types import Floats, Ints, Mask
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: actuator time constants below this are taken as immediate, s
 NO_LAG = 1e-9
 AXES = "XYZKMN"
@@ -36,12 +35,12 @@ def margin_of(shape: Shape) -> float:
     return shape.half[0] if shape.code == 2 else 0.5 * min(shape.half)
 
 
-def skew(v: Any) -> Array:
+def skew(v: Sequence[float] | Floats) -> Floats:
     """S(a) with S(a) b = a x b."""
     return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], dtype=float)
 
 
-def mass_matrices(model: Model) -> tuple[Array, Array]:
+def mass_matrices(model: Model) -> tuple[Floats, Floats]:
     """(M_RB, M_A) of a model about the origin; M_A as it is given, not made symmetric."""
     if model.rigid_body is not None:
         return matrix(model.rigid_body), matrix(model.added_mass)
@@ -63,16 +62,16 @@ def free_axes(model: Model) -> list[int]:
 class Kind:
     """What the kernel needs of a model, and how its commands are understood."""
 
-    params: Array  # (PARAMS,)
-    ints: Any  # (KIND,)
-    tables: list[Array]  # each (2, TABLE_POINTS)
-    limits: Array  # (SLOTS, 2), of commands
-    dead: Array  # (SLOTS,)
-    motor: Array  # (SLOTS, 2)
-    start: Array  # (SLOTS,), s
-    window: Array  # (SLOTS,), s
-    rest: Array  # (SLOTS,), values before any command
-    present: Any  # (SLOTS,), which actuators there are
+    params: Floats  # (PARAMS,)
+    ints: Ints  # (KIND,)
+    tables: list[Floats]  # each (2, TABLE_POINTS)
+    limits: Floats  # (SLOTS, 2), of commands
+    dead: Floats  # (SLOTS,)
+    motor: Floats  # (SLOTS, 2)
+    start: Floats  # (SLOTS,), s
+    window: Floats  # (SLOTS,), s
+    rest: Floats  # (SLOTS,), values before any command
+    present: Mask  # (SLOTS,), which actuators there are
 
 
 def kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
@@ -124,7 +123,7 @@ def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
     return kind
 
 
-def _check_step(p: Array, model: Model, step: float, integrator: int) -> None:
+def _check_step(p: Floats, model: Model, step: float, integrator: int) -> None:
     """Refuse a step with which the linear motions of a model, at rest or at 2 m/s, would grow without bound."""
     inverse, stiffness = p[r.MINV : r.MINV + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
@@ -148,17 +147,17 @@ def _check_step(p: Array, model: Model, step: float, integrator: int) -> None:
         )
 
 
-def _matrices(model: Model) -> list[Any]:
+def _matrices(model: Model) -> list[Matrix6 | None]:
     return [model.added_mass, model.linear_drag, model.quadratic_drag]
 
 
-def _couples(m: Array) -> bool:
+def _couples(m: Floats) -> bool:
     """Whether a matrix ties surge, heave, pitch to sway, roll, yaw."""
     i, j = np.indices((6, 6))
     return bool(np.abs(m[(i + j) % 2 == 1]).max() > 0.0)
 
 
-def _body(p: Array, model: Model, world: World) -> None:
+def _body(p: Floats, model: Model, world: World) -> None:
     shape = shape_of(model)
     rigid, added = mass_matrices(model)
     total = rigid + added
@@ -190,7 +189,7 @@ def _body(p: Array, model: Model, world: World) -> None:
         p[r.WG : r.WG + 3] += load.mass * world.gravity * np.array(load.position)
 
 
-def _hull(p: Array, ints: Any, model: Model, world: World) -> int:
+def _hull(p: Floats, ints: Ints, model: Model, world: World) -> int:
     flags = 0
     if model.coriolis_added == "plane":
         flags |= r.ON_SURFACE
@@ -355,9 +354,9 @@ def _thrusters(kind: Kind, model: Model, world: World, timing: tuple[float, Sequ
     kind.ints[r.KIND_THRUSTERS] = len(model.thruster)
     for k, t in enumerate(model.thruster):
         direction = np.array(t.direction) / norm(t.direction)
-        p[r.T_H + 6 * k : r.T_H + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
-        p[r.T_D + 3 * k : r.T_D + 3 * k + 3] = direction
-        law = p[r.T_L + r.LAW * k : r.T_L + r.LAW * (k + 1)]
+        p[r.T_WRENCH + 6 * k : r.T_WRENCH + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
+        p[r.T_AXIS + 3 * k : r.T_AXIS + 3 * k + 3] = direction
+        law = p[r.T_LAW + r.LAW * k : r.T_LAW + r.LAW * (k + 1)]
         flags |= _law(kind, law, k, t, world)
         law[r.LAW_WHOLE], law[r.LAW_WAKE] = float(t.inflow == "total"), 1.0 - t.wake
         if t.thrust_limit > 0.0:
@@ -373,7 +372,7 @@ def _thrusters(kind: Kind, model: Model, world: World, timing: tuple[float, Sequ
             kind.limits[slot] = t.swivel.minimum, t.swivel.maximum
             _lag(kind, slot, t.swivel.lag, t.swivel.rate, timing)
             turned = np.array([-direction[1], direction[0], 0.0])
-            p[r.T_H2 + 6 * k : r.T_H2 + 6 * k + 6] = (*turned, *np.cross(t.position, turned))
+            p[r.T_WRENCH_TURNED + 6 * k : r.T_WRENCH_TURNED + 6 * k + 6] = (*turned, *np.cross(t.position, turned))
         if t.deflector is not None:
             flags |= r.HAS_SWIVEL | r.HAS_LAW
             slot = r.SLOT_BUCKET + k
@@ -382,11 +381,11 @@ def _thrusters(kind: Kind, model: Model, world: World, timing: tuple[float, Sequ
     if model.allocation is not None:
         n = len(model.thruster)
         columns = np.array(model.allocation.rows).reshape(6, n)
-        p[r.T_H : r.T_H + 6 * n] = columns.T.ravel()
+        p[r.T_WRENCH : r.T_WRENCH + 6 * n] = columns.T.ravel()
     return flags
 
 
-def _law(kind: Kind, law: Array, k: int, t: Thruster, world: World) -> int:
+def _law(kind: Kind, law: Floats, k: int, t: Thruster, world: World) -> int:
     """Rows of a thruster's law; returns its flags."""
     o = t.open_water
     if o is None:
@@ -425,21 +424,21 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
         _lag(kind, slot, f.lag, f.rate, timing)
         if f.law == "linear":
             flags |= r.HAS_FIN
-            p[r.F_K + k] = 0.5 * world.density * f.area * f.lift_slope
-            p[r.F_H + 6 * k : r.F_H + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
-            p[r.F_W + k] = float(f.inflow)
-            p[r.F_Y + k], p[r.F_Z + k] = f.position[1], f.position[2]
+            p[r.F_LIFT + k] = 0.5 * world.density * f.area * f.lift_slope
+            p[r.F_WRENCH + 6 * k : r.F_WRENCH + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
+            p[r.F_INFLOW + k] = float(f.inflow)
+            p[r.F_PLACE_Y + k], p[r.F_PLACE_Z + k] = f.position[1], f.position[2]
         elif f.law == "coefficients":
             flags |= r.HAS_FIN_COEFFICIENTS
             if f.speed == "plane":
-                p[r.F_S + 3 * k : r.F_S + 3 * k + 3] = np.cross(chord, normal)
-            p[r.F_C1 + 6 * k : r.F_C1 + 6 * k + 6] = f.per_angle
-            p[r.F_C2 + 6 * k : r.F_C2 + 6 * k + 6] = f.per_square
+                p[r.F_SPAN + 3 * k : r.F_SPAN + 3 * k + 3] = np.cross(chord, normal)
+            p[r.F_PER_ANGLE + 6 * k : r.F_PER_ANGLE + 6 * k + 6] = f.per_angle
+            p[r.F_PER_SQUARE + 6 * k : r.F_PER_SQUARE + 6 * k + 6] = f.per_square
         elif f.law == "aerofoil":
             flags |= r.HAS_AEROFOIL
             across = normal - inner(normal, chord) * chord
             across /= norm(across)
-            p[r.F_T + r.FOIL * k : r.F_T + r.FOIL * (k + 1)] = (
+            p[r.F_FOIL + r.FOIL * k : r.F_FOIL + r.FOIL * (k + 1)] = (
                 *f.position,
                 *chord,
                 *across,
@@ -451,7 +450,7 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
     return flags
 
 
-def aerofoil_table(a: Aerofoil) -> Array:
+def aerofoil_table(a: Aerofoil) -> Floats:
     """(CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate."""
     rows = np.array(a.rows).reshape(-1, 3)
     alpha = np.linspace(-180.0, 180.0, r.TABLE_POINTS)

@@ -9,7 +9,8 @@ type here: :func:`load` reads a row, :func:`broadcast` spreads a parameter, ``+ 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numba as nb
 import numpy as np
@@ -21,6 +22,7 @@ from numba.extending import intrinsic, lower_builtin, models, overload, register
 
 from wavesim_sdk import compiled, elementary
 from wavesim_server.dynamics.rows import LANES
+from wavesim_server.dynamics.types import Floats, Lanes, Mask
 
 __all__ = ["add_to", "broadcast", "element", "load", "maximum", "minimum", "select", "splat", "sqrt", "store"]
 
@@ -196,7 +198,7 @@ _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def element(array: Any, row: int, lane: int) -> float:
+def element(array: Floats, row: int, lane: int) -> float:
     """One number, for what cannot be done on all lanes at once."""
     return array[row * LANES + lane]
 
@@ -210,14 +212,15 @@ def _broadcast_one(typing: Any, array: Any, index: Any) -> Any:
     return VECTOR(array, types.intp), code
 
 
-load: Any = _load
-broadcast: Any = _broadcast_one  #: one number of an array, the same in all lanes: a parameter
-store: Any = _store
-select: Any = _select
-sqrt: Any = _of_bits(compiled.root_code)
-splat: Any = _splat_number
-maximum: Any = max
-minimum: Any = min
+load = cast("Callable[[Floats, int], Lanes]", _load)
+#: one number of an array, the same in all lanes: a parameter
+broadcast = cast("Callable[[Floats, int], Lanes]", _broadcast_one)
+store = cast("Callable[[Floats, int, Lanes | float], None]", _store)
+select = cast("Callable[[Mask, Lanes | float, Lanes | float], Lanes]", _select)
+sqrt: Callable[[Lanes], Lanes] = _of_bits(compiled.root_code)
+splat = cast("Callable[[float], Lanes]", _splat_number)
+maximum = cast("Callable[[Lanes, Lanes | float], Lanes]", max)
+minimum = cast("Callable[[Lanes, Lanes | float], Lanes]", min)
 
 if nb_config.DISABLE_JIT:  # the twins of the intrinsics
 
@@ -236,6 +239,6 @@ if nb_config.DISABLE_JIT:  # the twins of the intrinsics
 
 
 @_inline
-def add_to(array: Any, row: int, value: Any) -> None:
+def add_to(array: Floats, row: int, value: Lanes | float) -> None:
     """Add to a row."""
     store(array, row, load(array, row) + value)

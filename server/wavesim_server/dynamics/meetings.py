@@ -5,10 +5,13 @@ Compiled; each row remembers the last few things that its body touched.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
+
+from wavesim_server.dynamics.types import Floats, Ints
 
 QUIET_S = 1.0  #: without touching for so long: then it is a new meeting
 PARTNERS = 4  #: things that a body remembers to be touching
@@ -21,13 +24,13 @@ N_NEWS, N_QUIET = 0, 1
 class Meetings(NamedTuple):
     """Memory of them."""
 
-    last: Any  # (rows, PARTNERS, 2): WHO, WHEN
-    news: Any  # (n, 4)
-    owners: Any  # obstacle of each fixed geometry
-    counters: Any
+    last: Floats  # (rows, PARTNERS, 2): WHO, WHEN
+    news: Floats  # (n, 4)
+    owners: Ints  # obstacle of each fixed geometry
+    counters: Ints
 
 
-def meetings(capacity: int, owners: Any, step: float) -> Meetings:
+def meetings(capacity: int, owners: Sequence[int], step: float) -> Meetings:
     """Memory for a fleet of this size; ``step`` is the tick in s."""
     found = Meetings(
         np.zeros((capacity, PARTNERS, 2)),

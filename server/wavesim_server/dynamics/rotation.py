@@ -1,18 +1,16 @@
-"""Attitude, compiled: of numbers, and of all lanes at once."""
+"""Attitude, compiled: of numbers, and of all lanes at once (so its types are any)."""
 
 from __future__ import annotations
 
-import numba as nb
+from typing import Any
 
-from wavesim_server.dynamics.types import Lanes
+import numba as nb
 
 _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def matrix(
-    w: Lanes, x: Lanes, y: Lanes, z: Lanes
-) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
+def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
     """R_WB of the unit quaternion q_WB, row by row."""
     return (
         1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w),
@@ -22,7 +20,7 @@ def matrix(
 
 
 @_inline
-def to_world(w: Lanes, x: Lanes, y: Lanes, z: Lanes, bx: Lanes, by: Lanes, bz: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+def to_world(w: Any, x: Any, y: Any, z: Any, bx: Any, by: Any, bz: Any) -> tuple[Any, Any, Any]:
     """A vector of B in W, by q_WB: for one vector cheaper than the matrix."""
     tx, ty, tz = 2.0 * (y * bz - z * by), 2.0 * (z * bx - x * bz), 2.0 * (x * by - y * bx)
     return bx + w * tx + y * tz - z * ty, by + w * ty + z * tx - x * tz, bz + w * tz + x * ty - y * tx

@@ -77,29 +77,29 @@ HALF = _p.take(3)  # half length, half width (or radius), half height
 REACH = _p.take()  # radius of the sphere around the body
 MARGIN = _p.take()  # contact: radius by which the core is rounded
 
-T_H = _p.take(THRUSTERS * 6)  # force and torque of unit thrust
-T_H2 = _p.take(SWIVELS * 6)  # the same, thruster turned by 90 degrees to starboard
+T_WRENCH = _p.take(THRUSTERS * 6)  # force and torque of unit thrust
+T_WRENCH_TURNED = _p.take(SWIVELS * 6)  # the same, thruster turned by 90 degrees to starboard
 # a thruster's law: thrust c1 c2 c3 and torque q2 q3, ahead and astern; whether u_a is the whole speed; 1 - wake; of a KT
 # table: rho D^4, D, least J, points per J; greatest thrust
 LAW_AHEAD, LAW_ASTERN, LAW_TORQUE_AHEAD, LAW_TORQUE_ASTERN = 0, 3, 6, 8
 LAW_WHOLE, LAW_WAKE, LAW_SCALE, LAW_DIAMETER, LAW_LEAST_J, LAW_PER_J, LAW_LIMIT, LAW = range(10, 18)
-T_L = _p.take(THRUSTERS * LAW)
-T_D = _p.take(THRUSTERS * 3)  # torque per propeller torque
+T_LAW = _p.take(THRUSTERS * LAW)
+T_AXIS = _p.take(THRUSTERS * 3)  # torque per propeller torque
 A_RATE = _p.take(SLOTS)  # greatest change in a step
 A_JUMP = _p.take(SLOTS)  # 1 for actuators without lag and rate limit: they are there at once
 GAINS = 5
 A_GAIN = _p.take(GAINS * SLOTS)  # 1 - exp(-c h / T) at the integrator's times c (first: c = 1)
 
-F_H = _p.take(FINS * 6)  # force and torque of unit normal force
-F_K = _p.take(FINS)  # linear law: 1/2 rho A CL_a
-F_W = _p.take(FINS)  # share of its inflow angle that the fin feels (0 or 1)
-F_Y = _p.take(FINS)  # place of the fin
-F_Z = _p.take(FINS)
-F_S = _p.take(FINS * 3)  # span axis (coefficients per plane speed)
-F_C1 = _p.take(FINS * 6)  # force and torque per speed^2 and angle
-F_C2 = _p.take(FINS * 6)  # per speed^2 and angle^2
+F_WRENCH = _p.take(FINS * 6)  # force and torque of unit normal force
+F_LIFT = _p.take(FINS)  # linear law: 1/2 rho A CL_a
+F_INFLOW = _p.take(FINS)  # share of its inflow angle that the fin feels (0 or 1)
+F_PLACE_Y = _p.take(FINS)  # place of the fin
+F_PLACE_Z = _p.take(FINS)
+F_SPAN = _p.take(FINS * 3)  # span axis (coefficients per plane speed)
+F_PER_ANGLE = _p.take(FINS * 6)  # force and torque per speed^2 and angle
+F_PER_SQUARE = _p.take(FINS * 6)  # per speed^2 and angle^2
 FOIL_PLACE, FOIL_CHORD, FOIL_NORMAL, FOIL_AREA, FOIL = 0, 3, 6, 9, 10  # an aerofoil; its area as 1/2 rho A
-F_T = _p.take(FINS * FOIL)
+F_FOIL = _p.take(FINS * FOIL)
 
 CROSS_SWAY, CROSS_YAW, CROSS_HEAVE, CROSS_PITCH, CROSS_HALF, CROSS_CENTRE, CROSS_STILL = (_p.take() for _ in range(7))
 #                                       cross-flow: coefficients, half length and centre of the hull, least sway speed

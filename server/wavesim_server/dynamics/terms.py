@@ -35,15 +35,15 @@ from wavesim_server.dynamics.rows import (
     CROSS_YAW,
     DELTA,
     DERIVATIVES,
-    F_C1,
-    F_C2,
-    F_H,
-    F_K,
-    F_S,
-    F_T,
-    F_W,
-    F_Y,
-    F_Z,
+    F_FOIL,
+    F_INFLOW,
+    F_LIFT,
+    F_PER_ANGLE,
+    F_PER_SQUARE,
+    F_PLACE_Y,
+    F_PLACE_Z,
+    F_SPAN,
+    F_WRENCH,
     FADE,
     FADE_RATE,
     FINS,
@@ -102,10 +102,10 @@ from wavesim_server.dynamics.rows import (
     STATE,
     STATE_ROWS,
     SWIVELS,
-    T_D,
-    T_H,
-    T_H2,
-    T_L,
+    T_AXIS,
+    T_LAW,
+    T_WRENCH,
+    T_WRENCH_TURNED,
     TABLE_POINTS,
     TANK,
     TERM,
@@ -127,7 +127,7 @@ _inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def _wrench(params: Floats, row: int, work: Floats) -> Lanes:
+def _speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
         broadcast(params, row) * load(work, NUR)
@@ -140,7 +140,7 @@ def _wrench(params: Floats, row: int, work: Floats) -> Lanes:
 
 
 @_inline
-def _pull(work: Floats, params: Floats, row: int, size: Lanes) -> None:
+def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
     """F += column of the parameters times size."""
     for i in range(6):
         add_to(work, FORCE + i, broadcast(params, row + i) * size)
@@ -153,28 +153,28 @@ def _pull(work: Floats, params: Floats, row: int, size: Lanes) -> None:
 def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Thrust is the lagged command."""
     for k in range(count):
-        _pull(work, params, T_H + 6 * k, load(work, ACTUATORS + k) * load(block, A_EFFECT + k))
+        _add_wrench(work, params, T_WRENCH + 6 * k, load(work, ACTUATORS + k) * load(block, A_EFFECT + k))
 
 
 @_inline
 def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
     """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
     n = load(work, ACTUATORS + k)
-    forward, astern = T_L + LAW * k + LAW_AHEAD, T_L + LAW * k + LAW_ASTERN
+    forward, astern = T_LAW + LAW * k + LAW_AHEAD, T_LAW + LAW * k + LAW_ASTERN
     ahead = n > 0.0
     c1 = select(ahead, broadcast(params, forward), broadcast(params, astern))
     c2 = select(ahead, broadcast(params, forward + 1), broadcast(params, astern + 1))
     c3 = select(ahead, broadcast(params, forward + 2), broadcast(params, astern + 2))
-    most = broadcast(params, T_L + LAW * k + LAW_LIMIT)
+    most = broadcast(params, T_LAW + LAW * k + LAW_LIMIT)
     return minimum(maximum(c1 * n + abs(n) * (c2 * n + c3 * _advance(params, work, k)), -most), most)
 
 
 @_inline
 def _advance(params: Floats, work: Floats, k: int) -> Lanes:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
-    whole = broadcast(params, T_L + LAW * k + LAW_WHOLE)
-    along = _wrench(params, T_H + 6 * k, work)
-    return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_L + LAW * k + LAW_WAKE)
+    whole = broadcast(params, T_LAW + LAW * k + LAW_WHOLE)
+    along = _speed_along(params, T_WRENCH + 6 * k, work)
+    return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_LAW + LAW * k + LAW_WAKE)
 
 
 @_inline
@@ -184,16 +184,16 @@ def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: b
         effect = load(block, A_EFFECT + k)
         size = _thrust(params, work, k) * effect
         store(work, THRUST + k, size)
-        _pull(work, params, T_H + 6 * k, size)
+        _add_wrench(work, params, T_WRENCH + 6 * k, size)
         if torque:
             n = load(work, ACTUATORS + k)
-            forward, astern = T_L + LAW * k + LAW_TORQUE_AHEAD, T_L + LAW * k + LAW_TORQUE_ASTERN
+            forward, astern = T_LAW + LAW * k + LAW_TORQUE_AHEAD, T_LAW + LAW * k + LAW_TORQUE_ASTERN
             ahead = n > 0.0
             q2 = select(ahead, broadcast(params, forward), broadcast(params, astern))
             q3 = select(ahead, broadcast(params, forward + 1), broadcast(params, astern + 1))
             moment = abs(n) * (q2 * n + q3 * _advance(params, work, k)) * effect
             for i in range(3):
-                add_to(work, FORCE + 3 + i, moment * broadcast(params, T_D + 3 * k + i))
+                add_to(work, FORCE + 3 + i, moment * broadcast(params, T_AXIS + 3 * k + i))
 
 
 @_inline
@@ -203,7 +203,7 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tab
         table = kind[KIND_TABLE + FINS + k]
         if table < 0:
             continue
-        o, n = T_L + LAW * k, load(work, ACTUATORS + k)
+        o, n = T_LAW + LAW * k, load(work, ACTUATORS + k)
         advance_ratio = _advance(params, work, k) / (n * broadcast(params, o + LAW_DIAMETER))
         store(work, TMP, (advance_ratio - broadcast(params, o + LAW_LEAST_J)) * broadcast(params, o + LAW_PER_J))
         for l in range(LANES):
@@ -214,10 +214,10 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tab
             i = int(place)
             kt = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             work[TMP * LANES + l] = kt
-        _pull(
+        _add_wrench(
             work,
             params,
-            T_H + 6 * k,
+            T_WRENCH + 6 * k,
             broadcast(params, o + LAW_SCALE) * load(work, TMP) * n * abs(n) * load(block, A_EFFECT + k),
         )
 
@@ -229,8 +229,8 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
     for k in range(min(count, SWIVELS)):
         sine, cosine = sin_cos(load(work, ACTUATORS + SLOT_ANGLE + k))
         size = load(work, THRUST + k)
-        _pull(work, params, T_H + 6 * k, size * (cosine * load(work, ACTUATORS + SLOT_BUCKET + k) - 1.0))
-        _pull(work, params, T_H2 + 6 * k, size * sine)
+        _add_wrench(work, params, T_WRENCH + 6 * k, size * (cosine * load(work, ACTUATORS + SLOT_BUCKET + k) - 1.0))
+        _add_wrench(work, params, T_WRENCH_TURNED + 6 * k, size * sine)
 
 
 @_inline
@@ -238,10 +238,10 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
         u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
-        along = u + q * broadcast(params, F_Z + k) - r * broadcast(params, F_Y + k)
-        wn = _wrench(params, F_H + 6 * k, work) * broadcast(params, F_W + k)
-        lift = broadcast(params, F_K + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
-        _pull(work, params, F_H + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
+        along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
+        wn = _speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
+        lift = broadcast(params, F_LIFT + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
+        _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
 
 
 @_inline
@@ -250,14 +250,14 @@ def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) ->
     for k in range(count):
         u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
         along = (
-            u * broadcast(params, F_S + 3 * k)
-            + v * broadcast(params, F_S + 3 * k + 1)
-            + w * broadcast(params, F_S + 3 * k + 2)
+            u * broadcast(params, F_SPAN + 3 * k)
+            + v * broadcast(params, F_SPAN + 3 * k + 1)
+            + w * broadcast(params, F_SPAN + 3 * k + 2)
         )
         angle = load(work, ACTUATORS + SLOT_FIN + k)
         size = (u * u + v * v + w * w - along * along) * angle * load(block, A_EFFECT + THRUSTERS + k)
-        _pull(work, params, F_C1 + 6 * k, size)
-        _pull(work, params, F_C2 + 6 * k, size * angle)
+        _add_wrench(work, params, F_PER_ANGLE + 6 * k, size)
+        _add_wrench(work, params, F_PER_SQUARE + 6 * k, size * angle)
 
 
 @_inline
@@ -272,7 +272,7 @@ def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
         table = kind[KIND_TABLE + k]
         if table < 0:
             continue
-        o = F_T + FOIL * k
+        o = F_FOIL + FOIL * k
         for l in range(LANES):
             x, y, z = _three(params, o + FOIL_PLACE)
             vp, vq, vr = element(work, NUR + 3, l), element(work, NUR + 4, l), element(work, NUR + 5, l)
@@ -449,7 +449,11 @@ def wing(params: Floats, work: Floats) -> None:
 @_inline
 def without_munk(params: Floats, work: Floats) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
-    a1, a2, a3 = _wrench(params, MA_V, work), _wrench(params, MA_V + 6, work), _wrench(params, MA_V + 12, work)
+    a1, a2, a3 = (
+        _speed_along(params, MA_V, work),
+        _speed_along(params, MA_V + 6, work),
+        _speed_along(params, MA_V + 12, work),
+    )
     u, v, w, q, r = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2), load(work, NUR + 4), load(work, NUR + 5)
     add_to(work, FORCE, a3 * q * broadcast(params, MUNK) - a2 * r * broadcast(params, MUNK + 1))
     add_to(work, FORCE + 1, a1 * r * broadcast(params, MUNK + 2))

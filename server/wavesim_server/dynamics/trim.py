@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,9 @@ from wavesim_server.dynamics import effort
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.fleet import Form, Helm
+from wavesim_server.dynamics.types import Floats
 from wavesim_server.pool import roomy
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = 0.3  #: thrusters whose force acts ahead or astern by at least this share take part
 CROOKED = 0.02  #: of the thrust, that may be left over to the side (for moments: times half the length)
 POINTS = 64  #: of the search for a command, from none to the limit
@@ -43,7 +42,7 @@ class Towed:
         self._out, self._last = np.zeros((r.LANES, effort.EFFORT)), np.zeros((r.LANES, r.RIGID_ROWS))
         self._last[:, r.NU] = speed
 
-    def forces(self, actual: Array) -> tuple[Array, Array]:
+    def forces(self, actual: Floats) -> tuple[Floats, Floats]:
         """(of the actuators, of the hull), each (6, lanes), at values (SLOTS, lanes) of the actuators."""
         self._block[r.A_NOW : r.A_NOW + r.SLOTS] = actual
         bodies = Bodies(
@@ -59,11 +58,11 @@ class Towed:
         of_actuators, of_hull = (self._out[:, k : k + 6].T.copy() for k in (effort.ACTUATORS, effort.DRAG))
         return of_actuators, of_hull
 
-    def at_rest(self) -> Array:
+    def at_rest(self) -> Floats:
         """Values of the actuators before any command, in all lanes."""
         return np.tile(self._rest[:, None], r.LANES)
 
-    def thrusts(self, k: int, commands: Array) -> Array:
+    def thrusts(self, k: int, commands: Floats) -> Floats:
         """Thrust of thruster k at commands, along its column of the allocation."""
         column = self.column(k)[:3]
         found = []
@@ -77,9 +76,9 @@ class Towed:
             found.append((turned(column, (self.forces(actual)[0] - idle)[:3]) / inner(column, column))[: len(some)])
         return np.concatenate(found)
 
-    def column(self, k: int) -> Array:
+    def column(self, k: int) -> Floats:
         """Force and moment of unit thrust."""
-        return self.form.kind.params[r.T_H + 6 * k : r.T_H + 6 * k + 6]
+        return self.form.kind.params[r.T_WRENCH + 6 * k : r.T_WRENCH + 6 * k + 6]
 
 
 def hold(form: Form, speed: float) -> list[float | None]:

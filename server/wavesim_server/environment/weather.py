@@ -7,13 +7,14 @@ Evaluated once per tick and held over it.  Random numbers are hashes of (stream,
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 
 from wavesim_server.draws import normal
 from wavesim_server.dynamics.rows import ACCEL, CURRENT, ENV, LANES, LEVEL, NU, PX, PY, PZ, QW, QX, QY, QZ, SLOPE
+from wavesim_server.dynamics.types import Floats, Ints, Keys
 from wavesim_server.elementary import atan2, cos, exp, sin_cos
 from wavesim_server.environment.flow import Flow, flow_at, stream
 
@@ -40,20 +41,20 @@ SMALL = 0.1  #: half lengths below this part of the shortest wave's length over 
 class Weather(NamedTuple):
     """Everything that :func:`act` reads; ``state``, ``filters`` are its memory."""
 
-    state: Any  # (WEATHER,)
-    wind: Any  # (WIND,): U10 and whence, slow part: deviation, time constant, least, most; air density; gravity; the sea's
+    state: Floats  # (WEATHER,)
+    wind: Floats  # (WIND,): U10 and whence, slow part: deviation, time constant, least, most; air density; gravity; the sea's
     # peak frequency, significant height and whither
-    gusts: Any  # (n, 3): amplitude, angular frequency, phase
-    drift: Any  # (8,)
-    tide: Any  # amplitude, period, phase
-    sea: Any  # (n, SEA)
-    keys: Any  # streams: slow wind, drift speed, drift direction
-    exposure: Any  # (capacity, EXPOSURE)
-    streams: Any  # (capacity,): of the wave filters
-    filters: Any  # (capacity, 6, 2)
-    rao: Any  # (tables, most headings, components, 6, 2): cosine and sine part of the force
+    gusts: Floats  # (n, 3): amplitude, angular frequency, phase
+    drift: Floats  # (8,)
+    tide: Floats  # amplitude, period, phase
+    sea: Floats  # (n, SEA)
+    keys: Keys  # streams: slow wind, drift speed, drift direction
+    exposure: Floats  # (capacity, EXPOSURE)
+    streams: Keys  # (capacity,): of the wave filters
+    filters: Floats  # (capacity, 6, 2)
+    rao: Floats  # (tables, most headings, components, 6, 2): cosine and sine part of the force
     drift_rao: (
-        Any  # (tables, most headings, components, 3): root of the mean drift force per amplitude^2, with its sign
+        Floats  # (tables, most headings, components, 3): root of the mean drift force per amplitude^2, with its sign
     )
 
 
@@ -90,7 +91,7 @@ def settle(w: Weather, time: float) -> None:
 
 
 @_njit
-def elevation(sea: Any, time: float, x: float, y: float) -> tuple[float, float, float]:
+def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, float, float]:
     """Elevation of the surface (up) at a point, and its slopes to the north and east."""
     up = north = east = 0.0
     for i in range(sea.shape[0]):
@@ -104,7 +105,7 @@ def elevation(sea: Any, time: float, x: float, y: float) -> tuple[float, float, 
 
 
 @_njit
-def _calm(b: Any, l: int) -> None:
+def _calm(b: Floats, l: int) -> None:
     """No slope, and water without orbital motion."""
     for k in range(2):
         b[(SLOPE + k) * LANES + l] = 0.0
@@ -114,7 +115,7 @@ def _calm(b: Any, l: int) -> None:
 
 @_njit
 def orbit(
-    sea: Any,
+    sea: Floats,
     time: float,
     x: float,
     y: float,
@@ -125,8 +126,8 @@ def orbit(
     cx: float,
     sx: float,
     still: float,
-    parts: Any,
-    b: Any,
+    parts: Floats,
+    b: Floats,
     l: int,
 ) -> None:
     """Water plane, and velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still level.
@@ -194,7 +195,7 @@ def orbit(
 
 @_njit
 def act(
-    w: Weather, flow: Flow, blocks: Any, slots: Any, order: Any, count: int, tick: int, time: float, h: float
+    w: Weather, flow: Flow, blocks: Floats, slots: Ints, order: Ints, count: int, tick: int, time: float, h: float
 ) -> None:
     """Current, water plane and held forces of every body in this tick."""
     s = w.state
@@ -245,7 +246,7 @@ def act(
 
 
 @_njit
-def around(w: Weather, flow: Flow, blocks: Any, slots: Any, rows: Any, time: float, out: Any) -> None:
+def around(w: Weather, flow: Flow, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats) -> None:
     """Rows of the table `surroundings` at a time: water and air velocity W, water level, elevation of the waves."""
     s = w.state
     sine, cosine = sin_cos(w.wind[I_FROM])
@@ -262,7 +263,7 @@ def around(w: Weather, flow: Flow, blocks: Any, slots: Any, rows: Any, time: flo
 
 
 @_njit
-def _wind(w: Weather, e: Any, b: Any, l: int, heading: float) -> None:
+def _wind(w: Weather, e: Floats, b: Floats, l: int, heading: float) -> None:
     """Wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
     speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_FROM] + math.pi - heading
     sine, cosine = sin_cos(away)
@@ -291,7 +292,7 @@ def _wind(w: Weather, e: Any, b: Any, l: int, heading: float) -> None:
 
 
 @_njit
-def _filter(w: Weather, e: Any, b: Any, l: int, row: int, heading: float, tick: int, h: float) -> None:
+def _filter(w: Weather, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float) -> None:
     """K s/(s^2 + 2 d w_e s + w_e^2) of white noise (Fossen 2021, sec. 10.2), stepped exactly."""
     u, v = b[NU * LANES + l], b[(NU + 1) * LANES + l]
     speed, beta = math.sqrt(u * u + v * v), w.wind[I_TO] - heading - atan2(v, u)
@@ -313,7 +314,7 @@ def _filter(w: Weather, e: Any, b: Any, l: int, row: int, heading: float, tick: 
 
 
 @_njit
-def _rao(w: Weather, e: Any, b: Any, l: int, heading: float, time: float, x: float, y: float) -> None:
+def _rao(w: Weather, e: Floats, b: Floats, l: int, heading: float, time: float, x: float, y: float) -> None:
     """First-order wave force: each component times the force operator at its relative heading; and the slowly varying
     drift force in surge, sway and yaw by Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974)."""
     sea, t, headings = w.sea, w.rao[int(e[E_RAO])], int(e[E_HEADINGS])

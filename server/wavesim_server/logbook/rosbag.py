@@ -1,8 +1,9 @@
 """Frames of sonars as an MCAP file of the ROS 2 messages that acoustic tools know (marine_acoustic_msgs).
 
 Images (forward-looking, side-scan, scanning) are ProjectedSonarImage: all beams of one range, then the next.  Soundings are
-SonarDetections and, beside them (`/points`), PointCloud2 in the frame `map` (east, north, up).  A turn of a scanning sonar is a LaserScan
-too (`/scan`): of each step the range of its strongest sample, against the clock, as ROS counts angles.  Stamps are the times of
+SonarDetections and, beside them (`/points`), PointCloud2 in the frame `map` (east, north, up).  A step of a scanning sonar is a SonarEcho
+too (`/echo`, ping360_sonar_msgs; angles to starboard), a turn a LaserScan (`/scan`): of each step the range of its strongest sample,
+against the clock, as ROS counts angles.  Pictures of cameras are Image, their depths too (`/depth`).  Stamps are the times of
 transmission.  Axes of a sonar: z ahead, x up, y to starboard; beams in the y-z plane.
 """
 
@@ -45,6 +46,7 @@ def _acoustic(fields: str, *parts: str) -> str:
 
 IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acoustic_msgs/msg/SonarDetections"
 POINTS, SCAN = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/LaserScan"
+ECHO, PICTURE = "ping360_sonar_msgs/msg/SonarEcho", "sensor_msgs/msg/Image"
 FLOAT32 = 7  #: number of that type in a PointField
 NEAREST = 0.5  #: m: what a scanning sonar hears before is itself
 SCHEMAS = {
@@ -62,6 +64,11 @@ SCHEMAS = {
         "uint8[] data\nbool is_dense",
         "sensor_msgs/PointField",
     ),
+    ECHO: _schema(
+        "float32 angle\nuint8 gain\nuint16 number_of_samples\nuint16 transmit_frequency\nuint16 speed_of_sound\nuint8 range\n"
+        "uint8[] intensities"
+    ),
+    PICTURE: _schema("uint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data"),
     SCAN: _schema(
         "float32 angle_min\nfloat32 angle_max\nfloat32 angle_increment\nfloat32 time_increment\nfloat32 scan_time\nfloat32 range_min\n"
         "float32 range_max\nfloat32[] ranges\nfloat32[] intensities"
@@ -101,11 +108,41 @@ class Cdr:
         return CDR_HEADER + bytes(self._out)
 
 
+def _head(frame: Frame) -> Cdr:
+    out = Cdr()
+    out.add("I", *unix(frame.record["ping_ns"]))
+    out.text(f"{frame.body}/{frame.name}")
+    return out
+
+
+def echo(frame: Frame) -> bytes:
+    """A step of a scanning sonar as SonarEcho: whole metres, kilohertz and metres per second; its gain has no number here."""
+    r, out = frame.record, _head(frame)
+    line = frame.samples[0] >> (8 * (int(r["sample_bytes"]) - 1))
+    out.add("f", float(r["azimuth"]))
+    out.add("B", 0)
+    out.add("H", len(line), round(float(r["frequency"]) / 1e3), round(float(r["sound_speed"])))
+    out.add("B", min(round(float(r["range"])), 255))
+    out.many(line, "u1")
+    return out.message
+
+
+def image(frame: Frame, array: Any, encoding: str) -> bytes:
+    """Rows of a camera as Image."""
+    out, data = _head(frame), np.ascontiguousarray(array)
+    out.add("I", data.shape[0], data.shape[1])
+    out.text(encoding)
+    out.add("B", 0)
+    out.add("I", data.nbytes // data.shape[0])
+    out.many(np.frombuffer(data.tobytes(), np.uint8), "u1")
+    return out.message
+
+
 def message(frame: Frame) -> tuple[str, bytes]:
     """(name of its type, a frame as that message)."""
-    r, out = frame.record, Cdr()
-    out.add("I", *unix(r["ping_ns"]))
-    out.text(f"{frame.body}/{frame.name}")
+    if frame.kind == "camera":
+        return PICTURE, image(frame, frame.picture, "rgb8")
+    r, out = frame.record, _head(frame)
     out.add("f", float(r["frequency"]), float(r["sound_speed"]))
     if frame.kind == "bathymetry":
         count = int(r["beams"])
@@ -193,8 +230,12 @@ def messages(frame: Frame, turns: dict[str, Turn]) -> Iterator[tuple[str, str, b
     yield topic, *message(frame)
     if frame.kind == "bathymetry":
         yield f"{topic}/points", POINTS, points(frame)
-    elif frame.kind == "scanning" and (scan := turns.setdefault(topic, Turn()).add(frame)) is not None:
-        yield f"{topic}/scan", SCAN, scan
+    elif frame.kind == "scanning":
+        yield f"{topic}/echo", ECHO, echo(frame)
+        if (scan := turns.setdefault(topic, Turn()).add(frame)) is not None:
+            yield f"{topic}/scan", SCAN, scan
+    elif frame.depth is not None:
+        yield f"{topic}/depth", PICTURE, image(frame, frame.depth, "32FC1")
 
 
 def write(log: Path, out: Path, vehicle: str = "", name: str = "") -> int:

@@ -1,4 +1,4 @@
-"""Frames of imaging sonars to the sessions that asked for them: in pieces, at a bounded rate, never twice."""
+"""Frames of imaging sonars and cameras to the sessions that asked for them: in pieces, at a bounded rate, never twice."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.sensors import Sonar
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.sonars.frames import Frame, Rings
+from wavesim_sdk.sonars.frames import TYPES, Frame, Rings
 from wavesim_sdk.wire.frames import cut
 from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
 from wavesim_sdk.wire.server import ServerSessions
@@ -56,10 +55,12 @@ class Feeds:
     def ask(self, member: Member, names: Any, period: float, now: float) -> None:
         """The request FRAMES; ValueError says what is wrong with it."""
         suite = member.berth.suite
-        sonars = {i.name: k for k, i in enumerate(suite) if i.type == "sonar" and i.parameters.send}
+        sonars = {i.name: k for k, i in enumerate(suite) if i.type in TYPES and i.parameters.send}
         for name in names or ():
             if name not in sonars:
-                raise ValueError(f"'{member.berth.body}' has no sonar '{name}'; it has {', '.join(sonars) or 'none'}")
+                raise ValueError(
+                    f"'{member.berth.body}' has no sonar or camera '{name}'; it has {', '.join(sonars) or 'none'}"
+                )
         wanted = [k for name, k in sonars.items() if names is None or name in names]
         old = self.by_token.pop(member.session.token, None)
         if not wanted:
@@ -75,10 +76,16 @@ class Feeds:
             feed.sonars[number] = before or _Wanted(self._newest(member, number))
         self.by_token[member.session.token] = feed
 
-    def _newest(self, member: Member, number: int) -> int:
+    def _ring(self, member: Member, number: int) -> tuple[int, int] | None:
+        """(ring, generation) of an instrument that is there."""
         assert self._rings is not None
         assert self._instruments is not None  # who has a sonar has places for instruments
         found = self._instruments.place(member.row, number)
+        return (self._rings.of(member.berth.suite[number].type, found[0]), found[1]) if found is not None else None
+
+    def _newest(self, member: Member, number: int) -> int:
+        assert self._rings is not None
+        found = self._ring(member, number)
         return int(self._rings.done[found[0]]) if found is not None else 0
 
     def turn(self, now: float) -> float:
@@ -107,9 +114,8 @@ class Feeds:
     def _take(self, feed: Feed, now: float) -> None:
         """The newest frame of the sonar that has waited longest, if there is a new one."""
         assert self._rings is not None
-        assert self._instruments is not None
         for number, sonar in sorted(feed.sonars.items(), key=lambda item: item[1].next):
-            found = self._instruments.place(feed.member.row, number)
+            found = self._ring(feed.member, number)
             if found is None or now < sonar.next:
                 continue
             place, generation = found
@@ -146,7 +152,7 @@ class FrameLog:
 
     def turn(self, now: float) -> float:
         """Write what is new; returns when to call again."""
-        if not self._loaded.sensor_rows.get("sonar"):
+        if not any(self._loaded.sensor_rows.get(type_) for type_ in TYPES):
             return math.inf
         if self._rings is None:
             try:
@@ -181,6 +187,6 @@ class FrameLog:
         key = frame.body, frame.name
         if key not in self._every:
             suite = self._loaded.suite_for(frame.body, dict(self._bodies.values()).get(frame.body, ""))
-            sonar = next((i.parameters for i in suite if i.name == frame.name), None)
-            self._every[key] = sonar.log if isinstance(sonar, Sonar) else 1
+            of = next((i.parameters for i in suite if i.name == frame.name and i.type in TYPES), None)
+            self._every[key] = int(getattr(of, "log", 1))
         return self._every[key]

@@ -75,7 +75,7 @@ class Core:
             filled, heads, fleet.params.copy(), fleet.kinds.copy(), fleet.tables.copy(), fleet.work.copy()
         )
         p = fleet.params[kinds[0]]
-        return np.asarray(p[r.T_H : r.T_H + 6 * self.actions].reshape(self.actions, 6).T)
+        return np.asarray(p[r.T_WRENCH : r.T_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
 
     def _hull(self, seed: int, number: int) -> Any:
         """A model that differs from the one in the book, by the seed."""

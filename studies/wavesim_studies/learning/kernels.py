@@ -7,16 +7,15 @@ A copy's random numbers are hashes of its own key: no copy sees another, and how
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba as nb
-
 from wavesim_sdk.compiled import normal, uniform
+from wavesim_sdk.parts import kernel, part
 from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics import rows as r
 
-_njit = nb.njit(cache=True, error_model="numpy")
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
+_kernel = kernel(Path(__file__).parent, Path(integrators.__file__).parent)
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 DEPTH = 20.0  #: m, of the middle of all tasks: far from surface and bed
 DELAYS = 4  #: commands that are kept
@@ -79,7 +78,7 @@ class Rules(NamedTuple):
     mode: int
 
 
-@_inline
+@part
 def _goal(rules: Rules, time: float, phase: float) -> tuple[float, float, float, float, float, float, float]:
     """Place, velocity and heading that are wanted."""
     a, s, w = phase + rules.omega * time, rules.size, rules.omega
@@ -99,12 +98,12 @@ def _goal(rules: Rules, time: float, phase: float) -> tuple[float, float, float,
     return s * math.cos(a), s * math.sin(a), DEPTH + down * time, -s * w * math.sin(a), s * w * math.cos(a), down, 0.0
 
 
-@_inline
+@part
 def _place(b: Any, l: int, row: int, value: float) -> None:
     b[row * r.LANES + l] = value
 
 
-@_njit
+@part
 def reset(b: Any, l: int, c: Any, key: Any, commands: Any, rules: Rules, thrusters: int) -> None:
     """A new episode of one copy."""
     c[EPISODE] += 1.0
@@ -144,7 +143,7 @@ def reset(b: Any, l: int, c: Any, key: Any, commands: Any, rules: Rules, thruste
     commands[:] = 0.0
 
 
-@_njit
+@part
 def observe(
     b: Any, l: int, c: Any, key: Any, command: Any, rules: Rules, out: Any
 ) -> tuple[float, float, float, float, float]:
@@ -187,7 +186,7 @@ def observe(
     return distance, abs(turn), r33, math.sqrt(p * p + q * q + o * o), math.cos(turn)
 
 
-@_njit
+@_kernel
 def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thrusters: int) -> None:
     """One step of all copies. ``actions`` (n, thrusters) in -1..1."""
     n, h = actions.shape[0], rules.dt / rules.substeps
@@ -233,7 +232,7 @@ def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thruste
             _judge(b, l, i, copies, rules, out, thrusters)
 
 
-@_inline
+@part
 def _judge(b: Any, l: int, i: int, copies: Copies, rules: Rules, out: Out, thrusters: int) -> None:
     """Reward, end, and what comes after it, of one copy."""
     c, at = copies.numbers[i], int(copies.numbers[i, STEP]) % DELAYS
@@ -271,7 +270,7 @@ def _judge(b: Any, l: int, i: int, copies: Copies, rules: Rules, out: Out, thrus
             c[ENDED] = 1.0
 
 
-@_njit
+@_kernel
 def begin(f: Fleet, copies: Copies, chosen: Any, rules: Rules, out: Out, thrusters: int) -> None:
     """A new episode of the chosen copies."""
     for i in range(chosen.shape[0]):

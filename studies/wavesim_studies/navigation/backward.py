@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.parts import part
 from wavesim_studies.navigation.kernels import DROPPED, KEPT, STEPPED, UPDATED, correct
 from wavesim_studies.navigation.motion import CLONE, kernel, transition, withdraw
 
 Array = Any
 
 
-@kernel
+@part
 def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
     """a = (1 - K H)^T a - H^T S^-1 y, A = (1 - K H)^T A (1 - K H) + H^T S^-1 H."""
     m, n = int(tape[at]), int(tape[at + 1])

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.parts import part
 from wavesim_studies.navigation.models import (
     ANGLES,
     BED,
@@ -62,7 +63,7 @@ GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
 STEPPED, UPDATED, KEPT, DROPPED, MARKED = 1.0, 2.0, 3.0, 4.0, 5.0
 
 
-@kernel
+@part
 def _factor(S: Array, m: int, L: Array) -> None:
     """S = L L^T."""
     for i in range(m):
@@ -73,7 +74,7 @@ def _factor(S: Array, m: int, L: Array) -> None:
             L[i, j] = math.sqrt(max(s, 1e-300)) if i == j else s / L[j, j]
 
 
-@kernel
+@part
 def _innovation(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, P: Array, work: Array, y: Array
 ) -> bool:
@@ -95,7 +96,7 @@ def _innovation(
     return True
 
 
-@kernel
+@part
 def _weigh(e: Array, n: int, share: float, work: Array, y: Array, S: Array, L: Array, white: Array) -> float:
     """Normalised innovation squared; ``share`` of 1: all of P, else covariance intersection with what is known twice."""
     m, nis = int(e[M]), 0.0
@@ -122,7 +123,7 @@ def _weigh(e: Array, n: int, share: float, work: Array, y: Array, S: Array, L: A
     return nis
 
 
-@kernel
+@part
 def _best_share(e: Array, n: int, P: Array, work: Array, y: Array, S: Array, L: Array, white: Array) -> float:
     """The share of P that leaves the least variance of position; 1 = better not to listen."""
     m, best, least = int(e[M]), 1.0, P[0, 0] + P[1, 1] + P[2, 2]
@@ -142,7 +143,7 @@ def _best_share(e: Array, n: int, P: Array, work: Array, y: Array, S: Array, L: 
     return best
 
 
-@kernel
+@part
 def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
     """Put the error d (n) into the nominal state and the clones."""
     for i in range(6):
@@ -161,7 +162,7 @@ def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
         turn(clones[k, 4:8], d[o + 3], d[o + 4], d[o + 5], 1.0)
 
 
-@kernel
+@part
 def update(
     e: Array,
     x: Array,
@@ -261,14 +262,14 @@ def update(
 # ------------------------------------------------------------------ clones, tape
 
 
-@kernel
+@part
 def _record(tape: Array, count: Array, end: int, op: float) -> None:
     """Close a record of the tape, whose numbers stand before ``end`` already."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 
 
-@kernel
+@part
 def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Array, y: Array) -> None:
     at = count[2]
     tape[at], tape[at + 1] = m, n
@@ -284,7 +285,7 @@ def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Ar
     _record(tape, count, at, UPDATED)
 
 
-@kernel
+@part
 def _forget(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
     """Leave clone k out."""
     n, o = count[0] + CLONE * count[1], count[0] + CLONE * k
@@ -303,7 +304,7 @@ def _forget(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
         _record(tape, count, count[2] + 2, DROPPED)
 
 
-@kernel
+@part
 def _keep(number: float, x: Array, clones: Array, count: Array, P: Array, tape: Array) -> None:
     """Clone the pose; the oldest clone goes if there is no room."""
     if count[1] == len(clones):
@@ -332,7 +333,7 @@ def _keep(number: float, x: Array, clones: Array, count: Array, P: Array, tape: 
 # ------------------------------------------------------------------ forward
 
 
-@kernel
+@part
 def _step(
     x: Array, ix: Array, count: Array, P: Array, memory: Array, dt: float, world: Array, noise: Array, tape: Array,
     F: Array, moved: Array, w: Array, f: Array,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.elementary import atan2
+from wavesim_sdk.parts import part
 from wavesim_studies.navigation.motion import (
     CLOCK,
     CLONE,
@@ -24,7 +25,6 @@ from wavesim_studies.navigation.motion import (
     V_,
     cross,
     cross_matrix,
-    kernel,
     matrix,
 )
 
@@ -56,13 +56,13 @@ TOLD = 10  # code (1 taken, 0 refused, -1 impossible, 2 + a: taken as an echo), 
 # ------------------------------------------------------------------ measurements
 
 
-@kernel
+@part
 def angle(y: float, x: float) -> float:
     """Compiled once, not at each place."""
     return float(atan2(y, x))
 
 
-@kernel
+@part
 def _leg(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> float:
     """Distance from the transducer on a pose (position p) to a beacon, or its image in the surface (1) or the bed (2); u is
     its gradient, arm the lever arm in W."""
@@ -82,7 +82,7 @@ def _leg(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> floa
     return d
 
 
-@kernel
+@part
 def expect(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, H: Array, z: Array
 ) -> bool:

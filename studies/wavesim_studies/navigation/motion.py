@@ -17,13 +17,15 @@ Numba looks only at the file of a function, not at those it calls: after a chang
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk import compiled as _compiled  # noqa: F401  # tells Numba of the elementary functions
+from wavesim_sdk import parts
 from wavesim_sdk.elementary import sin_cos
+from wavesim_sdk.parts import part
 
 Array = Any
 
@@ -38,12 +40,13 @@ SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME
 #: of ``memory``: time, time of the last sample, its angle and velocity, corrected rates, corrected force
 MEMORY = 14
 
-kernel = nb.njit(cache=True, error_model="numpy", nogil=True)
+#: for what Python calls
+kernel = parts.kernel(Path(__file__).parent, nogil=True)
 
 # ------------------------------------------------------------------ rotations
 
 
-@kernel
+@part
 def matrix(q: Array, R: Array) -> None:
     """R_WB of a quaternion."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -52,7 +55,7 @@ def matrix(q: Array, R: Array) -> None:
     R[2, 0], R[2, 1], R[2, 2] = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
 
 
-@kernel
+@part
 def turn(q: Array, a: float, b: float, c: float, side: float) -> None:
     """Turn a quaternion by a rotation vector, in W (side 1) or in B (side -1)."""
     angle = math.sqrt(a * a + b * b + c * c)
@@ -68,13 +71,13 @@ def turn(q: Array, a: float, b: float, c: float, side: float) -> None:
     q[0], q[1], q[2], q[3] = m * rw, m * rx, m * ry, m * rz
 
 
-@kernel
+@part
 def cross(a: Array, b: Array, out: Array) -> None:
     x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
     out[0], out[1], out[2] = x, y, z
 
 
-@kernel
+@part
 def _skewed(R: Array, f: Array, factor: float, out: Array) -> None:
     """out = factor R [f]x."""
     for i in range(3):
@@ -86,7 +89,7 @@ def _skewed(R: Array, f: Array, factor: float, out: Array) -> None:
         )
 
 
-@kernel
+@part
 def cross_matrix(a: Array, factor: float, out: Array) -> None:
     out[0, 0], out[0, 1], out[0, 2] = 0.0, -factor * a[2], factor * a[1]
     out[1, 0], out[1, 1], out[1, 2] = factor * a[2], 0.0, -factor * a[0]
@@ -96,7 +99,7 @@ def cross_matrix(a: Array, factor: float, out: Array) -> None:
 # ------------------------------------------------------------------ from one time to the next
 
 
-@kernel
+@part
 def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, moved: Array) -> None:
     """Blocks of the transition over dt at constant rates w and specific force f in B (rad/s, m/s2; biases and the earth's rate
     taken out): F (9, 3, 3) = p of a, bg, ba; v of v, a, bg, ba; a of a, bg.  ``moved`` (2, 3): the parts of the
@@ -133,7 +136,7 @@ def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, 
             F[8, i, j] -= dt * R[i, j]
 
 
-@kernel
+@part
 def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
     """Rows p, v, a of F P."""
     for i in range(3):
@@ -159,7 +162,7 @@ def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
             )  # fmt: skip
 
 
-@kernel
+@part
 def _fade(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
     """What forgets: biases and current with a time constant."""
     for k in range(3):
@@ -173,7 +176,7 @@ def _fade(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
                     P[j, i] *= keep
 
 
-@kernel
+@part
 def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
     """P = F P F^T + Q."""
     _advance_rows(P, n, dt, F)
@@ -217,7 +220,7 @@ def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> No
         P[ix[5], ix[5]] += noise[OFFSET_WALK] ** 2 * dt
 
 
-@kernel
+@part
 def corrected(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: Array) -> None:
     """What turns and pushes: without biases, and without the earth's rate."""
     R = np.empty((3, 3))
@@ -227,7 +230,7 @@ def corrected(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: A
         f[i] = f_raw[i] - x[B_ + i]
 
 
-@kernel
+@part
 def move(x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array, noise: Array, moved: Array) -> None:
     """The nominal state dt later; ``moved`` as of :func:`transition`."""
     c = np.empty(3)
@@ -251,7 +254,7 @@ def move(x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array,
 # ------------------------------------------------------------------ and back
 
 
-@kernel
+@part
 def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
     """Rows v, a, bg, ba of F^T A."""
     for j in range(columns):
@@ -275,7 +278,7 @@ def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
         A[5, j] += dt * p2
 
 
-@kernel
+@part
 def withdraw(A: Array, a: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
     """A = F^T A F and a = F^T a: what :func:`spread` did, from its end to its beginning."""
     c = ix[1]

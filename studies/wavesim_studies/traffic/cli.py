@@ -48,16 +48,42 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
         _tell(read_dnv(path), model, hold, as_json)
 
 
-def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
+@traffic.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("cases", type=click.IntRange(1, 22), nargs=-1)
+@click.option("--model", default="otter", show_default=True, help="Own ship, a surface vessel of the library.")
+@click.option("--rogue", is_flag=True, help="The first of the others leaves her course and steers for own ship.")
+@click.option(
+    "--captain", type=click.Path(path_type=Path), default=Path("examples/onboard/captain.py"), show_default=True,
+    help="Program that steers.",
+)  # fmt: skip
+def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path) -> None:
+    """Write Imazu's CASES (all 22 without any) into FOLDER as files for `wavesim trial`: own ship sees by AIS and radar alone."""
+    from wavesim_studies.traffic import encounters
+    from wavesim_studies.traffic.sail import SUITED
+    from wavesim_studies.traffic.trials import write
+
+    _known(model)
+    speed, time = SUITED.get(model, (3.0, 300.0))
+    for case in cases or encounters.IMAZU:
+        click.echo(write(encounters.imazu(case, speed, time), folder, model, captain, rogue))
+
+
+def _known(model: str) -> None:
     from wavesim_sdk.config import library
     from wavesim_sdk.errors import ConfigError
     from wavesim_sdk.names import nearest
+
+    if model not in library():
+        raise ConfigError(f"there is no model '{model}'{nearest(model, library())}")
+
+
+def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
     from wavesim_studies.traffic.encounters import Encounter
     from wavesim_studies.traffic.sail import sail
 
     assert isinstance(encounter, Encounter)
-    if model not in library():
-        raise ConfigError(f"there is no model '{model}'{nearest(model, library())}")
+    _known(model)
     found = sail(encounter, model, not hold)
     score = found.score
     if as_json:

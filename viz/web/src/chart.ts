@@ -9,6 +9,7 @@ import { QUIET } from "./sounds";
 import type { Store, Track } from "./store";
 import { contours, depths, ramp } from "./terrain";
 import { pen, roundStep, sheet } from "./pen";
+import { Tiles } from "./tiles";
 
 export interface Draft {
   waypoints: Map<string, [number, number, number, number][]>;
@@ -35,8 +36,10 @@ export class Chart {
   /** What stands within a distance of a place and can be moved: gives who moves it. */
   grab: ((north: number, east: number, near: number) => ((north: number, east: number) => void) | null) | null = null;
   readonly pointer: Pointer;
+  readonly tiles: Tiles;
 
-  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean }) {
+  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean }, changed: () => void) {
+    this.tiles = new Tiles(changed);
     this.pointer = new Pointer(store, () => undefined);
     this.canvas.tabIndex = 0;
     this.canvas.className = "chart";
@@ -141,7 +144,7 @@ export class Chart {
 
   /** What moves not: of the ways only what came since the last picture is drawn. */
   private drawnGround(ratio: number, w: number, hh: number): HTMLCanvasElement {
-    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, css("--bg")], c = pen(this.ground);
+    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, css("--bg"), this.tiles.version], c = pen(this.ground);
     if (of.some((v, k) => v !== this.groundOf[k]) || this.shorter()) {
       this.groundOf = of;
       this.laid.clear();
@@ -149,7 +152,10 @@ export class Chart {
       c.setTransform(ratio, 0, 0, ratio, 0, 0);
       c.fillStyle = css("--bg");
       c.fillRect(0, 0, w, hh);
+      const origin = this.store.scene?.origin, [n, e] = this.middle, [high, wide] = [hh / 2 / this.scale, w / 2 / this.scale];
+      if (origin) this.tiles.draw(c, origin, [n - high, e - wide], [n + high, e + wide], this.scale, (a, b) => this.px(a, b), this.dark);
       this.bed(c);
+      if (origin) this.tiles.sign(c, hh);
       this.grid(c, w, hh);
     }
     if (this.show.trails) this.ways(c);
@@ -161,7 +167,7 @@ export class Chart {
     if (!bed || !this.shade) return;
     const [x0, y0] = this.px(bed.north[bed.north.length - 1]!, bed.east[0]!), [x1, y1] = this.px(bed.north[0]!, bed.east[bed.east.length - 1]!);
     c.imageSmoothingEnabled = true;
-    c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
+    if (!this.tiles.told) c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
     c.strokeStyle = this.dark ? "#ffffff30" : "#12283a40";
     c.lineWidth = 0.8;
     c.beginPath();

@@ -18,6 +18,16 @@ export function geodetic(origin: [number, number], n: number, e: number, d: numb
   return [phi / RAD, Math.atan2(y, x) / RAD];
 }
 
+/** North and east in m of a place on the ellipsoid, from an origin there. */
+export function local(origin: [number, number], latitude: number, longitude: number): [number, number] {
+  const earth = (lat: number, lon: number): [number, number, number] => {
+    const s = Math.sin(lat * RAD), c = Math.cos(lat * RAD), r = A / Math.sqrt(1 - E2 * s * s);
+    return [r * c * Math.cos(lon * RAD), r * c * Math.sin(lon * RAD), r * (1 - E2) * s];
+  };
+  const a = earth(...origin), b = earth(latitude, longitude), [x, y, z] = [b[0] - a[0], b[1] - a[1], b[2] - a[2]], [lat, lon] = [origin[0] * RAD, origin[1] * RAD];
+  return [-Math.sin(lat) * (Math.cos(lon) * x + Math.sin(lon) * y) + Math.cos(lat) * z, -Math.sin(lon) * x + Math.cos(lon) * y];
+}
+
 /** As on a chart: degrees and minutes with their side. */
 export function degrees(value: number, sides: "NS" | "EW"): string {
   const side = value < -1e-9 ? sides[1]! : sides[0]!, whole = Math.abs(value), d = Math.floor(whole + 1e-9), m = Math.max((whole - d) * 60, 0);

@@ -49,7 +49,7 @@ export class Instruments {
     const state = h("span", { class: "num", title: s.period ? `a value each ${+s.period.toFixed(4)} s` : undefined }), fault = h("span", { class: "warm" }), part: Partial<Part> = { look: s, state, fault, cells: new Map(), profiles: new Map() };
     const rows = s.fields.flatMap((f) => this.rows(s, f, part as Part));
     const numbers = s.fields.reduce((n, f) => n + f.count, 0), body = h("table", {}, h("tbody", {}, ...rows)), place = h("div", {});
-    const picture = s.type === "sonar" ? h("button", { class: "picture", title: "Its picture, in a window", onclick: (e: MouseEvent) => { e.preventDefault(); this.picture(s.name); } }, "picture") : null;
+    const picture = s.type === "sonar" || s.type === "camera" ? h("button", { class: "picture", title: "Its picture, in a window", onclick: (e: MouseEvent) => { e.preventDefault(); this.picture(s.name); } }, "picture") : null;
     const button = this.fault(s.name, s.faults, s.fields, place);
     const box = h("details", { class: "sensor", open: this.open.has(s.name) || numbers <= 4, ontoggle: () => (box.open ? this.open.add(s.name) : this.open.delete(s.name)) },
       h("summary", { title: s.doc }, h("b", {}, s.name), h("span", { class: "soft grow" }, s.type === s.name ? "" : s.type), fault, state, picture, button), body);

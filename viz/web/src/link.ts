@@ -1,5 +1,6 @@
 // The websocket: frames are binary (see wavesim_viz/frame.py), everything else is JSON.
 
+import type { TilesText } from "./tiles";
 import { decodePicture, type Picture } from "./pictures";
 
 export interface Frame {
@@ -60,7 +61,7 @@ export interface Panel {
   effort?: Forces | null; surroundings?: Surroundings | null;
 }
 /** ``control``: may start, seek and so on; ``write``: may save files and run programs too. */
-export interface Hello { kind: string; name: string; period: number; version: string; control: boolean; write: boolean }
+export interface Hello { kind: string; name: string; period: number; version: string; control: boolean; write: boolean; tiles: TilesText | null }
 /** Something that an operator must see; ``until`` null: it lasts. */
 export interface Alarm { id: number; kind: string; name: string; row: number; text: string; since: number; until: number | null; seen: boolean }
 /** Something that happened in a log. */

@@ -74,7 +74,7 @@ class App {
     this.view = new View3D(this.store, choose, (row) => this.openOnboard(row), () => this.wake());
     this.window = new OnboardWindow(this.stage, (view) => { this.view.onboard = view; this.wake(); });
     this.sonars = new Sonars(this.stage, this.view.heights.sea, () => this.wake());
-    this.chart = new Chart(this.store, choose, this.view.show);
+    this.chart = new Chart(this.store, choose, this.view.show, () => this.wake());
     this.fleet = new Fleet(this.store, (row) => { this.choose(row); });
     this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); },
       sonar: (row, name) => this.sonars.toggle(row, this.store.name(row), name),
@@ -146,6 +146,7 @@ class App {
     switch (m.type) {
       case "hello":
         s.hello = m;
+        this.chart.tiles.told = m.tiles;
         this.permit();
         this.permitModels(configure);
         put(this.stats["name"]!, m.name);

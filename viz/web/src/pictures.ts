@@ -1,7 +1,7 @@
 // Pictures of imaging sonars: their bytes (see wavesim_viz/screens.py), colours, and how a painter of them looks from outside.
 
 export interface PictureHead {
-  row: number; body: string; name: string; preset: string; kind: "forward" | "sidescan" | "bathymetry" | "scanning"; epoch: number; number: number; time: number;
+  row: number; body: string; name: string; preset: string; kind: "forward" | "sidescan" | "bathymetry" | "scanning" | "camera"; epoch: number; number: number; time: number;
   beams: number; bins: number; saturated: number; heading: number | null; at: (number | null)[]; range: number; sector: number; azimuth: number; tilt: number;
   frequency: number; altitude: number | null; gain: number; tvg: number; hold: number | null; absorption: number; floor: number; span: number;
 }

@@ -5,6 +5,7 @@ import { h, mark, put } from "./dom";
 import { moves } from "./floating";
 import type { Link } from "./link";
 import { COLOURINGS, colourTable, type Painter, type Picture, type PictureHead } from "./pictures";
+import { Photo } from "./photo";
 import { Polar } from "./polar";
 import { Swath } from "./swath";
 import { Waterfall } from "./waterfall";
@@ -62,10 +63,10 @@ class SonarWindow {
     this.last = p.head.number;
     if (!this.painter || this.head?.kind !== p.head.kind) {
       this.end();
-      this.painter = p.head.kind === "sidescan" ? new Waterfall() : p.head.kind === "bathymetry" ? new Swath() : new Polar();
+      this.painter = p.head.kind === "sidescan" ? new Waterfall() : p.head.kind === "bathymetry" ? new Swath() : p.head.kind === "camera" ? new Photo() : new Polar();
       if (this.painter instanceof Swath) this.scene.add(this.painter.cloud);
       mark(this.ground, "hidden", p.head.kind !== "sidescan");
-      for (const e of [this.contrast, this.colouring]) mark(e, "hidden", p.head.kind === "bathymetry");
+      for (const e of [this.contrast, this.colouring]) mark(e, "hidden", p.head.kind === "bathymetry" || p.head.kind === "camera");
     }
     this.head = p.head;
     this.trouble = "";
@@ -92,7 +93,8 @@ class SonarWindow {
     this.painter!.paint(c, w, hh, { colours: colourTable(this.colouring.value, this.low, this.high), ground: this.ground.classList.contains("on"), ratio });
     if (this.trouble) return;
     const altitude = head.altitude === null || head.kind === "forward" ? "" : `  altitude ${head.altitude.toFixed(1)} m`, cut = head.saturated ? `  ${head.saturated} saturated` : "";
-    put(this.told, `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m  ping ${head.number}  ${head.time.toFixed(1)} s${altitude}${cut}${this.skipped ? `  ${this.skipped} skipped` : ""}`);
+    const what = head.kind === "camera" ? `${head.bins / 3} x ${head.beams}  exposure ${head.gain.toPrecision(3)}` : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
+    put(this.told, `${what}  ${head.kind === "camera" ? "picture" : "ping"} ${head.number}  ${head.time.toFixed(1)} s${altitude}${cut}${this.skipped ? `  ${this.skipped} skipped` : ""}`);
   }
 
   /** Its points leave the sea. */

@@ -86,7 +86,7 @@ export class View3D {
     const sky = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9), sun = new THREE.DirectionalLight("#fff6e0", 1.8);
     sun.position.set(0.4, 1, 0.3);
     this.heights.sea.add(this.terrain.group, this.sounds.group, this.trail, this.beliefs.group, this.working.group);
-    this.scene.add(sky, sun, this.heights.sea, this.bodies.group, this.bodies.moving.group);
+    this.scene.add(sky, sun, this.heights.sea, this.working.pointers, this.bodies.group, this.bodies.moving.group);
     this.theme(true);
     let down: [number, number] = [0, 0];
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; this.canvas.focus(); });
@@ -290,7 +290,7 @@ export class View3D {
     this.frames++;
     if (!main) return;
     this.beliefs.update(this.dark);
-    this.working.point(this.show.arrows, this.controls.target, Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5), (size, at) => this.larger(size, at.clone().setY(at.y * this.heights.factor).distanceTo(this.camera.position)));
+    this.working.point(this.show.arrows, this.heights.factor, this.controls.target, Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5), (size, at) => this.larger(size, at.distanceTo(this.camera.position)));
     this.view(this.camera, 0, 0, this.canvas.clientWidth, this.canvas.clientHeight, -1);
     this.overlay();
     const heading = Math.atan2(this.controls.target.x - this.camera.position.x, -(this.controls.target.z - this.camera.position.z)) * (180 / Math.PI);

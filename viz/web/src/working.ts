@@ -22,6 +22,7 @@ export function thrustOf(t: ThrusterLook, number: number, kit: Kit, panel: Panel
 
 export class Working {
   readonly group = new THREE.Group();
+  readonly pointers = new THREE.Group(); // arrows: where the stretched sea has their places, of their own shape
   readonly beams = new Beams();
   private readonly thrust = new Arrows("#ffd166", 64, 0.06);
   private readonly current = new Arrows("#7fd8ff", 25, 0.035);
@@ -29,7 +30,8 @@ export class Working {
   private readonly p = new THREE.Vector3();
 
   constructor(private readonly store: Store, private readonly bodies: Bodies) {
-    this.group.add(this.thrust.mesh, this.current.mesh, this.beams.group);
+    this.group.add(this.beams.group);
+    this.pointers.add(this.thrust.mesh, this.current.mesh);
   }
 
   /** Arrows are of the picture, not of the sea: the eye on board does not see them. */
@@ -41,8 +43,8 @@ export class Working {
     this.beams.update(this.store, show.beams);
   }
 
-  /** Arrows of the current around the middle of the view, and of the thrust; ``scale``: how much larger than it is a body of a size is drawn. */
-  point(show: boolean, middle: THREE.Vector3, far: number, scale: (size: number, at: THREE.Vector3) => number): void {
+  /** Arrows of the current around the middle of the view, and of the thrust, in a sea so many times higher; ``scale``: how much larger than it is a body of a size is drawn. */
+  point(show: boolean, heights: number, middle: THREE.Vector3, far: number, scale: (size: number, at: THREE.Vector3) => number): void {
     this.thrust.clear();
     this.current.clear();
     if (!show) return;
@@ -58,6 +60,7 @@ export class Working {
     if (k === undefined || !kit || !panel?.actuation || panel.row !== kit.row) return;
     const model = this.bodies.model(this.store, this.store.bodies.get(kit.row)?.model ?? ""), size = model.shape.size[0];
     this.p.set(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!));
+    this.p.y *= heights;
     this.q.set(...quaternionToThree(this.store.quaternion[4 * k]!, this.store.quaternion[4 * k + 1]!, this.store.quaternion[4 * k + 2]!, this.store.quaternion[4 * k + 3]!));
     const larger = scale(size, this.p);
     model.thrusters.forEach((t, i) => {

@@ -1,0 +1,51 @@
+"""A camera's lens: a pinhole with radial distortion (Brown), the middle of the picture on the x axis of S.
+
+Pixel (0, 0) is that at the top on the left; its middle stands at (0.5, 0.5). S has x ahead, y to the right, z down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+NEWTON = 12
+
+
+def focal(width: int, view: float) -> float:
+    """Focal length in pixels, of both axes."""
+    return 0.5 * width / math.tan(0.5 * view)
+
+
+def unfolds(width: int, height: int, view: float, k: Sequence[float]) -> bool:
+    """Whether each point of the picture comes from one direction."""
+    corner = math.hypot(width, height) / (2.0 * focal(width, view))
+    r = np.linspace(0.0, 4.0 * corner, 2001)
+    seen = r * (1.0 + k[0] * r**2 + k[1] * r**4)
+    falls = np.flatnonzero(np.diff(seen) <= 0.0)
+    return bool(seen[falls[0]] > corner) if len(falls) else bool(seen[-1] > corner)
+
+
+def project(points: Any, width: int, height: int, view: float, k: Sequence[float]) -> Array:
+    """Where points (n, 3) in S are seen: (n, 2) column and row in pixels; NaN behind the camera."""
+    x, y, z = np.asarray(points, float).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a = np.where(x > 0.0, np.stack([y, z]) / x, np.nan)
+    r2 = (a * a).sum(axis=0)
+    at = focal(width, view) * a * (1.0 + k[0] * r2 + k[1] * r2 * r2)
+    return np.asarray(at.T + [0.5 * width, 0.5 * height])
+
+
+def slopes(width: int, height: int, view: float, k: Sequence[float]) -> tuple[Array, Array]:
+    """(y/x, z/x) in S of the direction of each pixel, both (height, width)."""
+    f = focal(width, view)
+    a, b = np.meshgrid((np.arange(width) + 0.5 - 0.5 * width) / f, (np.arange(height) + 0.5 - 0.5 * height) / f)
+    seen = np.maximum(np.hypot(a, b), 1e-12)
+    r = seen.copy()
+    for _ in range(NEWTON):
+        r2 = r * r
+        r -= (r * (1.0 + k[0] * r2 + k[1] * r2 * r2) - seen) / (1.0 + 3.0 * k[0] * r2 + 5.0 * k[1] * r2 * r2)
+    return a * r / seen, b * r / seen

@@ -1,0 +1,249 @@
+"""Cameras under water: rays of the sonars' scene, daylight and a lamp, water that takes and scatters light, an array of pixels.
+
+Of light J from a surface at z come ``J exp(-bD z) + V (1 - exp(-bB z))`` (Akkaynak & Treibitz 2018), for red, green, blue.  J is the colour
+of the surface times daylight at its depth (half of it to upright walls, all to what lies flat) and the light of a lamp by 1/r^2, taken
+by the water on its way there; the water lights up in the lamp's light too, in steps along the ray (single scatter, the same to all
+sides of the half space behind; Jaffe-McGlamery).  Left out: shadows, sparkle, blur by scattering forward, refraction at the housing
+and the surface.  Not validated against pictures.  Rays are cast on a grid of angles, their light is interpolated for the pixels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_emulators.base import Batch
+from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar.engine import NORMAL
+from wavesim_emulators.sonar.framed import Framed, angles
+from wavesim_emulators.sonar.scene import World3, directions
+from wavesim_sdk import randomness
+from wavesim_sdk.area import Record
+from wavesim_sdk.config.imaging import Board, Optics
+from wavesim_sdk.config.sensors import Camera as Declared
+from wavesim_sdk.sonars import frames, lens
+
+Array = np.ndarray[Any, Any]
+STEPS = 8  #: of a ray in which water scatters a lamp's light
+TURBID = 0.02  #: share of turbidity that scatters back
+NEAR = 0.05  #: m: nearer to a lamp water is not looked at
+BRIGHT, SHARE = 0.9, 0.98  #: an exposure that is chosen puts so much of the numbers below that
+FIRST_BOARD = -10  #: labels of boards, downwards
+BACK = 0.3  #: colour of a board's back
+
+
+@dataclass(frozen=True)
+class Water:
+    """Its coefficients (3,) with turbidity: direct light, veil, daylight with depth, scattering back; the veil's colour; daylight."""
+
+    direct: Array
+    back: Array
+    diffuse: Array
+    scatter: Array
+    veil: Array
+    daylight: float
+
+    @classmethod
+    def of(cls, o: Optics) -> Water:
+        direct, back, diffuse = (
+            np.array(a, np.float32) + o.turbidity for a in (o.attenuation, o.backscatter, o.diffuse)
+        )
+        scatter = np.array(o.scattering, np.float32) + TURBID * o.turbidity
+        return cls(direct, back, diffuse, scatter, np.array(o.veil, np.float32), o.daylight)
+
+
+class Plate:
+    """A board: its middle, axes to the right and down as one sees it, its normal, in W; its pattern."""
+
+    def __init__(self, b: Board) -> None:
+        c, s = math.cos(b.heading), math.sin(b.heading)
+        up = math.cos(b.tilt)
+        self.centre, self.half = np.array(b.position), 0.5 * np.array(b.size)
+        self.normal = np.array([up * c, up * s, -math.sin(b.tilt)])
+        right = np.array([s, -c, 0.0])
+        self.axes = np.stack([right, np.cross(-self.normal, right)])
+        self.cells = np.array([[float(cell) for cell in row] for row in b.rows])
+
+    def seen(self, p: Array, R: Array, D: Array) -> tuple[Array, Array, Array]:
+        """(range (inf = past it), colour, normal in S) for rays ``D`` (..., 3) in S of a camera at ``p`` with axes ``R``."""
+        n, c = R.T @ self.normal, R.T @ (self.centre - p)
+        towards = D @ n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = (n @ c) / towards
+            x = (((t[..., None] * D - c) @ (R.T @ self.axes.T)) / self.half + 1.0) * 0.5
+            there = (t > 0.0) & (np.abs(x - 0.5) <= 0.5).all(axis=-1)
+        rows, columns = self.cells.shape
+        x = np.where(there[..., None], x, 0.0)
+        i = np.minimum((x[..., 1] * rows).astype(int), rows - 1)
+        j = np.minimum((x[..., 0] * columns).astype(int), columns - 1)
+        return np.where(there, t, np.inf), np.where(towards < 0.0, self.cells[i, j], BACK), n
+
+
+class View:
+    """One camera: what it sees from a pose. No clock, process or shared memory in here."""
+
+    def __init__(self, c: Declared, world: World3, optics: Optics, boards: tuple[Board, ...], key: int) -> None:
+        self.camera, self.world, self.key = c, world, np.array([key], np.uint64)
+        self.water, self.boards = Water.of(optics), [Plate(b) for b in boards]
+        self.colours = world.palette.colours().astype(np.float32)
+        y, z = lens.slopes(c.width, c.height, c.view, c.distortion)
+        across, down = np.arcsin(y / np.sqrt(1.0 + y * y + z * z)), np.arctan(z)
+        a, e = (np.linspace(x.min(), x.max(), n) for x, n in ((across, c.width), (down, c.height)))
+        self.u, self.e = np.sin(a), e
+        i, j = (across - a[0]) / (a[1] - a[0]), (down - e[0]) / (e[1] - e[0])
+        i0, j0 = np.minimum(i.astype(int), c.width - 2), np.minimum(j.astype(int), c.height - 2)
+        self._at = (i0 * c.height + j0).ravel()
+        self._steps = (0, 1, c.height, c.height + 1)
+        i, j = (i - i0).ravel(), (j - j0).ravel()
+        self._parts = np.stack([(1 - i) * (1 - j), (1 - i) * j, i * (1 - j), i * j]).astype(np.float32)
+        self.D = directions(self.u, self.e).astype(np.float32)
+        cosine, sine, ahead = np.cos(e), np.sin(e), np.cos(a)[:, None]
+        side = np.broadcast_to(self.u[:, None], ahead.shape[:1] + e.shape)
+        self._along_u = np.stack([-side * cosine, np.broadcast_to(ahead, side.shape), -side * sine], axis=-1)
+        self._along_e = np.broadcast_to(np.stack([-sine, np.zeros_like(e), cosine], axis=-1), (*side.shape, 3))
+
+    def light(self, p: Array, R: Array, level: float = 0.0) -> tuple[Array, Array, Array]:
+        """(light (columns, rows, 3), range, label, both (columns, rows)) of each ray; range inf where there is nothing."""
+        w, far = self.water, self.camera.range
+        out, what = self.world.cast(p, R, self.u, self.e, far, level, True)
+        r, label = np.where(out[..., 0] < k.FAR, out[..., 0], np.inf), what[..., 1].copy()
+        colour = self.colours[np.maximum(what[..., 0], 0)]
+        normal = -out[..., 1:2] * self.D + out[..., 2:3] * self._along_u + out[..., 3:4] * self._along_e
+        for number, board in enumerate(self.boards):
+            if np.linalg.norm(board.centre - p) > far + float(np.hypot(*board.half)):
+                continue
+            t, white, n = board.seen(p, R, self.D)
+            nearer = (t < r) & (t < far)
+            r[nearer], label[nearer] = t[nearer], FIRST_BOARD - number
+            colour[nearer], normal[nearer] = white[nearer, None], n
+        nothing = ~np.isfinite(r)
+        z = np.where(nothing, far, r).astype(np.float32)[..., None]
+        depth = np.maximum(float(p[2]) + level + z * (self.D @ R[2].astype(np.float32))[..., None], 0.0)
+        flat = np.where(label == k.SURFACE, 1.0, 0.5 - 0.5 * (normal @ R[2]))[..., None].astype(np.float32)
+        lit = w.daylight * np.exp(-w.diffuse * depth) * flat
+        glow: Any = 0.0
+        if self.camera.lamp > 0.0:
+            lamp = np.array(self.camera.lamp_position, np.float32)
+            lit = lit + self._lamp(z * self.D - lamp, normal.astype(np.float32))
+            glow = self._glow(z, lamp)
+        lit[nothing] = 0.0
+        veil = w.veil * w.daylight * np.exp(-w.diffuse * max(float(p[2]) + level, 0.0))
+        far_veil = np.where(nothing[..., None], 1.0, 1.0 - np.exp(-w.back * z))
+        return colour * lit * np.exp(-w.direct * z) + veil * far_veil + glow, r, label
+
+    def _lamp(self, away: Array, normal: Array) -> Array:
+        """Its light on surfaces ``away`` from it."""
+        d = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), NEAR)
+        falls = np.maximum(-(normal * away).sum(axis=-1, keepdims=True) / d, 0.0)
+        return np.asarray(self.camera.lamp * falls / d**2 * np.exp(-self.water.direct * d))
+
+    def _glow(self, z: Array, lamp: Array) -> Array:
+        """Of the water in its light."""
+        total = np.zeros((*z.shape[:2], 3), np.float32)
+        for n in range(STEPS):  # short near the camera, where the lamp is
+            s, step = z * ((n + 0.5) / STEPS) ** 2, z * ((2 * n + 1) / STEPS**2)
+            d = np.maximum(np.linalg.norm(s * self.D - lamp, axis=-1, keepdims=True), NEAR)
+            total += step / d**2 * np.exp(-self.water.direct * (d + s))
+        return np.asarray(total * self.water.scatter * (self.camera.lamp / (2.0 * math.pi)))
+
+    def _pixels(self, rays: Array) -> Array:
+        """Numbers of rays (columns, rows, n) for the pixels (rows x columns, n)."""
+        flat = rays.reshape(-1, rays.shape[-1])
+        total = flat[self._at] * self._parts[0][:, None]
+        for s, part in zip(self._steps[1:], self._parts[1:], strict=True):
+            total += flat[self._at + s] * part[:, None]
+        return np.asarray(total)
+
+    def depths(self, r: Array, label: Array) -> Array:
+        """True distance along the axis of each pixel (rows, columns), inf where nothing is: interpolated where all rays around it meet
+        the same thing, else that of the nearest."""
+        near = 1.0 / (r * self.D[..., 0])
+        flat = label.ravel()
+        same = np.logical_and.reduce([flat[self._at + s] == flat[self._at] for s in self._steps[1:]])
+        nearest = self._at + np.array(self._steps)[self._parts.argmax(axis=0)]
+        found = np.where(same, self._pixels(near[..., None])[:, 0], near.ravel()[nearest])
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / found, np.float32).reshape(self.camera.height, self.camera.width)
+
+    def picture(
+        self, p: Array, R: Array, number: int, level: float = 0.0, noise: float = 1.0
+    ) -> tuple[Array, Any, float, int]:
+        """(numbers (rows, columns, 3), depths or None, exposure, numbers cut at the top)."""
+        c = self.camera
+        light, r, label = self.light(p, R, level)
+        share = self._pixels(light)
+        exposure = c.exposure
+        if exposure <= 0.0:
+            bright = float(np.quantile(share, SHARE))
+            exposure = BRIGHT / bright if bright > 0.0 else 1.0
+        share *= np.float32(exposure)
+        if noise > 0.0:
+            spread = noise * np.sqrt(np.maximum(share, 0.0) * c.electrons + c.read_noise**2) / c.electrons
+            bits = randomness.uniform(self.key, number, np.arange(share.size)) * len(NORMAL)
+            share += spread * NORMAL[bits.astype(int)].reshape(share.shape) * np.float32(math.sqrt(2.0))
+        cut = int((share >= 1.0).sum())
+        numbers = np.rint(255.0 * np.clip(share, 0.0, 1.0) ** (1.0 / c.gamma)).astype(np.uint8)
+        return numbers.reshape(c.height, c.width, 3), self.depths(r, label) if c.depth else None, exposure, cut
+
+
+class Camera(Framed):
+    """Pictures of all cameras."""
+
+    sensor = "camera"
+
+    def __init__(self, loaded: Any) -> None:
+        super().__init__(loaded)
+        self._views: dict[int, tuple[int, View, Any]] = {}
+
+    def warm(self) -> None:
+        self.world.cast(np.zeros(3), np.eye(3), np.zeros(1), np.zeros(1), 1.0, 0.0)
+
+    def measure(self, now: Batch, out: Record) -> None:
+        keys = now.noise.streams("frames")
+        mounted = now.mounted
+        R_WS = np.broadcast_to(mounted.R_WS, (len(now), 3, 3))
+        c: Declared = now.parameters
+        for i, place in enumerate(now.places.tolist()):
+            out["valid"][i] = 0
+            if now.depth[i] <= 0.0:  # in the air
+                continue
+            view, record = self._view(now, i, place, int(out["generation"][i]), int(keys[i]))
+            self.world.with_bodies(self.bodies, int(now.rows[i]))
+            p, R = mounted.p_WS_W[i], R_WS[i]
+            noise = float(np.broadcast_to(now.noise.scale, (len(now),))[i])
+            numbers, depths, exposure, cut = view.picture(
+                p, R, now.tick // now.period, float(now.weather["level"]), noise
+            )
+            record["ping_ns"] = record["time_ns"] = now.time_ns
+            record["saturated"], record["gain"] = cut, exposure
+            record["p_WS_W"], record["v_WS_W"], record["euler"] = p, mounted.v_WS_W[i], angles(R)
+            payload = [numbers.tobytes()] + ([depths.tobytes()] if depths is not None else [])
+            out["frame"][i] = self.write(place, record, *payload)
+            out["valid"][i] = 1
+            out["width"][i], out["height"][i], out["exposure"][i] = c.width, c.height, exposure
+            out["saturated"][i] = cut / numbers.size
+
+    def _view(self, now: Batch, i: int, place: int, generation: int, key: int) -> tuple[View, Any]:
+        known = self._views.get(place)
+        if known is None or known[0] != generation:
+            world = self.loaded.config.world
+            view = View(now.parameters, self.world, world.optics, world.board, key)
+            known = generation, view, describe(now.parameters, *self.named(now, i, place), generation)
+            self._views[place] = known
+        return known[1:]
+
+
+def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
+    """A record with all that does not change from picture to picture."""
+    record = np.zeros((), frames.RECORD)
+    f = lens.focal(c.width, c.view)
+    for field, value in {
+        "generation": generation, "body": body, "name": name, "preset": b"camera", "kind": frames.KIND.index("camera"),
+        "beams": c.height, "bins": 3 * c.width, "sample_bytes": 1, "labels": int(c.depth), "range": c.range, "tvg": c.gamma,
+        "sector": c.view, "fan_height": 2.0 * math.atan(0.5 * c.height / f), "altitude": math.nan,
+    }.items():  # fmt: skip
+        record[field] = value
+    return record

@@ -1,0 +1,65 @@
+"""What emulators share whose instruments have frames: the rings, how long they wait for the log, the names in a record."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_emulators.base import Batch, Emulator
+from wavesim_emulators.sonar.scene import World3
+from wavesim_sdk.attach import SharedState, Snapshot
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import NotRunning
+from wavesim_sdk.ocean.bodies import Bodies, Shapes
+from wavesim_sdk.sonars import frames
+
+PATIENCE_S = 2.0  #: at most, for the log to have a frame before it is overwritten
+
+
+class Framed(Emulator):
+    """An emulator that sees the world and writes frames."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self.world = World3(loaded)
+        self._shapes = Shapes(loaded)
+        self._rings: frames.Rings | None = None
+        self._simulation: SharedState | None = None
+
+    def open(self, server: str) -> None:
+        self._rings = frames.Rings.attach(server, writable=True)
+        with contextlib.suppress(NotRunning):  # rings alone, as tests have them
+            self._simulation = SharedState(server)
+        self.warm()
+
+    def warm(self) -> None:
+        """Compile the kernels, or load what was compiled: in a run the first frame would come seconds late."""
+
+    def begin(self, view: Snapshot, weather: Any) -> None:
+        self.bodies = Bodies(self._shapes, view.rows, view.identity, view.state)
+
+    def named(self, now: Batch, i: int, place: int) -> tuple[bytes, bytes]:
+        """Names of the body and of the instrument in a place."""
+        entries = now.view.tables["instruments"]
+        entry = entries[(entries["type"] == self.sensor.encode()) & (entries["place"] == place)][0]
+        return bytes(now.view.identity["name"][now.rows[i]]), bytes(entry["name"])
+
+    def write(self, place: int, record: Any, *payload: bytes) -> int:
+        """Add a frame to the ring of an instrument; returns its number, 0 without rings."""
+        if self._rings is None:
+            return 0
+        # no time to wait for the log where ticks keep wall time
+        real = self._simulation is not None and 0.0 < self._simulation.clock()["speed"] <= 1.0
+        return self._rings.write(
+            self._rings.of(self.sensor, place), record, *payload, patience=0.0 if real else PATIENCE_S
+        )
+
+
+def angles(R: Any) -> Any:
+    """Roll, pitch, heading of a rotation."""
+    return np.array(
+        [math.atan2(R[2, 1], R[2, 2]), math.asin(max(-1.0, min(1.0, -R[2, 0]))), math.atan2(R[1, 0], R[0, 0])]
+    )

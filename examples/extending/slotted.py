@@ -1,0 +1,30 @@
+"""A type of modem of one's own: a Hamming code, in slots of its own.
+
+Each half byte goes as 7 bits, of which one may be wrong (Hamming 1950).  A packet leaves at the start of the next free slot of its
+modem: slot ``address`` of eight, half a second each, by the modem's own clock.
+"""
+
+import math
+
+from wavesim_sdk.config.acoustics import Modem
+from wavesim_server.acoustics.modems import ModemType
+
+SLOT, SLOTS = 0.5, 8
+
+
+def bits(modem: Modem, count: int) -> float:
+    return 14.0 * count
+
+
+def decoded(modem: Modem, count: int) -> float:
+    p = modem.bit_error
+    word = (1.0 - p) ** 7 + 7.0 * p * (1.0 - p) ** 6
+    return float(word ** (2 * count))
+
+
+def departure(modem: Modem, asked: float, busy: float, draw: float) -> float:
+    own = SLOT * (modem.address % SLOTS)
+    return own + SLOT * SLOTS * math.ceil((max(asked, busy) - own) / (SLOT * SLOTS) - 1e-9)
+
+
+SLOTTED = ModemType("slotted", bits, decoded, departure)

@@ -1,0 +1,73 @@
+"""The on-board program of a BlueROV2 that keeps its place by a learned policy, and by nothing else.
+
+    python learned.py --config ../trials/learned.xml --vehicle rov [--policy station-keeping.npz]
+
+The policy was trained with `python -m benchmarks.learning train` in the environment wavesim/StationKeeping-v0: six million samples of
+copies that differ in current, thrust, weight and delay. It gets here what it got there (docs/learning.md), and keeps the first way-point, heading north.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import program
+from wavesim_sdk.algebra import turned
+from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.elementary import expm1, sin_cos
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.frames import euler, rotation
+
+BOUND = 10.0  #: of every number that the policy is told
+SHARE = 0.5  #: of the episode that has passed; here there is none
+
+
+class Rov:
+    """Observation, network, thrusters."""
+
+    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace) -> None:
+        model = loaded.model(body.model)
+        self.names = [t.name for t in model.thruster]
+        self.most = min(min(-t.minimum, t.maximum) for t in model.thruster)
+        goal = body.waypoint[0]
+        self.goal = np.array([goal.north, goal.east, goal.depth])
+        self.command = np.zeros(len(self.names))
+        try:
+            with np.load(options.policy, allow_pickle=False) as file:
+                self.layers = [file[f"arr_{k}"].astype(float) for k in range(len(file.files))]
+        except (OSError, ValueError, KeyError) as error:
+            raise BrokerError(f"{options.policy} holds no policy: {error}") from None
+
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:
+        motion = step.state.motion
+        if motion is None:
+            raise BrokerError('the policy knows its state; set truth="full" for it in the configuration')
+        x = self.observation(np.array(motion))
+        for k in range(0, len(self.layers), 2):
+            x = turned(x, self.layers[k]) + self.layers[k + 1]
+            if k + 2 < len(self.layers):
+                grown = expm1(2.0 * np.clip(x, -20.0, 20.0))
+                x = grown / (grown + 2.0)  # its hyperbolic tangent
+        self.command = np.clip(x, -1.0, 1.0)
+        return dict(zip(self.names, (self.most * self.command).tolist(), strict=True)), None
+
+    def observation(self, motion: Any) -> Any:
+        """What docs/learning.md lists, of a state of 13 numbers."""
+        R_WB = rotation(motion[3:7])
+        s, c = sin_cos(float(euler(motion[3:7])[2]))
+        away = turned(self.goal - motion[:3], R_WB)
+        told = [*away, -s, c, *R_WB[2], *motion[7:13], 0.0, 0.0, 0.0, s, c, SHARE, *self.command]
+        return np.clip(np.array(told), -BOUND, BOUND)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--policy", type=Path, default=Path(__file__).with_name("station-keeping.npz"))
+
+
+if __name__ == "__main__":
+    sys.exit(program.run(__doc__, Rov, options))

@@ -1,0 +1,12 @@
+"""Types of what the kernels of sound are given; with compilation off they are what is said here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Record = np.record  #: its members are attributes, as its table declares them
+Records = np.recarray[Any, np.dtype[Any]]  #: an array of them

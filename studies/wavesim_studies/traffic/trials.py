@@ -1,0 +1,84 @@
+"""Encounters as files of live trials: server, emulators, and a program on board that sees the others by AIS and radar alone."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from wavesim_sdk.config import library
+from wavesim_sdk.errors import ConfigError
+from wavesim_studies.traffic.encounters import Encounter, Start
+from wavesim_studies.traffic.sail import LARGE
+
+BEYOND = 1.9  #: duration, of the time to the meeting
+BAND = 0.35  #: of the way to the meeting: where a rogue leaves her course
+
+
+def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool = False) -> str:
+    """The configuration: own ship with ``captain`` (a program, relative to the file; ``files``: how far away it lies) and the reference
+    avoider. ``rogue``: the first of the others leaves her course before the meeting and steers for where own ship will be."""
+    own = library()[model]
+    if own.box is None:
+        raise ConfigError(f"'{model}' has no hull that others could see")
+    o, meeting = encounter.own, math.hypot(encounter.own.north, encounter.own.east) / encounter.own.speed
+    kind = "ship" if own.box.length > LARGE else "boat"
+    reach = max(3.0 * math.hypot(o.north, o.east), 3000.0)
+    captains = f'run={quoteattr(captain)} period="{"1 s" if kind == "ship" else "100 ms"}"'
+    seen = f"""      <sensors>
+        <radar position="0 0 -4 m" maximum="{reach:.0f} m" range_sigma="3 m" trend="15 s" memory="20"/>
+        <ais rate="1 Hz" mmsi="257000100" station="A" position="0 0 -4 m"/>
+      </sensors>"""
+    bodies = [_vessel(o, model, seen, f'{captains} options="--avoid ais radar"', [encounter.goal], o.speed)]
+    for k, other in enumerate(encounter.others):
+        heard = f'      <sensors><ais rate="1 Hz" mmsi="{257000101 + k}" station="A"/></sensors>'
+        legs = _astray(other, o, meeting) if rogue and k == 0 else list(other.waypoints)
+        bodies.append(_vessel(other, kind, heard, captains if legs else "", legs, other.speed))
+    name, source = quoteattr(encounter.name), encounter.source.replace("--", "-")
+    return f"""<?xml version="1.0" encoding="utf-8"?>
+<!-- {source}. -->
+<wavesim files={quoteattr(files)} name={name} seed="1">
+  <time step="{"50 ms" if kind == "ship" else "10 ms"}" duration="{BEYOND * meeting:g} s" pace="fast"/>
+  <world latitude="59.42 deg" longitude="10.48 deg"><bed depth="200 m"/></world>
+  <fleet>
+{chr(10).join(bodies)}
+  </fleet>
+</wavesim>
+"""
+
+
+def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: bool = False) -> Path:
+    """Write it into a folder; returns the file. ConfigError where that cannot be."""
+    path = folder / f"{encounter.name}.xml"
+    if not captain.is_file():
+        raise ConfigError(f"there is no program {captain}; --captain names one, such as examples/onboard/captain.py")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        both = os.path.commonpath([folder.resolve(), captain.resolve()])
+        files, program = (os.path.relpath(p, folder.resolve()) for p in (both, captain.resolve()))
+        path.write_text(text(encounter, model, program, files, rogue))
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    return path
+
+
+def _astray(other: Start, own: Start, meeting: float) -> list[tuple[float, float]]:
+    """On her course for a while, then to where own ship is when a third of the rest has passed, and on."""
+    north, east = other.velocity
+    leaves = (1.0 - BAND) * meeting
+    at = other.north + north * leaves, other.east + east * leaves
+    later = leaves + BAND / 3.0 * meeting
+    to = own.north + own.velocity[0] * later, own.east + own.velocity[1] * later
+    return [at, to, (2.0 * to[0] - at[0], 2.0 * to[1] - at[1])]
+
+
+def _vessel(s: Start, model: str, sensors: str, program: str, legs: list[tuple[float, float]], speed: float) -> str:
+    north, east = (round(v, 3) + 0.0 for v in (s.north, s.east))  # no -0
+    place = f'position="{north:.3f} {east:.3f} 0 m" attitude="0 0 {math.degrees(s.course):.4f} deg"'
+    how = 'client="required"' if program else f'speed="{speed:.4f} m/s"'
+    inner = [sensors]
+    if program:
+        inner.append(f"      <program {program}/>")
+        inner += [f'      <waypoint north="{n:.3f} m" east="{e:.3f} m" speed="{speed:.4f} m/s"/>' for n, e in legs]
+    return "\n".join([f'    <vehicle name="{s.name}" model="{model}" {place} {how}>', *inner, "    </vehicle>"])

@@ -1,0 +1,79 @@
+// A chart of the user's under our own: raster tiles in Web Mercator from the viewer's server, each laid by its corners.
+
+import { css } from "./dom";
+import { geodetic, local } from "./geo";
+
+export interface TilesText { name: string; attribution: string; least: number; most: number }
+const EQUATOR = 2 * Math.PI * 6378137, SIZE = 256, MOST_SEEN = 80, MOST_KEPT = 400; // m, px, tiles
+const RAD = Math.PI / 180;
+
+/** Column and row of a place at a level of zoom, with their fractions; rows count from the north. */
+export function tileAt(lat: number, lon: number, z: number): [number, number] {
+  const s = Math.sin(lat * RAD);
+  return [((lon + 180) / 360) * 2 ** z, (0.5 - Math.log((1 + s) / (1 - s)) / (4 * Math.PI)) * 2 ** z];
+}
+
+/** Latitude and longitude of the north-western corner of a tile. */
+export function cornerOf(x: number, y: number, z: number): [number, number] {
+  return [Math.atan(Math.sinh(Math.PI * (1 - (2 * y) / 2 ** z))) / RAD, (x / 2 ** z) * 360 - 180];
+}
+
+export class Tiles {
+  told: TilesText | null = null;
+  version = 0; // grows with each picture that came
+  private readonly kept = new Map<string, HTMLImageElement>();
+
+  constructor(private readonly changed: () => void) {}
+
+  /** Draw what covers the view between two corners (north, east); ``px`` gives places on the canvas. */
+  draw(c: CanvasRenderingContext2D, origin: [number, number], low: [number, number], high: [number, number], scale: number, px: (n: number, e: number) => [number, number], dark: boolean): void {
+    const t = this.told;
+    if (!t) return;
+    const corners = [[low[0], low[1]], [low[0], high[1]], [high[0], low[1]], [high[0], high[1]]].map(([n, e]) => geodetic(origin, n!, e!, 0));
+    if (!corners.flat().every(Number.isFinite)) return;
+    const range = (z: number): [number, number, number, number] => {
+      const at = corners.map(([lat, lon]) => tileAt(Math.max(-85, Math.min(85, lat)), lon, z)), x = at.map((a) => a[0]), y = at.map((a) => a[1]);
+      return [Math.floor(Math.min(...x)), Math.floor(Math.max(...x)), Math.floor(Math.min(...y)), Math.floor(Math.max(...y))];
+    };
+    let z = Math.max(t.least, Math.min(t.most, Math.round(Math.log2((EQUATOR * Math.cos(origin[0] * RAD) * scale) / SIZE))));
+    const many = ([x0, x1, y0, y1]: [number, number, number, number]): number => (x1 - x0 + 1) * (y1 - y0 + 1);
+    while (z > t.least && many(range(z)) > MOST_SEEN) z--;
+    const [x0, x1, y0, y1] = range(z);
+    if (many([x0, x1, y0, y1]) > MOST_SEEN) return; // too far away for what the file has
+    c.save();
+    c.globalAlpha = dark ? 0.8 : 1;
+    const matrix = c.getTransform();
+    for (let x = x0; x <= x1; x++)
+      for (let y = y0; y <= y1; y++) {
+        const image = this.image(z, x, y);
+        if (!image.complete || !image.naturalWidth) continue;
+        const [a, b, d] = [[x, y], [x + 1, y], [x, y + 1]].map(([i, k]) => px(...local(origin, ...cornerOf(i!, k!, z)))) as [[number, number], [number, number], [number, number]], w = image.naturalWidth;
+        c.setTransform(matrix.multiply(new DOMMatrix([(b[0] - a[0]) / w, (b[1] - a[1]) / w, (d[0] - a[0]) / w, (d[1] - a[1]) / w, a[0], a[1]])));
+        c.drawImage(image, 0, 0);
+      }
+    c.restore();
+  }
+
+  /** Whose chart it is. */
+  sign(c: CanvasRenderingContext2D, hh: number): void {
+    if (!this.told) return;
+    const text = [this.told.name, this.told.attribution.replace(/<[^>]*>/g, "")].filter(Boolean).join(" · ");
+    c.font = "10px system-ui, sans-serif";
+    c.strokeStyle = css("--bg");
+    c.fillStyle = css("--ink");
+    c.lineWidth = 3;
+    c.strokeText(text, 98, hh - 18); // beside the button that measures
+    c.fillText(text, 98, hh - 18);
+  }
+
+  private image(z: number, x: number, y: number): HTMLImageElement {
+    const key = `${z}/${x}/${y}`, known = this.kept.get(key);
+    if (known) return known;
+    const image = new Image();
+    image.onload = () => { this.version++; this.changed(); };
+    image.src = `/tiles/${key}`;
+    this.kept.set(key, image);
+    if (this.kept.size > MOST_KEPT) this.kept.delete(this.kept.keys().next().value!);
+    return image;
+  }
+}
