@@ -1,4 +1,5 @@
-"""Frames of an imaging sonar from its process to a program, over a network that loses; the process frozen, killed and replaced meanwhile."""
+"""Frames of an imaging sonar and of a camera from their process to a program, over a network that loses; the process frozen, killed
+and replaced meanwhile."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ import pytest
 from tests.conftest import CLI, Server
 from tests.e2e.test_sensors import processes
 from tests.emulators.bench import STEP_NS, Bench
+from wavesim_emulators.base import Emulator
+from wavesim_emulators.sonar.camera import Camera
 from wavesim_emulators.sonar.emulator import Sonar
 from wavesim_sdk.area import OWNER, SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
@@ -32,21 +35,31 @@ PERIOD = 25  #: ticks
 WORLD = """<time pace="fast"/><log state_rate="10 Hz"/><network lockstep_timeout="4 s" keepalive_timeout="60 s"/>
 <world><bed depth="9 m" slope_north="0.1"/><current north="0.5 m/s"/></world>
 <fleet><vehicle name="auv" model="lauv" position="0 0 4 m" client="optional"><sensors>
-<sonar name="eye" preset="m750d-low" range="15 m" rate="10 Hz" beams="32" bins="200" speckle="no"/></sensors></vehicle></fleet>"""
+{sensor}</sensors></vehicle></fleet>"""
+EYES: dict[str, tuple[str, type[Emulator]]] = {
+    "sonar": ('preset="m750d-low" range="15 m" beams="32" bins="200" speckle="no"', Sonar),
+    "camera": ('width="60" height="40" attitude="0 -90 0 deg" log="1"', Camera),
+}
 
 
+@pytest.mark.parametrize("kind", EYES)
 def test_lost_frozen_killed_and_replaced(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]], tmp_path: Path
+    config: Callable[..., Loaded],
+    serve: Callable[..., Server],
+    processes: list[subprocess.Popen[str]],
+    tmp_path: Path,
+    kind: str,
 ) -> None:
-    loaded = config(WORLD)
+    keys, emulator = EYES[kind]
+    loaded = config(WORLD.replace("{sensor}", f'<{kind} name="eye" rate="10 Hz" {keys}/>'))
     server = serve(loaded.path, "--log", str(tmp_path / "run.mcap"))
     shared = SharedState(server.name)
 
     def emulate() -> subprocess.Popen[str]:
         """A process that is asked and waited for."""
-        header = shared.vehicles["sonar"].header
+        header = shared.vehicles[kind].header
         before = int(header[OWNER])
-        process = subprocess.Popen([*CLI, "emulate", "sonar", str(loaded.path), "-s", server.name], text=True)
+        process = subprocess.Popen([*CLI, "emulate", kind, str(loaded.path), "-s", server.name], text=True)
         processes.append(process)
         limit = time.monotonic() + 60.0
         while int(header[OWNER]) in (0, before) or not header[SYNCHRONOUS]:
@@ -70,31 +83,32 @@ def test_lost_frozen_killed_and_replaced(
                 if n == steps:
                     return
 
-        rings = Reader.of(server.name, "auv", "eye").rings
+        eye = Reader.of(server.name, "auv", "eye")
+        done, ring = eye.rings.done, eye.ring
 
         def until(frames: int) -> None:
             """Steps until so many frames were made: who missed a step on a busy machine asks to be waited for again."""
             limit = time.monotonic() + 60.0
-            while int(rings.done[0]) < frames:
+            while int(done[ring]) < frames:
                 assert time.monotonic() < limit
                 go_on(1)
 
         until(30)
-        header = shared.vehicles["sonar"].header
+        header = shared.vehicles[kind].header
         while not header[SYNCHRONOUS]:
-            until(int(rings.done[0]) + 1)
+            until(int(done[ring]) + 1)
         owner = int(header[OWNER])
         os.kill(owner, signal.SIGSTOP)
         before = shared.clock()["sensors_late"]
         go_on(8)
         assert shared.clock()["sensors_late"] > before, "it was waited for, then no longer"
-        frozen = int(rings.done[0])
+        frozen = int(done[ring])
         os.kill(owner, signal.SIGCONT)
         until(frozen + 3)
         first.kill()
         first.wait(30)
         go_on(3)
-        killed = int(rings.done[0])
+        killed = int(done[ring])
         emulate()
         until(killed + 22)
         go_on(1)
@@ -116,10 +130,11 @@ def test_lost_frozen_killed_and_replaced(
     unlink(server.name)
     make(loaded, server.name)
     try:
-        bench = Bench(loaded, Sonar, bodies=0, seed=loaded.config.seed, period=PERIOD)
+        bench = Bench(loaded, emulator, bodies=0, seed=loaded.config.seed, period=PERIOD)
         bench.enter(0, "auv")
         bench.emulator.open(server.name)
-        reader = Reader(Rings.attach(server.name), 0)
+        rings = Rings.attach(server.name)
+        reader = Reader(rings, rings.of(kind, 0))
         for frame in logged[:-1]:  # the body may have left before the log had its last state
             k = int(np.searchsorted(state.time_ns, int(frame.record["time_ns"])))
             assert state.time_ns[k] == frame.record["time_ns"]
