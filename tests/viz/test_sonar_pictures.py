@@ -1,4 +1,4 @@
-"""Pictures of imaging sonars in a real browser: of a server as it runs, and of its log."""
+"""Pictures of imaging sonars and of a camera in a real browser: of a server as it runs, and of its log."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from wavesim_viz.asked import Nonsense, Pictures, asked
 from wavesim_viz.screens import Logged, Received, Screen, picture
 
 SONARS = ("ahead", "side", "bed", "head")
+EYES = (*SONARS, "lens")
 DEPTH, PIER = 12.0, (14.0, -4.0)
 #: held where it is: its own weight in water is nothing, and nothing flows
 WORLD = f"""
@@ -34,6 +35,7 @@ WORLD = f"""
   <sonar name="bed" preset="norbit-wbms" range="30 m" rate="5 Hz" beams="64"/>
   <sonar name="head" preset="ping360" range="20 m" rate="20 Hz" bins="200"/>
   <sonar name="secret" preset="ping360" range="20 m" rate="1 Hz" bins="16" log="0"/>
+  <camera name="lens" rate="5 Hz" width="80" height="60" log="1"/>
 </sensors></vehicle></fleet>
 """
 WINDOW = "[...wavesim.sonars.windows.values()].find(w => w.name === '{}')"
@@ -41,7 +43,7 @@ WINDOW = "[...wavesim.sonars.windows.values()].find(w => w.name === '{}')"
 
 def open_all(page: Page) -> None:
     page.see("wavesim.app.choose(0)")
-    for name in SONARS:
+    for name in EYES:
         page.page.click(f"#instruments details[data-name='{name}'] button.picture")
 
 
@@ -71,20 +73,23 @@ def pier_stands_out(page: Page, record: Any) -> None:
 @pytest.mark.system
 @pytest.mark.xdist_group("browser")
 @pytest.mark.timeout(240)
-def test_four_sonars_live_and_in_replay(
+def test_four_sonars_and_a_camera_live_and_in_replay(
     config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str, tmp_path: Any
 ) -> None:
     path = config(WORLD).path
     server = serve(path, "--log", str(tmp_path / "run.mcap"))
-    emulator = subprocess.Popen([*CLI, "emulate", "sonar", str(path), "-s", name], stderr=subprocess.DEVNULL)
+    emulators = [
+        subprocess.Popen([*CLI, "emulate", kind, str(path), "-s", name], stderr=subprocess.DEVNULL)
+        for kind in ("sonar", "camera")
+    ]
     try:
         viewer = view("--server", name, "--control")
         page = open_page(viewer.url)
         page.wait(f"{READY} === 1")
         open_all(page)
         server.send("start")
-        for sonar in SONARS:
-            page.wait(f"{WINDOW.format(sonar)}.taken > 2")
+        for eye in EYES:
+            page.wait(f"{WINDOW.format(eye)}.taken > 2")
         page.wait(f"{WINDOW.format('bed')}.painter.count > 400")
         server.send("pause")
         server.wait(lambda s: s["state"] == "paused")
@@ -111,8 +116,8 @@ def test_four_sonars_live_and_in_replay(
         slant = page.see(beside)
         page.page.click(".window.sonars[data-sonar='side'] button.ground")
         page.wait(f"{beside} > {slant} + 0.3")
-        for sonar in SONARS:
-            assert colours(page, f".window.sonars[data-sonar='{sonar}'] canvas") > 40
+        for eye in EYES:
+            assert colours(page, f".window.sonars[data-sonar='{eye}'] canvas") > 40
         page.shot("sonars-live")
         # a server that ends takes no picture away, and is told of
         page.see("wavesim.sonars.toggle(0, 'auv', 'secret'); wavesim.sonars.toggle(0, 'auv', 'nothing')")
@@ -120,23 +125,25 @@ def test_four_sonars_live_and_in_replay(
         page.clean()
         page.page.close()
     finally:
-        emulator.terminate()
-        emulator.wait(20)
+        for emulator in emulators:
+            emulator.terminate()
+            emulator.wait(20)
         server.end()
 
-    logged = {s: list(frames(tmp_path / "run.mcap", "auv", s)) for s in SONARS}
+    logged = {s: list(frames(tmp_path / "run.mcap", "auv", s)) for s in EYES}
     page = open_page(view(tmp_path / "run.mcap").url)
     page.wait(f"{READY} === 1")
     page.see("wavesim.link.control('pause')")
     open_all(page)
-    want = logged["ahead"][2]
-    page.see(f"wavesim.link.control('seek', {int(want.record['time_ns']) * 1e-9 + 0.01})")
-    page.wait(f"{WINDOW.format('ahead')}.head?.number === {int(want.record['number'])}")
-    assert shown(page, "ahead")[1] == want.payload
+    for eye in ("ahead", "lens"):
+        want = logged[eye][2]
+        page.see(f"wavesim.link.control('seek', {int(want.record['time_ns']) * 1e-9 + 0.01})")
+        page.wait(f"{WINDOW.format(eye)}.head?.number === {int(want.record['number'])}")
+        assert shown(page, eye)[1] == want.payload
     page.see("wavesim.link.control('seek', 1e9)")  # to the end: then lines and points of all before are there
     last = {s: int(found[-1].record["number"]) for s, found in logged.items()}
-    for sonar in SONARS:
-        page.wait(f"{WINDOW.format(sonar)}.head.number === {last[sonar]}")
+    for eye in EYES:
+        page.wait(f"{WINDOW.format(eye)}.head.number === {last[eye]}")
     page.wait(f"{WINDOW.format('side')}.painter.lines.length === {len(logged['side'])}")
     soundings = sum(int((f.samples[:, 9] > 0).sum()) for f in logged["bed"])
     page.wait(f"{WINDOW.format('bed')}.painter.count === {soundings}")
