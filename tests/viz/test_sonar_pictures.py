@@ -20,6 +20,7 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import frames
 from wavesim_sdk.sonars.frames import Reader
 from wavesim_viz.asked import Nonsense, Pictures, asked
+from wavesim_viz.remote import Remote
 from wavesim_viz.screens import Logged, Received, Screen, picture
 
 SONARS = ("ahead", "side", "bed", "head")
@@ -88,8 +89,22 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
         page.wait(f"{READY} === 1")
         open_all(page)
         server.send("start")
+        remote = Remote(("127.0.0.1", server.port), 10.0, path)  # who sees no shared memory gets the same
+        limit = time.monotonic() + 60.0
+        while remote.frame() is None or remote.kit(0) is None:
+            assert time.monotonic() < limit, remote.trouble
+            time.sleep(0.02)
+        far = {eye: remote.look(0, eye) for eye in ("ahead", "lens")}
+        came: dict[str, list[Any]] = {eye: [] for eye in far}
         for eye in EYES:
             page.wait(f"{WINDOW.format(eye)}.taken > 2")
+        limit = time.monotonic() + 60.0
+        while not all(len(f) > 1 for f in came.values()):
+            assert time.monotonic() < limit, (came, remote.trouble)
+            for eye, look in far.items():
+                came[eye] += look.new()[1]
+            time.sleep(0.05)
+        remote.close()
         page.wait(f"{WINDOW.format('bed')}.painter.count > 400")
         server.send("pause")
         server.wait(lambda s: s["state"] == "paused")
@@ -131,6 +146,9 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
         server.end()
 
     logged = {s: list(frames(tmp_path / "run.mcap", "auv", s)) for s in EYES}
+    for eye, found in came.items():
+        for frame in found:
+            assert frame.bytes == logged[eye][int(frame.record["number"]) - 1].bytes
     page = open_page(view(tmp_path / "run.mcap").url)
     page.wait(f"{READY} === 1")
     page.see("wavesim.link.control('pause')")
