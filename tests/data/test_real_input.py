@@ -75,7 +75,7 @@ def trial(root: Path, data_dir: Path, tmp_path_factory: pytest.TempPathFactory) 
     config = folder / "trials" / "real-water.xml"
     text = (root / "examples/trials/real-water.xml").read_text()
     config.write_text(text.replace('files=".."', 'files="/"'))  # they are only linked here
-    return run_trial(config, folder, f"real{os.getpid()}", "--duration", "200", "--no-plots")[0]
+    return run_trial(config, folder, f"real{os.getpid()}", "--duration", "270", "--no-plots")[0]
 
 
 @pytest.mark.system
