@@ -28,6 +28,7 @@ ELSEWHERE = {
     "docs/studies.md": "test_studies.py runs them",
     "docs/network.md": "needs a client's rights and an emulator; tests/e2e/test_crew.py does the same",
     "docs/navigation.md": "needs the readings of a mission; tests/studies/test_filter.py makes the same calls",
+    "docs/camera.md": "needs a camera's emulator; tests/emulators/test_camera.py does the same",
     "docs/sonars.md": "needs a sonar's emulator; tests/emulators/test_sonar_frames.py does the same",
 }
 GIVEN: dict[str, dict[str, Any]] = {  #: names that a page's program takes as given
