@@ -29,7 +29,7 @@ from benchmarks.world.server import Server
 from benchmarks.world.witness import Witness
 from wavesim_sdk.commander import Reply
 from wavesim_sdk.wire import reliable, server
-from wavesim_sdk.wire.items import EVENTS, REQUESTS
+from wavesim_sdk.wire.items import EVENTS, REQUESTS, EventKind, Request
 from wavesim_sdk.wire.messages import Role, Welcome
 from wavesim_sdk.wire.schema import schema_of
 from wavesim_sdk.wire.session import Joined, Resumed
@@ -48,8 +48,15 @@ SETTLED_S = 0.2  #: after which what was said before has been heard
 STALLS = 0.2  #: share of the worlds in which a part of the server stands still for a while
 LOUD = 0.3  #: share of those in which somebody pings all the time, and somebody leaves and comes again all the time
 KINDS = 4  #: of so many seeds the first is looked through for leaks, and the last two end in the midst of it: calm costs much
+#: not drawn yet: what a pilot says becomes a notice that the engine did not tell, and the seeds that find defects were
+#: looked for without these
+LEFT_OUT = {EVENTS.name: {EventKind.MISSION}, REQUESTS.name: {Request.MISSION, Request.MISSIONS}}
 _FAMILIES = {
-    family.name: {number: schema_of(record).describe() for number, record in family.records.items()}
+    family.name: {
+        number: schema_of(record).describe()
+        for number, record in family.records.items()
+        if number not in LEFT_OUT[family.name]
+    }
     for family in (EVENTS, REQUESTS)
 }
 
