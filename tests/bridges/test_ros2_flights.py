@@ -313,7 +313,9 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
     ).magnitude() < 1e-6 and felt.header.frame_id == "rov/base_link"
     deep = next(d for d in reversed(depths) if d.header.stamp.ns in same)
     assert deep.pose.pose.position.z == pytest.approx(same[deep.header.stamp.ns].pose.pose.position.z - 0.1, abs=0.02)
-    assert 1.38e5 < pressures[-1].fluid_pressure < 1.46e5 and pressures[-1].header.frame_id == "rov/pressure_link"
+    wet = next(p for p in reversed(pressures) if p.header.stamp.ns in same)
+    expected = 101_325.0 - 1025.0 * 9.81 * (same[wet.header.stamp.ns].pose.pose.position.z - 0.1)
+    assert wet.fluid_pressure == pytest.approx(expected, abs=500.0) and wet.header.frame_id == "rov/pressure_link"
     wanted = {"rov/pressure_link", "odom", "wamv/wamv/gps_wamv_link"}
     until(lambda: wanted <= {t.child_frame_id for message in static for t in message.transforms})
     mounted = {t.child_frame_id: t for message in static for t in message.transforms}
