@@ -591,7 +591,7 @@ static inline int ws_on_step(ws_broker *b, ws_in in) {
     if (tick == b->answered) {
         ws_out o = {b->done + b->done_size, NULL, 0};
         ws_send(b, 18, b->done, &o);
-    } else if (tick != b->asked && !(a->has_head && tick == a->state.tick)) {
+    } else if (tick > b->asked && !(a->has_head && tick <= a->state.tick)) { /* an earlier one is a copy that was long on its way */
         if (tick != a->state.tick) ws_begin_tick(b, a, tick);
         ws_read_head(b, &in, a, 1);
     }

@@ -49,6 +49,7 @@ export class Session {
     this.steps = new Assembly(true);
     this.step = null; // {head, parts}: whole, but waits for the events before it
     this.asked = null; // tick of the step that was handed out
+    this.newest = -1; // tick of the last step that came
     this.done = null; // the last answer
   }
 
@@ -184,6 +185,8 @@ export class Session {
       this.send.push([Type.DONE, this.done]); // it was lost
       return [];
     }
+    if (message.tick < this.newest) return []; // a copy that was long on its way
+    this.newest = message.tick;
     if (this.asked === message.tick || this.step?.head.tick === message.tick) return [];
     return this.asks(this.steps.begin(message));
   }

@@ -188,6 +188,11 @@ def test_a_step_is_handed_out_once_however_often_it_is_asked() -> None:
     assert [s.tick for s in told(link, step(25), 6000)] == [25]
     assert told(link, step(25), 6001) == [] and told(link, step(25), 6002) == [], "the program is still at it"
     assert [s.tick for s in told(link, step(50), 6003)] == [50]
+    assert told(link, step(25), 6002) == [] and told(link, step(50), 6004) == [], "a copy that was long on its way"
+    link.client.done(50, [1.0])
+    sent(link)
+    assert told(link, step(25), 6002) == [] and not [x for x in sent(link) if isinstance(x, m.Done)]
+    assert [s.tick for s in told(link, step(75), 6005)] == [75]
 
 
 def test_what_was_overtaken_or_doubled_is_dropped_as_old() -> None:

@@ -312,7 +312,7 @@ class ClientSession:
         if self._done is not None and self._done.tick == message.tick:
             self._queue(self._done)
             return []
-        if self._step is None or self._step.tick != message.tick:
+        if self._step is None or self._step.tick < message.tick:  # an earlier one is a copy that was long on its way
             self._step, self._handed = message, False
         return self._release_step()
 
