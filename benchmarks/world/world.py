@@ -50,7 +50,7 @@ LOUD = 0.3  #: share of those in which somebody pings all the time, and somebody
 KINDS = 4  #: of so many seeds the first is looked through for leaks, and the last two end in the midst of it: calm costs much
 #: not drawn yet: what a pilot says becomes a notice that the engine did not tell, and the seeds that find defects were
 #: looked for without these
-LEFT_OUT = {EVENTS.name: {EventKind.MISSION}, REQUESTS.name: {Request.MISSION, Request.MISSIONS}}
+LEFT_OUT: dict[str, set[int]] = {EVENTS.name: {EventKind.MISSION}, REQUESTS.name: {Request.MISSION, Request.MISSIONS}}
 _FAMILIES = {
     family.name: {
         number: schema_of(record).describe()
