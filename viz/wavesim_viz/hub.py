@@ -253,21 +253,25 @@ class Hub:
                     self._tell_all({"type": "weather", **weather})
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
-            watched = {v.watched for v in self.viewers if v.watched is not None}
-            for row in watched:
-                with part(self._data_of(row)):
-                    kit = source.kit(row)
-                    text = text_of({"type": "panel", "row": row, "panel": source.panel(row)})
-                    for viewer in self.viewers:
-                        if viewer.watched != row:
-                            continue
-                        if viewer.kit is not kit:  # a source gives the same one until another body is there
-                            viewer.kit = kit
-                            viewer.tell({"type": "kit", "row": row, "kit": kit})
-                        if text != viewer.panel:
-                            viewer.panel = text
-                            viewer.texts.append(text)
-            self.mishaps.forget("the data of ", {self._data_of(row) for row in watched})
+            self._tell_panels(source)
+
+    def _tell_panels(self, source: Source) -> None:
+        """The data of one body to whoever looks at it."""
+        watched = {v.watched for v in self.viewers if v.watched is not None}
+        for row in watched:
+            with self.mishaps.part(self._data_of(row)):
+                kit = source.kit(row)
+                text = text_of({"type": "panel", "row": row, "panel": source.panel(row)})
+                for viewer in self.viewers:
+                    if viewer.watched != row:
+                        continue
+                    if viewer.kit is not kit:  # a source gives the same one until another body is there
+                        viewer.kit = kit
+                        viewer.tell({"type": "kit", "row": row, "kit": kit})
+                    if text != viewer.panel:
+                        viewer.panel = text
+                        viewer.texts.append(text)
+        self.mishaps.forget("the data of ", {self._data_of(row) for row in watched})
 
     def _tell_alarms(self) -> None:
         if self.alarms.version != self._alarmed:

@@ -18,6 +18,40 @@ Array = Any
 
 
 @part
+def _inverse(L: Array, m: int, W: Array) -> None:
+    """W = (L L^T)^-1."""
+    for c in range(m):
+        for i in range(m):
+            s = 1.0 if i == c else 0.0
+            for b in range(i):
+                s -= L[i, b] * W[b, c]
+            W[i, c] = s / L[i, i]
+        for i in range(m - 1, -1, -1):
+            s = W[i, c]
+            for b in range(i + 1, m):
+                s -= L[b, i] * W[b, c]
+            W[i, c] = s / L[i, i]
+
+
+@part
+def _apply(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Array) -> None:
+    """a -= H^T pull; A += H^T (W H / 2 - U), and its transpose."""
+    m, n = H.shape
+    for k in range(m):
+        for i in range(n):
+            h = H[k, i]
+            if h == 0.0:
+                continue
+            a[i] -= h * pull[k]
+            for j in range(n):
+                s = -U[k, j]
+                for b in range(m):
+                    s += 0.5 * W[k, b] * H[b, j]
+                A[i, j] += h * s
+                A[j, i] += h * s
+
+
+@part
 def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
     """a = (1 - K H)^T a - H^T S^-1 y, A = (1 - K H)^T A (1 - K H) + H^T S^-1 H."""
     m, n = int(tape[at]), int(tape[at + 1])
@@ -33,17 +67,7 @@ def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
         y[k] = tape[at + m]
         at += m + 1
     W = np.zeros((m, m))  # S^-1
-    for c in range(m):
-        for i in range(m):
-            s = 1.0 if i == c else 0.0
-            for b in range(i):
-                s -= L[i, b] * W[b, c]
-            W[i, c] = s / L[i, i]
-        for i in range(m - 1, -1, -1):
-            s = W[i, c]
-            for b in range(i + 1, m):
-                s -= L[b, i] * W[b, c]
-            W[i, c] = s / L[i, i]
+    _inverse(L, m, W)
     pull = np.zeros(m)
     for k in range(m):
         for i in range(n):
@@ -56,18 +80,62 @@ def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
         for b in range(m):
             for j in range(n):
                 W[k, b] += U[k, j] * K[b, j]
-    for k in range(m):
+    _apply(a, A, H, U, W, pull)
+
+
+@part
+def _join(a: Array, A: Array, n: int, o: int) -> None:
+    """Back over the making of a clone: the copy was the pose itself."""
+    for i in range(CLONE):
+        to = i if i < 3 else i + 3
+        a[to] += a[o + i]
+        a[o + i] = 0.0
+        for j in range(n):
+            A[to, j] += A[o + i, j]
+    for i in range(CLONE):
+        to = i if i < 3 else i + 3
+        for j in range(n):
+            A[j, to] += A[j, o + i]
+    for i in range(o, n):
+        for j in range(n):
+            A[i, j] = A[j, i] = 0.0
+
+
+@part
+def _part(a: Array, A: Array, n: int, o: int) -> None:
+    """Back over the end of a clone: make room for it again."""
+    for i in range(n - 1, o + CLONE - 1, -1):
+        a[i] = a[i - CLONE]
+        for j in range(n):
+            A[i, j] = A[i - CLONE, j]
+    for j in range(n - 1, o + CLONE - 1, -1):
         for i in range(n):
-            h = H[k, i]
-            if h == 0.0:
-                continue
-            a[i] -= h * pull[k]
-            for j in range(n):
-                s = -U[k, j]
-                for b in range(m):
-                    s += 0.5 * W[k, b] * H[b, j]
-                A[i, j] += h * s
-                A[j, i] += h * s
+            A[i, j] = A[i, j - CLONE]
+    for i in range(o, o + CLONE):
+        a[i] = 0.0
+        for j in range(n):
+            A[i, j] = A[j, i] = 0.0
+
+
+@part
+def _look(P: Array, a: Array, A: Array, n: int, base: int, S: Array, found: Array, d: Array) -> None:
+    """The correction d of a state, and its covariance P smoothed."""
+    for i in range(base):
+        d[i] = 0.0
+        for j in range(n):
+            d[i] -= P[i, j] * a[j]
+            S[i, j] = 0.0
+            for k in range(n):
+                S[i, j] += P[i, k] * A[k, j]
+    for i in range(base):
+        for j in range(i + 1):
+            s = P[i, j]
+            for k in range(n):
+                s -= S[i, k] * P[j, k]
+            found[i, j] = found[j, i] = s
+    for i in range(base):
+        for j in range(base):
+            P[i, j] = found[i, j]
 
 
 @kernel
@@ -91,51 +159,13 @@ def smooth(
             withdraw(A, a, n, tape[at], F, ix, noise)
         elif op == UPDATED:
             _back_over_update(tape, at, a, A)
-        elif op == KEPT:  # the copy was the pose itself
+        elif op == KEPT:
             o = int(tape[at])
-            for i in range(CLONE):
-                to = i if i < 3 else i + 3
-                a[to] += a[o + i]
-                a[o + i] = 0.0
-                for j in range(n):
-                    A[to, j] += A[o + i, j]
-            for i in range(CLONE):
-                to = i if i < 3 else i + 3
-                for j in range(n):
-                    A[j, to] += A[j, o + i]
-            for i in range(o, n):
-                for j in range(n):
-                    A[i, j] = A[j, i] = 0.0
+            _join(a, A, n, o)
             n = o
         elif op == DROPPED:
             o, n = int(tape[at]), int(tape[at + 1])
-            for i in range(n - 1, o + CLONE - 1, -1):
-                a[i] = a[i - CLONE]
-                for j in range(n):
-                    A[i, j] = A[i - CLONE, j]
-            for j in range(n - 1, o + CLONE - 1, -1):
-                for i in range(n):
-                    A[i, j] = A[i, j - CLONE]
-            for i in range(o, o + CLONE):
-                a[i] = 0.0
-                for j in range(n):
-                    A[i, j] = A[j, i] = 0.0
+            _part(a, A, n, o)
         else:
-            P = covariances[int(tape[at])]
-            for i in range(base):
-                d[i] = 0.0
-                for j in range(n):
-                    d[i] -= P[i, j] * a[j]
-                    S[i, j] = 0.0
-                    for k in range(n):
-                        S[i, j] += P[i, k] * A[k, j]
-            for i in range(base):
-                for j in range(i + 1):
-                    s = P[i, j]
-                    for k in range(n):
-                        s -= S[i, k] * P[j, k]
-                    found[i, j] = found[j, i] = s
-            for i in range(base):
-                for j in range(base):
-                    P[i, j] = found[i, j]
+            _look(covariances[int(tape[at])], a, A, n, base, S, found, d)
             correct(nodes[int(tape[at])], ix, none, alone, d)

@@ -163,59 +163,48 @@ def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
 
 
 @part
-def update(
-    e: Array,
-    x: Array,
-    ix: Array,
-    clones: Array,
-    count: Array,
-    w: Array,
-    P: Array,
-    streak: Array,
-    told: Array,
-    tape: Array,
-) -> None:
-    """Take a measurement, in Joseph's form, if it passes the gate."""
-    n, m, N = count[0] + CLONE * count[1], int(e[M]), P.shape[0]
-    work, y, white = np.empty((14, N)), np.empty(4), np.zeros(4)
-    S, L = np.empty((4, 4)), np.zeros((4, 4))
-    told[0], told[1] = -1.0, math.nan
-    kind, images = int(e[KIND]), 1
+def _listen(
+    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, P: Array, told: Array, work: Array, y: Array,
+    S: Array, L: Array, white: Array,
+) -> float:  # fmt: skip
+    """Does it pass the gate, as itself or as an echo? The share of P that it is weighed with; 0 = refused, negative = it says nothing."""
+    n, m, kind, images = count[0] + CLONE * count[1], int(e[M]), int(e[KIND]), 1
     if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):
         images = 9 if kind == ROUND_TRIP else 3  # it may be an echo off the surface or the bed
-    gate, share, taken = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0, False
+    gate, share = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0
     for image in range(images):
         if not _innovation(e, x, ix, clones, count, w, image, P, work, y):
-            return
+            return -1.0
         if image == 0 and e[SHARED] > 0.0:
             share = _best_share(e, n, P, work, y, S, L, white)
             if share == 1.0:
-                return
+                return -1.0
         nis = _weigh(e, n, share, work, y, S, L, white)
         if image == 0:
             told[0], told[1] = 0.0, nis
             for k in range(m):
                 told[2 + k], told[6 + k] = white[k], y[k]
         if nis <= gate:
-            told[0], taken = 1.0 + image, True
-            break
-    if not taken:
-        sensor = int(e[SENSOR])
-        streak[sensor] += 1
-        if streak[sensor] >= REFUSALS:
-            streak[sensor] = 0
-            for i in range(n):
-                for j in range(n):
-                    P[i, j] *= INFLATION
-        return
-    streak[int(e[SENSOR])] = 0
-    if share < 1.0:
+            told[0] = 1.0 + image
+            return share
+    return 0.0
+
+
+@part
+def _refuse(sensor: int, n: int, P: Array, streak: Array) -> None:
+    """After many refusals in a row it is the filter that is wrong."""
+    streak[sensor] += 1
+    if streak[sensor] >= REFUSALS:
+        streak[sensor] = 0
         for i in range(n):
             for j in range(n):
-                P[i, j] /= share
-            for k in range(m):
-                work[4 + k, i] /= share
-    for i in range(n):  # gain = P H^T S^-1
+                P[i, j] *= INFLATION
+
+
+@part
+def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
+    """P H^T S^-1 into ``work``."""
+    for i in range(n):
         for a in range(m):
             s = work[4 + a, i]
             for b in range(a):
@@ -226,7 +215,12 @@ def update(
             for b in range(a + 1, m):
                 s -= L[b, a] * work[8 + b, i]
             work[8 + a, i] = s / L[a, a]
-    for i in range(n):  # P = (1 - K H) P, then (1 - K H)^T from the right, then + K R K^T
+
+
+@part
+def _joseph(e: Array, n: int, m: int, share: float, P: Array, work: Array, white: Array) -> None:
+    """P = (1 - K H) P, then (1 - K H)^T from the right, then + K R K^T."""
+    for i in range(n):
         for a in range(m):
             gain = work[8 + a, i]
             for j in range(n):
@@ -250,6 +244,41 @@ def update(
     for i in range(n):
         for j in range(i):
             P[i, j] = P[j, i] = 0.5 * (P[i, j] + P[j, i])
+
+
+@part
+def update(
+    e: Array,
+    x: Array,
+    ix: Array,
+    clones: Array,
+    count: Array,
+    w: Array,
+    P: Array,
+    streak: Array,
+    told: Array,
+    tape: Array,
+) -> None:
+    """Take a measurement, in Joseph's form, if it passes the gate."""
+    n, m, N = count[0] + CLONE * count[1], int(e[M]), P.shape[0]
+    work, y, white = np.empty((14, N)), np.empty(4), np.zeros(4)
+    S, L = np.empty((4, 4)), np.zeros((4, 4))
+    told[0], told[1] = -1.0, math.nan
+    share = _listen(e, x, ix, clones, count, w, P, told, work, y, S, L, white)
+    if share < 0.0:
+        return
+    if share == 0.0:
+        _refuse(int(e[SENSOR]), n, P, streak)
+        return
+    streak[int(e[SENSOR])] = 0
+    if share < 1.0:
+        for i in range(n):
+            for j in range(n):
+                P[i, j] /= share
+            for k in range(m):
+                work[4 + k, i] /= share
+    _gain(n, m, work, L, white)
+    _joseph(e, n, m, share, P, work, white)
     for i in range(n):
         work[12, i] = 0.0
         for a in range(m):
@@ -334,6 +363,30 @@ def _keep(number: float, x: Array, clones: Array, count: Array, P: Array, tape: 
 
 
 @part
+def _book(
+    e: Array, x: Array, clones: Array, count: Array, P: Array, nodes: Array, covariances: Array, tape: Array
+) -> None:
+    """An event that is no measurement: note the state (MARK), clone the pose (KEEP), leave a clone out (DROP)."""
+    if e[KIND] == MARK:
+        row, n = int(e[ID]), count[0] + CLONE * count[1]
+        for a in range(NOMINAL):
+            nodes[row, a] = x[a]
+        for a in range(count[0]):
+            for b in range(n):
+                covariances[row, a, b] = P[a, b]
+        if len(tape):
+            tape[count[2]] = row
+            _record(tape, count, count[2] + 1, MARKED)
+    elif e[KIND] == KEEP:
+        _keep(e[ID], x, clones, count, P, tape)
+    else:
+        for c in range(count[1]):
+            if clones[c, 0] == e[ID]:
+                _forget(c, clones, count, P, tape)
+                break
+
+
+@part
 def _step(
     x: Array, ix: Array, count: Array, P: Array, memory: Array, dt: float, world: Array, noise: Array, tape: Array,
     F: Array, moved: Array, w: Array, f: Array,
@@ -388,23 +441,8 @@ def run(
             dt = e[T] - memory[0]
             if dt > 1e-9:
                 _step(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)
-            if e[KIND] == MARK:
-                row, n = int(e[ID]), count[0] + CLONE * count[1]
-                for a in range(NOMINAL):
-                    nodes[row, a] = x[a]
-                for a in range(count[0]):
-                    for b in range(n):
-                        covariances[row, a, b] = P[a, b]
-                if len(tape):
-                    tape[count[2]] = row
-                    _record(tape, count, count[2] + 1, MARKED)
-            elif e[KIND] == KEEP:
-                _keep(e[ID], x, clones, count, P, tape)
-            elif e[KIND] == DROP:
-                for c in range(count[1]):
-                    if clones[c, 0] == e[ID]:
-                        _forget(c, clones, count, P, tape)
-                        break
+            if e[KIND] <= DROP:  # no measurement
+                _book(e, x, clones, count, P, nodes, covariances, tape)
             else:
                 corrected(x, memory[8:11], memory[11:14], world[1:4], w, f)
                 update(e, x, ix, clones, count, w, P, streak, told[j], tape)

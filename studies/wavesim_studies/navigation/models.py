@@ -83,145 +83,147 @@ def _leg(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> floa
 
 
 @part
-def expect(
-    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, H: Array, z: Array
-) -> bool:
-    """Expected measurement z (4) and its derivative H (4, N) by the error state; w: angular velocity (B). False if it cannot
-    be (the clone that it needs is gone).
+def _along(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Array, t: Array) -> None:
+    """Position, or depth with its offset, of a unit at ``arm`` along rows d in W."""
+    for k in range(int(e[M])):
+        d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
+        for i in range(3):
+            z[k] += d[i] * (x[i] + arm[i])
+            H[k, i] = d[i]
+        cross(arm, d, t)  # d . (a x arm) = a . (arm x d)
+        for i in range(3):
+            H[k, 6 + i] = t[i]
+        if e[KIND] == DEPTH and ix[5] >= 0:
+            z[k] += x[OFFSET]
+            H[k, ix[5]] = 1.0
 
-    Round trip and one way are in m: time times the assumed speed of sound, without the turn-around."""
-    n = count[0] + CLONE * count[1]
-    kind, m = int(e[KIND]), int(e[M])
-    for k in range(m):
-        z[k] = 0.0
-        for j in range(n):
-            H[k, j] = 0.0
-    R, u, arm, t = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
-    A, B = np.empty((3, 3)), np.empty((3, 3))
-    matrix(x[Q_:G_], R)
+
+@part
+def _velocity(e: Array, x: Array, ix: Array, w: Array, R: Array, z: Array, H: Array, u: Array, t: Array) -> None:
+    """Velocity over the ground or through the water along rows d in B, with scale and skew of the log."""
+    kind = int(e[KIND])
+    A, B, y, g = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty(3)
     l = e[LEVER : LEVER + 3]
+    for i in range(3):  # y: velocity that is seen, W
+        y[i] = x[V_ + i] - (x[CURRENT + i] if kind == WATER and i < 2 else 0.0)
+    cross(w, l, t)
     for i in range(3):
-        arm[i] = R[i, 0] * l[0] + R[i, 1] * l[1] + R[i, 2] * l[2]
-    if kind in (POSITION, DEPTH):
-        for k in range(m):
-            d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
-            for i in range(3):
-                z[k] += d[i] * (x[i] + arm[i])
-                H[k, i] = d[i]
-            cross(arm, d, t)  # d . (a x arm) = a . (arm x d)
-            for i in range(3):
-                H[k, 6 + i] = t[i]
-            if kind == DEPTH and ix[5] >= 0:
-                z[k] += x[OFFSET]
-                H[k, ix[5]] = 1.0
-        return True
-    if kind in (BOTTOM, WATER):
-        y = np.empty(3)  # velocity that is seen, W
+        u[i] = R[0, i] * y[0] + R[1, i] * y[1] + R[2, i] * y[2] + t[i]
+    for i in range(3):  # A = R^T [y]x
+        a, b, c = R[0, i], R[1, i], R[2, i]
+        A[i, 0], A[i, 1], A[i, 2] = b * y[2] - c * y[1], c * y[0] - a * y[2], a * y[1] - b * y[0]
+    cross_matrix(l, 1.0, B)
+    cross(u, x[SKEW : SKEW + 3], t)
+    factor = 1.0 + x[SCALE]
+    for k in range(int(e[M])):
+        d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
+        s = 0.0
+        cross(x[SKEW : SKEW + 3], d, g)
+        for i in range(3):  # g = d^T (1 - [skew]x)
+            s += d[i] * (u[i] + t[i])
+            g[i] = factor * (d[i] + g[i])
+        z[k] = factor * s
         for i in range(3):
-            y[i] = x[V_ + i] - (x[CURRENT + i] if kind == WATER and i < 2 else 0.0)
-        cross(w, l, t)
-        for i in range(3):
-            u[i] = R[0, i] * y[0] + R[1, i] * y[1] + R[2, i] * y[2] + t[i]
-        for i in range(3):  # A = R^T [y]x
-            a, b, c = R[0, i], R[1, i], R[2, i]
-            A[i, 0], A[i, 1], A[i, 2] = b * y[2] - c * y[1], c * y[0] - a * y[2], a * y[1] - b * y[0]
-        cross_matrix(l, 1.0, B)
-        cross(u, x[SKEW : SKEW + 3], t)
-        factor = 1.0 + x[SCALE]
-        for k in range(m):
-            d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
-            s = 0.0
-            g = np.empty(3)  # d^T (1 - [skew]x)
-            cross(x[SKEW : SKEW + 3], d, g)
+            to_v = R[i, 0] * g[0] + R[i, 1] * g[1] + R[i, 2] * g[2]
+            H[k, 3 + i] = to_v
+            H[k, 6 + i] = A[0, i] * g[0] + A[1, i] * g[1] + A[2, i] * g[2]
+            H[k, 9 + i] = B[0, i] * g[0] + B[1, i] * g[1] + B[2, i] * g[2]
+            if kind == WATER and i < 2 and ix[0] >= 0:
+                H[k, ix[0] + i] = -to_v
+        if ix[3] >= 0:
+            H[k, ix[3]] = s
+        if ix[4] >= 0:
+            cross(d, u, y)  # d . (u x m) = m . (d x u)
             for i in range(3):
-                s += d[i] * (u[i] + t[i])
-                g[i] = factor * (d[i] + g[i])
-            z[k] = factor * s
-            for i in range(3):
-                to_v = R[i, 0] * g[0] + R[i, 1] * g[1] + R[i, 2] * g[2]
-                H[k, 3 + i] = to_v
-                H[k, 6 + i] = A[0, i] * g[0] + A[1, i] * g[1] + A[2, i] * g[2]
-                H[k, 9 + i] = B[0, i] * g[0] + B[1, i] * g[1] + B[2, i] * g[2]
-                if kind == WATER and i < 2 and ix[0] >= 0:
-                    H[k, ix[0] + i] = -to_v
-            if ix[3] >= 0:
-                H[k, ix[3]] = s
-            if ix[4] >= 0:
-                cross(d, u, arm)  # d . (u x m) = m . (d x u)
-                for i in range(3):
-                    H[k, ix[4] + i] = factor * arm[i]
-        return True
-    if kind == ANGLES:
-        level = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
-        across = R[2, 1] * R[2, 1] + R[2, 2] * R[2, 2]
-        for k in range(m):
-            which = int(e[ROWS + k])  # roll, pitch, heading
-            if which == 0:
-                z[k] = angle(R[2, 1], R[2, 2])
-                H[k, 6] = (R[2, 2] * R[1, 1] - R[2, 1] * R[1, 2]) / across
-                H[k, 7] = -(R[2, 2] * R[0, 1] - R[2, 1] * R[0, 2]) / across
-            elif which == 1:
-                root = math.sqrt(level)
-                z[k] = angle(-R[2, 0], root)
-                H[k, 6], H[k, 7] = -R[1, 0] / root, R[0, 0] / root
-            else:
-                z[k] = angle(R[1, 0], R[0, 0])
-                H[k, 6], H[k, 7], H[k, 8] = -R[0, 0] * R[2, 0] / level, -R[1, 0] * R[2, 0] / level, 1.0
-        return True
-    if kind in (ROUND_TRIP, ONE_WAY):
-        fit = 1.0 / (1.0 + x[SOUND])
-        d = _leg(x[0:3], R, e, image % 3, u, arm)
+                H[k, ix[4] + i] = factor * y[i]
+
+
+@part
+def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
+    """Roll, pitch, heading: whichever the rows name."""
+    level = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
+    across = R[2, 1] * R[2, 1] + R[2, 2] * R[2, 2]
+    for k in range(int(e[M])):
+        which = int(e[ROWS + k])
+        if which == 0:
+            z[k] = angle(R[2, 1], R[2, 2])
+            H[k, 6] = (R[2, 2] * R[1, 1] - R[2, 1] * R[1, 2]) / across
+            H[k, 7] = -(R[2, 2] * R[0, 1] - R[2, 1] * R[0, 2]) / across
+        elif which == 1:
+            root = math.sqrt(level)
+            z[k] = angle(-R[2, 0], root)
+            H[k, 6], H[k, 7] = -R[1, 0] / root, R[0, 0] / root
+        else:
+            z[k] = angle(R[1, 0], R[0, 0])
+            H[k, 6], H[k, 7], H[k, 8] = -R[0, 0] * R[2, 0] / level, -R[1, 0] * R[2, 0] / level, 1.0
+
+
+@part
+def _way(
+    e: Array, x: Array, ix: Array, clones: Array, count: Array, image: int, R: Array, z: Array, H: Array, u: Array,
+    arm: Array, t: Array,
+) -> bool:  # fmt: skip
+    """Way of a sound to or from a beacon; a round trip began at a clone. ``image``: which legs are echoes. False: the clone is gone."""
+    kind, fit = int(e[KIND]), 1.0 / (1.0 + x[SOUND])
+    d = _leg(x[0:3], R, e, image % 3, u, arm)
+    cross(arm, u, t)
+    for i in range(3):
+        H[0, i], H[0, 6 + i] = fit * u[i], fit * t[i]
+    if kind == ROUND_TRIP:
+        k = 0
+        while k < count[1] and clones[k, 0] != e[ID]:
+            k += 1
+        if k == count[1]:
+            return False
+        o = count[0] + CLONE * k
+        matrix(clones[k, 4:8], R)
+        d += _leg(clones[k, 1:4], R, e, image // 3, u, arm)
         cross(arm, u, t)
         for i in range(3):
-            H[0, i], H[0, 6 + i] = fit * u[i], fit * t[i]
-        if kind == ROUND_TRIP:
-            k = 0
-            while k < count[1] and clones[k, 0] != e[ID]:
-                k += 1
-            if k == count[1]:
-                return False
-            o = count[0] + CLONE * k
-            matrix(clones[k, 4:8], R)
-            d += _leg(clones[k, 1:4], R, e, image // 3, u, arm)
-            cross(arm, u, t)
-            for i in range(3):
-                H[0, o + i], H[0, o + 3 + i] = fit * u[i], fit * t[i]
-        z[0] = fit * d
-        if ix[2] >= 0:
-            H[0, ix[2]] = -fit * fit * d
-        if kind == ONE_WAY and ix[1] >= 0:
-            z[0] += x[CLOCK]
-            H[0, ix[1]] = 1.0
-        return True
-    if kind == DIRECTION:  # rows: R_SB; azimuth and elevation of the way to a beacon
-        y, g = np.empty(3), np.empty(3)
+            H[0, o + i], H[0, o + 3 + i] = fit * u[i], fit * t[i]
+    z[0] = fit * d
+    if ix[2] >= 0:
+        H[0, ix[2]] = -fit * fit * d
+    if kind == ONE_WAY and ix[1] >= 0:
+        z[0] += x[CLOCK]
+        H[0, ix[1]] = 1.0
+    return True
+
+
+@part
+def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
+    """Azimuth and elevation of the way to a beacon; rows: R_SB."""
+    y, g = np.empty(3), np.empty(3)
+    for i in range(3):
+        u[i] = e[PLACE + i] - x[i]
+    for i in range(3):
+        t[i] = R[0, i] * u[0] + R[1, i] * u[1] + R[2, i] * u[2] - e[LEVER + i]
+    for k in range(3):
+        d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
+        y[k] = d[0] * t[0] + d[1] * t[1] + d[2] * t[2]
+    level = y[0] * y[0] + y[1] * y[1]
+    root = math.sqrt(level)
+    far = level + y[2] * y[2]
+    z[0], z[1] = angle(y[1], y[0]), angle(y[2], root)
+    for k in range(2):
+        if k == 0:
+            g[0], g[1], g[2] = -y[1] / level, y[0] / level, 0.0
+        else:
+            g[0], g[1], g[2] = -y[2] * y[0] / (root * far), -y[2] * y[1] / (root * far), root / far
+        for i in range(3):  # by the way in B, then in W
+            t[i] = e[ROWS + i] * g[0] + e[ROWS + 3 + i] * g[1] + e[ROWS + 6 + i] * g[2]
         for i in range(3):
-            u[i] = e[PLACE + i] - x[i]
+            arm[i] = R[i, 0] * t[0] + R[i, 1] * t[1] + R[i, 2] * t[2]
+            H[k, i] = -arm[i]
+        cross(arm, u, t)  # arm . (u x a) = a . (arm x u)
         for i in range(3):
-            t[i] = R[0, i] * u[0] + R[1, i] * u[1] + R[2, i] * u[2] - l[i]
-        for k in range(3):
-            d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
-            y[k] = d[0] * t[0] + d[1] * t[1] + d[2] * t[2]
-        level = y[0] * y[0] + y[1] * y[1]
-        root = math.sqrt(level)
-        far = level + y[2] * y[2]
-        z[0], z[1] = angle(y[1], y[0]), angle(y[2], root)
-        for k in range(2):
-            if k == 0:
-                g[0], g[1], g[2] = -y[1] / level, y[0] / level, 0.0
-            else:
-                g[0], g[1], g[2] = -y[2] * y[0] / (root * far), -y[2] * y[1] / (root * far), root / far
-            for i in range(3):  # by the way in B, then in W
-                t[i] = e[ROWS + i] * g[0] + e[ROWS + 3 + i] * g[1] + e[ROWS + 6 + i] * g[2]
-            for i in range(3):
-                arm[i] = R[i, 0] * t[0] + R[i, 1] * t[1] + R[i, 2] * t[2]
-                H[k, i] = -arm[i]
-            cross(arm, u, t)  # arm . (u x a) = a . (arm x u)
-            for i in range(3):
-                H[k, 6 + i] = t[i]
-        return True
-    # a plane (point PLACE, normal EXTRA) along beams, rows in B
-    for k in range(m):
+            H[k, 6 + i] = t[i]
+
+
+@part
+def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
+    """Ranges to a plane (point PLACE, normal EXTRA) along beams, rows in B."""
+    for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
         above = along = 0.0
         for i in range(3):
@@ -235,4 +237,36 @@ def expect(
         cross(u, e[EXTRA : EXTRA + 3], t)
         for i in range(3):
             H[k, 6 + i] = -t[i] / along
+
+
+@part
+def expect(
+    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, H: Array, z: Array
+) -> bool:
+    """Expected measurement z (4) and its derivative H (4, N) by the error state; w: angular velocity (B). False if it cannot
+    be (the clone that it needs is gone).
+
+    Round trip and one way are in m: time times the assumed speed of sound, without the turn-around."""
+    n = count[0] + CLONE * count[1]
+    kind = int(e[KIND])
+    for k in range(int(e[M])):
+        z[k] = 0.0
+        for j in range(n):
+            H[k, j] = 0.0
+    R, u, arm, t = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
+    matrix(x[Q_:G_], R)
+    for i in range(3):
+        arm[i] = R[i, 0] * e[LEVER] + R[i, 1] * e[LEVER + 1] + R[i, 2] * e[LEVER + 2]
+    if kind in (ROUND_TRIP, ONE_WAY):
+        return _way(e, x, ix, clones, count, image, R, z, H, u, arm, t)
+    if kind in (POSITION, DEPTH):
+        _along(e, x, ix, arm, z, H, t)
+    elif kind in (BOTTOM, WATER):
+        _velocity(e, x, ix, w, R, z, H, u, t)
+    elif kind == ANGLES:
+        _attitude(e, R, z, H)
+    elif kind == DIRECTION:
+        _direction(e, x, R, z, H, u, arm, t)
+    else:
+        _to_plane(e, x, R, z, H, u, arm, t)
     return True

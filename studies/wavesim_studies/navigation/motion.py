@@ -198,6 +198,12 @@ def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> No
         P[3 + i, 3 + i] += qa * dt
         P[6 + i, 6 + i] += qg * dt
     _fade(P, n, dt, ix, noise)
+    _walk(P, n, dt, ix, noise)
+
+
+@part
+def _walk(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
+    """Biases, current, clock and what else is estimated walk on."""
     for i in range(3):
         P[9 + i, 9 + i] += noise[GYRO_WALK] ** 2 * dt
         P[12 + i, 12 + i] += noise[ACCELEROMETER_WALK] ** 2 * dt

@@ -117,7 +117,8 @@ def judge(own: Track, others: dict[str, tuple[Role, Track]], length: float) -> S
         apart = other.places - own.places
         distance, time = nearest(own.times, apart)
         parts = {"safety": float(np.clip((distance - least) / (preferred - least), 0.0, 1.0))}
-        parts |= _protocol(own, other, part, action, length, preferred, distance, time, duty)
+        if not (duty and part in HOLDS):  # she has to act for somebody, so she cannot hold for others
+            parts |= _protocol(own, other, part, action, length, preferred, distance, time)
         pairs.append(Pair(name, part, distance, time, parts))
     return Score(tuple(pairs), sailed / straight - 1.0 if straight > 0.0 else math.inf)
 
@@ -133,17 +134,14 @@ def _threat(own: Track, other: Track, preferred: float) -> float:
 
 def _protocol(
     own: Track, other: Track, part: Role, action: Action | None, length: float, preferred: float, distance: float, time: float,
-    duty: bool,
 ) -> dict[str, float]:  # fmt: skip
-    """Parts of one pair. ``duty``: she has to act for somebody, so that she cannot hold for others."""
+    """Parts of one pair."""
     speed = max(float(own.speeds[0]), 0.1)
     tcpa = _threat(own, other, preferred)
     if not tcpa:
         return {}  # a pair that was no danger asks for nothing
     way = length / speed  # s
     if part in HOLDS:
-        if duty:
-            return {}
         before = own.times < tcpa - PATIENCE * way - 1.0
         turned = np.abs(own.courses - own.courses[0])[before].max(initial=0.0)
         slower = np.abs(own.speeds - own.speeds[0])[before].max(initial=0.0)
