@@ -124,10 +124,11 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
 def import_(
     file: Path, section: str | None, settings: tuple[str, ...], angles: str | None, partial: bool, out: Path | None
 ) -> None:
-    """Turn a parameter file of another simulator into a models file.
+    """Turn a parameter file of another simulator, or the tables of a panel code, into a models file.
 
-    FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, a hilsim YAML, or a UUV Simulator or
-    MarineGym YAML. What the file does not say is asked for; nothing is guessed, and nothing is left out in silence.
+    FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, a hilsim YAML, a UUV Simulator or MarineGym
+    YAML; or a NetCDF file of Capytaine, a folder of NEMOH, a .1 file of WAMIT with its .3 or .4 and .hst beside it. What the
+    file does not say is asked for; nothing is guessed, and nothing is left out in silence.
     """
     from wavesim_server.importers import read
 
@@ -137,10 +138,14 @@ def import_(
         if not equals:
             raise click.UsageError(f"--set {item}: write KEY=VALUE")
         pairs[key.strip()] = value
-    text, notes = read(file, section, pairs, angles, partial)
-    for note in notes:
+    found = read(file, section, pairs, angles, partial)
+    for note in found.notes:
         click.echo(f"note: {note}", err=True)
-    _give(text, out)
+    if found.files and out is None:
+        raise click.UsageError(f"--out is needed: {', '.join(found.files)} is to stand beside the models file")
+    for name, content in found.files.items():
+        (out or Path()).with_name(name).write_text(content)
+    _give(found.xml, out)
 
 
 @vehicles.command()

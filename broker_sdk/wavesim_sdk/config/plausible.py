@@ -10,12 +10,12 @@ import numpy as np
 
 from wavesim_sdk.actuators import BALLASTS, FINS, SWIVELS, THRUSTERS, actuators_of
 from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.vehicle import Fin, Matrix6, Model, Thruster
+from wavesim_sdk.config.vehicle import Fin, Matrix6, Model, Oscillator, Thruster
 from wavesim_sdk.errors import ConfigError
 
 WATER = 1025.0  #: kg/m3
 ODD = 700.0  #: a mass this many times the water that a body displaces, or less than that part of it, is a mistake
-MAX_MEMORY, MAX_STATES, MAX_DERIVATIVES = 24, 64, 48
+MAX_MEMORY, MAX_STATES, MAX_OSCILLATORS, MAX_DERIVATIVES = 24, 64, 16, 48
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
 MUNK = ("15", "16", "26", "35", "51", "53", "61", "62")
 
@@ -121,8 +121,13 @@ def _drag(model: Model, fail: Any) -> None:
             fail("<derivatives> in the prime system need `length`")
     if len(model.memory) > MAX_MEMORY:
         fail(f"at most {MAX_MEMORY} systems of fluid memory")
-    if sum(len(m.a) for m in model.memory) > MAX_STATES:
-        fail(f"at most {MAX_STATES} states of fluid memory, over all its systems")
+    oscillators = model.radiation.oscillator if model.radiation is not None else ()
+    if len(oscillators) > MAX_OSCILLATORS:
+        fail(f"<radiation>: at most {MAX_OSCILLATORS} oscillators")
+    if sum(len(m.a) for m in model.memory) + 2 * len(oscillators) > MAX_STATES:
+        fail(f"at most {MAX_STATES} states of fluid memory, over all its systems; an oscillator has two")
+    if oscillators:
+        _passive(oscillators, fail)
     for m in model.memory:
         if len(m.a) != len(m.c):
             fail(f"the fluid memory from {m.source} to {m.force} has {len(m.a)} numbers in a and {len(m.c)} in c")
@@ -132,6 +137,26 @@ def _drag(model: Model, fail: Any) -> None:
                 f"the fluid memory from {m.source} to {m.force} is unstable: s^n + ... + a1 s + a0 has a root with the real "
                 f"part {fastest.real.max():.3g}"
             )
+
+
+def _passive(oscillators: tuple[Oscillator, ...], fail: Any) -> None:
+    """Oscillators of radiated waves take energy from the hull, and lose it."""
+    n = len(oscillators)
+    for k, o in enumerate(oscillators, 1):
+        if len(o.damping) != n:
+            fail(f"<radiation>: oscillator {k} has {len(o.damping)} numbers in damping; there are {n} oscillators")
+    damping = np.array([o.damping for o in oscillators])
+    most = np.abs(damping).max()
+    if np.abs(damping - damping.T).max() > 1e-9 * most:
+        fail("<radiation>: the damping of the oscillators is not symmetric")
+    if np.linalg.eigvalsh(damping).min() < -1e-9 * most:
+        fail(
+            "<radiation>: the damping of the oscillators has a negative eigenvalue: they would give energy to the hull"
+        )
+    squares = np.diag([o.frequency * o.frequency for o in oscillators])
+    poles = np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-squares, -damping]]))
+    if not poles.real.max() < 0.0:
+        fail("<radiation>: an oscillator has no damping at all: it would swing for ever")
 
 
 def _actuators(model: Model, fail: Any) -> None:

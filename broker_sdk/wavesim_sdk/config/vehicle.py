@@ -344,6 +344,25 @@ class Memory:
     c: Vector = key("c0 c1 ...: as many.", count=0)
 
 
+@dataclass(frozen=True)
+class Oscillator:
+    """One of the oscillators of <radiation>."""
+
+    frequency: float = key("w: its natural frequency.", "angular rate", low=1e-6)
+    damping: Vector = key("Its row of R, 1/s: as many numbers as there are oscillators.", count=0)
+    coupling: Vector = key("Its row b of B: X Y Z K M N, SI (sqrt(kg)/s for forces, times m for moments).", count=6)
+
+
+@dataclass(frozen=True)
+class Radiation:
+    """Waves that the hull radiates, as up to 16 oscillators that its motion through the water drives:
+    q'' + R q' + diag(w^2) q = B nu_r, tau = -B^T q', so K(s) = s B^T (s^2 + R s + diag(w^2))^-1 B. With a symmetric R that
+    has no negative eigenvalue it cannot give energy, whatever the motion. <added-mass> is that at infinite frequency.
+    `wavesim vehicles import` fits it to the tables of a panel code. Each takes two of the 64 states of fluid memory."""
+
+    oscillator: tuple[Oscillator, ...] = children(Oscillator, "Each of them.", least=1)
+
+
 # ------------------------------------------------------------------ wind and waves
 
 
@@ -448,6 +467,7 @@ class Model:
     body_lift: BodyLift | None = child(BodyLift, "Lift and drag of a slender hull.")
     derivatives: Derivatives | None = child(Derivatives, "Named hydrodynamic derivatives.")
     memory: tuple[Memory, ...] = children(Memory, "Fluid memory.")
+    radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, by oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Forces of the hull that other packages offer.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces.")
     wave_filter: WaveFilter | None = child(WaveFilter, "Wave forces by filters.")

@@ -16,7 +16,7 @@ import math
 
 import numba as nb
 
-from wavesim_server.dynamics import hydrostatics, registry, rotation, terms
+from wavesim_server.dynamics import hydrostatics, radiation, registry, rotation, terms
 from wavesim_server.dynamics.lanes import add_to, broadcast, element, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.rows import (
     A_CMD,
@@ -53,6 +53,7 @@ from wavesim_server.dynamics.rows import (
     HAS_MEMORY,
     HAS_MUNK,
     HAS_OTHER,
+    HAS_RADIATION,
     HAS_RESTORING,
     HAS_STRIPS,
     HAS_SWIVEL,
@@ -447,6 +448,8 @@ def hull(block: Floats, params: Floats, work: Floats, kind: Ints, number: int) -
         terms.without_munk(params, work)
     if flags & HAS_MEMORY:
         terms.memory(params, work, kind, kind[KIND_MEMORY], number)
+    if flags & HAS_RADIATION:
+        radiation.oscillators(params, work, kind, number)
     registry.terms(block, params, work, kind)
 
 

@@ -14,7 +14,7 @@ from wavesim_sdk.algebra import inverse as matrix_inverse
 from wavesim_sdk.config import Model, matrix
 from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.primitives import Shape, shape_of
-from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Thruster
+from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Radiation, Thruster
 from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import expm1, sin
 from wavesim_sdk.names import nearest, shown
@@ -51,6 +51,16 @@ def mass_matrices(model: Model) -> tuple[Floats, Floats]:
     about_g = np.diag(diagonal) + np.array([[0, i.xy, i.xz], [i.xy, 0, i.yz], [i.xz, i.yz, 0]])
     s = skew(g)
     return np.block([[m * np.eye(3), -m * s], [m * s, about_g - m * product(s, s)]]), matrix(model.added_mass)
+
+
+def oscillators_of(radiation: Radiation) -> tuple[Floats, Floats, Floats]:
+    """(squares of the frequencies (n,), damping (n, n), couplings (n, 6)) of radiated waves."""
+    o = radiation.oscillator
+    return (
+        np.array([x.frequency * x.frequency for x in o]),
+        np.array([x.damping for x in o]),
+        np.array([x.coupling for x in o]),
+    )
 
 
 def free_axes(model: Model) -> list[int]:
@@ -137,6 +147,10 @@ def _check_step(p: Floats, model: Model, step: float, integrator: int) -> None:
     fastest = 0.0
     for drag in (dl + fading, dl + 2.0 * (lift + 2.0 * dq)):
         system = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ stiffness, -inverse @ drag]])
+        fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
+    if model.radiation is not None:
+        squares, damping, _ = oscillators_of(model.radiation)
+        system = np.block([[np.zeros_like(damping), np.eye(len(damping))], [-np.diag(squares), -damping]])
         fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
     stable = integrators.ALL[integrator].stable
     if fastest * step > stable:
@@ -236,7 +250,15 @@ def _hull(p: Floats, ints: Ints, model: Model, world: World) -> int:
             r.HEAVE if memory.source == "w" else r.NUR + MOTIONS.index(memory.source), AXES.index(memory.force), order, first
         )  # fmt: skip
         first += order
-    ints[r.KIND_MEMORY], ints[r.KIND_STATES] = len(model.memory), r.RIGID_ROWS + first
+    ints[r.KIND_MEMORY], ints[r.KIND_OSCILLATOR] = len(model.memory), first
+    if model.radiation is not None:
+        flags |= r.HAS_RADIATION
+        n = ints[r.KIND_OSCILLATORS] = len(model.radiation.oscillator)
+        rows = r.OSC_SQUARE, r.OSC_DAMPING, r.OSC_COUPLING
+        for row, part in zip(rows, oscillators_of(model.radiation), strict=True):
+            p[row : row + part.size] = part.ravel()
+        first += 2 * n
+    ints[r.KIND_STATES] = r.RIGID_ROWS + first
     if model.derivatives is not None:
         flags |= r.HAS_TERMS
         terms = named_terms(model.derivatives, world.density, len(model.fin))

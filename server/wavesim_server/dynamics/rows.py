@@ -43,7 +43,8 @@ PX, PY, PZ, QW, QX, QY, QZ = (_b.take() for _ in range(7))  # position W, attitu
 NU = _b.take(6)  # u v w, p q r: velocity and angular velocity, B
 RIGID_ROWS = _b.next
 MEMORIES, MEMORY_STATES = 24, 64  # systems of fluid memory, and their states in all
-MU = _b.take(MEMORY_STATES)  # fluid memory, system by system
+OSCILLATORS = 16  # of radiated waves; each has two of these states
+MU = _b.take(MEMORY_STATES)  # fluid memory, system by system; after them places and rates of the oscillators
 STATE_ROWS = _b.next
 A_NOW = _b.take(SLOTS)  # actuators now
 A_CMD = _b.take(SLOTS)  # where they are told to go
@@ -112,6 +113,9 @@ RESTORING = _p.take(18)  # linear restoring: columns z, phi, theta
 RESTORING_DEPTH = _p.take()  # depth of the origin at equilibrium
 MEM_A = _p.take(MEMORY_STATES)  # memory: a of all systems, one after the other
 MEM_C = _p.take(MEMORY_STATES)  # and c
+OSC_SQUARE = _p.take(OSCILLATORS)  # radiated waves: squares of the frequencies,
+OSC_DAMPING = _p.take(OSCILLATORS * OSCILLATORS)  # damping, row by row,
+OSC_COUPLING = _p.take(OSCILLATORS * 6)  # and couplings to the six motions
 TANK = _p.take(BALLASTS * 3)  # places of the ballast tanks
 GRAVITY = _p.take()
 BY_GRAVITY = _p.take()  # its inverse; 0 without gravity
@@ -173,15 +177,18 @@ WORK = _w.next * LANES
     HAS_MUNK,
     HAS_RESTORING,
     HAS_MEMORY,
+    HAS_RADIATION,
     HAS_BALLAST,
     ON_SURFACE,  # a hull whose heave, roll and pitch are those of seakeeping
     HAS_OTHER,  # actuators of registered types
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
-) = (1 << k for k in range(22))
+) = (1 << k for k in range(23))
 
-#: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state
+#: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state,
+#: oscillators and the first of their states
 KIND_FLAGS, KIND_THRUSTERS, KIND_FINS, KIND_TERMS, KIND_MEMORY, KIND_STRIPS, KIND_STATES = range(7)
-KIND_TERM = 7  # axis and four factors of each named derivative
+KIND_OSCILLATORS, KIND_OSCILLATOR = 7, 8
+KIND_TERM = 9  # axis and four factors of each named derivative
 TERM_AXIS, TERM_FACTORS, TERM_INTS = 0, 1, 5
 KIND_MEMORIES = KIND_TERM + TERM_INTS * TERMS
 MEMORY_SOURCE, MEMORY_FORCE, MEMORY_ORDER, MEMORY_FIRST, MEMORY_INTS = range(

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import interpolate, norm, times
+from wavesim_sdk.algebra import interpolate, inverse, norm, product, times
 from wavesim_sdk.config import Loaded, Model, matrix
 from wavesim_sdk.config.primitives import Shape
-from wavesim_sdk.config.vehicle import Rao
+from wavesim_sdk.config.vehicle import Radiation, Rao
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import boxes_of
-from wavesim_server.dynamics.kind import AXES, MOTIONS, mass_matrices
+from wavesim_server.dynamics.kind import AXES, MOTIONS, mass_matrices, oscillators_of
 from wavesim_server.dynamics.shapes import BOX, CODE, CORE, CYLINDER, GEOMETRY, POSE, ROTATION, TRIANGLE
 from wavesim_server.environment import operator_table
 from wavesim_server.environment import weather as w
@@ -96,6 +96,22 @@ def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
         square = c * c + d * d
         real[:, *at] -= w * (b * c - a * d) / square
         imaginary[:, *at] += w * (a * c + b * d) / square
+    if model.radiation is not None:
+        a, b = _radiated(model.radiation, w)
+        real -= w[:, None, None] * b
+        imaginary += w[:, None, None] * a
+    return real, imaginary
+
+
+def _radiated(radiation: Radiation, w: Array) -> tuple[Array, Array]:
+    """Real and imaginary part (frequencies, 6, 6) of K(i w) = i w B^T (diag(w_n^2) - w^2 + i w R)^-1 B."""
+    squares, damping, coupling = oscillators_of(radiation)
+    n = len(squares)
+    real, imaginary = np.zeros((2, len(w), 6, 6))
+    for k, at in enumerate(w):
+        stiff = np.diag(squares - at * at)
+        y = product(inverse(np.block([[stiff, -at * damping], [at * damping, stiff]]))[:, :n], coupling)
+        real[k], imaginary[k] = -at * product(coupling.T, y[n:]), at * product(coupling.T, y[:n])
     return real, imaginary
 
 

@@ -1,4 +1,5 @@
-"""Models from the parameter files of other simulators: DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo.
+"""Models from the parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls from
+the tables of panel codes (Capytaine, NEMOH, WAMIT).
 
 Each reader gives a :class:`~wavesim_server.importers.draft.Draft`: attributes and elements of a <model>, what the file
 does not say, and what of the file the model cannot have.  Nothing is guessed and nothing is dropped in silence: a draft
@@ -14,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers import dune, hilsim, panisim, uuv
+from wavesim_server.importers import dune, hilsim, hull, panisim, uuv
 from wavesim_server.importers.draft import SETTINGS, Draft, Imported
 
 __all__ = ["Imported", "read"]
@@ -37,6 +38,8 @@ def read(
 
 def _read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> Draft:
     try:
+        if path.exists() and hull.is_one(path):
+            return hull.read(path, settings, angles)
         if path.is_dir():
             return panisim.read(path, settings, angles)
         if path.suffix == ".ini":
@@ -51,5 +54,6 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):
         return uuv.read(path, data, settings, angles)
     raise ConfigError(
-        "no known kind: a DUNE .ini, a Panisim folder, a hilsim or UUV Simulator YAML is needed", str(path)
+        "no known kind: a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc or a WAMIT .1 is needed",
+        str(path),
     )

@@ -24,16 +24,25 @@ SETTINGS = {
     "size": "length, width, height in m, three numbers",
     "thrusters": "thrusters as `x y z dx dy dz max` in m and N, seven numbers each",
     "cross-flow-density": "density of the water in kg/m3 that the drag was made for",
+    "centre": "centre of mass from the origin, forward, starboard, down, in m, three numbers",
+    "linear-drag": "drag beside that of radiated waves, N per m/s and N m per rad/s, six numbers (0 0 0 0 0 0 for none)",
+    "restoring": "linear restoring G by rows, z down, weight's part included, 36 numbers",
+    "origin-depth": "depth below the mean surface of the point that the moments are about, in m",
+    "length": "length scale (ULEN) of the dimensionless numbers in m",
+    "gravity": "gravity in m/s2 that they were made with",
+    "water-density": "density of the water in kg/m3 that they were made with",
+    "wave-column": "what the first column of WAMIT's files is, `period` or `frequency` (default period)",
     "active": "degrees of freedom that move: `u v r` for a boat in the plane, `u v w p q r` for all of them",
 }
 NOTHING: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class Imported(NamedTuple):
-    """A models file, and what the user should know of it."""
+    """A models file, what the user should know of it, and the text of each file that belongs beside it."""
 
     xml: str
     notes: list[str]
+    files: dict[str, str]
 
 
 class Keys(Mapping[str, Any]):
@@ -84,6 +93,7 @@ class Draft:
     left: list[str] = field(default_factory=list)  #: what the file says and the model cannot have
     notes: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
+    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to stand beside it
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
         """An element of the model."""
@@ -153,4 +163,5 @@ class Draft:
         model.extend([etree.Comment(f" {note.replace('--', '- -')} ") for note in notes])
         model.extend(self.elements)
         etree.indent(root)
-        return Imported(etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="utf-8").decode(), notes)
+        xml = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="utf-8").decode()
+        return Imported(xml, notes, self.files)

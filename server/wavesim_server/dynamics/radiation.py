@@ -1,0 +1,55 @@
+"""Waves that a hull radiates, as oscillators that its motion drives, compiled.
+
+    q'' + R q' + diag(w^2) q = B nu_r,   tau = -B^T q'
+
+R is symmetric without negative eigenvalues, so the energy (q'^2 + w^2 q^2)/2 of the oscillators grows by no more than the
+hull gives them: a passive model of the retardation forces (Cummins 1962), whatever its coefficients.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+
+from wavesim_server.dynamics.lanes import add_to, broadcast, load, store
+from wavesim_server.dynamics.rows import (
+    DERIVATIVES,
+    FORCE,
+    HEAVE,
+    KIND_OSCILLATOR,
+    KIND_OSCILLATORS,
+    MU,
+    NUR,
+    OSC_COUPLING,
+    OSC_DAMPING,
+    OSC_SQUARE,
+    RIGID_ROWS,
+    STATE,
+    STATE_ROWS,
+)
+from wavesim_server.dynamics.types import Floats, Ints
+
+
+@nb.njit(cache=True, error_model="numpy", forceinline=True)
+def oscillators(params: Floats, work: Floats, kind: Ints, stage: int) -> None:
+    """Their derivatives in a stage, and the force of the waves, onto the force rows."""
+    n, first = kind[KIND_OSCILLATORS], kind[KIND_OSCILLATOR]
+    place = STATE + MU + first
+    k = DERIVATIVES + STATE_ROWS * stage + RIGID_ROWS + first
+    for i in range(n):
+        b = OSC_COUPLING + 6 * i
+        drive = (
+            broadcast(params, b) * load(work, NUR)
+            + broadcast(params, b + 1) * load(work, NUR + 1)
+            + broadcast(params, b + 2) * load(work, HEAVE)
+            + broadcast(params, b + 3) * load(work, NUR + 3)
+            + broadcast(params, b + 4) * load(work, NUR + 4)
+            + broadcast(params, b + 5) * load(work, NUR + 5)
+            - broadcast(params, OSC_SQUARE + i) * load(work, place + i)
+        )
+        for j in range(n):
+            drive = drive - broadcast(params, OSC_DAMPING + n * i + j) * load(work, place + n + j)
+        rate = load(work, place + n + i)
+        store(work, k + i, rate)
+        store(work, k + n + i, drive)
+        for j in range(6):
+            add_to(work, FORCE + j, -(broadcast(params, b + j) * rate))

@@ -1,0 +1,127 @@
+"""A hull from the tables of a panel code: added mass, radiation memory, restoring, and the operators beside it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from lxml import etree
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.importers import capytaine, nemoh, panel, retardation, wamit
+from wavesim_server.importers.draft import Draft, text
+
+
+def is_one(path: Path) -> bool:
+    """Whether a path is output of a panel code."""
+    if path.is_dir():
+        return any(p.name.lower() == "nemoh.cal" for p in path.iterdir())
+    return path.suffix.lower() in (".nc", ".nc4", *wamit.SUFFIXES)
+
+
+def read(path: Path, settings: dict[str, str], angles: str | None) -> Draft:
+    """The hull of a NetCDF file of Capytaine, a folder of NEMOH, or the files of WAMIT (any one of them). ConfigError says
+    what of it cannot be taken."""
+    try:
+        return _read(path, settings, angles)
+    except ValueError as error:
+        raise ConfigError(str(error), str(path)) from None
+
+
+def _read(path: Path, settings: dict[str, str], angles: str | None) -> Draft:
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", path.stem if path.is_file() else path.resolve().name).lower()
+    draft = Draft(name, f"{path.name} (panel code)", settings, angles)
+    draft.attributes |= {"type": "surface", "coriolis_added": "plane"}
+    if path.is_dir():
+        found = nemoh.read(path, draft)
+    elif path.suffix.lower() in wamit.SUFFIXES:
+        found = wamit.read(path, draft)
+    else:
+        found = capytaine.read(path, draft)
+    draft.notes += found.notes
+    size = draft.ask("size", 3)
+    if size is not None:
+        draft.add("box", length=f"{size[0]:g} m", width=f"{size[1]:g} m", height=f"{size[2]:g} m")
+    _masses(draft, found)
+    drag = draft.ask("linear-drag", 6)
+    if "active" in settings:
+        active = draft.ask_text("active")
+        draft.attributes["active"] = active or ""
+    if path.suffix.lower() in wamit.SUFFIXES:
+        depth = draft.ask("origin-depth", 1)
+        found.depth = depth[0] if depth is not None else 0.0
+    stiffness = found.stiffness
+    if stiffness is None:
+        given = draft.ask("restoring", 36)
+        stiffness = np.array(given).reshape(6, 6) if given is not None else np.zeros((6, 6))
+    if draft.missing or found.coefficients is None or found.operators is None:
+        return draft
+    _restoring(draft, stiffness, found.depth)
+    memory = retardation.identify(found.coefficients)
+    draft.matrix("added-mass", memory.infinite)
+    draft.add("linear-drag", diagonal=text(*(drag or [])))
+    _radiation(draft, memory)
+    if found.density:
+        draft.notes.append(f"made for water of {found.density:g} kg/m3: <world density=...>")
+    w = found.operators.frequencies
+    draft.notes.append(
+        f"waves from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s have operators; shorter and longer ones take that of the end"
+    )
+    file = f"{name}.rao.csv"
+    draft.files[file] = panel.table(found.operators)
+    draft.add("rao", file=file, use=found.operators.use)
+    return draft
+
+
+def _masses(draft: Draft, found: panel.Panel) -> None:
+    """<mass> and <rigid-body> or <inertia>: of the file, or as the user gives them."""
+    if found.rigid_body is not None:
+        m = 0.5 * (found.rigid_body + found.rigid_body.T)
+        if m[0, 0] > 0.0 and np.linalg.eigvalsh(m).min() > 0.0:
+            mass = m[0, 0]
+            draft.add(
+                "mass", value=f"{mass:.12g} kg", centre=text(m[1, 5] / mass, -m[0, 5] / mass, m[0, 4] / mass) + " m"
+            )
+            draft.matrix("rigid-body", m)
+            return
+        draft.notes.append("the mass matrix of the file has axes without inertia; what was given is taken")
+    mass_, centre, inertia = draft.ask("mass", 1), draft.ask("centre", 3), draft.ask("inertia", 3)
+    if mass_ is not None and centre is not None:
+        draft.add("mass", value=f"{mass_[0]:.12g} kg", centre=text(*centre) + " m")
+    if inertia is not None:
+        draft.add("inertia", xx=f"{inertia[0]:.12g}", yy=f"{inertia[1]:.12g}", zz=f"{inertia[2]:.12g}")
+
+
+def _restoring(draft: Draft, g: np.ndarray, depth: float) -> None:
+    """Columns of heave, roll and pitch; what stands elsewhere is noise of the mesh, or a mooring."""
+    g = g.copy()
+    size = np.sqrt(np.abs(np.diag(g)))
+    size[size == 0.0] = size.max() if size.max() else 1.0
+    for j in (0, 1, 5):
+        if np.abs(g[:, j] / (size * size[j])).max() > 1e-3:
+            draft.left.append(f"stiffness against {panel.DOFS[j]}: {text(*g[:, j])}")
+        g[:, j] = 0.0
+    element = etree.Element("restoring", {"z": f"{depth:g} m"})
+    element.text = "\n" + "\n".join("      " + text(*row) for row in g) + "\n    "
+    draft.elements.append(element)
+
+
+def _radiation(draft: Draft, memory: retardation.Memory) -> None:
+    """<radiation>, and what its fit misses."""
+    if len(memory.frequencies):
+        element = draft.add("radiation")
+        for k, w in enumerate(memory.frequencies):
+            etree.SubElement(
+                element, "oscillator", frequency=f"{w:.9g} rad/s", damping=text(*memory.damping[k]),
+                coupling=text(*memory.coupling[k]),
+            )  # fmt: skip
+        draft.notes.append(
+            f"radiation memory: {len(memory.frequencies)} oscillators, least squares in the frequency domain, passive; slowest "
+            f"pole {memory.poles.real.max():.3g} 1/s"
+        )
+    for (i, j), (rms, damping, added) in memory.errors.items():
+        draft.notes.append(
+            f"radiation {panel.DOFS[i]}-{panel.DOFS[j]}: missed of the damping {100 * rms:.1f} % rms, {100 * damping:.1f} % at "
+            f"most, of the added mass {100 * added:.1f} % at most, of the table's greatest"
+        )

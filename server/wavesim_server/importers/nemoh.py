@@ -1,0 +1,112 @@
+"""A folder of NEMOH (2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec, KH.dat, Inertia.dat.
+
+NEMOH's time factor is exp(-i w t): its phases lag, so they are turned round here.  Their unit is in no file.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_server.importers import panel
+from wavesim_server.importers.draft import Draft
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def read(folder: Path, draft: Draft) -> panel.Panel:
+    """What a run has computed of one body. ValueError names the file."""
+    cal = [line.split("!")[0].split() for line in _file(folder, "Nemoh.cal").read_text().splitlines()]
+    said = {
+        k: line.split("!", 1)[1].lower()
+        for k, line in enumerate(_file(folder, "Nemoh.cal").read_text().splitlines())
+        if "!" in line
+    }
+
+    def value(words: str) -> list[float]:
+        for k, comment in said.items():
+            if words in comment:
+                return [float(x) for x in cal[k]]
+        raise ValueError(f"Nemoh.cal does not say the {words}")
+
+    if (bodies := value("number of bodies")[0]) != 1.0:
+        raise ValueError(f"it has {bodies:g} bodies; one is taken")
+    found = panel.Panel(density=value("fluid specific volume")[0], depth=_depth(cal))
+    w, m = _zones(_file(folder, "RadiationCoefficients.tec"), "Motion of body")
+    if len(m) != 6 or m[0].shape[1] != 12:
+        raise ValueError(
+            f"RadiationCoefficients.tec has {len(m)} motions and not all six forces of each; all are needed"
+        )
+    a, b = (np.array([x[:, k::2] for x in m]).transpose(1, 2, 0) for k in (0, 1))
+    found.coefficients = panel.coefficients(w, a, b)
+    force = _file(folder, "ExcitationForce.tec")
+    w, x = _zones(force, "xcitation force|iffraction force")
+    headings = [float(h) for h in re.findall(r"beta\s*=\s*([-+.\dEe]+)", force.read_text())]
+    unit = draft.angle(1.0, "the phases of ExcitationForce.tec")
+    z = np.array([f[:, 0::2] * np.exp(-1j * unit * f[:, 1::2]) for f in x])
+    found.operators = panel.operators(w, np.radians(headings), z.transpose(2, 1, 0), "force")
+    for name, folders in (("stiffness", ("KH.dat", "Kh.dat")), ("rigid_body", ("Inertia.dat",))):
+        for file in (f for f in folders if (p := _sought(folder, f)) and p):
+            m6 = np.loadtxt(_file(folder, file))
+            if m6.shape != (6, 6):
+                raise ValueError(f"{file} holds {m6.shape} numbers, not 6 x 6")
+            setattr(found, name, m6 * panel.BOTH)
+            break
+    return found
+
+
+def _sought(folder: Path, name: str) -> Path | None:
+    """A file in the folder or one below it, however it is capitalised."""
+    fits = sorted(p for p in (*folder.glob("*"), *folder.glob("*/*")) if p.name.lower() == name.lower() and p.is_file())
+    preferred = [p for p in fits if p.parent.name.lower() == "mechanics"]
+    found = preferred or fits
+    return found[0] if found else None
+
+
+def _file(folder: Path, name: str) -> Path:
+    path = _sought(folder, name)
+    if path is None:
+        raise ValueError(f"it has no {name}")
+    return path
+
+
+def _depth(cal: list[list[str]]) -> float:
+    """How deep the point lies about which the moments are taken; ValueError unless it lies under the origin of the mesh."""
+    points = set()
+    for words in cal:
+        if len(words) == 7 and words[0] == "2":
+            points.add(tuple(float(x) for x in words[4:7]))
+    if len(points) != 1:
+        raise ValueError(f"Nemoh.cal names {len(points)} points for its rotations and moments; one is needed")
+    x, y, z = points.pop()
+    if x or y:
+        raise ValueError(f"the moments are about x = {x:g}, y = {y:g} m; phases are told at 0, 0: compute both there")
+    return -z
+
+
+def _zones(path: Path, title: str) -> tuple[Array, list[Array]]:
+    """(frequencies in rad/s, numbers of each zone)."""
+    zones: list[list[list[float]]] = []
+    for k, line in enumerate(path.read_text().splitlines(), 1):
+        if line.startswith("VARIABLES") and "rad/s" not in line:
+            raise ValueError(f"{path.name}: its first column is {line[10:].strip()}; it must be w (rad/s)")
+        if line.lower().lstrip().startswith("zone"):
+            if not re.search(title, line):
+                raise ValueError(f"{path.name} line {k}: an unknown zone")
+            zones.append([])
+        elif zones and line.strip():
+            try:
+                zones[-1].append([float(x) for x in line.split()])
+            except ValueError:
+                raise ValueError(f"{path.name} line {k} is not numbers") from None
+    try:
+        tables = [np.array(z) for z in zones]
+        w = tables[0][:, 0]
+        if any(t.shape != tables[0].shape or (t[:, 0] != w).any() for t in tables):
+            raise IndexError
+    except (IndexError, ValueError):
+        raise ValueError(f"{path.name}: its zones do not hold the same frequencies") from None
+    return w, [t[:, 1:] for t in tables]

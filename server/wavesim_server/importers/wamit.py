@@ -1,0 +1,136 @@
+"""Numeric output of WAMIT: NAME.1 (added mass, damping), .3 (exciting force), .4 (motion), .hst, .mmx.
+
+The files hold dimensionless numbers (WAMIT User Manual, ch. 4): A/(rho L^k), B/(rho w L^k), X/(rho g a L^m), C/(rho g L^k);
+phases lead the elevation at the body's origin.  The first column is the period, unless the user says otherwise: zero means
+infinite frequency there, a negative one zero frequency.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_server.importers import panel
+from wavesim_server.importers.draft import Draft
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SUFFIXES = (".1", ".3", ".4", ".hst", ".mmx")
+_TURNS = np.array([0, 0, 0, 1, 1, 1])
+
+
+def read(path: Path, draft: Draft) -> panel.Panel:
+    """All files of a run; ``path`` is any of them. ValueError names the file."""
+    beside = {s: path.with_suffix(s) for s in SUFFIXES}
+    if not beside[".1"].exists():
+        raise ValueError(f"it needs {beside['.1'].name} (added mass and damping) beside it")
+    if not any(beside[s].exists() for s in (".3", ".4")):
+        raise ValueError(f"it needs {beside['.3'].name} (exciting force) or {beside['.4'].name} (motion) beside it")
+    mass, length, gravity = _mmx(beside[".mmx"]) if beside[".mmx"].exists() else (None, 0.0, 0.0)
+    length = length or _one(draft, "length")
+    gravity = gravity or _one(draft, "gravity")
+    density = _one(draft, "water-density")
+    column = draft.settings.get("wave-column", "period")
+    if "wave-column" in draft.settings:
+        draft.asked.add("wave-column")
+    if column not in ("period", "frequency"):
+        raise ValueError(f"--set wave-column={column}: it is period or frequency")
+    found = panel.Panel(density=density)
+    found.notes = (f"the first column of {path.stem}.1 is the {column}",)
+    if mass is not None and np.diag(mass).min() > 0.0:
+        found.rigid_body = density * mass * panel.BOTH
+    found.coefficients = _radiation(beside[".1"], column, density, length)
+    if beside[".3"].exists():
+        found.operators = _waves(beside[".3"], column, density * gravity * length ** (2.0 + _TURNS), "force")
+    else:
+        found.operators = _waves(beside[".4"], column, length ** (-1.0 * _TURNS), "motion")
+    if beside[".hst"].exists():
+        c = np.zeros((6, 6))
+        for i, j, value in _numbers(beside[".hst"], 3):
+            c[_dof(beside[".hst"], i), _dof(beside[".hst"], j)] = value
+        power = 2.0 + np.add.outer(_TURNS, _TURNS)
+        found.stiffness = density * gravity * length**power * c * panel.BOTH
+    return found
+
+
+def _one(draft: Draft, key: str) -> float:
+    given = draft.ask(key, 1)
+    return given[0] if given is not None else 1.0  # what is missing is refused in the end, with all else that is
+
+
+def _numbers(path: Path, least: int) -> list[list[float]]:
+    """Lines of numbers, after a headline."""
+    rows = []
+    for k, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            row = [float(word) for word in line.split()]
+        except ValueError:
+            if k == 1:
+                continue
+            raise ValueError(f"{path.name} line {k} is not numbers") from None
+        if row and len(row) < least:
+            raise ValueError(f"{path.name} line {k} has {len(row)} numbers, not {least} or more")
+        if row:
+            rows.append(row)
+    if not rows:
+        raise ValueError(f"{path.name} is empty")
+    return rows
+
+
+def _dof(path: Path, number: float) -> int:
+    if number not in range(1, 7):
+        raise ValueError(f"{path.name} has the mode {number:g}; one rigid body has 1 to 6")
+    return int(number) - 1
+
+
+def _frequency(value: float, column: str) -> float:
+    """rad/s; inf and 0 for the limits."""
+    if column == "period":
+        return np.inf if value == 0.0 else 0.0 if value < 0.0 else 2.0 * np.pi / value
+    return np.inf if value < 0.0 else value
+
+
+def _radiation(path: Path, column: str, density: float, length: float) -> panel.Coefficients:
+    found: dict[float, Array] = {}
+    for value, i, j, *ab in _numbers(path, 4):
+        w, at = _frequency(value, column), (_dof(path, i), _dof(path, j))
+        scale = density * length ** (3.0 + _TURNS[at[0]] + _TURNS[at[1]])
+        m = found.setdefault(w, np.zeros((2, 6, 6)))
+        m[0][at] = scale * ab[0]
+        if 0.0 < w < np.inf:
+            if len(ab) < 2:
+                raise ValueError(f"{path.name} has no damping at {w:.4g} rad/s")
+            m[1][at] = scale * w * ab[1]
+    infinite = found.pop(np.inf, None)
+    found.pop(0.0, None)
+    a, b = (np.array([m[k] for m in found.values()]) for k in (0, 1))
+    return panel.coefficients(list(found), a, b, None if infinite is None else infinite[0])
+
+
+def _waves(path: Path, column: str, scale: Array, use: str) -> panel.Operators:
+    """Operators of force or motion; of each frequency and heading all that is not there is zero."""
+    found: dict[tuple[float, float], Array] = {}
+    for value, heading, i, _, _, real, imaginary, *_ in _numbers(path, 7):
+        x = found.setdefault((_frequency(value, column), heading), np.zeros(6, complex))
+        k = _dof(path, i)
+        x[k] = scale[k] * (real + 1j * imaginary)
+    w, headings = (sorted({key[k] for key in found if 0.0 < key[0] < np.inf}) for k in (0, 1))
+    if lacking := [(a, b) for a in w for b in headings if (a, b) not in found]:
+        raise ValueError(f"{path.name} lacks {lacking[0][0]:.4g} rad/s at the heading {lacking[0][1]:g} deg")
+    response = np.array([[found[a, b] for b in headings] for a in w]).transpose(2, 0, 1)
+    return panel.operators(w, np.radians(headings), response, use)
+
+
+def _mmx(path: Path) -> tuple[Array, float, float]:
+    """(mass matrix over the density, length scale, gravity)."""
+    text = path.read_text()
+    mass = np.zeros((6, 6))
+    said = re.search(r"Gravity:\s*(\S+)\s+Length scale:\s*(\S+)", text)
+    if said is None:
+        raise ValueError(f"{path.name} does not say gravity and length scale")
+    rows = re.findall(r"^\s*([1-6])\s+([1-6])\s+([-+.\dEe]+)(?:\s.*)?$", text, re.MULTILINE)
+    for i, j, value in rows[:36]:
+        mass[int(i) - 1, int(j) - 1] = float(value)
+    return mass, float(said[2]), float(said[1])
