@@ -1,12 +1,13 @@
 """Learning environments: steps a second beside the bare kernel, baselines' scores, and the training of a policy.
 
-python -m benchmarks.learning [speed] [scores] [train]
+python -m benchmarks.learning [speed] [beside] [shells] [scores] [train]
 
 ``train`` writes its policy and curve into the folder runs/learning; minutes on two free cores.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -74,6 +75,56 @@ def speed() -> None:
         )
 
 
+def shells() -> None:
+    """The shells of other packages, those that are installed: steps a second of processor time, and times the core's own; medians of nine."""
+    from wavesim_sdk.errors import WaveSimError
+
+    actions = np.random.default_rng(1).uniform(-1.0, 1.0, (COPIES, 6)).astype(np.float32)
+    core = Core("StationKeeping", COPIES)
+    core.seed(1)
+    core.begin()
+    acts: dict[str, Callable[[], object]] = {"core": lambda: core.step(actions)}
+    for name, kind in (("sb3", "VecEnv"), ("puffer", "Puffer")):
+        try:
+            envs = getattr(importlib.import_module(f"wavesim_studies.learning.{name}"), kind)("StationKeeping", COPIES)
+        except WaveSimError as error:
+            print(f"{name}: {error}")
+            continue
+        envs.reset()
+        acts[name] = lambda envs=envs: envs.step(actions)  # type: ignore[misc]
+    found: dict[str, list[float]] = {name: [] for name in acts}
+    for _ in range(9):
+        for name, act in acts.items():
+            found[name].append(cost(act))
+    for name, values in found.items():
+        ns = median(values)
+        print(f"{name:8} {1e9 / ns:12.0f} steps/s, {ns / median(found['core']):5.2f} times the core's own")
+
+
+def beside() -> None:
+    """Gymnasium's vectors of MuJoCo (`pip install 'gymnasium[mujoco]'`) in turn with ours in one run, steps a second; medians of seven."""
+    import gymnasium
+
+    core, actions = Core("StationKeeping", COPIES), np.zeros((COPIES, 6), np.float32)
+    core.seed(1)
+    core.begin()
+    core.step(actions)
+    others = {name: gymnasium.make_vec(name, num_envs=16) for name in ("HalfCheetah-v5", "Ant-v5")}
+    found: dict[str, list[float]] = {"StationKeeping": [], **{name: [] for name in others}}
+    for envs in others.values():
+        envs.reset(seed=1)
+    for _ in range(7):
+        found["StationKeeping"].append(1e9 / cost(lambda: core.step(actions)))
+        for name, envs in others.items():
+            told, start = envs.action_space.sample(), time.process_time()
+            for _ in range(30):
+                envs.step(told)
+            found[name].append(30 * 16 / (time.process_time() - start))
+    ours = median(found["StationKeeping"])
+    for name, values in found.items():
+        print(f"{name:16} {median(values):12.0f} steps/s of processor time, ours / it {ours / median(values):7.1f}")
+
+
 def scores() -> None:
     """300 episodes of each task."""
     for task in TASKS:
@@ -120,6 +171,6 @@ def draw(curve: list[dict[str, float]], out: Path) -> None:
 
 
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (speed, scores, train)}
+    parts = {f.__name__: f for f in (speed, beside, shells, scores, train)}
     for name in sys.argv[1:] or ("speed", "scores"):
         parts[name]()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import tracemalloc
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python, rtsys
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -60,6 +62,72 @@ def test_a_copy_is_the_same_alone_and_among_others() -> None:
     for k in range(40):
         many.step(told[k])
     assert (many.out.observation == again).all()
+
+
+@pytest.mark.compiled
+def test_the_first_of_four_thousand_is_the_only_one() -> None:
+    """To the bit, through ends and resets: whoever let lanes or blocks see each other would change it."""
+    many, alone, told = Core("StationKeeping", 4096), Core("StationKeeping", 1), actions(4096, 24, 3)
+    for core in (many, alone):
+        core.rules = core.rules._replace(steps=10)
+        core.seed(11)
+        core.begin()
+    for a in told:
+        many.step(a)
+        alone.step(np.ascontiguousarray(a[:1]))
+        for ours, theirs in zip(many.out, alone.out, strict=True):
+            assert ours[:1].tobytes() == theirs.tobytes()
+
+
+@pytest.mark.compiled
+def test_a_step_allocates_nothing() -> None:
+    """Neither Python nor the compiled code: resets, ends and all."""
+    core = Core("Circle", 512, substeps=2)
+    core.rules = core.rules._replace(steps=5)
+    core.seed(1)
+    core.begin()
+    told = actions(512, 40)
+    core.step(told[0])
+    _nrt_python.memsys_enable_stats()
+    before = rtsys.get_allocation_stats().alloc
+    tracemalloc.start()
+    try:
+        base = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        for a in told:
+            core.step(a)
+        peak = tracemalloc.get_traced_memory()[1] - base
+    finally:
+        tracemalloc.stop()
+    arrays = len(core.fleet) + len(core.state) + len(core.out) + 1
+    assert rtsys.get_allocation_stats().alloc == before + 40 * arrays, (
+        "a handle of each array that Python hands over, and no more"
+    )
+    assert peak < 10_000 < core.out.observation.nbytes, "but for a few Python objects that a call is made of"
+
+
+def test_noise_is_as_large_as_it_is_said_to_be() -> None:
+    """Of one moment of 4000 copies, against the same without: standard deviations, no correlation, tails as normal numbers have them."""
+    cores = [Core("StationKeeping", 4000, vary=0.0, noise=n) for n in (0.0, 1.0)]
+    for core in cores:
+        core.seed(5)
+        core.begin()
+    off = (cores[1].out.observation - cores[0].out.observation).astype(float)
+    level = off[:, 8:14] / [0.01, 0.01, 0.01, 0.002, 0.002, 0.002]
+    assert level.std(axis=0) == pytest.approx(np.ones(6), abs=0.04) and abs(level.mean(axis=0)).max() < 0.06
+    assert abs(np.corrcoef(level.T) - np.eye(6)).max() < 0.06
+    assert (abs(level) > 2.0).mean() == pytest.approx(0.0455, abs=0.006) and 3.5 < abs(level).max() < 6.0
+    place = np.linalg.norm(off[:, :3], axis=1)
+    assert np.sqrt(np.mean(place**2)) == pytest.approx(np.sqrt(2 * (0.05**2 + 0.02**2) + 0.02**2 + 0.02**2), rel=0.05)
+
+
+def test_what_is_not_a_number_is_no_action() -> None:
+    core, other = Core("StationKeeping", 3, vary=0.0), Core("StationKeeping", 3, vary=0.0)
+    for c, a in ((core, np.nan), (other, 0.0)):
+        c.seed(1)
+        c.begin()
+        c.step(np.full((3, 6), a, np.float32))
+    assert core.out.observation.tobytes() == other.out.observation.tobytes()
 
 
 def test_it_moves_as_the_engine_does() -> None:

@@ -45,9 +45,10 @@ class Core:
             float(min(min(-k.minimum, k.maximum) for k in thrusters)), mode,
         )  # fmt: skip
         self.matrix = self._build(0)
-        n = copies
+        n, blocks, lanes = copies, -(-copies // r.LANES), r.LANES
         self.state = kernels.Copies(
-            np.zeros((n, kernels.COPY)), np.zeros(n, np.uint64), np.zeros((n, kernels.DELAYS, self.actions)), np.zeros((r.LANES, r.MU))
+            np.zeros((blocks, kernels.COPY * lanes)), np.zeros(blocks * lanes, np.uint64),
+            np.zeros((blocks, kernels.DELAYS * self.actions * lanes)), np.zeros((lanes, r.MU)), np.zeros(kernels.WORK * lanes),
         )  # fmt: skip
         self.out = kernels.Out(
             np.zeros((n, self.size), np.float32), np.zeros(n), np.zeros(n, bool), np.zeros(n, bool), np.zeros((n, self.size), np.float32),
@@ -93,8 +94,19 @@ class Core:
         """Random numbers from now on: copy i has those of seed + i."""
         if self.hulls > 0.0:
             self._build(seed)
-        self.state.keys[:] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]
+        self.state.keys[: self.copies] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]
         self.state.numbers[:] = 0.0
+
+    def write_to(self, observation: Array) -> None:
+        """Observations from now on go into an array of the caller's: (n, numbers) float32, C-contiguous. ValueError for another."""
+        if (
+            observation.shape != (self.copies, self.size)
+            or observation.dtype != np.float32
+            or not observation.flags.c_contiguous
+        ):
+            raise ValueError(f"observations want a C-contiguous array {(self.copies, self.size)} of float32")
+        observation[:] = self.out.observation
+        self.out = self.out._replace(observation=observation)
 
     def begin(self, chosen: Array | None = None) -> None:
         """A new episode of the chosen copies (n,), or of all; the observations are in ``out``."""

@@ -18,7 +18,7 @@ _MODES = {
 }
 
 
-def _spaces(core: Core) -> tuple[Any, Any]:
+def spaces(core: Core) -> tuple[Any, Any]:
     """(of an observation, of an action)"""
     box = gymnasium.spaces.Box
     return box(-kernels.BOUND, kernels.BOUND, (core.size,), np.float32), box(-1.0, 1.0, (core.actions,), np.float32)
@@ -38,7 +38,7 @@ class Vector(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         self.core = Core(task, num_envs, mode=_MODES[mode], **options)
         self.metadata = {"autoreset_mode": mode, "render_modes": []}
         self.num_envs, self._copy, self.render_mode, self._mode = num_envs, copy, render_mode, mode
-        self.single_observation_space, self.single_action_space = _spaces(self.core)
+        self.single_observation_space, self.single_action_space = spaces(self.core)
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
         self._seeded = False
@@ -97,7 +97,7 @@ class Single(gymnasium.Env):  # type: ignore[misc]
 
     def __init__(self, task: str = "StationKeeping", render_mode: str | None = None, **options: Any) -> None:
         self.core = Core(task, 1, mode=kernels.DISABLED, **options)
-        self.observation_space, self.action_space = _spaces(self.core)
+        self.observation_space, self.action_space = spaces(self.core)
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:

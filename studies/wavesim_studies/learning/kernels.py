@@ -1,6 +1,8 @@
 """One step of all copies, compiled: commands with their delay, dynamics, reward, end, reset, noise, observation.
 
-The dynamics is the engine's own, by blocks of eight bodies; without sound, contact and weather, for none of these tasks has them.
+The dynamics is the engine's own, by blocks of eight bodies; without sound, contact and weather, for none of these tasks has them. What
+surrounds it works on the same eight lanes: a row of numbers for each quantity, see :mod:`wavesim_server.dynamics.lanes`. Only a reset,
+once an episode, goes lane by lane.
 A copy's random numbers are hashes of its own key: no copy sees another, and how many there are changes nothing.
 """
 
@@ -12,20 +14,34 @@ from typing import Any, NamedTuple
 
 from wavesim_sdk.compiled import normal, uniform
 from wavesim_sdk.parts import kernel, part
-from wavesim_server.dynamics import integrators
+from wavesim_server.dynamics import integrators, rotation
 from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store
+from wavesim_server.elementary import atan2, exp, log, sin_cos
 
 _kernel = kernel(Path(__file__).parent, Path(integrators.__file__).parent)
+L = r.LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 DEPTH = 20.0  #: m, of the middle of all tasks: far from surface and bed
-DELAYS = 4  #: commands that are kept
-#: columns of a copy: steps and episodes so far, bias of position (3) and heading, delay in steps, net weight (N), sums of what is judged
+DELAYS = 4  #: commands that are kept, the newest first
+#: rows of a block of copies: steps and episodes so far, bias of position (3) and heading, delay in steps, net weight (N), sums of what is judged
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
 BASE = 20  #: numbers of an observation before the last command
 BOUND = 10.0  #: of every number of an observation
 FAR = 6.0  #: m: further away an episode ends
 PARTS = 3  #: of a reward: place, upright and still, effort
+NORMALS = 10  #: of an observation: position (3), heading, velocity (3), rates (3)
+#: rows of what a block computes and forgets: the observation, its noise, actions, and what a step is judged by
+SEEN = 0
+DRAW = SEEN + BASE + r.THRUSTERS
+ACTION = DRAW + NORMALS
+DISTANCE, TURNED, UPRIGHT, SPIN, AHEAD, PART, REWARD, GONE, LATE, GOOD = (
+    ACTION + r.THRUSTERS + k for k in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11)
+)
+WORK = GOOD + 1
+_NEAREST = 6755399441055744.0  # 1.5 2^52: added and taken away again, it rounds to an integer
+_HALF = 2.0**26  # of the bits of a uniform number
 
 
 class Fleet(NamedTuple):
@@ -40,12 +56,14 @@ class Fleet(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """What each copy remembers: numbers, key, last commands (n, DELAYS, thrusters); and room for the states of a block."""
+    """What each copy remembers: numbers (blocks, COPY L), key (blocks L), last commands (blocks, DELAYS thrusters L); and room for the
+    states of a block (L, MU), and for what it computes (WORK L)."""
 
     numbers: Any
     keys: Any
     commands: Any
     held: Any
+    work: Any
 
 
 class Out(NamedTuple):
@@ -79,202 +97,285 @@ class Rules(NamedTuple):
 
 
 @part
-def _goal(rules: Rules, time: float, phase: float) -> tuple[float, float, float, float, float, float, float]:
-    """Place, velocity and heading that are wanted."""
+def _goal(rules: Rules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Place and velocity that are wanted (heading: north), of one copy or of a block."""
     a, s, w = phase + rules.omega * time, rules.size, rules.omega
+    none = 0.0 * a
     if rules.task == 0:
-        return 0.0, 0.0, DEPTH, 0.0, 0.0, 0.0, 0.0
+        return none, none, none + DEPTH, none, none, none
+    sine, cosine = sin_cos(a)
     if rules.task == 3:
         return (
-            s * math.sin(a),
-            0.5 * s * math.sin(2.0 * a),
-            DEPTH,
-            s * w * math.cos(a),
-            s * w * math.cos(2.0 * a),
-            0.0,
-            0.0,
-        )
+            s * sine, s * sine * cosine, none + DEPTH, s * w * cosine, s * w * (cosine * cosine - sine * sine), none,
+        )  # fmt: skip
     down = 0.05 if rules.task == 2 else 0.0
-    return s * math.cos(a), s * math.sin(a), DEPTH + down * time, -s * w * math.sin(a), s * w * math.cos(a), down, 0.0
+    return s * cosine, s * sine, DEPTH + down * time, -(s * w) * sine, s * w * cosine, none + down
 
 
 @part
-def _place(b: Any, l: int, row: int, value: float) -> None:
-    b[row * r.LANES + l] = value
-
-
-@part
-def reset(b: Any, l: int, c: Any, key: Any, commands: Any, rules: Rules, thrusters: int) -> None:
+def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: Rules, thrusters: int) -> None:
     """A new episode of one copy."""
-    c[EPISODE] += 1.0
-    e = int(c[EPISODE]) << 20  # its numbers are counted from here
+    c[EPISODE * L + l] += 1.0
+    e = int(c[EPISODE * L + l]) << 20  # its numbers are counted from here
     for row in range(r.MU):
-        _place(b, l, row, 0.0)
-    c[PHASE] = 2.0 * math.pi * uniform(key, e, 0) if rules.task else 0.0
-    x, y, z, _, _, _, _ = _goal(rules, 0.0, c[PHASE])
+        b[row * L + l] = 0.0
+    c[PHASE * L + l] = 2.0 * math.pi * uniform(key, e, 0) if rules.task else 0.0
+    x, y, z, _, _, _ = _goal(rules, 0.0, c[PHASE * L + l])
     wide = 2.5 if rules.task == 0 else 0.5
-    _place(b, l, r.PX, x + wide * (2.0 * uniform(key, e, 1) - 1.0))
-    _place(b, l, r.PY, y + wide * (2.0 * uniform(key, e, 2) - 1.0))
-    _place(b, l, r.PZ, z + 0.5 * (2.0 * uniform(key, e, 3) - 1.0))
-    roll, pitch = 0.3 * (uniform(key, e, 4) - 0.5), 0.3 * (uniform(key, e, 5) - 0.5)
-    yaw = 2.0 * math.pi * uniform(key, e, 6) - math.pi
-    cr, sr, cp, sp = math.cos(0.5 * roll), math.sin(0.5 * roll), math.cos(0.5 * pitch), math.sin(0.5 * pitch)
-    cy, sy = math.cos(0.5 * yaw), math.sin(0.5 * yaw)
-    _place(b, l, r.QW, cr * cp * cy + sr * sp * sy)
-    _place(b, l, r.QX, sr * cp * cy - cr * sp * sy)
-    _place(b, l, r.QY, cr * sp * cy + sr * cp * sy)
-    _place(b, l, r.QZ, cr * cp * sy - sr * sp * cy)
+    b[r.PX * L + l] = x + wide * (2.0 * uniform(key, e, 1) - 1.0)
+    b[r.PY * L + l] = y + wide * (2.0 * uniform(key, e, 2) - 1.0)
+    b[r.PZ * L + l] = z + 0.5 * (2.0 * uniform(key, e, 3) - 1.0)
+    sr, cr = sin_cos(0.15 * (uniform(key, e, 4) - 0.5))  # of half the angles
+    sp, cp = sin_cos(0.15 * (uniform(key, e, 5) - 0.5))
+    sy, cy = sin_cos(math.pi * uniform(key, e, 6) - 0.5 * math.pi)
+    b[r.QW * L + l] = cr * cp * cy + sr * sp * sy
+    b[r.QX * L + l] = sr * cp * cy - cr * sp * sy
+    b[r.QY * L + l] = cr * sp * cy + sr * cp * sy
+    b[r.QZ * L + l] = cr * cp * sy - sr * sp * cy
     for k in range(r.SLOTS):
-        _place(b, l, r.A_NOW + k, 0.0)
-        _place(b, l, r.A_CMD + k, 0.0)
+        b[(r.A_NOW + k) * L + l] = 0.0
+        b[(r.A_CMD + k) * L + l] = 0.0
     common = 1.0 - 0.2 * rules.vary * uniform(key, e, 7)  # voltage
     for k in range(thrusters):
-        _place(b, l, r.A_EFFECT + k, common * (1.0 + 0.2 * rules.vary * (2.0 * uniform(key, e, 16 + k) - 1.0)))
-    speed, whence = 0.5 * rules.vary * uniform(key, e, 8), 2.0 * math.pi * uniform(key, e, 9)
-    _place(b, l, r.CURRENT, speed * math.cos(whence))
-    _place(b, l, r.CURRENT + 1, speed * math.sin(whence))
-    _place(b, l, r.CURRENT + 2, 0.0)
-    c[NET] = 2.0 * rules.vary * (2.0 * uniform(key, e, 10) - 1.0)  # 2 % of the weight of a body of 10 kg
-    c[DELAY] = float(int(DELAYS * uniform(key, e, 11))) if rules.vary > 0.0 else 0.0
+        b[(r.A_EFFECT + k) * L + l] = common * (1.0 + 0.2 * rules.vary * (2.0 * uniform(key, e, 16 + k) - 1.0))
+    north, east = sin_cos(2.0 * math.pi * uniform(key, e, 9))
+    speed = 0.5 * rules.vary * uniform(key, e, 8)
+    b[r.CURRENT * L + l], b[(r.CURRENT + 1) * L + l], b[(r.CURRENT + 2) * L + l] = speed * north, speed * east, 0.0
+    c[NET * L + l] = 2.0 * rules.vary * (2.0 * uniform(key, e, 10) - 1.0)  # 2 % of the weight of a body of 10 kg
+    c[DELAY * L + l] = float(int(DELAYS * uniform(key, e, 11))) if rules.vary > 0.0 else 0.0
     for k in range(3):
-        c[BIAS + k] = 0.02 * rules.noise * normal(key, e, 32 + k)
-    c[TURN] = 0.0175 * rules.noise * normal(key, e, 36)
-    c[STEP] = c[SUM_D] = c[SUM_H] = c[JUDGED] = c[ENDED] = 0.0
-    commands[:] = 0.0
+        c[(BIAS + k) * L + l] = 0.02 * rules.noise * normal(key, e, 32 + k)
+    c[TURN * L + l] = 0.0175 * rules.noise * normal(key, e, 36)
+    for row in (STEP, SUM_D, SUM_H, JUDGED, ENDED):
+        c[row * L + l] = 0.0
+    _forget(past, l, thrusters)
 
 
 @part
-def observe(
-    b: Any, l: int, c: Any, key: Any, command: Any, rules: Rules, out: Any
-) -> tuple[float, float, float, float, float]:
-    """The observation of one copy, with noise; (distance, heading error, upright, rate, ahead) are the true ones."""
-    time = c[STEP] * rules.dt
-    gx, gy, gz, vx, vy, vz, gh = _goal(rules, time, c[PHASE])
-    w, x, y, z = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
-    dx, dy, dz = gx - b[r.PX * r.LANES + l], gy - b[r.PY * r.LANES + l], gz - b[r.PZ * r.LANES + l]
-    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    turn = gh - yaw
-    turn -= 2.0 * math.pi * math.floor((turn + math.pi) / (2.0 * math.pi))
-    e, n = (int(c[EPISODE]) << 20) + int(c[STEP]) + 1, rules.noise
+def _forget(past: Any, l: int, thrusters: int) -> None:
+    """No command has been given yet."""
+    for row in range(DELAYS * thrusters):
+        past[row * L + l] = 0.0
+
+
+@part
+def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
+    """Normal numbers of each lane by Box and Muller, two from the upper and lower half of the bits of one uniform number."""
+    for l in range(L):
+        e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
+        for k in range(NORMALS // 2):
+            w[(DRAW + k) * L + l] = uniform(keys[first + l], e, k)
+    for k in range(NORMALS // 2 - 1, -1, -1):  # the last first: each makes two rows of one
+        u = load(w, DRAW + k) * _HALF
+        high = (u + _NEAREST) - _NEAREST
+        radius = sqrt(-2.0 * log((high + 0.5) * (1.0 / (_HALF + 1.0))))
+        sine, cosine = sin_cos(2.0 * math.pi * (u - high))
+        store(w, DRAW + 2 * k, radius * cosine)
+        store(w, DRAW + 2 * k + 1, radius * sine)
+
+
+@part
+def _see(w: Any, row: int, value: Any) -> None:
+    store(w, SEEN + row, minimum(maximum(value, -BOUND), BOUND))
+
+
+@part
+def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: Rules, w: Any, thrusters: int) -> None:
+    """The observations of a block, with noise; distance, heading error, upright, square of the rates, ahead are the true ones."""
+    gx, gy, gz, vx, vy, vz = _goal(rules, load(c, STEP) * rules.dt, load(c, PHASE))
+    n = rules.noise
+    if n > 0.0:
+        _noise(c, keys, first, w)
+    else:
+        for k in range(NORMALS):
+            store(w, DRAW + k, 0.0)
+    r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation.matrix(
+        load(b, r.QW), load(b, r.QX), load(b, r.QY), load(b, r.QZ)
+    )
+    dx, dy, dz = gx - load(b, r.PX), gy - load(b, r.PY), gz - load(b, r.PZ)
+    turn = -atan2(r21, r11)
     # in body axes, as its own instruments would have it
-    r11, r12, r13 = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)
-    r21, r22, r23 = 2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)
-    r31, r32, r33 = 2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)
-    mx = dx + c[BIAS] + (0.05 * n * normal(key, e, 0) if n > 0.0 else 0.0)
-    my = dy + c[BIAS + 1] + (0.05 * n * normal(key, e, 1) if n > 0.0 else 0.0)
-    mz = dz + c[BIAS + 2] + (0.02 * n * normal(key, e, 2) if n > 0.0 else 0.0)
-    th = turn + c[TURN] + (0.0087 * n * normal(key, e, 3) if n > 0.0 else 0.0)
-    out[0] = r11 * mx + r21 * my + r31 * mz
-    out[1] = r12 * mx + r22 * my + r32 * mz
-    out[2] = r13 * mx + r23 * my + r33 * mz
-    out[3], out[4] = math.sin(th), math.cos(th)
-    out[5], out[6], out[7] = r31, r32, r33
+    mx = dx + load(c, BIAS) + 0.05 * n * load(w, DRAW)
+    my = dy + load(c, BIAS + 1) + 0.05 * n * load(w, DRAW + 1)
+    mz = dz + load(c, BIAS + 2) + 0.02 * n * load(w, DRAW + 2)
+    sine, cosine = sin_cos(turn + load(c, TURN) + 0.0087 * n * load(w, DRAW + 3))
+    _see(w, 0, r11 * mx + r21 * my + r31 * mz)
+    _see(w, 1, r12 * mx + r22 * my + r32 * mz)
+    _see(w, 2, r13 * mx + r23 * my + r33 * mz)
+    _see(w, 3, sine)
+    _see(w, 4, cosine)
+    _see(w, 5, r31)
+    _see(w, 6, r32)
+    _see(w, 7, r33)
     for k in range(3):
-        out[8 + k] = b[(r.NU + k) * r.LANES + l] + (0.01 * n * normal(key, e, 4 + k) if n > 0.0 else 0.0)
-        out[11 + k] = b[(r.NU + 3 + k) * r.LANES + l] + (0.002 * n * normal(key, e, 7 + k) if n > 0.0 else 0.0)
-    out[14] = r11 * vx + r21 * vy + r31 * vz
-    out[15] = r12 * vx + r22 * vy + r32 * vz
-    out[16] = r13 * vx + r23 * vy + r33 * vz
-    out[17], out[18] = math.sin(yaw), math.cos(yaw)
-    out[19] = c[STEP] / rules.steps
-    for k in range(command.shape[0]):
-        out[BASE + k] = command[k]
-    for k in range(out.shape[0]):
-        out[k] = min(max(out[k], -BOUND), BOUND)
-    distance = math.sqrt(dx * dx + dy * dy + dz * dz)
-    p, q, o = b[(r.NU + 3) * r.LANES + l], b[(r.NU + 4) * r.LANES + l], b[(r.NU + 5) * r.LANES + l]
-    return distance, abs(turn), r33, math.sqrt(p * p + q * q + o * o), math.cos(turn)
+        _see(w, 8 + k, load(b, r.NU + k) + 0.01 * n * load(w, DRAW + 4 + k))
+        _see(w, 11 + k, load(b, r.NU + 3 + k) + 0.002 * n * load(w, DRAW + 7 + k))
+    _see(w, 14, r11 * vx + r21 * vy + r31 * vz)
+    _see(w, 15, r12 * vx + r22 * vy + r32 * vz)
+    _see(w, 16, r13 * vx + r23 * vy + r33 * vz)
+    level = 1.0 / maximum(sqrt(r11 * r11 + r21 * r21), 1e-12)
+    _see(w, 17, r21 * level)
+    _see(w, 18, r11 * level)
+    _see(w, 19, load(c, STEP) / float(rules.steps))
+    for k in range(thrusters):
+        _see(w, BASE + k, load(past, k))
+    p, q, o = load(b, r.NU + 3), load(b, r.NU + 4), load(b, r.NU + 5)
+    store(w, DISTANCE, sqrt(dx * dx + dy * dy + dz * dz))
+    store(w, TURNED, abs(turn))
+    store(w, UPRIGHT, r33)
+    store(w, SPIN, p * p + q * q + o * o)
+    store(w, AHEAD, r11 * level)
+
+
+@part
+def _command(b: Any, c: Any, past: Any, w: Any, rules: Rules, thrusters: int) -> None:
+    """Actions become commands, as late as each copy's delay; and the weight or lift that it has too much, in B."""
+    late = load(c, DELAY)
+    for k in range(thrusters):
+        a = minimum(maximum(load(w, ACTION + k), -1.0), 1.0)
+        a = select(a <= 1.0, a, 0.0)  # what is not a number
+        one, two, three = load(past, k), load(past, thrusters + k), load(past, 2 * thrusters + k)
+        told = select(late < 0.5, a, select(late < 1.5, one, select(late < 2.5, two, three)))
+        store(past, 3 * thrusters + k, three)
+        store(past, 2 * thrusters + k, two)
+        store(past, thrusters + k, one)
+        store(past, k, a)
+        store(b, r.A_CMD + k, rules.most * told)
+    q0, x, y, z = load(b, r.QW), load(b, r.QX), load(b, r.QY), load(b, r.QZ)
+    net = load(c, NET)
+    store(b, r.EXT, net * (2.0 * (x * z - y * q0)))
+    store(b, r.EXT + 1, net * (2.0 * (y * z + x * q0)))
+    store(b, r.EXT + 2, net * (1.0 - 2.0 * (x * x + y * y)))
+
+
+@part
+def _judge(c: Any, past: Any, w: Any, rules: Rules, thrusters: int) -> None:
+    """Rewards, and who has come to an end, of a block."""
+    going = load(c, ENDED) < 0.5
+    distance, turned, spin = load(w, DISTANCE), load(w, TURNED), load(w, SPIN)
+    effort = load(past, 0) * load(past, 0)
+    for k in range(1, thrusters):
+        effort = effort + load(past, k) * load(past, k)
+    aim = 2.0 - 2.0 * load(w, AHEAD) if rules.task == 0 else 0.0 * effort
+    place = 0.5 / (1.0 + 1.44 * (distance * distance + aim))
+    still = place * (0.5 * (1.0 + load(w, UPRIGHT)) + 1.0 / (1.0 + spin))
+    ease = 0.1 * exp(-effort)
+    sane = abs(distance + spin + turned) < math.inf
+    store(w, PART, place)
+    store(w, PART + 1, still)
+    store(w, PART + 2, ease)
+    store(w, REWARD, select(going, select(sane, place + still + ease, 0.0), 0.0))
+    gone = select(going, select(sane, select(distance > FAR, 1.0, 0.0), 1.0), 0.0)
+    step = load(c, STEP)
+    late = select(going, select(step >= float(rules.steps), 1.0 - gone, 0.0), 0.0)
+    counted = step > float(rules.steps - rules.judged)
+    total = load(c, SUM_D) + select(counted, distance, 0.0)
+    turns = load(c, SUM_H) + select(counted, turned, 0.0)
+    judged = load(c, JUDGED) + select(counted, 1.0, 0.0)
+    store(c, SUM_D, total)
+    store(c, SUM_H, turns)
+    store(c, JUDGED, judged)
+    store(w, GONE, gone)
+    store(w, LATE, late)
+    store(w, GOOD, select(total < rules.near * judged, select(turns < rules.turned * judged, late, 0.0), 0.0))
+
+
+@part
+def _show(w: Any, l: int, seen: Any) -> None:
+    """The observation of one copy, out of its block."""
+    for k in range(seen.shape[0]):
+        seen[k] = w[(SEEN + k) * L + l]
 
 
 @_kernel
 def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thrusters: int) -> None:
     """One step of all copies. ``actions`` (n, thrusters) in -1..1."""
-    n, h = actions.shape[0], rules.dt / rules.substeps
-    for block in range((n + r.LANES - 1) // r.LANES):
+    n, h, w, held = actions.shape[0], rules.dt / rules.substeps, copies.work, copies.held
+    for block in range((n + L - 1) // L):
         b, kind = f.blocks[block], f.heads[block, r.BLOCK_KIND]
-        first = block * r.LANES
-        last = min(n, first + r.LANES)
-        for i in range(first, last):
-            l, c = i - first, copies.numbers[i]
-            if c[ENDED] != 0.0 and rules.mode == NEXT_STEP:
-                reset(b, l, c, copies.keys[i], copies.commands[i], rules, thrusters)
-                c[ENDED] = 2.0  # its action is not taken
-                continue
-            at, delay = int(c[STEP]) % DELAYS, int(c[DELAY])
-            told = (at - delay + DELAYS) % DELAYS
+        c, past, first = copies.numbers[block], copies.commands[block], block * L
+        size = min(n - first, L)
+        waiting = False  # for a reset: it is computed along with its block, and put back
+        for l in range(size):
             for k in range(thrusters):
-                a = min(max(actions[i, k], -1.0), 1.0)
-                copies.commands[i, at, k] = a if a == a else 0.0
-                b[(r.A_CMD + k) * r.LANES + l] = rules.most * copies.commands[i, told, k]
-            w, x, y, z = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
-            b[r.EXT * r.LANES + l] = c[NET] * 2.0 * (x * z - y * w)
-            b[(r.EXT + 1) * r.LANES + l] = c[NET] * 2.0 * (y * z + x * w)
-            b[(r.EXT + 2) * r.LANES + l] = c[NET] * (1.0 - 2.0 * (x * x + y * y))
-        # a copy that is being reset is computed along with its block, and put back
-        for i in range(first, last):
-            if copies.numbers[i, ENDED] != 0.0:
-                for row in range(r.MU):
-                    copies.held[i - first, row] = b[row * r.LANES + i - first]
+                w[(ACTION + k) * L + l] = actions[first + l, k]
+            waiting |= c[ENDED * L + l] != 0.0
+        _command(b, c, past, w, rules, thrusters)
+        if waiting:
+            for l in range(size):
+                if c[ENDED * L + l] != 0.0:
+                    if rules.mode == NEXT_STEP:
+                        reset(b, l, c, copies.keys[first + l], past, rules, thrusters)
+                        c[ENDED * L + l] = 2.0
+                    _forget(past, l, thrusters)  # its action is not taken
+                    for row in range(r.MU):
+                        held[l, row] = b[row * L + l]
         for _ in range(rules.substeps):
             integrators.step_block(b, f.params[kind], f.work, f.kinds[kind], f.tables, h, integrators.RK4, False)
-        for i in range(first, last):
-            l, c = i - first, copies.numbers[i]
-            if c[ENDED] != 0.0:  # reset, or waiting for one
-                for row in range(r.MU):
-                    b[row * r.LANES + l] = copies.held[l, row]
-                for k in range(thrusters):
-                    b[(r.A_NOW + k) * r.LANES + l] = 0.0
-                out.reward[i], out.terminated[i], out.truncated[i] = 0.0, False, False
-                if c[ENDED] == 2.0:
-                    c[ENDED] = 0.0
-                observe(b, l, c, copies.keys[i], copies.commands[i, 0], rules, out.observation[i])
-                continue
-            _judge(b, l, i, copies, rules, out, thrusters)
+        store(c, STEP, load(c, STEP) + select(load(c, ENDED) < 0.5, 1.0, 0.0))
+        if waiting:
+            for l in range(size):
+                if c[ENDED * L + l] != 0.0:
+                    for row in range(r.MU):
+                        b[row * L + l] = held[l, row]
+                    for k in range(thrusters):
+                        b[(r.A_NOW + k) * L + l] = 0.0
+        observe(b, c, copies.keys, first, past, rules, w, thrusters)
+        _judge(c, past, w, rules, thrusters)
+        ended = False
+        for l in range(size):
+            i = first + l
+            _show(w, l, out.observation[i])
+            out.reward[i] = w[REWARD * L + l]
+            out.terminated[i], out.truncated[i] = w[GONE * L + l] != 0.0, w[LATE * L + l] != 0.0
+            for k in range(PARTS):
+                out.parts[i, k] = w[(PART + k) * L + l]
+            out.told[i, 0], out.told[i, 1] = w[DISTANCE * L + l], w[TURNED * L + l]
+            out.told[i, 2] = w[GOOD * L + l]
+            ended |= w[GONE * L + l] + w[LATE * L + l] != 0.0
+            if waiting and c[ENDED * L + l] == 2.0:
+                c[ENDED * L + l] = 0.0
+        if ended:
+            _end(b, c, past, first, size, copies, rules, out, thrusters)
 
 
 @part
-def _judge(b: Any, l: int, i: int, copies: Copies, rules: Rules, out: Out, thrusters: int) -> None:
-    """Reward, end, and what comes after it, of one copy."""
-    c, at = copies.numbers[i], int(copies.numbers[i, STEP]) % DELAYS
-    c[STEP] += 1.0
-    command = copies.commands[i, at]
-    distance, turn, upright, rate, ahead = observe(b, l, c, copies.keys[i], command, rules, out.observation[i])
-    sane = math.isfinite(distance + rate + turn)
-    effort = 0.0
-    for k in range(thrusters):
-        effort += command[k] * command[k]
-    aim = 2.0 - 2.0 * ahead if rules.task == 0 else 0.0
-    place = 0.5 / (1.0 + 1.44 * (distance * distance + aim))
-    out.parts[i, 0] = place
-    out.parts[i, 1] = place * (0.5 * (1.0 + upright) + 1.0 / (1.0 + rate * rate))
-    out.parts[i, 2] = 0.1 * math.exp(-effort)
-    total = out.parts[i, 0] + out.parts[i, 1] + out.parts[i, 2]
-    out.reward[i] = total if sane else 0.0
-    out.terminated[i] = not sane or distance > FAR
-    out.truncated[i] = not out.terminated[i] and c[STEP] >= rules.steps
-    if c[STEP] > rules.steps - rules.judged:
-        c[SUM_D] += distance
-        c[SUM_H] += turn
-        c[JUDGED] += 1.0
-    out.told[i, 0], out.told[i, 1], out.told[i, 2] = distance, turn, 0.0
-    if out.terminated[i] or out.truncated[i]:
-        good = out.truncated[i] and c[SUM_D] < rules.near * c[JUDGED] and c[SUM_H] < rules.turned * c[JUDGED]
-        out.told[i, 2] = 1.0 if good else 0.0
-        if not sane:
-            out.observation[i, :] = 0.0
-        out.last[i, :] = out.observation[i]
+def _end(
+    b: Any, c: Any, past: Any, first: int, size: int, copies: Copies, rules: Rules, out: Out, thrusters: int
+) -> None:
+    """What comes after the end of an episode, in a block where some have ended."""
+    for l in range(size):
+        i = first + l
+        if not (out.terminated[i] or out.truncated[i]):
+            continue
+        for k in range(out.last.shape[1]):
+            if not math.isfinite(out.observation[i, k]):  # it was thrown beyond all numbers
+                out.observation[i, k] = 0.0
+            out.last[i, k] = out.observation[i, k]
         if rules.mode == SAME_STEP:
-            reset(b, l, c, copies.keys[i], copies.commands[i], rules, thrusters)
-            observe(b, l, c, copies.keys[i], copies.commands[i, 0], rules, out.observation[i])
+            reset(b, l, c, copies.keys[i], past, rules, thrusters)
         else:
-            c[ENDED] = 1.0
+            c[ENDED * L + l] = 1.0
+    if rules.mode == SAME_STEP:
+        observe(b, c, copies.keys, first, past, rules, copies.work, thrusters)
+        for l in range(size):
+            if out.terminated[first + l] or out.truncated[first + l]:
+                _show(copies.work, l, out.observation[first + l])
 
 
 @_kernel
 def begin(f: Fleet, copies: Copies, chosen: Any, rules: Rules, out: Out, thrusters: int) -> None:
     """A new episode of the chosen copies."""
-    for i in range(chosen.shape[0]):
-        if chosen[i]:
-            b, l = f.blocks[i // r.LANES], i % r.LANES
-            reset(b, l, copies.numbers[i], copies.keys[i], copies.commands[i], rules, thrusters)
-            observe(b, l, copies.numbers[i], copies.keys[i], copies.commands[i, 0], rules, out.observation[i])
+    n = chosen.shape[0]
+    for block in range((n + L - 1) // L):
+        b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L
+        size, some = min(n - first, L), False
+        for l in range(size):
+            if chosen[first + l]:
+                reset(b, l, c, copies.keys[first + l], past, rules, thrusters)
+                some = True
+        if some:
+            observe(b, c, copies.keys, first, past, rules, copies.work, thrusters)
+            for l in range(size):
+                if chosen[first + l]:
+                    _show(copies.work, l, out.observation[first + l])

@@ -5,7 +5,6 @@ A time limit is no end: what would have come after it counts by the value of the
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,58 +15,7 @@ import numpy as np
 
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.learning.core import Array, Core
-
-
-class Network:
-    """Layers with tanh between them, and their gradients by hand."""
-
-    def __init__(self, sizes: Sequence[int], random: Any, last: float) -> None:
-        self.parameters: list[Array] = []
-        for k, (a, b) in enumerate(itertools.pairwise(sizes)):
-            q = np.linalg.qr(random.normal(size=(max(a, b), min(a, b))))[0]
-            q = q if a >= b else q.T
-            self.parameters += [
-                (q[:a, :b] * (last if k == len(sizes) - 2 else 1.4)).astype(np.float32),
-                np.zeros(b, np.float32),
-            ]
-        self._kept: list[Array] = []
-
-    def __call__(self, x: Array) -> Array:
-        self._kept = [x]
-        for k in range(0, len(self.parameters), 2):
-            x = x @ self.parameters[k] + self.parameters[k + 1]
-            if k + 2 < len(self.parameters):
-                np.tanh(x, out=x)
-            self._kept.append(x)
-        return x
-
-    def gradients(self, d: Array) -> list[Array]:
-        """Of a loss whose derivative by the output of the last call is ``d``."""
-        found: list[Array] = []
-        for k in range(len(self.parameters) - 2, -1, -2):
-            x = self._kept[k // 2]
-            found = [x.T @ d, d.sum(0), *found]
-            if k:
-                d = (d @ self.parameters[k].T) * (1.0 - x * x)
-        return found
-
-
-class Adam:
-    """Kingma & Ba 2015, in place."""
-
-    def __init__(self, parameters: Sequence[Array], rate: float) -> None:
-        self.parameters, self.rate, self._step = list(parameters), rate, 0
-        self._m, self._v = ([np.zeros_like(p) for p in self.parameters] for _ in range(2))
-
-    def apply(self, gradients: Sequence[Array], most: float = 0.5) -> None:
-        norm = float(np.sqrt(sum(float((g * g).sum()) for g in gradients)))
-        scale = min(1.0, most / (norm + 1e-8))
-        self._step += 1
-        rate = self.rate * np.sqrt(1.0 - 0.999**self._step) / (1.0 - 0.9**self._step)
-        for p, g, m, v in zip(self.parameters, gradients, self._m, self._v, strict=True):
-            m += 0.1 * (scale * g - m)
-            v += 0.001 * (scale * scale * g * g - v)
-            p -= (rate * m / (np.sqrt(v) + 1e-5)).astype(np.float32)
+from wavesim_studies.networks import Adam, Network
 
 
 class Policy:

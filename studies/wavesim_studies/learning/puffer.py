@@ -1,0 +1,61 @@
+"""The shell for PufferLib 3: an environment whose agents are the copies, written straight into the trainer's buffers.
+
+from wavesim_studies.learning.puffer import Puffer
+env = Puffer("StationKeeping", 4096)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import WaveSimError
+
+try:
+    from pufferlib import PufferEnv as Base
+except ImportError:
+    raise WaveSimError("PufferLib 3 is not installed: pip install 'pufferlib>=3,<4'") from None
+
+from wavesim_studies.learning import kernels
+from wavesim_studies.learning.core import Array, Core
+from wavesim_studies.learning.env import spaces
+
+
+class Puffer(Base):  # type: ignore[misc]
+    """``num_envs`` copies of a task; ``buf``: the trainer's arrays, ``options`` those of :class:`~wavesim_studies.learning.core.Core`."""
+
+    def __init__(
+        self, task: str = "StationKeeping", num_envs: int = 1024, *, buf: Mapping[str, Array] | None = None, seed: int = 0, **options: Any
+    ) -> None:  # fmt: skip
+        self.core = Core(task, num_envs, mode=kernels.SAME_STEP, **options)
+        self.single_observation_space, self.single_action_space = spaces(self.core)
+        self.num_agents, self._seed = num_envs, seed
+        self.render_mode = None
+        super().__init__(buf)
+        if self.observations.dtype == np.float32 and self.observations.flags.c_contiguous:
+            self.core.write_to(self.observations)
+
+    def reset(self, seed: int | None = None) -> tuple[Array, list[dict[str, Any]]]:
+        """New episodes of all copies; copy i has the random numbers of seed + i."""
+        self.core.seed(self._seed if seed is None else int(seed))
+        self.core.begin()
+        return self._give(), []
+
+    def _give(self) -> Array:
+        if self.core.out.observation is not self.observations:
+            self.observations[:] = self.core.out.observation
+        return self.observations  # type: ignore[no-any-return]
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
+        """See PufferLib; a reset belongs to the step that ended, and infos tell of the episodes that ended in it."""
+        self.core.step(np.ascontiguousarray(actions, np.float32))
+        out = self.core.out
+        self.rewards[:], self.terminals[:], self.truncations[:] = out.reward, out.terminated, out.truncated
+        ended = out.terminated | out.truncated
+        infos = [{"success": float(out.told[ended, 2].mean()), "episodes": int(ended.sum())}] if ended.any() else []
+        return self._give(), self.rewards, self.terminals, self.truncations, infos
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,95 @@
+"""The shell for Stable-Baselines3: thousands of copies as its ``VecEnv``.
+
+    from stable_baselines3 import PPO
+    from wavesim_studies.learning.sb3 import VecEnv
+    PPO("MlpPolicy", VecEnv("StationKeeping", 1024)).learn(1_000_000)
+
+A reset belongs to the step that ended, as it wants it. Thousands of dicts a step would cost more than the physics: the list of infos holds
+one empty dict many times over, and dicts of their own only for copies that ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import WaveSimError
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv as Base
+except ImportError:
+    raise WaveSimError("Stable-Baselines3 is not installed: pip install 'wavesim-studies[sb3]'") from None
+
+from wavesim_studies.learning import kernels
+from wavesim_studies.learning.core import Array, Core
+from wavesim_studies.learning.env import spaces
+
+Indices = int | Iterable[int] | None
+
+
+class VecEnv(Base):  # type: ignore[misc]
+    """``num_envs`` copies of a task; ``options`` are those of :class:`~wavesim_studies.learning.core.Core`."""
+
+    def __init__(self, task: str = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any) -> None:
+        self.core = Core(task, num_envs, mode=kernels.SAME_STEP, **options)
+        self.render_mode: str | None = None
+        self._seed, self._actions, self._none = (
+            seed,
+            np.zeros((num_envs, self.core.actions), np.float32),
+            dict[str, Any](),
+        )
+        super().__init__(num_envs, *spaces(self.core))
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Of the next reset; copy i gets seed + i."""
+        self._seed = self._seed if seed is None else seed
+        return [self._seed + i for i in range(self.num_envs)]
+
+    def reset(self) -> Array:
+        """New episodes of all copies; observations (n, numbers)."""
+        self.core.seed(self._seed)
+        self._seed += self.num_envs  # another time other episodes
+        self.core.begin()
+        self.reset_infos: list[dict[str, Any]] = [self._none] * self.num_envs
+        first: Array = self.core.out.observation.copy()
+        return first
+
+    def step_async(self, actions: Array) -> None:
+        """Actions (n, thrusters) of the next step."""
+        self._actions = np.ascontiguousarray(actions, np.float32)
+
+    def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
+        """Observations, rewards, ends, infos; of who ended ``terminal_observation``, ``TimeLimit.truncated``, ``is_success``."""
+        self.core.step(self._actions)
+        out = self.core.out
+        ended = out.terminated | out.truncated
+        infos = [self._none] * self.num_envs
+        for i in np.flatnonzero(ended).tolist():
+            infos[i] = {
+                "terminal_observation": out.last[i].copy(), "TimeLimit.truncated": bool(out.truncated[i]), "is_success": bool(out.told[i, 2]),
+            }  # fmt: skip
+        return out.observation.copy(), out.reward.astype(np.float32), ended, infos
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _count(self, indices: Indices) -> int:
+        return self.num_envs if indices is None else 1 if isinstance(indices, int) else len(list(indices))
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """An attribute, the same for all copies."""
+        return [getattr(self, attr_name)] * self._count(indices)
+
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+        """Copies have no attributes of their own."""
+        raise WaveSimError(f"'{attr_name}' cannot be set: copies have no attributes of their own")
+
+    def env_method(self, method_name: str, *args: Any, indices: Indices = None, **named: Any) -> list[Any]:
+        """Copies have no methods of their own."""
+        raise WaveSimError(f"'{method_name}' cannot be called: copies have no methods of their own")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Indices = None) -> list[bool]:
+        """None is."""
+        return [False] * self._count(indices)

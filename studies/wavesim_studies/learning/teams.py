@@ -1,0 +1,392 @@
+"""Teams under PettingZoo, whose members talk by the engine's own sound: a packet is heard r/c later, by who is not sending, if no other
+packet comes at the same time.
+
+    from wavesim_studies.learning import teams
+    env = teams.Localisation(members=5)
+    observations, infos = env.reset(seed=1)
+    while env.agents:
+        observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in env.agents})
+
+Cooperative localisation: one member knows where it is, the others reckon from heading and speed in a current that nobody tells them of.
+A packet carries where its sender believes to be, and its delay tells how far away that is: the medium is the message.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import gymnasium
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from wavesim_sdk import control, frames
+from wavesim_sdk.config import load_text
+from wavesim_sdk.elementary import cos, sin
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.tables import Outcome
+from wavesim_server import Simulation
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+STEP_S = 1.0  #: between two actions
+CONTROL_S = 0.2  #: between two commands of the autopilot
+TICK_S = 0.02
+BYTES = 4  #: of a packet that a member fills in as it likes
+_PACKET = struct.Struct(f"<hhhH{BYTES}s")  # north, east, depth, deviation, all in decimetres; and those bytes
+_KNOWN = 32768  # a bit of the deviation: the sender has GPS
+BIT_RATE, PREAMBLE = 160.0, 0.05
+PACKET_S = PREAMBLE + 8 * _PACKET.size / BIT_RATE  #: a packet takes so long: 0.65 s
+LEVELS = (150.0, 188.0)  #: dB re 1 uPa at 1 m, of the least and the greatest action
+FASTEST = 1.6  #: m/s through the water, of the greatest action
+FAR = 3000.0  #: m from the middle: beyond it a member is lost
+ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
+OWN = 11  #: numbers of an observation about oneself
+HEARD = 6 + BYTES  #: and about each other member
+BOUND = 10.0
+#: what members do not know of themselves, deviations: heading (rad), scale of speed, current (m/s each way); of a range (m)
+HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
+GPS = 0.5  #: m, of who knows where it is
+
+
+def configuration(members: int) -> str:
+    """The world of a team: deep water of one sound speed, noise, clocks that are nearly right."""
+    fleet = "".join(
+        f"""<vehicle name="m{k}" model="lauv" position="0 {30 * k} 20 m" client="optional">
+        <transducer position="0.3 0 0.08 m" threshold="80 dB" recharge="0 s" timing_noise="0.1 ms">
+        <clock offset_deviation="0.2 ms" drift_deviation="1 ppm"/>
+        <modem address="{k + 1}" frequency="25 kHz" bandwidth="4 kHz" bit_rate="{BIT_RATE:g}" preamble="{PREAMBLE:g} s" payload="{_PACKET.size}"/>
+        </transducer></vehicle>"""
+        for k in range(members)
+    )
+    return f"""<wavesim><time step="{TICK_S:g} s"/><shared vehicles="{members}"/><world><bed depth="200 m"/></world>
+    <acoustics ambient_noise="70 dB"/><fleet>{fleet}</fleet></wavesim>"""
+
+
+class Navigator:
+    """Where a member believes to be: a Kalman filter of place and current (north, east) over reckoning and ranges."""
+
+    def __init__(self, place: Array, known: bool) -> None:
+        self.x = np.array([place[0], place[1], 0.0, 0.0])
+        self.P = np.diag([1.0, 1.0, CURRENT**2, CURRENT**2])
+        self.known = known
+        self.velocity = np.zeros(2)  #: over ground
+
+    def predict(self, water: Array, dt: float) -> None:
+        """``water``: velocity through it in W, as measured."""
+        self.velocity = water + self.x[2:]
+        self.x[:2] += self.velocity * dt
+        F = np.eye(4)
+        F[0, 2] = F[1, 3] = dt
+        # heading and scale are wrong for long: as much as they would have made in twenty seconds, each second
+        wrong = (HEADING**2 + SCALE**2) * float(water @ water) * 20.0
+        self.P = F @ self.P @ F.T + np.diag([wrong, wrong, 1e-6, 1e-6]) * dt
+
+    def fix(self, place: Array) -> None:
+        """Of GPS."""
+        self._update(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]), place - self.x[:2], np.eye(2) * GPS**2)
+
+    def range(self, far: float, place: Array, sigma: float, age: float) -> None:
+        """A horizontal distance, ``age`` s ago, to who was at ``place`` as well as ``sigma`` (m), independent of what we know."""
+        to = self.x[:2] - self.velocity * age - place
+        distance = max(math.sqrt(float(to @ to)), 1.0)
+        H = np.zeros((1, 4))
+        H[0, :2] = to / distance
+        spread = float(np.trace(self.P[:2, :2])) ** 2 / (8.0 * distance**2)  # the circle is no line
+        innovation, variance = far - distance, RANGE**2 + sigma**2 + spread
+        if innovation**2 < 16.0 * (variance + float((H @ self.P @ H.T)[0, 0])):
+            self._update(H, np.array([innovation]), np.array([[variance]]))
+
+    def _update(self, H: Array, innovation: Array, R: Array) -> None:
+        K = self.P @ H.T @ np.linalg.inv(H @ self.P @ H.T + R)
+        self.x += K @ innovation
+        A = np.eye(4) - K @ H
+        self.P = A @ self.P @ A.T + K @ R @ K.T
+
+    @property
+    def sigma(self) -> float:
+        """Deviation of each coordinate, m."""
+        return math.sqrt(0.5 * float(self.P[0, 0] + self.P[1, 1]))
+
+
+class _Member:
+    """One vehicle: its autopilot, its instruments and what they have wrong, its navigator."""
+
+    def __init__(self, row: int, place: Array, known: bool, random: np.random.Generator) -> None:
+        self.row, self.navigator = row, Navigator(place, known)
+        self.wrong_heading, self.wrong_scale = HEADING * random.standard_normal(), SCALE * random.standard_normal()
+        self.depth = float(place[2])
+        self._heading, self._depth = (
+            control.Heading(1.0, 1.2, math.radians(25.0)),
+            control.Depth(limit=math.radians(25.0)),
+        )
+        self._speed = control.Speed(12.0, 4.0, 0.0, 12.0)
+        self.busy = 0.0  #: until when it sends, s
+        self.effort = 0.0
+        self.heard: dict[int, Array] = {}  # by the other's number: what was heard in this step
+
+    def steer(
+        self, course: float, speed: float, state: Any, dt: float, random: np.random.Generator
+    ) -> dict[str, float]:
+        """Commands, from what its instruments say."""
+        _, pitch, yaw = (float(v) for v in frames.euler(state["q_WB"]))
+        surge, sway = (float(v) for v in state["v_FB_B"][:2])
+        _, q, r = (float(v) for v in state["w_WB_B"])
+        told = yaw + self.wrong_heading + 0.005 * random.standard_normal()
+        u, v = ((1.0 + self.wrong_scale) * s + 0.01 * random.standard_normal() for s in (surge, sway))
+        c, s = cos(told), sin(told)
+        self.navigator.predict(np.array([u * c - v * s, u * s + v * c]), dt)
+        if self.navigator.known:
+            self.navigator.fix(state["p_WB_W"][:2] + GPS * random.standard_normal(2))
+        rudder = -self._heading.turn(course, told, r)
+        planes = self._depth.planes(self.depth, float(state["p_WB_W"][2]), float(pitch), q, dt)
+        thrust = self._speed.thrust(speed, u, dt)
+        self.effort += (thrust / 12.0) ** 2 * dt
+        fins = {"rudder-top": rudder, "rudder-bottom": rudder, "plane-port": planes, "plane-starboard": planes}
+        return {"propeller": thrust, **fins}
+
+
+class Localisation(ParallelEnv):  # type: ignore[misc]
+    """``members`` of whom the first ``known`` have GPS; ``limit`` steps of a second.
+
+    Action, each within -1..1: course (of half a turn), speed, whether to send (above 0), level, when in the step (0: at once, 1: so that it
+    has just been sent at its end; below 0 counts as 0), and bytes of one's own. Observation and reward: docs/learning.md.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "name": "wavesim_localisation_v0", "is_parallelizable": True}  # noqa: RUF012  # as PettingZoo declares it
+
+    def __init__(self, members: int = 5, known: int = 1, limit: int = 300, render_mode: str | None = None) -> None:
+        if not 2 <= members <= 20 or not 0 <= known <= members:
+            raise ConfigError(
+                f"a team has 2 to 20 members, and 0 to all of them know where they are, not {members} and {known}"
+            )
+        self._loaded = load_text(configuration(members))
+        self.known, self.limit, self.render_mode = known, limit, render_mode
+        self.possible_agents = [f"m{k}" for k in range(members)]
+        self.agents: list[str] = []
+        size = OWN + HEARD * (members - 1)
+        box = gymnasium.spaces.Box
+        self._observed = {a: box(-BOUND, BOUND, (size,), np.float32) for a in self.possible_agents}
+        self._acted = {a: box(-1.0, 1.0, (len(ACTIONS),), np.float32) for a in self.possible_agents}
+        self.state_space = box(-np.inf, np.inf, (members * 8,), np.float32)
+        self._random = np.random.default_rng()
+        self.simulation: Simulation | None = None  #: the engine of this episode
+
+    def observation_space(self, agent: str) -> Any:
+        """Of one member: the same object each time."""
+        return self._observed[agent]
+
+    def action_space(self, agent: str) -> Any:
+        """Of one member: the same object each time."""
+        return self._acted[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All members on a circle of 100 to 150 m, in a current from anywhere; with a seed the same each time."""
+        if seed is not None:
+            self._random = np.random.default_rng(seed)
+        random, n = self._random, len(self.possible_agents)
+        self.simulation = sim = Simulation(self._loaded, int(random.integers(2**31)))
+        self.agents, self._steps = list(self.possible_agents), 0
+        self.members: dict[str, _Member] = {}
+        self._said: dict[int, tuple[float, bytes]] = {}  # packets under way, by signal
+        turn = 2.0 * math.pi * random.random()
+        for k, name in enumerate(self.possible_agents):
+            around, far = turn + 2.0 * math.pi * k / n, random.uniform(100.0, 150.0)
+            place = np.array([far * cos(around), far * sin(around), random.uniform(15.0, 40.0)])
+            row = sim.enter(name)
+            sim.set_pose(
+                row, place.tolist(), (0.0, 0.0, random.uniform(-math.pi, math.pi)), (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+            )
+            self.members[name] = _Member(row, place, k < self.known, random)
+        north, east = CURRENT * random.standard_normal(2)
+        sim.set_weather(current_north=float(north), current_east=float(east))
+        return {a: self._observe(a) for a in self.agents}, {a: {} for a in self.agents}
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+        """One second of all members."""
+        sim, now = self._simulation(), self._steps * STEP_S
+        told = {a: np.clip(np.nan_to_num(np.asarray(actions[a], float)), -1.0, 1.0) for a in self.agents}
+        for name, action in told.items():
+            self.members[name].heard.clear()
+            self.members[name].effort = 0.0
+            if action[2] > 0.0:
+                self._send(self.members[name], action, now)
+        for _ in range(round(STEP_S / CONTROL_S)):
+            state = sim.state()
+            for name, action in told.items():
+                m = self.members[name]
+                speed = 0.5 * FASTEST * (1.0 + action[1])
+                sim.command(m.row, m.steer(math.pi * action[0], speed, state[m.row], CONTROL_S, self._random))
+            sim.advance(round(CONTROL_S / TICK_S))
+        self._steps += 1
+        records = self._listen()
+        return self._ended({a: bool(told[a][2] > 0.0) for a in self.agents}, records)
+
+    def _simulation(self) -> Simulation:
+        if self.simulation is None:
+            raise RuntimeError("reset it first")
+        return self.simulation
+
+    def _send(self, member: _Member, action: Array, now: float) -> None:
+        """A packet with where its sender will believe to be when it leaves."""
+        sim = self._simulation()
+        after = max(float(action[4]), 0.0) * (STEP_S - PACKET_S)
+        n = member.navigator
+        place = [round(10.0 * float(v)) for v in (*(n.x[:2] + n.velocity * after), member.depth)]
+        if max(map(abs, place)) > 32767:
+            return  # so far away that it cannot say where
+        own = bytes(round(127.5 * (1.0 + float(v))) for v in action[5:])
+        payload = _PACKET.pack(*place, min(round(10.0 * n.sigma), 32767) | _KNOWN * n.known, own)
+        level = LEVELS[0] + 0.5 * (1.0 + float(action[3])) * (LEVELS[1] - LEVELS[0])
+        offset, drift = sim.channel.nodes[member.row].clock
+        leaves = now + after
+        sim.send(member.row, payload, level=level, at=max(round((leaves * (1.0 + drift) + offset) * 1e9), 0))
+        member.busy = leaves + PACKET_S
+
+    def _listen(self) -> dict[str, list[dict[str, Any]]]:
+        """What came, given to the navigators; the records of all receptions by member."""
+        sim, now = self._simulation(), self._steps * STEP_S
+        sent, receptions = sim.take_signals()
+        for s in sent:
+            self._said[int(s["id"])] = now, bytes(s["payload"]).ljust(_PACKET.size, b"\0")
+        names = {m.row: a for a, m in self.members.items()}
+        records: dict[str, list[dict[str, Any]]] = {a: [] for a in self.agents}
+        for r in receptions:
+            name, other = names[int(r["receiver"])], int(r["source"])
+            if name not in records:
+                continue
+            records[name].append({
+                "source": other, "outcome": int(r["outcome"]), "sent_ns": int(r["emission_ns"]), "arrival_ns": int(r["arrival_ns"]),
+                "range": float(r["one_way"]), "level": float(r["level"]),
+            })  # fmt: skip
+            if int(r["outcome"]) != Outcome.HEARD or int(r["id"]) not in self._said:
+                continue
+            north, east, depth, deviation, own = _PACKET.unpack(self._said[int(r["id"])][1])
+            place, sigma, far = np.array([north, east]) * 0.1, 0.1 * (deviation % _KNOWN), float(r["one_way"])
+            m, age = self.members[name], now - int(r["arrival_ns"]) * 1e-9
+            flat = math.sqrt(max(far**2 - (0.1 * depth - m.depth) ** 2, 1.0))
+            if deviation >= _KNOWN and not m.navigator.known:  # what others know they may know from us, or from a third
+                m.navigator.range(flat, place, sigma, age)
+            told = [2.0 * b / 255.0 - 1.0 for b in own]
+            m.heard[other] = np.array([1.0, age / STEP_S, far / 1000.0, *(place / 1000.0), sigma / 100.0, *told])
+        self._said = {k: v for k, v in self._said.items() if now - v[0] < 10.0}
+        return records
+
+    def _ended(
+        self, sending: dict[str, bool], records: dict[str, list[dict[str, Any]]]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+        """Observations, rewards, ends, and what is told beside them."""
+        state, now = self._simulation().state(), self.agents
+        observations = {a: self._observe(a) for a in now}
+        rewards, gone, late, infos = {}, {}, {}, {}
+        for a in now:
+            m = self.members[a]
+            p = state[m.row]["p_WB_W"]
+            error = float(np.linalg.norm(m.navigator.x[:2] - p[:2]))
+            parts = -min((0.1 * error) ** 2, 10.0), -0.1 * m.effort, -0.05 * sending[a]
+            rewards[a] = sum(parts)
+            gone[a] = not float(p @ p) < FAR**2
+            late[a] = not gone[a] and self._steps >= self.limit
+            infos[a] = {
+                "error": error, "sigma": m.navigator.sigma, "reward_error": parts[0], "reward_energy": parts[1], "reward_packets": parts[2],
+                "receptions": records[a],
+            }  # fmt: skip
+        for a in now:
+            if gone[a]:
+                self._simulation().leave(self.members[a].row)
+        self.agents = [a for a in now if not (gone[a] or late[a])]
+        return observations, rewards, gone, late, infos
+
+    def _observe(self, name: str) -> Any:
+        """What a member knows."""
+        m, sim = self.members[name], self._simulation()
+        n, state, now = m.navigator, sim.state()[m.row], self._steps * STEP_S
+        heading = float(frames.euler(state["q_WB"])[2]) + m.wrong_heading
+        own = [
+            *(n.x[:2] / 1000.0), n.sigma / 100.0, sin(heading), cos(heading), *n.velocity, m.depth / 100.0, self._steps / self.limit,
+            max(m.busy - now, 0.0) / STEP_S, float(n.known),
+        ]  # fmt: skip
+        others = [o for a, o in self.members.items() if a != name]
+        parts = [m.heard.get(o.row, np.zeros(HEARD)) for o in others]
+        parts += [np.zeros(HEARD)] * (len(self.possible_agents) - 1 - len(others))
+        return np.clip(np.concatenate([own, *parts]), -BOUND, BOUND).astype(np.float32)
+
+    def state(self) -> Any:
+        """For a critic that sees all: of each member true place (m), velocity (m/s), and the error of its belief (m)."""
+        table, found = self._simulation().state(), np.zeros((len(self.possible_agents), 8), np.float32)
+        for k, name in enumerate(self.possible_agents):
+            m = self.members[name]
+            s = table[m.row]
+            found[k] = *s["p_WB_W"], *s["v_WB_B"], *(m.navigator.x[:2] - s["p_WB_W"][:2])
+        return found.ravel()
+
+    def render(self) -> None:
+        """Nothing is drawn."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+        self.simulation = None
+
+
+# ------------------------------------------------------------------ what a learner is compared with
+
+
+class Plan:
+    """All sail circles of their own, and send as ``when(step, member's number)`` says."""
+
+    def __init__(self, env: Localisation, when: Any) -> None:
+        self.env, self._when = env, when
+
+    def act(self, step: int) -> dict[str, Any]:
+        """Actions of all members at a step, counted from 0."""
+        actions = {}
+        for a in self.env.agents:
+            k = self.env.possible_agents.index(a)
+            course = (step / 100.0 + 0.37 * k + 1.0) % 2.0 - 1.0
+            action = np.zeros(len(ACTIONS), np.float32)
+            action[:5] = course, 0.5, 1.0 if self._when(step, k) else -1.0, 1.0, 0.0
+            actions[a] = action
+        return actions
+
+
+def silence(env: Localisation) -> Plan:
+    """Nobody sends."""
+    return Plan(env, lambda step, k: False)
+
+
+def tdma(env: Localisation) -> Plan:
+    """One after the other, a step each."""
+    return Plan(env, lambda step, k: step % len(env.possible_agents) == k)
+
+
+def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> Plan:
+    """Each at random, in so many of all steps."""
+    random = np.random.default_rng(seed)
+    return Plan(env, lambda step, k: bool(random.random() < share))
+
+
+def always(env: Localisation) -> Plan:
+    """All, in every step."""
+    return Plan(env, lambda step, k: True)
+
+
+def rehearse(env: Localisation, plan: Plan, seed: int) -> dict[str, float]:
+    """One episode: RMS error of who has no GPS (m), packets sent and heard, mean reward of a member."""
+    env.reset(seed=seed)
+    square, count, heard, sent, total = 0.0, 0, 0, 0, 0.0
+    for step in range(env.limit):
+        if not env.agents:
+            break
+        actions = plan.act(step)
+        sent += sum(int(a[2] > 0.0) for a in actions.values())
+        _, rewards, _, _, infos = env.step(actions)
+        total += sum(rewards.values()) / len(env.possible_agents)
+        for a, info in infos.items():
+            heard += sum(r["outcome"] == Outcome.HEARD for r in info["receptions"])
+            if not env.members[a].navigator.known:
+                square, count = square + info["error"] ** 2, count + 1
+    return {"rms": math.sqrt(square / max(count, 1)), "sent": float(sent), "heard": float(heard), "reward": total}

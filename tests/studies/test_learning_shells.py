@@ -1,0 +1,165 @@
+"""The shells for Stable-Baselines3 and PufferLib: with the packages where they are installed, else with what they document of themselves."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from abc import ABC, abstractmethod
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium")
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_studies.learning import kernels
+from wavesim_studies.learning.core import Core
+
+N, STEPS = 11, 6
+#: what a VecEnv must have (Stable-Baselines3, base_vec_env)
+ABSTRACT = ("reset", "step_async", "step_wait", "close", "get_attr", "set_attr", "env_method", "env_is_wrapped")
+
+
+def _vec_env() -> Any:
+    class VecEnv(ABC):
+        def __init__(self, num_envs: int, observation_space: Any, action_space: Any) -> None:
+            self.num_envs, self.observation_space, self.action_space = num_envs, observation_space, action_space
+            self.reset_infos = [{} for _ in range(num_envs)]
+            self.render_mode = self.get_attr("render_mode")[0]
+
+        @abstractmethod
+        def get_attr(self, name: str, indices: Any = None) -> list[Any]: ...
+
+        def step(self, actions: Any) -> Any:
+            self.step_async(actions)
+            return self.step_wait()
+
+    for name in ABSTRACT:
+        setattr(VecEnv, name, abstractmethod(lambda self, *args, **named: None))
+    VecEnv.__abstractmethods__ = frozenset(ABSTRACT)
+    return VecEnv
+
+
+def _puffer_env() -> Any:
+    class PufferEnv:
+        def __init__(self, buf: Any = None) -> None:
+            box, n = self.single_observation_space, self.num_agents
+            made = {
+                "observations": np.zeros((n, *box.shape), box.dtype), "rewards": np.zeros(n, np.float32), "terminals": np.zeros(n, bool),
+                "truncations": np.zeros(n, bool), "masks": np.ones(n, bool), "actions": np.zeros((n, *self.single_action_space.shape), np.float32),
+            }  # fmt: skip
+            for name, array in (made if buf is None else buf).items():
+                setattr(self, name, array)
+
+    return PufferEnv
+
+
+def _installed(monkeypatch: pytest.MonkeyPatch, package: str, places: dict[str, dict[str, Any]]) -> None:
+    """The package, or stand-ins of the modules of it that are used."""
+    if importlib.util.find_spec(package) is not None:
+        pytest.importorskip(package)
+        return
+    for name, members in places.items():
+        module = ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+def _shell(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
+    monkeypatch.delitem(sys.modules, f"wavesim_studies.learning.{name}", raising=False)
+    return importlib.import_module(f"wavesim_studies.learning.{name}")
+
+
+@pytest.fixture
+def sb3(monkeypatch: pytest.MonkeyPatch) -> Any:
+    base = "stable_baselines3"
+    _installed(monkeypatch, base, {base: {}, f"{base}.common": {}, f"{base}.common.vec_env": {"VecEnv": _vec_env()}})
+    return _shell(monkeypatch, "sb3")
+
+
+@pytest.fixture
+def puffer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    _installed(monkeypatch, "pufferlib", {"pufferlib": {"PufferEnv": _puffer_env()}})
+    return _shell(monkeypatch, "puffer")
+
+
+def actions(steps: int) -> Any:
+    return np.random.default_rng(1).uniform(-1.0, 1.0, (steps, N, 6)).astype(np.float32)
+
+
+def core(seed: int) -> Core:
+    made = Core("StationKeeping", N, mode=kernels.SAME_STEP)
+    made.rules = made.rules._replace(steps=STEPS)
+    made.seed(seed)
+    made.begin()
+    return made
+
+
+def test_stable_baselines_is_told_what_the_core_says(sb3: Any) -> None:
+    envs = sb3.VecEnv("StationKeeping", N, seed=5)
+    envs.core.rules = envs.core.rules._replace(steps=STEPS)
+    twin, kept = core(5), envs.reset()
+    first = kept.copy()
+    assert (kept == twin.out.observation).all() and envs.observation_space.contains(kept[0])
+    ended = 0
+    for k, a in enumerate(actions(2 * STEPS)):
+        if k == 3:
+            for c in (envs.core, twin):
+                c.fleet.blocks[0].reshape(-1, 8)[0, 4] = 50.0
+        seen, reward, done, infos = envs.step(a)
+        twin.step(a)
+        out = twin.out
+        assert (seen == out.observation).all() and reward == pytest.approx(out.reward) and reward.dtype == np.float32
+        assert (done == (out.terminated | out.truncated)).all() and len(infos) == N
+        for i in range(N):
+            if done[i]:
+                assert (infos[i]["terminal_observation"] == out.last[i]).all()
+                assert infos[i]["TimeLimit.truncated"] == out.truncated[i]
+                ended += 1
+            else:
+                assert infos[i] == {}
+    assert ended >= 2 * N and (kept == first).all(), "what was given is not written again"
+    assert envs.get_attr("render_mode", [0, 3]) == [None, None] and envs.env_is_wrapped(object) == [False] * N
+    assert envs.seed(9)[:2] == [9, 10] and (envs.reset() == core(9).out.observation).all()
+    with pytest.raises(WaveSimError, match="no attributes of their own"):
+        envs.set_attr("x", 1)
+    envs.close()
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_puffer_finds_all_in_its_own_buffers(puffer: Any, given: bool) -> None:
+    buf = {
+        "observations": np.zeros((N, 26), np.float32), "rewards": np.zeros(N, np.float32), "terminals": np.zeros(N, bool),
+        "truncations": np.zeros(N, bool), "masks": np.ones(N, bool), "actions": np.zeros((N, 6), np.float32),
+    }  # fmt: skip
+    env = puffer.Puffer("StationKeeping", N, buf=buf if given else None)
+    env.core.rules = env.core.rules._replace(steps=STEPS)
+    twin, (seen, told) = core(7), env.reset(7)
+    assert told == [] and (seen == twin.out.observation).all() and env.num_agents == N
+    ends = 0
+    for a in actions(2 * STEPS):
+        seen, rewards, terminals, truncations, infos = env.step(a)
+        twin.step(a)
+        assert seen is env.observations and (buf["observations"] is seen) == given
+        assert (seen == twin.out.observation).all() and rewards == pytest.approx(twin.out.reward)
+        assert (terminals == twin.out.terminated).all() and (truncations == twin.out.truncated).all()
+        ends += int(infos[0]["episodes"]) if infos else 0
+    assert ends == 2 * N
+    env.close()
+
+
+def test_observations_go_nowhere_else() -> None:
+    with pytest.raises(ValueError, match="C-contiguous"):
+        core(1).write_to(np.zeros((N, 25), np.float32))
+
+
+@pytest.mark.parametrize(("name", "package"), [("sb3", "stable_baselines3"), ("puffer", "pufferlib")])
+def test_without_the_package_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch, name: str, package: str) -> None:
+    for module in [m for m in sys.modules if m == package or m.startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(WaveSimError, match="is not installed: pip install"):
+        _shell(monkeypatch, name)
