@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
-from wavesim_sdk.encounters import Role, role
+from wavesim_sdk.encounters import Role, domain, role
 from wavesim_sdk.frames import wrap
 from wavesim_sdk.targets import Target
 
@@ -36,7 +36,7 @@ class Avoider:
 
     length: float
     speed: float
-    clear: float = 0.0  #: least distance at which others are passed: 10 lengths
+    clear: float = 0.0  #: least distance at which others are passed: the domain that is kept clear
     horizon: float = 0.0  #: how early it acts: 60 lengths of way
     patience: float = 0.0  #: TCPA at which the one that stands on acts: 35 lengths of way
     roles: dict[int, Role] = field(default_factory=dict)  #: towards whom there was a conflict
@@ -44,7 +44,7 @@ class Avoider:
     turns: list[float] = field(default_factory=list)  #: off the wanted course, rad, of each choice so far
 
     def __post_init__(self) -> None:
-        self.clear = self.clear or 10.0 * self.length
+        self.clear = self.clear or domain(self.length)[1]
         self.horizon = self.horizon or 60.0 * self.length / self.speed
         self.patience = self.patience or PATIENCE * self.length / self.speed
 

@@ -11,6 +11,7 @@ import numpy as np
 from wavesim_sdk.frames import wrap
 
 ABAFT = math.radians(112.5)  #: 22.5 deg abaft the beam: the sector of the stern light
+LEAST, PREFERRED = 2.0, 10.0  #: lengths of own ship: the domain that no other may enter, and the one that is kept clear
 HEAD_ON = math.radians(12.0)  #: a reciprocal course is one within so much, seen from both
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -27,6 +28,12 @@ def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
     square = np.sum(v * v, axis=-1)
     time = -np.sum(p * v, axis=-1) / np.where(square > 0.0, square, 1.0)
     return np.linalg.norm(p + v * time[..., None], axis=-1), time + 0.0
+
+
+def domain(length: float) -> tuple[float, float]:
+    """Ship domain of own ship, whose ``length`` is in m: radii in m of the circles around others that she may not and should not
+    enter. Scores and pictures of encounters use these, the reference avoider the second."""
+    return LEAST * length, PREFERRED * length
 
 
 class Role(enum.Enum):

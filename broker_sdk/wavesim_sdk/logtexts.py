@@ -90,6 +90,7 @@ OPTIONAL: dict[str, dict[str, Check]] = {
         "instruments": _each(name=is_text, type=is_text),
     },
     "/faults": {"amount": _number, "field": is_text},
+    "/world/bed": {"mean": _number},
 }
 
 

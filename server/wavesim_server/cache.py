@@ -31,7 +31,7 @@ _IN_USE_S = 86_400.0  #: and those that were asked for since: another process ma
 #: where compiled functions are, and what they are made of
 KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "seabed.py", "tick.py")
 #: what of the SDK is compiled into them: functions, and constants
-COMPILED_IN = ("actuators.py", "compiled.py", "elementary.py", "parts.py", "tables.py")
+COMPILED_IN = ("actuators.py", "compiled.py", "elementary.py", "ocean/surface.py", "parts.py", "tables.py")
 
 
 def choose() -> None:
@@ -49,7 +49,7 @@ def choose() -> None:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
     for module in COMPILED_IN:
-        state.update(Path(wavesim_sdk.__file__).with_name(module).read_bytes())
+        state.update((Path(wavesim_sdk.__file__).parent / module).read_bytes())
     for entry in sorted(importlib.metadata.entry_points(group="wavesim.dynamics"), key=lambda e: e.name):
         state.update(f"{entry.name} {entry.value}".encode())  # what other packages add to the equation of motion
         with contextlib.suppress(ImportError, OSError):  # who loads it says what is wrong

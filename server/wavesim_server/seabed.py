@@ -51,12 +51,6 @@ def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
     )
 
 
-def mean_depth(loaded: Loaded) -> float:
-    """Depth of the bed for the sea's waves: mean of the soundings, or that of the plane under the origin."""
-    t = triangles(loaded)
-    return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
-
-
 @_njit
 def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> float:
     """Depth of the bed under (x, y); NaN where no soundings reach."""

@@ -212,7 +212,7 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., Loaded]
     from scipy.io import loadmat
 
     from wavesim_sdk.config.vehicle import Rao
-    from wavesim_server.environment import weather
+    from wavesim_sdk.ocean import surface
 
     vessel = loadmat(str(data_dir / "ships/supply.mat"), squeeze_me=True, struct_as_record=False)["vessel"]
     model = library()["supply"]
@@ -237,10 +237,10 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., Loaded]
         heave.append(sim.fleet.body(row)[r.ENV + 2])
         p = sim.fleet.body(row)[:2]
         t = (sim.tick - 1) * 0.02
-        angle.append(component[weather.S_W] * t - component[weather.S_NORTH] * p[0] + component[weather.S_PHASE])
+        angle.append(component[surface.S_W] * t - component[surface.S_NORTH] * p[0] + component[surface.S_PHASE])
     k = int(np.argmin(np.abs(np.degrees(vessel.headings) - 180.0)))
-    size = np.interp(component[weather.S_W], vessel.forceRAO.w, vessel.forceRAO.amp[2][:, k, 0])
+    size = np.interp(component[surface.S_W], vessel.forceRAO.w, vessel.forceRAO.amp[2][:, k, 0])
     fit = np.linalg.lstsq(np.stack([np.cos(angle), np.sin(angle)], axis=1), np.array(heave), rcond=None)[0]
-    assert np.hypot(*fit) == pytest.approx(size * component[weather.S_A], rel=0.01)
-    phase = np.interp(component[weather.S_W], vessel.forceRAO.w, vessel.forceRAO.phase[2][:, k, 0])
+    assert np.hypot(*fit) == pytest.approx(size * component[surface.S_A], rel=0.01)
+    phase = np.interp(component[surface.S_W], vessel.forceRAO.w, vessel.forceRAO.phase[2][:, k, 0])
     assert math.cos(math.atan2(-fit[1], fit[0]) - phase) > 0.99

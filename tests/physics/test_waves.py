@@ -16,9 +16,10 @@ from wavesim_sdk.config import Loaded, library
 from wavesim_sdk.config.vehicle import Rao
 from wavesim_sdk.config.world import Waves
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.ocean import surface
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
-from wavesim_server.environment import exposure, spectra, weather
+from wavesim_server.environment import exposure
 
 BALL = """<models><model name="ball" type="buoy"><sphere diameter="0.1 m"/><mass value="0.536689 kg"/>
 <inertia xx="0.001" yy="0.001" zz="0.001"/><added-mass diagonal="0.268 0.268 0.268 0 0 0"/>
@@ -29,7 +30,7 @@ BEAM = 'direction="90 deg"'
 
 
 #: mean frequency of a spectrum over its peak: that of a sea of one component
-MEAN = float(spectra.components(Waves(height=1.0, peak=1.0, components=1), 9.81, 1)[0, weather.S_W])
+MEAN = float(surface.components(Waves(height=1.0, peak=1.0, components=1), 9.81, 1)[0, surface.S_W])
 
 
 def regular(height: float, w: float, extra: str = "", depth: float = 3000.0) -> str:
@@ -41,11 +42,11 @@ def regular(height: float, w: float, extra: str = "", depth: float = 3000.0) -> 
 def test_the_length_of_waves_in_shallow_water() -> None:
     """w^2 = g k tanh(k h): 8.1 s in 8 m are 66 m long, not 102."""
     w = np.array([2 * math.pi / 8.1])
-    assert 2 * math.pi / spectra.wave_number(w, 9.81, 8.0)[0] == pytest.approx(66.0, abs=0.5)
-    assert 2 * math.pi / spectra.wave_number(w, 9.81, math.inf)[0] == pytest.approx(102.4, abs=0.1)
+    assert 2 * math.pi / surface.wave_number(w, 9.81, 8.0)[0] == pytest.approx(66.0, abs=0.5)
+    assert 2 * math.pi / surface.wave_number(w, 9.81, math.inf)[0] == pytest.approx(102.4, abs=0.1)
     w = np.geomspace(0.05, 20.0, 400)
     for depth in (0.5, 8.0, 300.0, 11_000.0):
-        k = spectra.wave_number(w, 9.81, depth)
+        k = surface.wave_number(w, 9.81, depth)
         assert np.allclose(9.81 * k * np.tanh(k * depth), w * w, rtol=1e-12)
 
 
@@ -60,9 +61,9 @@ def test_the_water_moves_by_airys_theory(config: Callable[..., Loaded], depth: f
         x, y, z = sim.fleet.body(row)[:3]
         v, a, gradient = np.zeros(3), np.zeros(3), np.zeros((3, 3))
         for c in sea:
-            k, w, size = c[weather.S_K], c[weather.S_W], c[weather.S_A]
-            to = np.array([math.cos(c[weather.S_TO]), math.sin(c[weather.S_TO])])
-            angle = w * t - k * (to @ [x, y]) + c[weather.S_PHASE]
+            k, w, size = c[surface.S_K], c[surface.S_W], c[surface.S_A]
+            to = np.array([math.cos(c[surface.S_TO]), math.sin(c[surface.S_TO])])
+            angle = w * t - k * (to @ [x, y]) + c[surface.S_PHASE]
             flat = math.cosh(k * (depth - z)) / math.sinh(k * depth) if k * depth < 300 else math.exp(-k * z)
             tall = math.sinh(k * (depth - z)) / math.sinh(k * depth) if k * depth < 300 else math.exp(-k * z)
             v += size * w * np.array([*(flat * to * math.cos(angle)), tall * math.sin(angle)])
@@ -87,7 +88,7 @@ def test_a_small_neutral_sphere_follows_the_orbit(config: Callable[..., Loaded],
     for _ in range(round(4 * 2 * math.pi / w / 0.05)):
         sim.advance(5)
         track.append(sim.state()["p_WB_W"][row].copy())
-    k = sim.climate.weather.sea[0, weather.S_K]
+    k = sim.climate.weather.sea[0, surface.S_K]
     flat, tall = (
         f(k * (depth - z)) / math.sinh(k * depth) if k * depth < 300 else math.exp(-k * z)
         for f in (math.cosh, math.sinh)
@@ -114,7 +115,7 @@ def test_an_auv_below_a_rough_sea_heaves(config: Callable[..., Loaded]) -> None:
         z.append(float(sim.state()["p_WB_W"][row][2]))
     moving = np.array(z)[40:-39] - np.convolve(z, np.ones(80) / 80, "valid")
     sea = sim.climate.weather.sea
-    water = math.sqrt(0.5 * np.sum((sea[:, weather.S_A] * np.exp(-sea[:, weather.S_K] * np.mean(z))) ** 2))
+    water = math.sqrt(0.5 * np.sum((sea[:, surface.S_A] * np.exp(-sea[:, surface.S_K] * np.mean(z))) ** 2))
     assert 0.4 < water < 0.75 and moving.std() == pytest.approx(water, rel=0.2)
 
 
@@ -157,7 +158,7 @@ def test_the_supply_vessel_moves_as_its_table_says(config: Callable[..., Loaded]
             for k, h in enumerate(headings)
         ]
         sim.advance(8000)
-        size = sim.climate.weather.sea[0, weather.S_A]
+        size = sim.climate.weather.sea[0, surface.S_A]
         record, times = [], []
         for _ in range(round(4 * 2 * math.pi / w / 0.25)):
             sim.advance(5)
@@ -190,16 +191,16 @@ def test_drift_forces_of_the_table(config: Callable[..., Loaded], data_dir: Path
     sim = Simulation(dataclasses.replace(loaded, models={"supply": model}))
     row = sim.enter("s", "supply")
     sea = sim.climate.weather.sea
-    wanted = (sea[:, weather.S_A] ** 2)[:, None] * operators.drift_at(sea[:, weather.S_W])[6] ** 2
-    signs = np.sign(operators.drift_at(sea[:, weather.S_W])[6])
-    first = operators.at(sea[:, weather.S_W])[6]
+    wanted = (sea[:, surface.S_A] ** 2)[:, None] * operators.drift_at(sea[:, surface.S_W])[6] ** 2
+    signs = np.sign(operators.drift_at(sea[:, surface.S_W])[6])
+    first = operators.at(sea[:, surface.S_W])[6]
     forces = []
     times = np.arange(0.0, 40_000.0, 7.3)
     for t in times:
         sim.climate.refresh(row, sim.fleet, 0, float(t))
         forces.append(sim.fleet.body(row)[r.ENV : r.ENV + 6].copy())
-    angle = np.outer(times, sea[:, weather.S_W]) + sea[:, weather.S_PHASE]
-    linear = (np.cos(angle) * sea[:, weather.S_A]) @ first[:, :, 0] - (np.sin(angle) * sea[:, weather.S_A]) @ first[
+    angle = np.outer(times, sea[:, surface.S_W]) + sea[:, surface.S_PHASE]
+    linear = (np.cos(angle) * sea[:, surface.S_A]) @ first[:, :, 0] - (np.sin(angle) * sea[:, surface.S_A]) @ first[
         :, :, 1
     ]
     slow = (np.array(forces) - linear)[:, [0, 1, 5]].mean(axis=0)

@@ -12,27 +12,27 @@ import pytest
 from wavesim_sdk import randomness
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.world import Waves
-from wavesim_sdk.ocean import wind
+from wavesim_sdk.ocean import surface, wind
 from wavesim_server import Simulation, draws
 from wavesim_server.dynamics import rows as r
 from wavesim_server.environment import spectra, weather
 
 
 def record(sea: np.ndarray, times: np.ndarray, x: float = 0.0, y: float = 0.0) -> np.ndarray:
-    angle = np.outer(times, sea[:, weather.S_W]) - sea[:, weather.S_NORTH] * x - sea[:, weather.S_EAST] * y
-    return np.cos(angle + sea[:, weather.S_PHASE]) @ sea[:, weather.S_A]
+    angle = np.outer(times, sea[:, surface.S_W]) - sea[:, surface.S_NORTH] * x - sea[:, surface.S_EAST] * y
+    return np.cos(angle + sea[:, surface.S_PHASE]) @ sea[:, surface.S_A]
 
 
 @pytest.mark.parametrize("spectrum", ["ittc", "jonswap"])
 @pytest.mark.parametrize("spreading", [0.0, 10.0])
 def test_significant_wave_height_and_spectrum(spectrum: str, spreading: float) -> None:
     waves = Waves(height=2.5, peak=0.7, spectrum=spectrum, spreading=spreading, components=80)
-    sea = spectra.components(waves, 9.81, 3)
+    sea = surface.components(waves, 9.81, 3)
     zeta = record(sea, np.arange(0.0, 20_000.0, 0.5), 30.0, -20.0)
     assert 4.0 * zeta.std() == pytest.approx(2.5, rel=0.02)
     # shape: share of the energy below some frequencies, against the integral of the spectrum
     w = np.linspace(0.21, 5.6, 50_000)
-    s = spectra.spectrum(waves, 2.5, 0.7, w)
+    s = surface.spectrum(waves, 2.5, 0.7, w)
     total = np.trapezoid(s, w)
     if spectrum == "ittc":
         assert total == pytest.approx(2.5**2 / 16, rel=2e-3)
@@ -193,3 +193,17 @@ def test_waves_belong_to_the_seed(config: Callable[..., Loaded]) -> None:
         a.climate.weather.sea, c.climate.weather.sea
     )
     assert np.array_equal(a.climate.weather.gusts, b.climate.weather.gusts)
+
+
+def test_who_composes_the_sea_again_has_the_same_one(config: Callable[..., Loaded]) -> None:
+    """From the configuration, the seed and what was changed on the way; its elevation is the one that the kernel finds."""
+    loaded = config("<world><waves height='1 m' peak='0.9 rad/s' spreading='6'/><bed depth='12 m'/></world>")
+    sim = Simulation(loaded, seed=4)
+    assert np.array_equal(sim.climate.weather.sea, surface.sea_of(loaded, 4))
+    sim.set_weather(wave_height=2.0, wave_direction=1.0)
+    sea = sim.climate.weather.sea
+    assert np.array_equal(sea, surface.sea_of(loaded, 4, height=2.0, direction=1.0))
+    assert not np.array_equal(sea, surface.sea_of(loaded, 4, height=2.0, direction=1.0, depth=50.0)), "of this depth"
+    x, y = np.linspace(-50.0, 50.0, 7), np.linspace(0.0, 30.0, 7)
+    wanted = [weather.elevation(sea, 100.0, a, b)[0] for a, b in zip(x, y, strict=True)]
+    assert np.allclose(surface.elevation(sea, 100.0, x, y), wanted, atol=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -28,6 +29,13 @@ def need(what: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(what)
     pytest.skip(what)
+
+
+def need_package(*names: str) -> None:
+    """Skip without some packages of an extra."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            need(f"NO {name.upper()}: pip install -r requirements-dev.txt")
 
 
 def chromium() -> str:

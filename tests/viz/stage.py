@@ -15,6 +15,7 @@ from aiohttp import web
 from wavesim_viz.alarms import Vitals
 from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import Frame, bodies
+from wavesim_viz.s57 import Cell
 from wavesim_viz.tiles import Tiles
 from wavesim_viz.web import Access, make_app
 
@@ -61,6 +62,10 @@ class Stage:
         self._work("beliefs")
         return []
 
+    def sea(self) -> list[list[float]] | None:
+        self._work("sea")
+        return None
+
     def vitals(self) -> Vitals:
         self._work("vitals")
         return Vitals()
@@ -98,14 +103,14 @@ class Stage:
 
 
 @contextlib.contextmanager
-def on_stage(source: Stage, folder: Path, tiles: Tiles | None = None) -> Iterator[str]:
+def on_stage(source: Stage, folder: Path, tiles: Tiles | None = None, cell: Cell | None = None) -> Iterator[str]:
     """A viewer of a source in a thread, whose pages may control; its address."""
     ready, found = threading.Event(), dict[str, Any]()
 
     async def serve() -> None:
         stop = asyncio.Event()
         access = Access.make("127.0.0.1", 1, True)
-        runner = web.AppRunner(make_app(source, 20.0, access, folder, tiles=tiles), shutdown_timeout=0.5)
+        runner = web.AppRunner(make_app(source, 20.0, access, folder, tiles=tiles, cell=cell), shutdown_timeout=0.5)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         port = runner.addresses[0][1]

@@ -1,4 +1,4 @@
-"""A user's chart under ours: MBTiles read, laid where it belongs by another's geodesy, and what is none refused in words."""
+"""A user's chart under ours: MBTiles and PMTiles read, laid where they belong by another's geodesy, and what is none refused in words."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pymap3d
 import pytest
 
 from tests.conftest import wavesim
-from tests.viz.browser import Page
+from tests.viz.browser import Page, need_package
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk.errors import ConfigError
-from wavesim_viz.tiles import Tiles
+from wavesim_viz.tiles import open_tiles
 
 ORIGIN = 41.18, -8.71  # degrees
 ZOOM = 16
@@ -55,17 +55,47 @@ def mbtiles(path: Path, tiles: dict[tuple[int, int, int], bytes], **told: str) -
     return path
 
 
-@pytest.fixture
-def chart(tmp_path: Path) -> Path:
+def pmtiles(
+    path: Path,
+    tiles: dict[tuple[int, int, int], bytes],
+    kind: str = "PNG",
+    packed: str = "NONE",
+    **told: str,
+) -> Path:
+    """An archive as the format's own library writes it."""
+    need_package("pmtiles")
+    from pmtiles.tile import Compression, TileType, zxy_to_tileid
+    from pmtiles.writer import Writer
+
+    levels = [z for z, _, _ in tiles] or [0]
+    with path.open("wb") as file:
+        writer = Writer(file)
+        for number, data in sorted((zxy_to_tileid(*place), data) for place, data in tiles.items()):
+            writer.write_tile(number, data)
+        writer.finalize(
+            {
+                "tile_type": TileType[kind],
+                "tile_compression": Compression[packed],
+                "min_zoom": min(levels),
+                "max_zoom": max(levels),
+            },
+            told,
+        )
+    return path
+
+
+@pytest.fixture(params=["mbtiles", "pmtiles"])
+def chart(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Four tiles of different colours around a corner near the origin: north-west, north-east, south-west, south-east."""
     x, y = corner()
     places = [(ZOOM, x - 1, y - 1), (ZOOM, x, y - 1), (ZOOM, x - 1, y), (ZOOM, x, y)]
     drawn = dict(zip(places, map(png, COLOURS), strict=True))
-    return mbtiles(tmp_path / "bay.mbtiles", drawn, name="Bay", format="png", attribution="<b>Hydrographers</b>")
+    write = mbtiles if request.param == "mbtiles" else pmtiles
+    return write(tmp_path / "bay", drawn, name="Bay", format="png", attribution="<b>Hydrographers</b>")
 
 
 def test_tiles_of_a_file(chart: Path) -> None:
-    tiles, (x, y) = Tiles(chart), corner()
+    tiles, (x, y) = open_tiles(chart), corner()
     assert (tiles.described.name, tiles.described.least, tiles.described.most) == ("Bay", ZOOM, ZOOM)
     assert tiles.tile(ZOOM, x, y - 1) == (png(COLOURS[1]), "image/png")
     assert (
@@ -74,7 +104,9 @@ def test_tiles_of_a_file(chart: Path) -> None:
     tiles.close()
 
 
-@pytest.mark.parametrize("kind", ["absent", "text", "empty", "vector", "deep", "other"])
+@pytest.mark.parametrize(
+    "kind", ["absent", "text", "empty", "vector", "deep", "other", "pm-vector", "pm-packed", "pm-cut", "pm-old"]
+)
 def test_what_is_no_chart_is_refused_in_words(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.mbtiles"
     if kind == "text":
@@ -83,15 +115,22 @@ def test_what_is_no_chart_is_refused_in_words(kind: str, tmp_path: Path) -> None
         with sqlite3.connect(path) as base:
             base.execute("CREATE TABLE sheep (name text)")
         base.close()
+    elif kind.startswith("pm-"):
+        place = {(3, 1, 1): png(COLOURS[0], 1)}
+        what = "MVT" if kind == "pm-vector" else "PNG"
+        pmtiles(path, place, what, "GZIP" if kind == "pm-packed" else "NONE")
+        whole = path.read_bytes()
+        path.write_bytes({"pm-cut": whole[:120], "pm-old": whole[:7] + b"\x02" + whole[8:]}.get(kind, whole))
     elif kind != "absent":
         tile = {"empty": {}, "vector": {(3, 1, 1): b"\x1f\x8b\x08rest"}, "deep": {(40, 1, 1): png(COLOURS[0], 1)}}[kind]
         mbtiles(path, tile, format="pbf")
     says = {
         "absent": "no such file", "text": "no MBTiles file", "other": "no MBTiles file", "empty": "it has no tiles",
-        "vector": r"no pictures \(format: pbf\)", "deep": "levels of zoom are 40 to 40",
+        "vector": r"no pictures \(format: pbf\)", "deep": "levels of zoom are 40 to 40", "pm-vector": r"no pictures \(format: mvt\)",
+        "pm-packed": r"compressed once more \(gzip\)", "pm-cut": "damaged PMTiles", "pm-old": "damaged PMTiles",
     }  # fmt: skip
     with pytest.raises(ConfigError, match=says[kind]):
-        Tiles(path)
+        open_tiles(path)
 
 
 def test_the_command_says_so_too(tmp_path: Path) -> None:
@@ -101,6 +140,7 @@ def test_the_command_says_so_too(tmp_path: Path) -> None:
 
 @pytest.mark.system
 @pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("chart", ["pmtiles"], indirect=True)
 def test_tiles_are_drawn_where_they_belong(chart: Path, open_page: Callable[[str], Page], tmp_path: Path) -> None:
     """Colours meet within two pixels of where pymap3d has the corner, half a metre a pixel."""
     source = Stage()
@@ -108,7 +148,7 @@ def test_tiles_are_drawn_where_they_belong(chart: Path, open_page: Callable[[str
     x, y = corner()
     lat = math.degrees(math.atan(math.sinh(math.pi * (1.0 - 2.0 * y / (1 << ZOOM)))))
     north, east, _ = pymap3d.geodetic2ned(lat, x / (1 << ZOOM) * 360.0 - 180.0, 0.0, *ORIGIN, 0.0)
-    with on_stage(source, tmp_path, Tiles(chart)) as url:
+    with on_stage(source, tmp_path, open_tiles(chart)) as url:
         page = open_page(url)
         page.wait("window.wavesim && wavesim.store.scene && wavesim.store.rows.length")
         page.page.keyboard.press("4")

@@ -173,8 +173,8 @@ def heights(page: Page, state: Any) -> None:
     eye = page.see("wavesim.view.camera.position.y - wavesim.view.controls.target.y")
     page.page.click("#shown summary")
     page.page.select_option("#heights", "5")
-    page.wait("wavesim.view.depths.length > 2")
-    depths = page.see("wavesim.view.depths")
+    page.wait("wavesim.view.names.depths.length > 2")
+    depths = page.see("wavesim.view.names.depths")
     assert depths[0] == 0.0 and depths[-1] <= page.see("wavesim.view.terrain.deepest") < depths[-1] + depths[1]
     bed = page.see(
         "(() => { const b = wavesim.view.terrain.group.getObjectByName('bed'), p = b.geometry.getAttribute('position'), v = wavesim.view.camera.position.clone();"
@@ -189,7 +189,7 @@ def heights(page: Page, state: Any) -> None:
     page.shot("heights")
     page.page.select_option("#heights", "1")
     page.page.click("#shown summary")
-    page.wait("!wavesim.view.depths.length")
+    page.wait("!wavesim.view.names.depths.length")
 
 
 def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
@@ -212,7 +212,7 @@ def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_
     # and on the screen, from the south: east is to the right of west, up is above down
     screen = page.see(
         "(() => { const c = wavesim.view.camera.clone(); c.position.set(0, -8, 300); c.lookAt(0, -8, 0); c.updateMatrixWorld();"
-        " const v = wavesim.view.terrain.surface.position.clone(); const at = (x, y) => v.set(x, y, 0).project(c).toArray();"
+        " const v = wavesim.view.surface.mesh.position.clone(); const at = (x, y) => v.set(x, y, 0).project(c).toArray();"
         f" return [at(0, -8), at({nose[0]} * 50, -8 + {nose[1]} * 50)] }})()"
     )
     assert screen[1][0] > screen[0][0] and screen[1][1] > screen[0][1]

@@ -1,9 +1,11 @@
-"""``wavesim plot``: pictures of a run. ``wavesim viz``: mission control in the browser. ``wavesim configure``: models."""
+"""``wavesim plot``: pictures of a run. ``wavesim viz``: mission control in the browser. ``wavesim configure``: models.
+``wavesim soundings``: a sea bed of an electronic chart."""
 
 from __future__ import annotations
 
 import contextlib
 import ipaddress
+import math
 import signal
 import socket
 import webbrowser
@@ -80,12 +82,17 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     "--compare", type=click.Path(path_type=Path), help="Another log, whose lines stand beside those of LOG in charts."
 )
 @click.option(
-    "--tiles", type=click.Path(path_type=Path), help="MBTiles file with a raster chart, drawn under the chart."
+    "--tiles",
+    type=click.Path(path_type=Path),
+    help="MBTiles or PMTiles file with a raster chart, drawn under the chart.",
+)
+@click.option(
+    "--enc", type=click.Path(path_type=Path), help="Electronic chart (S-57 cell, *.000), drawn under the chart."
 )
 @click.option("--alarms", type=click.Path(path_type=Path), help="TOML file with the rules of alarms (docs/viewer.md).")
 @_web_options
 def viz(
-    log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, compare: Path | None, tiles: Path | None, alarms: Path | None, port: int,
+    log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, compare: Path | None, tiles: Path | None, enc: Path | None, alarms: Path | None, port: int,
     address: str, rate: float, folder: Path, open_: bool,
 ) -> None:  # fmt: skip
     """Mission control in the browser: a running server, or the replay of a LOG.
@@ -101,10 +108,12 @@ def viz(
         raise click.UsageError("--compare stands beside a LOG")
     _page_is_built()
     from wavesim_viz.alarms import Rules
-    from wavesim_viz.tiles import Tiles
+    from wavesim_viz.s57 import read_cell
+    from wavesim_viz.tiles import open_tiles
 
     rules = Rules.read(alarms) if alarms is not None else None
-    charted = Tiles(tiles) if tiles is not None else None
+    charted = open_tiles(tiles) if tiles is not None else None
+    cell = read_cell(enc) if enc is not None else None
     source: Any
     if log is not None:
         from wavesim_viz.replay import Replay
@@ -123,7 +132,39 @@ def viz(
         from wavesim_viz.live import Live
 
         source = Live(server, config)
-    _serve(source, source.name, address, port, rate, folder, control, open_, "", rules, charted)
+    _serve(source, source.name, address, port, rate, folder, control, open_, "", rules, charted, cell)
+
+
+@click.command()
+@click.argument("cell", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--config", type=click.Path(path_type=Path), help="Configuration whose world the soundings are for.")
+@click.option("--origin", nargs=2, type=float, metavar="LAT LON", help="Its origin instead, degrees.")
+def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, float] | None) -> None:
+    """Soundings and depth contours of an electronic chart (S-57 CELL, *.000) as a sea bed: OUT is for <soundings file="OUT"/>."""
+    from wavesim_sdk.config import load
+    from wavesim_sdk.geodesy import Origin
+    from wavesim_viz.s57 import read_cell
+
+    if config is not None and origin is None:
+        world = load(config).config.world
+        place = world.latitude, world.longitude
+    elif origin is not None and config is None:
+        if not (abs(origin[0]) <= 90.0 and abs(origin[1]) <= 180.0):
+            raise click.UsageError("--origin is latitude and longitude in degrees")
+        place = math.radians(origin[0]), math.radians(origin[1])
+    else:
+        raise click.UsageError("give --config FILE or --origin LAT LON")
+    bed = read_cell(cell).bed(Origin(*place))
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(
+                f"# north east depth (m) of {cell.name}, around {math.degrees(place[0])} {math.degrees(place[1])}\n"
+            )
+            file.writelines(f"{n:.2f} {e:.2f} {d:.2f}\n" for n, e, d in bed)
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error.strerror}", str(out)) from None
+    click.echo(f"{len(bed)} points, {bed[:, 2].min():g} to {bed[:, 2].max():g} m deep: {out}")
 
 
 @click.command()
@@ -153,6 +194,7 @@ def _serve(
     place: str,
     rules: Any = None,
     tiles: Any = None,
+    cell: Any = None,
 ) -> None:
     import asyncio
 
@@ -172,7 +214,7 @@ def _serve(
     access = Access.make(address, sock.getsockname()[1], control)
 
     async def run() -> None:
-        async with open_site(make_app(source, rate, access, folder, rules, tiles), sock):
+        async with open_site(make_app(source, rate, access, folder, rules, tiles, cell), sock):
             await told()
 
     async def told() -> None:
@@ -204,4 +246,4 @@ def _serve(
 
 
 def commands() -> list[click.Command]:
-    return [plot, viz, configure]
+    return [plot, viz, soundings, configure]

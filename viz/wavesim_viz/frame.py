@@ -53,6 +53,7 @@ class Frame:
     level: float = 0.0
     roster: int = 0
     jumped: int = 0  #: of a source: 1 = time jumped; as it is sent: how often so far, for a viewer may miss frames
+    v_WB_B: Any = None  #: velocities over ground in B, one a body; not sent
 
     def pack(self) -> bytes:
         signals = self.signals[-MOST_SIGNALS:]

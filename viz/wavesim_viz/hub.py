@@ -28,8 +28,9 @@ from wavesim_viz.history import History, Past
 from wavesim_viz.live import Source
 from wavesim_viz.replay import Replay
 from wavesim_viz.screens import Screen
+from wavesim_viz.traffic import meetings
 
-PANEL_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.5, 0.5, 1.0
+PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
 UNSEEN_S = 0.2  #: the history goes on while nobody looks
 FROZEN_S = 20.0  #: a viewer that takes nothing for so long is dropped
 _numbers = itertools.count(1)
@@ -50,6 +51,7 @@ class Viewer:
         self.watched: int | None = None
         self.kit: dict[str, Any] | None = None  #: what it was told that the watched body has
         self.panel = ""  #: the last data that it was told of the watched body
+        self.traffic = ""  #: and of whom it meets
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.seen = (0, 0, 0)  # frame, scene, roster
@@ -81,7 +83,8 @@ class Hub:
         self.past: Past = source if isinstance(source, Replay) else History()
         self._beliefs: list[list[float]] = []
         self._weather: dict[str, Any] | None = None
-        self._due = {"panel": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
+        self._sea: list[list[float]] | None = None
+        self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._trouble = ""
         self._told: dict[str, str] = {}
         # a thread of its own: a command waits for commands only, whatever else is at work
@@ -100,7 +103,7 @@ class Hub:
     def add(self, viewer: Viewer) -> None:
         self.viewers.add(viewer)
         self._due = dict.fromkeys(self._due, 0.0)  # the new one need not wait
-        self._trouble, self._told, self._weather = "", {}, None
+        self._trouble, self._told, self._weather, self._sea = "", {}, None, None
 
     def tell_past(self, viewer: Viewer) -> None:
         """What happened before a viewer came."""
@@ -251,6 +254,13 @@ class Hub:
                 if weather != self._weather:
                     self._weather = weather
                     self._tell_all({"type": "weather", **weather})
+            with part("the waves"):
+                if (sea := source.sea()) is not self._sea:
+                    self._sea = sea
+                    self._tell_all({"type": "sea", "components": sea})
+        if now >= self._due["traffic"]:
+            self._due["traffic"] = now + TRAFFIC_S
+            self._tell_traffic(source, frame)
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
             self._tell_panels(source)
@@ -272,6 +282,17 @@ class Hub:
                         viewer.panel = text
                         viewer.texts.append(text)
         self.mishaps.forget("the data of ", {self._data_of(row) for row in watched})
+
+    def _tell_traffic(self, source: Source, frame: Frame) -> None:
+        """To those who watch a surface vessel: what it meets."""
+        for row in {v.watched for v in self.viewers if v.watched is not None}:
+            with self.mishaps.part("traffic"):
+                met = meetings(frame, self._listed or (), row, source.scene()[1]["models"])
+                text = text_of({"type": "traffic", "row": row, "traffic": met})
+                for viewer in self.viewers:
+                    if viewer.watched == row and text != viewer.traffic:
+                        viewer.traffic = text
+                        viewer.texts.append(text)
 
     def _tell_alarms(self) -> None:
         if self.alarms.version != self._alarmed:

@@ -26,6 +26,7 @@ from wavesim_viz.alarms import Vitals
 from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import Frame, Holds, bodies, plain, reception_rows, sent_rows, signals, word
 from wavesim_viz.kit import Told, kit, model_of
+from wavesim_viz.seas import Seas, State
 
 RETRY_S = 0.5
 GRACE_NS = 500_000_000  #: a value may be so late, beside its periods
@@ -53,6 +54,9 @@ class Source(Protocol):
 
     def beliefs(self) -> list[list[float]]:
         """[row, north, east, down, three standard deviations] of what navigators believe."""
+
+    def sea(self) -> list[list[float]] | None:
+        """Components of the surface now (``seas.py``): the same object while they stay. None: they are not known."""
 
     def vitals(self) -> Vitals:
         """What alarms are made of, beside motion and beliefs."""
@@ -168,10 +172,13 @@ class Live:
         warning = ""
         loaded: Loaded | None = None
         self._loaded: Loaded | None = None
+        self._seas: Seas | None = None
         try:
             loaded = load(self.config or status["configuration"])
             if loaded.digest != status["digest"]:
                 warning = f"{loaded.path} is not what the server runs (it changed since): bed and missions may differ"
+            else:
+                self._seas = Seas(loaded, int(self.state.world()["seed"]))
             self._loaded = loaded
         except (ConfigError, OSError) as error:
             warning = f"the configuration cannot be read: {error}"
@@ -211,6 +218,7 @@ class Live:
             bodies(rows, p, state["q_WB"], v, held), signals(self.state.signals()),
             float(clock["speed"]), float(clock["realtime_factor"]), float(clock["lateness_ns"]) * 1e-6,
             float(clock["lateness_max_ns"]) * 1e-6, int(clock["ticks_late"]), float(self.state.weather()["level"]),
+            v_WB_B=v,
         )  # fmt: skip
 
     def roster(self) -> list[list[Any]]:
@@ -245,6 +253,12 @@ class Live:
         told = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
         told += [{"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MOST_TOLD]]
         return {"weather": plain(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
+
+    def sea(self) -> list[list[float]] | None:
+        if self._seas is None:
+            return None
+        now = self.state.weather()
+        return self._seas.told(State(*(float(now[f"wave_{n}"]) for n in ("height", "peak", "direction"))))
 
     def vitals(self) -> Vitals:
         clients, now = self.state.clients(), int(self.state.clock()["time_ns"])

@@ -149,6 +149,9 @@ class Remote:
     def beliefs(self) -> list[list[float]]:
         return []
 
+    def sea(self) -> list[list[float]] | None:
+        return None  # an observer is not told the seed
+
     def vitals(self) -> Vitals:
         return Vitals()
 

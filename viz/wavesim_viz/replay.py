@@ -31,6 +31,7 @@ from wavesim_viz.frame import SIGNAL, Frame, bodies, plain, reception_rows, sent
 from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
 from wavesim_viz.kit import Told, kit, model_of, told_of
 from wavesim_viz.live import actuation, effort, motion, told
+from wavesim_viz.seas import AS_CONFIGURED, Seas, State
 from wavesim_viz.series import NOTHING, Line, LogLines
 
 TRACK_POINTS = 3000
@@ -55,6 +56,7 @@ class Replay:
         self.step_s = float(self.log.metadata.get("step_ns", "4000000")) * 1e-9
         self.end = self.log.end_ns * 1e-9
         self._scene, self._loaded = scene.of_log(self.log)
+        self._seas, self._weathers = self._waves()
         self._kits: dict[int, dict[str, Any]] = {}
         self._scene["models"] |= {
             b["model"]: self._guess(b) for b in self.log.bodies.values() if b["model"] not in self._scene["models"]
@@ -98,6 +100,22 @@ class Replay:
             if m["verb"] == "pose":
                 found.setdefault(str(m["arguments"].get("body")), []).append((t, False))
         return {name: sorted(changes) for name, changes in found.items()}
+
+    def _waves(self) -> tuple[Seas | None, list[tuple[int, State]]]:
+        """The sea that bodies felt, None if the log does not tell it; and its states from when on, as commands changed it."""
+        seed = self.log.metadata.get("seed", "")
+        if self._loaded is None or not seed.isdecimal():
+            return None, []
+        bed = next((m for _, m in self.log.json.get("/world/bed", [])), {})
+        states: list[tuple[int, State]] = []
+        now = AS_CONFIGURED
+        for t, m in self.log.json.get("/commands", []):
+            if m["verb"] != "weather":
+                continue
+            given = [m["arguments"].get(f"wave_{n}") for n in ("height", "peak", "direction")]
+            now = State(*(float(g) if isinstance(g, int | float) else old for g, old in zip(given, now, strict=True)))
+            states.append((t, now))
+        return Seas(self._loaded, int(seed), bed.get("mean")), states
 
     @staticmethod
     def _guess(body: dict[str, Any]) -> dict[str, Any]:
@@ -190,8 +208,9 @@ class Replay:
         state_now = RunState.RUNNING if self.playing and t < self.end else RunState.PAUSED
         factor = self.speed if state_now is RunState.RUNNING else 0.0
         return Frame(
-            t, round(t / self.step_s), int(state_now), packed, self._spheres(t), self.speed, factor, jumped=jumped
-        )
+            t, round(t / self.step_s), int(state_now), packed, self._spheres(t), self.speed, factor, v_WB_B=v,
+            jumped=jumped,
+        )  # fmt: skip
 
     def _spheres(self, t: float) -> Any:
         born = self._sent["emission_ns"] * 1e-9
@@ -251,6 +270,12 @@ class Replay:
             if k >= 0 and ns - int(e.time_ns[k]) < BELIEF_S * 1e9:
                 found.append([row, *plain(e.records["p_WB_W"][k]), *plain(e.records["sigma"][k])])
         return found
+
+    def sea(self) -> list[list[float]] | None:
+        if self._seas is None:
+            return None
+        k = bisect.bisect_right(self._weathers, self._at * 1e9, key=lambda w: w[0]) - 1
+        return self._seas.told(self._weathers[k][1] if k >= 0 else AS_CONFIGURED)
 
     def vitals(self) -> Vitals:
         return Vitals()

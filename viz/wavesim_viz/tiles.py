@@ -1,11 +1,11 @@
-"""A chart in a file: raster tiles in Web Mercator, as MBTiles 1.3 keeps them in an SQLite database."""
+"""A chart in a file: raster tiles in Web Mercator, as MBTiles 1.3 or PMTiles 3 keep them."""
 
 from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from wavesim_sdk.errors import ConfigError
@@ -14,6 +14,7 @@ from wavesim_sdk.errors import ConfigError
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
 DEEPEST = 24  #: level of zoom
 MOST_LETTERS = 200
+ARCHIVE = b"PMTiles"  #: so begins a file of that kind
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,35 @@ class Described:
     most: int
 
 
-class Tiles:
-    """An MBTiles file, read only. Raises ConfigError if it holds no pictures."""
+class Tiles(Protocol):
+    """A file of tiles, read only."""
+
+    described: Described
+
+    def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
+        """A picture and its type; rows count from the north, as on the web. None where there is none."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+def open_tiles(path: Path) -> Tiles:
+    """A file of either kind, told by its first bytes. Raises ConfigError if it holds no pictures."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(ARCHIVE))
+    except FileNotFoundError:
+        raise ConfigError("there is no such file of tiles", str(path)) from None
+    except OSError as error:
+        raise ConfigError(f"the tiles cannot be read: {error.strerror}", str(path)) from None
+    return PMTiles(path) if head == ARCHIVE else MBTiles(path)
+
+
+class MBTiles:
+    """Tiles in an SQLite database."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.is_file():
-            raise ConfigError("there is no such file of tiles", str(path))
         try:
             self._base = sqlite3.connect(
                 f"file:{quote(str(path.resolve()))}?mode=ro", uri=True, check_same_thread=False
@@ -41,23 +64,14 @@ class Tiles:
             least, most = self._base.execute("SELECT min(zoom_level), max(zoom_level) FROM tiles").fetchone()
             first = self._base.execute("SELECT tile_data FROM tiles LIMIT 1").fetchone()
         except sqlite3.Error as error:
-            raise ConfigError(f"no MBTiles file: {error}", str(path)) from None
+            raise ConfigError(f"no MBTiles file, and no PMTiles file: {error}", str(path)) from None
         if first is None:
             raise ConfigError("it has no tiles", str(path))
-        if kind_of(first[0]) is None:
-            kind = told.get("format", "unknown")
-            raise ConfigError(
-                f"its tiles are no pictures (format: {kind}); PNG, JPEG and WebP are drawn, vector tiles are not",
-                str(path),
-            )
-        if not (type(least) is int and type(most) is int and 0 <= least <= most <= DEEPEST):
-            raise ConfigError(f"its levels of zoom are {least} to {most}; 0 to {DEEPEST} may be", str(path))
-        name, attribution = (told.get(k, "")[:MOST_LETTERS] for k in ("name", "attribution"))
-        self.described = Described(name or path.name, attribution, least, most)
+        _drawn(path, kind_of(first[0]), told.get("format", "unknown"))
+        self.described = _described(path, told, least, most)
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
-        """A picture and its type; rows count from the north, as on the web. None where there is none."""
-        if not 0 <= z <= DEEPEST or not (0 <= x < 1 << z and 0 <= y < 1 << z):
+        if not _there(z, x, y):
             return None
         asked = "SELECT tile_data FROM tiles WHERE zoom_level = ? AND tile_column = ? AND tile_row = ?"
         try:
@@ -70,8 +84,68 @@ class Tiles:
         return None if found is None or kind is None else (bytes(found[0]), kind)
 
     def close(self) -> None:
-        """Let go of the file."""
         self._base.close()
+
+
+class PMTiles:
+    """Tiles in one archive with a directory."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from pmtiles import reader
+            from pmtiles.tile import Compression
+        except ImportError:
+            raise ConfigError("PMTiles need a library: pip install 'wavesim-viz[charts]'", str(path)) from None
+        self.path = path
+        self._file = path.open("rb")
+        try:
+            self._reader = reader.Reader(reader.MmapSource(self._file))
+            head, told = self._reader.header(), self._reader.metadata()
+        except Exception as error:  # of a damaged file the reader raises what it likes
+            self._file.close()
+            raise ConfigError(
+                f"a damaged PMTiles file, or not of version 3: {str(error) or type(error).__name__}", str(path)
+            ) from None
+        kind = head["tile_type"].name.lower()
+        _drawn(path, kind if kind in ("png", "jpeg", "webp") else None, kind)
+        if head["tile_compression"] not in (Compression.NONE, Compression.UNKNOWN):
+            raise ConfigError(
+                f"its pictures are compressed once more ({head['tile_compression'].name.lower()}); that is not read",
+                str(path),
+            )
+        texts = {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
+        self.described = _described(path, texts, head["min_zoom"], head["max_zoom"])
+
+    def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
+        if not _there(z, x, y):
+            return None
+        try:
+            found = self._reader.get(z, x, y)
+        except Exception as error:
+            raise ConfigError(f"a tile cannot be read: {str(error) or type(error).__name__}", str(self.path)) from None
+        kind = kind_of(found)
+        return None if kind is None else (bytes(found), kind)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _there(z: int, x: int, y: int) -> bool:
+    return 0 <= z <= DEEPEST and 0 <= x < 1 << z and 0 <= y < 1 << z
+
+
+def _drawn(path: Path, kind: str | None, told: str) -> None:
+    if kind is None:
+        raise ConfigError(
+            f"its tiles are no pictures (format: {told}); PNG, JPEG and WebP are drawn, vector tiles are not", str(path)
+        )
+
+
+def _described(path: Path, told: dict[str, str], least: Any, most: Any) -> Described:
+    if not (type(least) is int and type(most) is int and 0 <= least <= most <= DEEPEST):
+        raise ConfigError(f"its levels of zoom are {least} to {most}; 0 to {DEEPEST} may be", str(path))
+    name, attribution = (told.get(k, "")[:MOST_LETTERS] for k in ("name", "attribution"))
+    return Described(name or path.name, attribution, least, most)
 
 
 def kind_of(data: Any) -> str | None:

@@ -31,6 +31,7 @@ from wavesim_viz.frame import plain
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import Source
 from wavesim_viz.replay import Replay
+from wavesim_viz.s57 import Cell
 from wavesim_viz.series import MOST_LINES, MOST_POINTS, aligned
 from wavesim_viz.tiles import Tiles
 from wavesim_viz.trees import Trouble
@@ -200,6 +201,14 @@ async def tile(request: web.Request) -> web.StreamResponse:
     return web.Response(body=found[0], content_type=found[1], headers={"Cache-Control": "private, max-age=3600"})
 
 
+async def chart(request: web.Request) -> web.StreamResponse:
+    """The user's electronic chart."""
+    cell = request.app[CELL]
+    if cell is None:
+        raise web.HTTPNotFound
+    return web.json_response(cell.told())
+
+
 async def websocket(request: web.Request) -> web.StreamResponse:
     """A viewer's session."""
     hub = request.app[HUB]
@@ -218,6 +227,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
             "control": may_control,
             "write": role_of(request) == "control",
             "tiles": tiles_of(request),
+            "chart": request.app[CELL] is not None,
         }
     )
     hub.tell_past(viewer)
@@ -254,7 +264,7 @@ def _is_here(address: str) -> bool:
 async def _act(hub: Hub, viewer: Viewer, wanted: Asked, may_control: bool) -> None:
     """Do what a page asked for."""
     if isinstance(wanted, Watch):
-        viewer.watched, viewer.kit, viewer.panel = wanted.row, None, ""
+        viewer.watched, viewer.kit, viewer.panel, viewer.traffic = wanted.row, None, "", ""
     elif isinstance(wanted, Pictures):
         hub.look(viewer, wanted.sonars)
     elif not may_control:
@@ -274,6 +284,7 @@ WORKERS, MOST_WORK = 2, 16  #: requests of the configurator at work, and with th
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
 TILES: web.AppKey[Tiles | None] = web.AppKey("tiles")
+CELL: web.AppKey[Cell | None] = web.AppKey("cell")
 
 
 def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
@@ -309,11 +320,12 @@ def make_app(
     folder: Path,
     rules: Rules | None = None,
     tiles: Tiles | None = None,
+    cell: Cell | None = None,
 ) -> web.Application:
     """The application; ``source`` None = the configurator alone."""
     app = web.Application(middlewares=[guard], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
-    app[ACCESS], app[HUB], app[TILES] = access, hub, tiles
+    app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)
@@ -322,6 +334,7 @@ def make_app(
     app.router.add_get("/series", series)
     app.router.add_get("/kit", kit)
     app.router.add_get(r"/tiles/{z:\d{1,2}}/{x:\d{1,8}}/{y:\d{1,8}}", tile)
+    app.router.add_get("/chart", chart)
     app.router.add_get("/ws", websocket)
     app.router.add_get("/api/models", json_call(Configurator.models))
     app.router.add_get("/api/model", json_call(Configurator.model))

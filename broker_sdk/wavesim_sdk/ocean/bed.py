@@ -187,6 +187,12 @@ def steepest(loaded: Loaded) -> float:
     )
 
 
+def mean_depth(loaded: Loaded) -> float:
+    """Depth in m of the bed for the sea's waves: mean of the soundings, or that of the plane under the origin."""
+    t = triangles(loaded)
+    return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
+
+
 def sea_bed(loaded: Loaded) -> Callable[[Array, Array], Array]:
     """The bed of a configuration."""
     return triangles(loaded) or (lambda north, east: analytic(loaded.config.world.bed, north, east))

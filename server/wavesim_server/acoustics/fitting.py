@@ -14,12 +14,12 @@ from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import cos, exp, log10, power, sin
 from wavesim_sdk.ocean import sound
 from wavesim_sdk.ocean.bed import triangles
+from wavesim_sdk.ocean.surface import sea_state
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT
 from wavesim_server.acoustics import memory
 from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.types import Array, Ints, Records
-from wavesim_server.environment import spectra
 
 
 def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: int = 64, out: int = 4096) -> Medium:
@@ -65,7 +65,7 @@ def roughness(world: World, surface: str) -> tuple[float, float]:
     """What :func:`wavesim_server.acoustics.tubes.surface_loss` needs of the sea as it is configured: standard deviation of
     the surface in m, bubbles by the wind (APL-UW 1994)."""
     if surface == "rough":
-        return 0.25 * spectra.sea_state(world.waves)[0], 0.0
+        return 0.25 * sea_state(world.waves)[0], 0.0
     wind = world.wind.mean
     return 0.0, 1.26e-3 * power(max(wind, 6.0), 1.57) * exp(min(1.2 * (wind - 6.0), 0.0))
 

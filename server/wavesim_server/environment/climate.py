@@ -13,8 +13,9 @@ from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.schema import Key, keys
 from wavesim_sdk.config.world import Current, Waves, Wind
 from wavesim_sdk.names import shown
+from wavesim_sdk.ocean import surface
+from wavesim_sdk.ocean.bed import mean_depth
 from wavesim_sdk.ocean.water import Water
-from wavesim_server import seabed
 from wavesim_server.dynamics.fleet import Fleet
 from wavesim_server.environment import exposure, flow, spectra
 from wavesim_server.environment import weather as w
@@ -41,7 +42,7 @@ class Climate:
         world = self.world = loaded.config.world
         self.seed = seed
         self.current: Current = world.current
-        self._bed = seabed.mean_depth(loaded)
+        self._bed = mean_depth(loaded)
         self.wind: Wind = world.wind
         self.waves: Waves = world.waves
         self.flow = flow.flow_of(loaded, water)
@@ -59,7 +60,7 @@ class Climate:
                 else [0.0] * 7 + [1.0]
             ),
             np.array([world.tide.amplitude, world.tide.period, world.tide.phase]),
-            np.zeros((0, w.SEA)),
+            np.zeros((0, surface.SEA)),
             np.array(
                 [randomness.key(seed, "weather", p) for p in ("wind", "drift speed", "drift direction")], np.uint64
             ),
@@ -74,13 +75,13 @@ class Climate:
 
     def _compose(self) -> None:
         """The components of gusts and sea, and the forces of the operators at their frequencies."""
-        height, peak = spectra.sea_state(self.waves)
+        height, peak = surface.sea_state(self.waves)
         a = self.wind
         self.weather.wind[:] = (
             a.mean, a.direction, a.slow_deviation, a.slow_time, a.minimum, a.maximum, a.air_density, self.world.gravity,
             peak, height, self.waves.direction,
         )  # fmt: skip
-        sea = spectra.components(self.waves, self.world.gravity, self.seed, self.waves.depth or self._bed)
+        sea = surface.components(self.waves, self.world.gravity, self.seed, self.waves.depth or self._bed)
         self.weather = self.weather._replace(gusts=spectra.gust_components(a, self.seed), sea=sea)
         self._fit(0, 0)
         for row, operators, _ in self._operators.values():
@@ -135,7 +136,7 @@ class Climate:
         self.weather = w0._replace(rao=roomy(w0.rao, tables), drift_rao=roomy(w0.drift_rao, tables))
 
     def _tabulate(self, place: int, operators: exposure.Operators) -> None:
-        frequencies = self.weather.sea[:, w.S_W]
+        frequencies = self.weather.sea[:, surface.S_W]
         self.weather.rao[place, : operators.headings] = operators.at(frequencies)
         self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
@@ -154,7 +155,7 @@ class Climate:
         A changed sea has the components that the seed gives it at any time, so a run repeats; its surface jumps.
         """
         new: dict[str, Any] = {"current": self.current, "wind": self.wind, "waves": self.waves}
-        height, peak = spectra.sea_state(self.waves)
+        height, peak = surface.sea_state(self.waves)
         for name, value in values.items():
             if name not in CHANGES:
                 raise ValueError(f"'{name}' is nothing that can be set; that can be {', '.join(CHANGES)}")

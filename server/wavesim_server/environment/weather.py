@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
+from wavesim_sdk.ocean.surface import S_A, S_BED, S_COS, S_DEEP, S_EAST, S_K, S_NORTH, S_PHASE, S_SIN, S_TO, S_W
 from wavesim_server.draws import normal
 from wavesim_server.dynamics.rows import ACCEL, CURRENT, ENV, LANES, LEVEL, NU, PX, PY, PZ, QW, QX, QY, QZ, SLOPE
 from wavesim_server.dynamics.types import Floats, Ints, Keys
@@ -31,9 +32,6 @@ D_SPEED, D_SPEED_DEVIATION, D_LEAST, D_MOST, D_TO, D_TO_DEVIATION, D_RANGE, D_TI
 E_FLAGS, E_LAW, E_FRONT, E_SIDE, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = 0, 1, 2, 3, 4, 5, 6, 7, 8
 E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_LONG, E_WIDE, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
 HAS_WIND, HAS_FILTER, HAS_RAO = 1, 2, 4
-#: component of the sea: amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number,
-#: exp(-2 k h) of the water's depth h, 1/(1 - exp(-2 k h))
-(S_A, S_W, S_NORTH, S_EAST, S_PHASE, S_TO, S_COS, S_SIN, S_K, S_BED, S_DEEP, SEA) = range(12)
 FADED = 9.0  #: a component is left out where its motion has decayed to exp(-FADED)
 SMALL = 0.1  #: half lengths below this part of the shortest wave's length over 2 pi feel the sea at a point
 

@@ -21,7 +21,7 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, cdr_text
 from wavesim_sdk.logfile import METADATA, PART, RUN, part_path
-from wavesim_sdk.ocean.bed import around
+from wavesim_sdk.ocean.bed import around, mean_depth
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.sonars.frames import FRAME, Frame
 from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, VEHICLE_TABLES, Table
@@ -66,6 +66,8 @@ class LogWriter:
         self._failed = ""
         self._now = 0  # simulation time of the last message
         self._bed = around(loaded)
+        if loaded.config.world.soundings is not None:
+            self._bed["mean"] = mean_depth(loaded)  # of all soundings: the waves' own depth
         self._part = Part(opened(place) if isinstance(place, Path) else place)
         self._sync = Sync(loaded.config.log.sync, self._stop) if loaded.config.log.sync else None
         try:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.avoidance import PATIENCE
-from wavesim_sdk.encounters import Role, closest_approach, nearest
+from wavesim_sdk.encounters import Role, closest_approach, domain, nearest
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 KNOT = 1852.0 / 3600.0
@@ -106,8 +106,8 @@ def first_action(own: Track, length: float) -> Action | None:
 
 
 def judge(own: Track, others: dict[str, tuple[Role, Track]], length: float) -> Score:
-    """The score of a run. ``length`` of own ship, m: 10 of them are a good distance, 2 the least."""
-    preferred, least = 10.0 * length, 2.0 * length
+    """The score of a run. ``length`` of own ship, m: of it follow the good distance and the least."""
+    least, preferred = domain(length)
     straight = float(np.hypot(*(own.places[-1] - own.places[0])))
     sailed = float(np.hypot(*np.diff(own.places, axis=0).T).sum())
     action = first_action(own, length)

@@ -3,6 +3,7 @@
 
 import { colour, css, scaleBar } from "./dom";
 import { CONDITIONS } from "./alarms";
+import { Enc } from "./enc";
 import { SIGNAL } from "./link";
 import { Pointer } from "./pointer";
 import { QUIET } from "./sounds";
@@ -10,6 +11,7 @@ import type { Store, Track } from "./store";
 import { contours, depths, ramp } from "./terrain";
 import { pen, roundStep, sheet } from "./pen";
 import { Tiles } from "./tiles";
+import { drawTraffic, labelTraffic } from "./traffic";
 
 export interface Draft {
   waypoints: Map<string, [number, number, number, number][]>;
@@ -37,8 +39,9 @@ export class Chart {
   grab: ((north: number, east: number, near: number) => ((north: number, east: number) => void) | null) | null = null;
   readonly pointer: Pointer;
   readonly tiles: Tiles;
+  readonly enc = new Enc();
 
-  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean }, changed: () => void) {
+  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean; traffic: boolean }, changed: () => void) {
     this.tiles = new Tiles(changed);
     this.pointer = new Pointer(store, () => undefined);
     this.canvas.tabIndex = 0;
@@ -137,14 +140,16 @@ export class Chart {
     c.drawImage(this.drawnGround(ratio, w, hh), 0, 0, w, hh);
     this.missions(c);
     if (this.show.spheres) this.signals(c);
+    if (this.show.traffic) drawTraffic(c, this.store, (n, e) => this.px(n, e), this.scale);
     this.bodies(c);
+    if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);
     this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark);
     this.rose(c, w);
   }
 
   /** What moves not: of the ways only what came since the last picture is drawn. */
   private drawnGround(ratio: number, w: number, hh: number): HTMLCanvasElement {
-    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, css("--bg"), this.tiles.version], c = pen(this.ground);
+    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, css("--bg"), this.tiles.version, this.enc.version], c = pen(this.ground);
     if (of.some((v, k) => v !== this.groundOf[k]) || this.shorter()) {
       this.groundOf = of;
       this.laid.clear();
@@ -153,9 +158,11 @@ export class Chart {
       c.fillStyle = css("--bg");
       c.fillRect(0, 0, w, hh);
       const origin = this.store.scene?.origin, [n, e] = this.middle, [high, wide] = [hh / 2 / this.scale, w / 2 / this.scale];
-      if (origin) this.tiles.draw(c, origin, [n - high, e - wide], [n + high, e + wide], this.scale, (a, b) => this.px(a, b), this.dark);
+      const corners = [[n - high, e - wide], [n + high, e + wide]] as [[number, number], [number, number]], px = (a: number, b: number): [number, number] => this.px(a, b);
+      if (origin) this.tiles.draw(c, origin, ...corners, this.scale, px, this.dark);
+      if (origin) this.enc.draw(c, origin, ...corners, px, this.dark);
       this.bed(c);
-      if (origin) this.tiles.sign(c, hh);
+      if (origin) { this.tiles.sign(c, hh); this.enc.sign(c, hh); }
       this.grid(c, w, hh);
     }
     if (this.show.trails) this.ways(c);
@@ -167,7 +174,7 @@ export class Chart {
     if (!bed || !this.shade) return;
     const [x0, y0] = this.px(bed.north[bed.north.length - 1]!, bed.east[0]!), [x1, y1] = this.px(bed.north[0]!, bed.east[bed.east.length - 1]!);
     c.imageSmoothingEnabled = true;
-    if (!this.tiles.told) c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
+    if (!this.tiles.told && !this.enc.there) c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
     c.strokeStyle = this.dark ? "#ffffff30" : "#12283a40";
     c.lineWidth = 0.8;
     c.beginPath();

@@ -6,7 +6,7 @@ export const KEYS: [string, string][] = [
   ["Space", "start, pause or go on"], ["N", "one step (hold it: step after step)"], ["X", "stop"], ["+  −", "faster, slower"],
   ["1  2  3  4", "free camera, follow the chosen body, from above, chart"], ["W A S D  E Q", "move the camera (also arrow keys and page up, down); mouse: turn, shift, zoom"],
   ["H", "whole scene"], ["O", "view from on board the chosen body"], ["B  Shift+B", "next, previous body"], ["Esc", "choose nothing"],
-  ["L  T  R  U  G  I", "labels, trails, sound spheres, sea surface, arrows, beams of instruments on and off"], ["Z", "bodies drawn larger than they are, on and off"], ["M  J", "draw a mission, drive a body"],
+  ["L  T  R  G  I  C", "labels, trails, sound spheres, arrows, beams of instruments, traffic on and off"], ["U  V  K", "sea surface, its waves, the sky on and off"], ["Z", "bodies drawn larger than they are, on and off"], ["M  J", "draw a mission, drive a body"],
   ["[  ]", "side panels on and off"], ["Shift+L", "light or dark"], ["?", "this page"],
 ];
 

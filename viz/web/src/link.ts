@@ -61,12 +61,15 @@ export interface Panel {
   effort?: Forces | null; surroundings?: Surroundings | null;
 }
 /** ``control``: may start, seek and so on; ``write``: may save files and run programs too. */
-export interface Hello { kind: string; name: string; period: number; version: string; control: boolean; write: boolean; tiles: TilesText | null }
+export interface Hello { kind: string; name: string; period: number; version: string; control: boolean; write: boolean; tiles: TilesText | null; chart: boolean }
 /** Something that an operator must see; ``until`` null: it lasts. */
 export interface Alarm { id: number; kind: string; name: string; row: number; text: string; since: number; until: number | null; seen: boolean }
 /** Something that happened in a log. */
 export interface Mark { time: number; kind: string; text: string }
 export interface TrackText { time: number[]; position: (number | null)[]; believed_time: number[]; believed: (number | null)[] }
+/** Whom own ship (``row``) meets: radii of her domain in m; of each other range in m, angles in rad, m/s, DCPA in m, TCPA in s, own part, and where both will be then. */
+export interface Meeting { row: number; range: number; bearing: number; course: number; speed: number; dcpa: number; tcpa: number; role: string; own_at: [number, number]; other_at: [number, number] }
+export interface TrafficText { row: number; time: number; length: number; least: number; preferred: number; others: Meeting[] }
 export interface Weather {
   weather: { current_W: number[]; wind_speed: number; wind_direction: number; level: number } | null;
   clients: (Client & { row: number })[]; connected: number | null;
@@ -82,6 +85,8 @@ export type Message =
   | { type: "alarms"; alarms: Alarm[] }
   | { type: "beliefs"; bodies: number[][] }
   | ({ type: "weather" } & Weather)
+  | { type: "sea"; components: number[][] | null }
+  | { type: "traffic"; row: number; traffic: TrafficText | null }
   | { type: "kit"; row: number; kit: Kit | null }
   | { type: "panel"; row: number; panel: Panel | null }
   | { type: "picture"; row: number; name: string; trouble: string; epoch: number } // why a sonar shows nothing; what is shown is of this epoch

@@ -12,6 +12,7 @@ import { Link, type Frame, type Message } from "./link";
 import { LogCharts } from "./logcharts";
 import { Mission } from "./mission";
 import { Details } from "./details";
+import { Mishaps } from "./mishaps";
 import { OnboardWindow } from "./onboard";
 import { FACTORS } from "./heights";
 import { Orders } from "./orders";
@@ -20,10 +21,14 @@ import { Profile } from "./profile";
 import { Ranges } from "./ranges";
 import { ReplayBar } from "./replaybar";
 import { Sonars } from "./sonars";
+import { Sea } from "./sea";
 import { SpaceTime } from "./spacetime";
 import { STATES, Store } from "./store";
+import { TrafficList } from "./traffic";
 import { View3D, type CameraMode } from "./view3d";
 
+type Shown = keyof View3D["show"];
+const SWITCHES: [name: Shown, text: string, key: string][] = [["labels", "names", "L"], ["trails", "trails", "T"], ["spheres", "sound", "R"], ["surface", "surface", "U"], ["waves", "waves", "V"], ["sky", "sky", "K"], ["arrows", "arrows", "G"], ["beams", "beams", "I"], ["traffic", "traffic", "C"], ["magnify", "enlarge", "Z"]];
 const AWAKE_MS = 700; // the picture is drawn for so long after anything that may change it
 
 class App {
@@ -50,7 +55,7 @@ class App {
   private readonly logCharts: LogCharts;
   private readonly banner = h("div", { class: "banner hidden", role: "alert" });
   private readonly note = h("div", { class: "banner note hidden" });
-  private readonly mishap = h("div", { class: "banner hidden", id: "mishap", role: "alert" });
+  private readonly mishaps = new Mishaps();
   private readonly stats: Record<string, HTMLElement> = {};
   private readonly buttons: Record<string, HTMLButtonElement> = {};
   private charting = false;
@@ -58,9 +63,6 @@ class App {
   private tableAt = 0;
   private homed = false;
   private panelAt: unknown = null; // the data that were shown last
-  private missing: Record<string, string> = {}; // what the viewer's server fails at
-  private mishaps = 0; // how often it failed so far
-  private readonly failed = new Map<string, { text: string; count: number; until: number }>(); // what this page failed at
   private readonly times: number[] = [];
   private awakeUntil = 0;
   private turning = false;
@@ -82,7 +84,7 @@ class App {
       fail: (row) => (this.store.hello?.control && this.store.hello.kind === "live" ? (part, kind, amount, field) => this.link.fault(row, part, kind, amount, field) : null) });
     this.events = new Events(this.store, choose);
     this.alarms = new AlarmList(this.store, choose, (id) => this.link.acknowledge(id));
-    const profile = new Profile(this.store), ranges = new Ranges(this.store);
+    const profile = new Profile(this.store), ranges = new Ranges(this.store), traffic = new TrafficList(this.store, choose);
     const notices = new NoticeList(this.store), sound = new SpaceTime(this.store, choose), orders = new Orders(this.store, (verb, row, values) => this.link.order(verb, row, values));
     const seek = (time: number): void => this.control("seek", time), wake = (): void => this.wake();
     this.replay = new ReplayBar(this.store, seek);
@@ -92,6 +94,7 @@ class App {
       { key: "sound", title: "Sound", element: sound.element, update: () => sound.update() },
       { key: "ranges", title: "Ranges", element: ranges.element, update: () => ranges.update() },
       { key: "profile", title: "Depth", element: profile.element, update: () => profile.update() },
+      { key: "traffic", title: "Traffic", element: traffic.element, update: () => traffic.update(), count: () => traffic.count() },
       { key: "charts", title: "Charts", element: this.logCharts.element, update: () => this.logCharts.update() },
       { key: "alarms", title: "Alarms", element: this.alarms.element, update: () => this.alarms.update(), count: () => this.alarms.unseen().length },
       { key: "orders", title: "Commands", element: orders.element, update: () => orders.update() },
@@ -100,14 +103,14 @@ class App {
     this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"), (verb, row, values) => this.link.order(verb, row, values));
     this.camera = new Camera(this.stage, () => (this.charting ? [this.chart.canvas] : [this.view.canvas, this.view.over, this.view.compass]), () => (this.charting ? this.chart.render() : this.view.still(true)), () => this.store.hello?.name || "wavesim");
     this.helm = new Helm(this.store, this.stage, (body, shares) => this.link.drive(body, shares), (row) => this.choose(row));
-    this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.chart.pointer.element, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishap));
+    this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.chart.pointer.element, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishaps.element));
     this.chart.canvas.classList.add("hidden");
     this.root.append(this.bar, h("div", { id: "left" }, this.fleet.element), this.stage, h("div", { id: "bottom" }, this.replay.element, this.bottom.element), h("div", { id: "right" }, this.details.element));
     document.body.append(this.root);
     this.buildBar();
     this.asBefore();
     this.view.theme(this.dark);
-    this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (p) => { this.sonars.take(p); this.wake(); }, (part, error) => this.fail(part, error));
+    this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (p) => { this.sonars.take(p); this.wake(); }, (part, error) => this.mishaps.fail(part, error));
     window.addEventListener("keydown", (e) => this.key(e));
     for (const what of ["resize", "keydown", "keyup", "pointerdown", "pointermove", "pointerup", "wheel", "hashchange", "focus"]) window.addEventListener(what, () => this.wake(), { passive: true });
     window.addEventListener("hashchange", () => { this.wanted = viewOf(location.hash); this.return(); });
@@ -127,13 +130,14 @@ class App {
       if (!this.stale && performance.now() > this.awakeUntil && !this.view.busy() && !this.camera.rolling && this.store.settled()) {
         this.turning = false;
         this.times.length = 0;
-        this.part("the picture", () => { if (!this.charting) this.view.still(); });
+        this.mishaps.part("the picture", () => { if (!this.charting) this.view.still(); });
+        this.tables();
         put(this.stats["fps"]!, "still");
         return;
       }
       this.stale = false; // a slow machine draws once at least
       requestAnimationFrame(turn); // first: a picture that fails is not the last one
-      this.part("the page", () => this.draw());
+      this.mishaps.part("the page", () => this.draw());
     };
     requestAnimationFrame(turn);
   }
@@ -147,6 +151,7 @@ class App {
       case "hello":
         s.hello = m;
         this.chart.tiles.told = m.tiles;
+        if (m.chart && !this.chart.enc.there) void this.chart.enc.load().then(() => this.wake(), (error: unknown) => this.mishaps.fail("the electronic chart", error));
         this.permit();
         this.permitModels(configure);
         put(this.stats["name"]!, m.name);
@@ -187,6 +192,8 @@ class App {
       case "alarms": s.alarms = m.alarms; break;
       case "beliefs": s.believe(m.bodies); break;
       case "weather": s.weather = m; this.weather(); break;
+      case "sea": s.sea = m.components ? new Sea(m.components) : null; break;
+      case "traffic": if (m.row === s.chosen) s.traffic = m.traffic; break;
       case "kit": if (m.row === s.chosen) { s.kit = m.kit; this.details.fit(m.kit); } break;
       case "panel":
         if (m.row !== s.chosen) break;
@@ -199,7 +206,7 @@ class App {
         this.trouble = m.text;
         this.tellLoss();
         break;
-      case "mishaps": this.missing = m.parts; this.mishaps = m.total; this.tellMishaps(); break;
+      case "mishaps": this.mishaps.there(m.parts, m.total); break;
       case "reply": toast(m.text || (m.ok ? "done" : "refused"), !m.ok); break;
     }
   }
@@ -219,28 +226,6 @@ class App {
     mark(this.root, "lost", text !== "");
     this.details.lose(text !== "");
     this.wake();
-  }
-
-  /** Do a part of a picture; if it fails, the others are drawn. */
-  private part(name: string, act: () => void): void {
-    try { act(); } catch (error) { this.fail(name, error); }
-  }
-
-  /** Something in this page failed: it is said for a while, and everything else goes on. */
-  private fail(part: string, error: unknown): void {
-    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error), old = this.failed.get(part);
-    if (old?.text !== text) console.error(part, error);
-    this.failed.set(part, { text, count: (old?.count ?? 0) + 1, until: performance.now() + 8000 });
-    this.tellMishaps();
-  }
-
-  private tellMishaps(): void {
-    const now = performance.now();
-    for (const [part, f] of this.failed) if (f.until < now) this.failed.delete(part);
-    const here = [...this.failed].map(([part, f]) => `${part} (${f.text}, ${f.count} times)`), there = Object.entries(this.missing).map(([part, text]) => `${part} (${text})`);
-    const text = [there.length ? `The viewer's server fails at ${there.join(", ")}; its console says more (${this.mishaps} errors so far).` : "", here.length ? `This page fails at ${here.join(", ")}.` : ""].filter(Boolean).join(" ");
-    if (this.mishap.textContent !== text) this.mishap.textContent = text;
-    this.mishap.classList.toggle("hidden", !text);
   }
 
   // -- the bar ------------------------------------------------------------------------------------------
@@ -322,15 +307,15 @@ class App {
 
   private tools(): HTMLElement {
     const mode = (m: CameraMode | "chart", text: string, key: string): HTMLElement => this.button(`view-${m}`, text, `${text} (${key})`, () => this.setMode(m));
-    const toggle = (name: keyof View3D["show"], text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
+    const toggle = (name: Shown, text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
     this.heights = h("select", { id: "heights", title: "How much higher than it is everything is drawn", onchange: () => { this.view.stretch(Number(this.heights.value)); this.wake(); } }, ...FACTORS.map((f) => h("option", { value: f }, `heights ${f} ×`)));
-    const shown = h("details", { class: "shown", id: "shown" }, h("summary", {}, "show"), h("div", {}, toggle("labels", "names", "L"), toggle("trails", "trails", "T"), toggle("spheres", "sound", "R"), toggle("surface", "surface", "U"), toggle("arrows", "arrows", "G"), toggle("beams", "beams", "I"), toggle("magnify", "enlarge", "Z"), this.heights));
+    const shown = h("details", { class: "shown", id: "shown" }, h("summary", {}, "show"), h("div", {}, ...SWITCHES.map((s) => toggle(...s)), this.heights));
     return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"), shown,
       this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a body by keys or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
       ...this.camera.buttons, h("button", { id: "link", title: "The link to this very view: into the address bar, and copied", onclick: () => this.share() }, "link"));
   }
 
-  private toggle(name: keyof View3D["show"]): void { this.view.show[name] = !this.view.show[name]; localStorage.setItem("wavesim-show", JSON.stringify(this.view.show)); this.wake(); }
+  private toggle(name: Shown): void { this.view.show[name] = !this.view.show[name]; localStorage.setItem("wavesim-show", JSON.stringify(this.view.show)); this.wake(); }
 
   /** A side panel on or off, also the next time. */
   private panel(name: "no-left" | "no-right"): void { localStorage.setItem(`wavesim-${name}`, this.root.classList.toggle(name) ? "1" : ""); }
@@ -339,7 +324,7 @@ class App {
     for (const name of ["no-left", "no-right"]) this.root.classList.toggle(name, localStorage.getItem(`wavesim-${name}`) === "1");
     let show: Record<string, unknown> = {};
     try { show = JSON.parse(localStorage.getItem("wavesim-show") ?? "{}") as Record<string, unknown>; } catch { /* what is kept there is none of ours */ }
-    for (const name of Object.keys(this.view.show) as (keyof View3D["show"])[]) if (typeof show?.[name] === "boolean") this.view.show[name] = show[name];
+    for (const name of Object.keys(this.view.show) as Shown[]) if (typeof show?.[name] === "boolean") this.view.show[name] = show[name];
   }
 
   setMode(mode: CameraMode | "chart"): void {
@@ -358,7 +343,7 @@ class App {
   choose(row: number | null): void {
     if (row === this.store.chosen) return;
     this.store.chosen = row;
-    this.store.panel = this.store.kit = null;
+    this.store.panel = this.store.kit = this.store.traffic = null;
     this.panelAt = null;
     this.link.watch(row);
     this.details.clear();
@@ -386,7 +371,7 @@ class App {
     const v = this.wanted, row = v?.body ? [...this.store.bodies.values()].find((b) => b.name === v.body)?.row : null;
     if (!v || !this.store.scene || !this.store.bodies.size) return;
     this.wanted = null;
-    for (const name of Object.keys(this.view.show) as (keyof View3D["show"])[]) this.view.show[name] = v.show.includes(name);
+    for (const name of Object.keys(this.view.show) as Shown[]) this.view.show[name] = v.show.includes(name);
     this.root.classList.toggle("no-left", !v.panels[0]);
     this.root.classList.toggle("no-right", !v.panels[1]);
     this.bottom.show(v.pane);
@@ -432,7 +417,7 @@ class App {
       "1": () => this.setMode("free"), "2": () => this.setMode("follow"), "3": () => this.setMode("top"), "4": () => this.setMode("chart"),
       h: () => this.home(), b: () => next(1), B: () => next(-1), Escape: () => { if (this.chart.pointer.measuring) { this.chart.pointer.measure(false); return; } document.querySelector(".help")?.remove(); this.choose(null); },
       o: () => { if (this.window.open) this.window.close(); else if (s.chosen !== null) this.openOnboard(s.chosen); },
-      l: () => this.toggle("labels"), t: () => this.toggle("trails"), r: () => this.toggle("spheres"), u: () => this.toggle("surface"), g: () => this.toggle("arrows"), i: () => this.toggle("beams"), z: () => this.toggle("magnify"),
+      ...Object.fromEntries(SWITCHES.map(([name, , key]) => [key.toLowerCase(), () => this.toggle(name)])),
       m: () => { if (!this.buttons["mission"]!.disabled) this.mission.toggle(); else toast(this.buttons["mission"]!.title, true); }, j: () => this.helm.toggle(), "[": () => this.panel("no-left"), "]": () => this.panel("no-right"), L: () => this.theme(), "?": () => showKeys(),
     };
     const act = acts[meant(e)];
@@ -443,14 +428,14 @@ class App {
 
   private showPanel(): void {
     const panel = this.store.panel;
-    if (panel && panel !== this.panelAt) { this.panelAt = panel; this.part("the data of the chosen body", () => this.details.update(panel)); }
+    if (panel && panel !== this.panelAt) { this.panelAt = panel; this.mishaps.part("the data of the chosen body", () => this.details.update(panel)); }
   }
 
   /** A picture came; if only numbers of the machine changed, nothing is drawn. */
   private frame(f: Frame): void {
     const last = this.store.last, same = last !== null && last.jumps === f.jumps && last.time === f.time && last.state === f.state && last.roster === f.roster && last.bodies.length === f.bodies.length && last.bodies.every((v, k) => v === f.bodies[k]);
     this.store.frame(f);
-    if (same && !this.turning) this.part("the bar", () => this.numbers()); else if (!same) this.wake();
+    if (same && !this.turning) this.mishaps.part("the bar", () => this.numbers()); else if (!same) this.wake();
   }
 
   // -- each picture ---------------------------------------------------------------------------------------------
@@ -460,20 +445,25 @@ class App {
     const now = performance.now();
     this.times.push(now);
     while (this.times.length && this.times[0]! < now - 1000) this.times.shift();
-    this.part("the moment", () => this.store.now());
-    if (this.charting) this.part("the chart", () => this.chart.render());
-    if (!this.charting || this.view.onboard) this.part("the picture", () => this.view.render(!this.charting));
+    this.mishaps.part("the moment", () => this.store.now());
+    if (this.charting) this.mishaps.part("the chart", () => this.chart.render());
+    if (!this.charting || this.view.onboard) this.mishaps.part("the picture", () => this.view.render(!this.charting));
     this.camera.drawn();
-    this.part("the sonars", () => this.sonars.draw());
+    this.mishaps.part("the sonars", () => this.sonars.draw());
     this.showPanel();
     if (now < this.tableAt) return;
     this.tableAt = now + 200;
-    if (this.failed.size) this.tellMishaps();
-    this.part("the bar", () => this.numbers());
-    this.part("the list of bodies", () => this.fleet.update());
-    this.part("the charts", () => this.details.draw());
-    this.part("the lists", () => this.bottom.update());
-    this.part("the mission", () => this.mission.update());
+    this.tables();
+  }
+
+  /** Numbers, lists and buttons. */
+  private tables(): void {
+    this.mishaps.update();
+    this.mishaps.part("the bar", () => this.numbers());
+    this.mishaps.part("the list of bodies", () => this.fleet.update());
+    this.mishaps.part("the charts", () => this.details.draw());
+    this.mishaps.part("the lists", () => this.bottom.update());
+    this.mishaps.part("the mission", () => this.mission.update());
     const mode = this.charting ? "chart" : this.view.mode;
     for (const m of ["free", "follow", "top", "chart"]) this.buttons[`view-${m}`]!.classList.toggle("on", m === mode);
     for (const [name, on] of Object.entries(this.view.show)) this.buttons[`show-${name}`]!.classList.toggle("on", on);

@@ -1,9 +1,9 @@
-// What stands still: sea bed with depth contours, sea surface, obstacles, missions.
+// What stands still: sea bed with depth contours, obstacles, missions.
 
 import * as THREE from "three";
 import { toThree } from "./frames";
 import type { Bed, SceneText } from "./link";
-import { roundStep, SOFTWARE } from "./pen";
+import { roundStep } from "./pen";
 
 const RAMP_DARK = [[0.96, 0.85, 0.62], [0.5, 0.72, 0.62], [0.16, 0.5, 0.56], [0.08, 0.3, 0.45], [0.05, 0.17, 0.32]];
 const RAMP_LIGHT = [[0.98, 0.93, 0.78], [0.72, 0.87, 0.8], [0.45, 0.74, 0.78], [0.28, 0.56, 0.7], [0.18, 0.38, 0.56]];
@@ -59,18 +59,12 @@ export function contours(bed: Bed): number[][] {
 
 export class Terrain {
   readonly group = new THREE.Group();
-  readonly surface: THREE.Mesh<THREE.PlaneGeometry, THREE.ShaderMaterial>;
   private readonly still = new THREE.Group();
   extent = 400;
   middle: [number, number, number] = [0, 0, 20];
   deepest = 60;
 
-  constructor() {
-    this.surface = new THREE.Mesh(new THREE.PlaneGeometry(1, 1, 1, 1), surfaceMaterial());
-    this.surface.rotation.x = -Math.PI / 2;
-    this.surface.renderOrder = 5;
-    this.group.add(this.still, this.surface);
-  }
+  constructor() { this.group.add(this.still); }
 
   build(scene: SceneText, dark: boolean): void {
     this.still.traverse((o) => {
@@ -86,13 +80,6 @@ export class Terrain {
     if (scene.bed) this.bed(scene.bed, dark);
     this.obstacles(scene, dark);
     this.missions(scene, dark);
-    const size = Math.max(this.extent * 12, 4000);
-    this.surface.scale.set(size, size, 1);
-    this.surface.position.set(this.middle[1], 0, -this.middle[0]);
-    const u = this.surface.material.uniforms;
-    u["tint"]!.value.set(dark ? "#2f7fa8" : "#6fb6d8");
-    u["bright"]!.value = dark ? 0.5 : 0.9;
-    u["cell"]!.value = 10 ** Math.floor(Math.log10(this.extent / 4));
   }
 
   private bed(bed: Bed, dark: boolean): void {
@@ -185,35 +172,4 @@ export class Terrain {
       lines(pieces, "#ff9f43", 0.9);
     }
   }
-}
-
-function surfaceMaterial(): THREE.ShaderMaterial {
-  // A look only: the sea of the simulation is in its numbers. Lines every `cell` metres give the eye a scale.
-  return new THREE.ShaderMaterial({
-    transparent: true,
-    depthWrite: false,
-    side: THREE.DoubleSide,
-    defines: SOFTWARE ? { PLAIN: 1 } : {}, // ripples cost
-    uniforms: { time: { value: 0 }, tint: { value: new THREE.Color() }, bright: { value: 0.5 }, cell: { value: 100 } },
-    vertexShader: `varying vec3 at; void main() { vec4 w = modelMatrix * vec4(position, 1.0); at = w.xyz; gl_Position = projectionMatrix * viewMatrix * w; }`,
-    fragmentShader: `
-      uniform float time, bright, cell; uniform vec3 tint; varying vec3 at;
-      float wave(vec2 p, vec2 d, float l, float s) { return sin(dot(p, d) * 6.2832 / l + time * s); }
-      float grid(float c) { vec2 g = abs(fract(at.xz / c - 0.5) - 0.5) / fwidth(at.xz / c); return 1.0 - min(min(g.x, g.y), 1.0); }
-      void main() {
-        vec2 p = at.xz;
-        #ifdef PLAIN
-        float h = 0.0;
-        #else
-        float h = wave(p, vec2(0.8, 0.6), 31.0, 0.9) + wave(p, vec2(-0.5, 0.86), 17.0, 1.3) + 0.6 * wave(p, vec2(0.2, -0.98), 7.0, 2.1);
-        #endif
-        vec3 look = normalize(cameraPosition - at);
-        float far = length(cameraPosition - at);
-        float ripple = h * 0.03 * exp(-far / 500.0);
-        float f = pow(1.0 - clamp(abs(look.y) + ripple, 0.0, 1.0), 3.0);
-        float lines = grid(cell) * 0.22 * exp(-far / (cell * 30.0));
-        float fade = exp(-far / (cell * 90.0));
-        gl_FragColor = vec4(mix(tint, vec3(1.0), lines * 0.7 + ripple * bright), (0.13 + 0.4 * f + lines) * fade);
-      }`,
-  });
 }

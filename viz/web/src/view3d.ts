@@ -2,24 +2,26 @@
 
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
-import { CONDITIONS } from "./alarms";
 import { Beliefs } from "./beliefs";
 import { Bodies } from "./bodies";
 import { compassCard, hud } from "./compass";
-import { colour, css, number, scaleBar } from "./dom";
+import { Crossings } from "./crossings";
+import { css } from "./dom";
 import { bearing, euler, quaternionToThree, toThree } from "./frames";
 import { Heights } from "./heights";
-import { pen, SOFTWARE } from "./pen";
-import { Sounds } from "./sounds";
 import { taken } from "./keys";
-import { WILD } from "./link";
+import { Names } from "./names";
+import { SOFTWARE } from "./pen";
+import { hues, Sky, SUN } from "./sky";
+import { Sounds } from "./sounds";
+import type { SceneText } from "./link";
 import type { Store } from "./store";
+import { Surface } from "./surface";
 import { Terrain } from "./terrain";
+import { Ways } from "./ways";
 import { Working } from "./working";
 
 export type CameraMode = "free" | "follow" | "top";
-const TRAIL = 60000; // pieces of ways, of all bodies together
-const LABELS = 60;
 const COARSEST = 0.4; // share of the screen's resolution
 
 export interface Onboard { row: number; picture: HTMLCanvasElement; overlay: HTMLCanvasElement; compass: HTMLCanvasElement }
@@ -37,9 +39,12 @@ export class View3D {
   readonly bodies = new Bodies();
   readonly sounds = new Sounds();
   readonly heights = new Heights();
-  depths: number[] = []; // that the scale tells
+  readonly surface = new Surface();
+  readonly sky = new Sky();
+  readonly ways: Ways;
+  readonly names = new Names(this);
   mode: CameraMode = "free";
-  show = { spheres: true, trails: true, labels: true, surface: true, arrows: true, beams: true, magnify: true };
+  show = { spheres: true, trails: true, labels: true, surface: true, waves: true, sky: true, arrows: true, beams: true, traffic: true, magnify: true };
   onboard: Onboard | null = null;
   frames = 0;
   quality = 1; // share of the screen's resolution that this machine can draw in time
@@ -47,20 +52,15 @@ export class View3D {
   private refit = false; // sizes are set anew with the next picture
   private drawn = 0;
   private judgedAt = performance.now();
-  private readonly trail: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial>;
-  private readonly ends = new Map<number, [number, number, number]>();
-  private pieces = 0;
-  private uploaded = 0; // pieces that the graphics processor has
   private readonly beliefs: Beliefs;
   readonly working: Working;
-  private dark = true;
+  dark = true;
+  private readonly crossings: Crossings;
   private followed: THREE.Vector3 | null = null;
   private readonly keys = new Set<string>();
   private before = performance.now();
-  private ripples = 0;
-  private tracks: THREE.Line[] = [];
 
-  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly open: (row: number) => void, private readonly changed: () => void) {
+  constructor(readonly store: Store, private readonly choose: (row: number | null) => void, private readonly open: (row: number) => void, private readonly changed: () => void) {
     this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: !SOFTWARE, powerPreference: "high-performance" });
     this.renderer.setScissorTest(true);
     this.canvas.tabIndex = 0;
@@ -75,18 +75,14 @@ export class View3D {
     this.controls.minDistance = 0.6;
     this.controls.zoomToCursor = true;
     this.controls.addEventListener("change", () => this.changed());
-    const trail = new THREE.BufferGeometry();
-    trail.setAttribute("position", new THREE.BufferAttribute(new Float32Array(6 * TRAIL), 3));
-    trail.setAttribute("color", new THREE.BufferAttribute(new Float32Array(6 * TRAIL), 3));
-    trail.setDrawRange(0, 0);
-    this.trail = new THREE.LineSegments(trail, new THREE.LineBasicMaterial({ vertexColors: true, transparent: true, opacity: 0.85 }));
-    this.trail.frustumCulled = false;
+    this.ways = new Ways(store);
+    this.crossings = new Crossings(store);
     this.beliefs = new Beliefs(store);
     this.working = new Working(store, this.bodies);
-    const sky = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9), sun = new THREE.DirectionalLight("#fff6e0", 1.8);
-    sun.position.set(0.4, 1, 0.3);
-    this.heights.sea.add(this.terrain.group, this.sounds.group, this.trail, this.beliefs.group, this.working.group);
-    this.scene.add(sky, sun, this.heights.sea, this.working.pointers, this.bodies.group, this.bodies.moving.group);
+    const light = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9), sun = new THREE.DirectionalLight("#fff6e0", 1.8);
+    sun.position.copy(SUN);
+    this.heights.sea.add(this.terrain.group, this.surface.mesh, this.sounds.group, this.ways.group, this.beliefs.group, this.working.group, this.crossings.lines);
+    this.scene.add(light, sun, this.sky.mesh, this.heights.sea, this.working.pointers, this.bodies.group, this.bodies.moving.group);
     this.theme(true);
     let down: [number, number] = [0, 0];
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; this.canvas.focus(); });
@@ -99,7 +95,13 @@ export class View3D {
   theme(dark: boolean): void {
     this.dark = this.sounds.dark = dark;
     this.scene.fog = new THREE.FogExp2("#000000", 0.0004); // colour and density with each view
-    if (this.store.scene) this.terrain.build(this.store.scene, dark);
+    this.sky.theme(dark);
+    if (this.store.scene) this.build(this.store.scene);
+  }
+
+  private build(scene: SceneText): void {
+    this.terrain.build(scene, this.dark);
+    this.surface.theme(this.dark, this.terrain.extent);
   }
 
   /** Full sharpness, however long a picture takes. */
@@ -124,7 +126,7 @@ export class View3D {
 
   rebuild(): void {
     if (!this.store.scene) return;
-    this.terrain.build(this.store.scene, this.dark);
+    this.build(this.store.scene);
     this.bodies.reset();
     this.home();
   }
@@ -164,7 +166,7 @@ export class View3D {
   }
 
   /** Where body k is drawn. */
-  private at(k: number): THREE.Vector3 { return this.heights.place(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!); }
+  at(k: number): THREE.Vector3 { return this.heights.place(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!); }
 
   /** Draw heights so many times larger, and look at the same place. */
   stretch(factor: number): void {
@@ -279,20 +281,18 @@ export class View3D {
       }
     }
     this.controls.update();
-    if (s.last?.state === 1 && !s.lost) this.ripples += dt; // the sea stands still with the time
-    this.terrain.surface.material.uniforms["time"]!.value = this.ripples;
-    this.terrain.surface.visible = this.show.surface;
-    this.terrain.surface.position.y = s.last?.level ?? 0;
+    this.surface.mesh.visible = this.show.surface;
     this.sounds.update(s, this.show.spheres);
-    this.trails();
+    this.ways.update(this.show.trails);
     this.working.update(dt, this.show);
     if (this.onboard) this.renderOnboard(this.onboard);
     this.frames++;
     if (!main) return;
+    this.crossings.update(this.show.traffic);
     this.beliefs.update(this.dark);
     this.working.point(this.show.arrows, this.heights.factor, this.controls.target, Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5), (size, at) => this.larger(size, at.distanceTo(this.camera.position)));
     this.view(this.camera, 0, 0, this.canvas.clientWidth, this.canvas.clientHeight, -1);
-    this.overlay();
+    this.names.draw();
     const heading = Math.atan2(this.controls.target.x - this.camera.position.x, -(this.controls.target.z - this.camera.position.z)) * (180 / Math.PI);
     compassCard(this.compass, this.mode === "top" ? 0 : bearing(heading), 1);
   }
@@ -308,12 +308,24 @@ export class View3D {
     this.bodies.place(this.store, camera, camera === this.camera ? (size, far) => this.larger(size, far) : () => 1, hide);
     const under = camera.position.y < (this.store.last?.level ?? 0) * this.heights.factor, back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : css("--bg"));
     this.scene.background = back;
+    this.sky.mesh.visible = this.show.sky && !under;
+    this.sky.around(camera);
+    if (this.show.sky && !under) back.set(hues(this.dark).horizon);
+    if (this.show.surface) this.lay(camera);
     const fog = this.scene.fog as THREE.FogExp2;
     fog.color = back;
     fog.density = under ? Math.max(0.9 / this.terrain.extent, 0.0012) : 0.22 / this.terrain.extent;
     this.renderer.setViewport(x, y, w, hh);
     this.renderer.setScissor(x, y, w, hh);
     this.renderer.render(this.scene, camera);
+  }
+
+  /** The water's surface, fine where a camera sees it best: what it looks at, or what is before it if it flies low. */
+  private lay(camera: THREE.PerspectiveCamera): void {
+    const eye = camera.position, t = camera === this.camera ? this.controls.target : eye, s = this.store;
+    const away = Math.hypot(t.x - eye.x, t.z - eye.z), low = 3 * Math.abs(eye.y / this.heights.factor - (s.last?.level ?? 0)), f = away > low ? low / away : 1;
+    const x = eye.x + f * (t.x - eye.x), z = eye.z + f * (t.z - eye.z);
+    this.surface.fit(this.show.waves ? s.sea : null, s.time, s.last?.level ?? 0, [-z, x], Math.hypot(x - eye.x, eye.y, z - eye.z), this.terrain.extent, this.heights.factor);
   }
 
   private renderOnboard(o: Onboard): void {
@@ -329,6 +341,7 @@ export class View3D {
     this.eye.aspect = w / hh;
     this.eye.updateProjectionMatrix();
     this.working.arrows(false);
+    this.crossings.lines.visible = false;
     const factor = this.heights.factor;
     this.heights.factor = 1; // who is on board sees it as it is
     this.view(this.eye, 0, 0, w, hh, o.row);
@@ -353,179 +366,9 @@ export class View3D {
     return null;
   }
 
-  // -- ways -------------------------------------------------------------------------------------------
-
-  /** Ways of a log, known from its first moment to its last. */
-  wholeTracks(): void {
-    for (const line of this.tracks) { this.heights.sea.remove(line); line.geometry.dispose(); }
-    this.tracks = [];
-    for (const [row, track] of this.store.tracks) {
-      if (!track.whole) continue;
-      for (const [points, times, c, opacity] of [[track.ned, track.time, colour(row), 0.9], [track.believed, track.believedTime, this.dark ? "#ffffff" : "#12283a", 0.75]] as const) {
-        const position = new Float32Array(points.length);
-        for (let k = 0; k < points.length; k += 3) position.set(toThree(points[k]!, points[k + 1]!, points[k + 2]!), k);
-        const g = new THREE.BufferGeometry();
-        g.setAttribute("position", new THREE.BufferAttribute(position, 3));
-        const line = new THREE.Line(g, new THREE.LineBasicMaterial({ color: c, transparent: true, opacity }));
-        line.frustumCulled = false;
-        line.userData = { times };
-        this.tracks.push(line);
-        this.heights.sea.add(line);
-      }
-    }
-  }
+  /** Ways that were there before this page. */
+  history(): void { this.ways.history(this.dark); }
 
   /** Whether what is drawn changes by itself. */
   busy(): boolean { return this.keys.size > 0 || this.sounds.rays.length > 0 || this.store.moving(); }
-
-  /** Ways that were there before this page. */
-  history(): void {
-    this.clearTrails();
-    this.wholeTracks();
-    for (const [row, track] of this.store.tracks) {
-      if (track.whole) continue;
-      for (let k = 0; k < track.time.length; k++) this.extend(row, [track.ned[3 * k]!, track.ned[3 * k + 1]!, track.ned[3 * k + 2]!], 0.6);
-    }
-    this.uploaded = -TRAIL; // all of it
-  }
-
-  clearTrails(): void {
-    this.ends.clear();
-    this.pieces = this.uploaded = 0;
-    this.trail.geometry.setDrawRange(0, 0);
-  }
-
-  private trails(): void {
-    this.trail.visible = this.show.trails;
-    for (const line of this.tracks) {
-      line.visible = this.show.trails;
-      const times = line.userData["times"] as number[];
-      let a = 0, b = times.length;
-      while (a < b) { const m = (a + b) >> 1; if (times[m]! <= this.store.time) a = m + 1; else b = m; }
-      line.geometry.setDrawRange(0, a);
-    }
-    if (this.store.hello?.kind === "replay") return;
-    const least = this.store.rows.length > 200 ? 3 : 0.6;
-    for (let k = 0; k < this.store.rows.length; k++)
-      if (this.store.condition[k] !== WILD) this.extend(this.store.rows[k]!, [this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!], least);
-    const n = this.pieces - this.uploaded;
-    if (n <= 0) return;
-    const from = this.uploaded < 0 ? 0 : this.uploaded % TRAIL;
-    for (const a of this.trailParts()) {
-      if (this.uploaded >= 0 && from + n <= TRAIL) a.addUpdateRange(6 * from, 6 * n);
-      a.needsUpdate = true;
-    }
-    this.uploaded = this.pieces;
-    this.trail.geometry.setDrawRange(0, 2 * Math.min(this.pieces, TRAIL));
-  }
-
-  private trailParts(): THREE.BufferAttribute[] { return ["position", "color"].map((n) => this.trail.geometry.getAttribute(n) as THREE.BufferAttribute); }
-
-  /** A piece of a body's way, when it is long enough. */
-  private extend(row: number, to: [number, number, number], least: number): void {
-    const from = this.ends.get(row);
-    if (!from) { this.ends.set(row, to); return; }
-    const far = Math.hypot(to[0] - from[0], to[1] - from[1], to[2] - from[2]);
-    if (!(far >= least)) return;
-    this.ends.set(row, to);
-    if (far > 200 || this.store.bodies.get(row)?.type === "buoy") return; // it was put there, or it only swings
-    const at = this.pieces++ % TRAIL, tint = new THREE.Color(colour(row)), [p, c] = this.trailParts() as [THREE.BufferAttribute, THREE.BufferAttribute];
-    p.setXYZ(2 * at, ...toThree(...from));
-    p.setXYZ(2 * at + 1, ...toThree(...to));
-    for (const i of [0, 1]) c.setXYZ(2 * at + i, tint.r, tint.g, tint.b);
-  }
-
-  // -- names and numbers over the picture ------------------------------------------------------------------
-
-  private overlay(): void {
-    const c = pen(this.over), ratio = this.over.width / Math.max(this.canvas.clientWidth, 1);
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.clearRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
-    this.depths = [];
-    if (!this.show.labels && this.heights.factor === 1) return;
-    c.font = "600 12px system-ui, sans-serif";
-    c.textBaseline = "middle";
-    c.lineJoin = "round";
-    const halo = this.dark ? "#04101acc" : "#ffffffdd", ink = css("--ink");
-    const text = (t: string, x: number, y: number, fill: string): void => {
-      c.lineWidth = 3.5;
-      c.strokeStyle = halo;
-      c.strokeText(t, x, y);
-      c.fillStyle = fill;
-      c.fillText(t, x, y);
-    };
-    if (this.heights.factor !== 1) this.depths = this.heights.scale(c, text, this.camera, this.canvas.clientWidth, this.canvas.clientHeight, this.terrain.middle, this.terrain.extent, this.terrain.deepest);
-    if (!this.show.labels) return;
-    const many = this.store.rows.length > LABELS;
-    const perPixel = (2 * Math.tan(THREE.MathUtils.degToRad(this.camera.fov / 2))) / this.canvas.clientHeight;
-    let drawn = 0;
-    const taken: [number, number, number, number][] = [];
-    const free = (x: number, y: number, w: number, hgt: number): boolean => {
-      if (taken.some((b) => x < b[0] + b[2] && b[0] < x + w && y < b[1] + b[3] && b[1] < y + hgt)) return false;
-      taken.push([x, y, w, hgt]);
-      return true;
-    };
-    for (let k = 0; k < this.store.rows.length && drawn < LABELS; k++) {
-      const row = this.store.rows[k]!, chosen = row === this.store.chosen;
-      const body = this.store.bodies.get(row);
-      if (!body) continue;
-      const far = this.camera.position.distanceTo(this.at(k));
-      if (many && !chosen && far > 120) continue;
-      const p = this.project(k);
-      if (!p) continue;
-      drawn++;
-      const near = far * perPixel * 60 < this.bodies.model(this.store, body.model).shape.size[0]; // it is seen well enough
-      if (!near) {
-        c.fillStyle = colour(row);
-        c.beginPath();
-        c.arc(p[0], p[1], chosen ? 4.5 : 3, 0, 7);
-        c.fill();
-      }
-      if (chosen && !near) {
-        c.strokeStyle = colour(row);
-        c.lineWidth = 1.5;
-        c.beginPath();
-        c.arc(p[0], p[1], 13, 0, 7);
-        c.stroke();
-      }
-      if (!free(p[0] + 9, p[1] - 17, 12 + 7 * body.name.length, 16) && !chosen) continue;
-      const condition = CONDITIONS[this.store.condition[k]!];
-      text(condition ? `⚠ ${body.name}` : body.name, p[0] + 9, p[1] - 9, condition ? css("--bad") : ink);
-      if (body.type !== "buoy" && !many && free(p[0] + 9, p[1] - 1, 105, 13)) {
-        c.font = "11px system-ui, sans-serif";
-        text(`${number(this.store.ned[3 * k + 2], 1)} m  ${number(this.store.speed[k], 2)} m/s`, p[0] + 9, p[1] + 5, css("--soft"));
-        c.font = "600 12px system-ui, sans-serif";
-      }
-    }
-    c.font = "11px system-ui, sans-serif";
-    this.instruments(text, free, perPixel);
-    for (const r of this.sounds.rays.slice(-14)) {
-      if (!r.text) continue;
-      const p = this.projected.copy(this.heights.place(...r.to)).project(this.camera);
-      if (p.z > 1) continue;
-      text(r.text, ((p.x + 1) / 2) * this.canvas.clientWidth - 20, ((1 - p.y) / 2) * this.canvas.clientHeight + 22, r.heard ? css("--good") : css("--bad"));
-    }
-    this.scale(c, text, ink);
-  }
-
-  /** Names of the chosen body's instruments, where it is drawn large enough to tell them apart. */
-  private instruments(text: (t: string, x: number, y: number, f: string) => void, free: (x: number, y: number, w: number, h: number) => boolean, perPixel: number): void {
-    const moving = this.bodies.moving, size = this.store.kit ? this.bodies.model(this.store, this.store.bodies.get(this.store.kit.row)?.model ?? "").shape.size[0] : 0;
-    if (!moving.group.visible || this.camera.position.distanceTo(moving.group.position) * perPixel * 220 > size * moving.group.scale.x) return;
-    for (const mark of moving.marks.children) {
-      const p = mark.getWorldPosition(this.projected).project(this.camera), x = ((p.x + 1) / 2) * this.canvas.clientWidth + 7, y = ((1 - p.y) / 2) * this.canvas.clientHeight;
-      if (p.z < 1 && free(x, y - 6, 6.5 * mark.name.length, 12)) text(mark.name, x, y, css("--good"));
-    }
-  }
-
-  /** A bar that tells lengths at the middle of the view. */
-  private scale(c: CanvasRenderingContext2D, text: (t: string, x: number, y: number, f: string) => void, ink: string): void {
-    const far = this.camera.position.distanceTo(this.controls.target);
-    const perPixel = (2 * far * Math.tan(THREE.MathUtils.degToRad(this.camera.fov / 2))) / this.canvas.clientHeight;
-    const raw = 110 * perPixel, ten = 10 ** Math.floor(Math.log10(raw)), length = [5, 2, 1].map((f) => f * ten).find((s) => s <= raw) ?? ten;
-    const w = length / perPixel, x = this.canvas.clientWidth - w - 16, y = this.canvas.clientHeight - 18;
-    c.strokeStyle = ink;
-    c.lineWidth = 1.5;
-    text(scaleBar(c, x, y, w, length), x + 4, y - 11, ink);
-  }
 }

@@ -11,8 +11,10 @@ import { meant, nextSpeed, SPEEDS } from "../src/keys";
 import { BODY, decode, WILD, type ActuatorLook, type ModelLook, type Reception } from "../src/link";
 import { along } from "../src/profile";
 import { measured } from "../src/ranges";
+import { cellOf, lines, Sea } from "../src/sea";
 import { Store, Track } from "../src/store";
 import { circle, journey, legs, type Point } from "../src/survey";
+import { place } from "../src/traffic";
 import { shown, written } from "../src/units";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
@@ -145,4 +147,32 @@ test("the helm uses each actuator for what it does", () => {
   assert.deepEqual(shares(three, pair, [1, 0, 0, 1]), [1, 0, 0], "no more than all of it");
   // a jet goes astern by its bucket, and turns by its nozzle
   assert.deepEqual(shares([act("thruster", 0), act("angle", 0, 0.5), act("deflector", 0)], model([thruster([-2, 0, 0], [1, 0, 0], true)]), [-1, 0, 0, 0.5]), [1, -0.5, -1]);
+});
+
+const WAVES = [[0.3, 0.8, 0.06, 0.02, 1.0], [0.1, 1.6, 0.2, -0.16, 4.0], [0.05, 2.4, -0.1, 0.57, 2.5]];
+
+test("the sea at crossings of lines is the sum over its components there", () => {
+  const sea = new Sea(WAVES), north = lines(40, 0.5, 10, 2000), east = lines(-7, 0.5, 10, 2000), up = new Float32Array(21 * 21);
+  sea.fill(3600.25, north, east, up);
+  for (const [r, c] of [[10, 10], [8, 12], [11, 9]] as const) {
+    let sum = 0;
+    for (const [a, w, n, e, p] of WAVES as [number, number, number, number, number][]) sum += a * Math.cos(w * 3600.25 - n * north[r]! - e * east[c]! + p);
+    assert.ok(Math.abs(up[r * 21 + c]! - sum) < 1e-6);
+    assert.ok(Math.abs(sea.at(3600.25, north[r]!, east[c]!) - sum) < 1e-12);
+  }
+  assert.equal(up[0], 0, "no wave can be seen between lines that lie so far apart");
+  assert.ok(Math.abs(sea.height - 4 * Math.sqrt((0.09 + 0.01 + 0.0025) / 2)) < 1e-12);
+});
+
+test("lines lie close around the middle and reach to the horizon", () => {
+  const north = lines(5, 2, 20, 3000), steps = [...north].slice(1).map((v, k) => v - north[k]!);
+  assert.deepEqual([north[20], north[0], north[40]], [5, 5 - 3000, 5 + 3000]);
+  assert.ok(steps.slice(13, 27).every((s) => Math.abs(s - 2) < 1e-9) && steps.every((s) => s > 0));
+  const sea = new Sea(WAVES);
+  assert.ok(Math.abs(cellOf(sea, 10) - sea.shortest / 8) < 1e-12 && cellOf(sea, 2000) > 10, "an eighth of the shortest wave from near by");
+});
+
+test("texts stand below each other where there is no room", () => {
+  const taken: [number, number, number][] = [];
+  assert.deepEqual([place(taken, 10, 50, 80), place(taken, 30, 52, 80), place(taken, 200, 50, 80)], [[10, 50], [30, 66], [200, 50]]);
 });

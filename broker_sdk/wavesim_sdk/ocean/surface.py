@@ -1,0 +1,124 @@
+"""The sea's surface: sea states and spectra, cut into components with random phases that the seed alone decides.
+
+The server lets bodies feel these components; whoever draws or predicts the sea composes the same ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import randomness
+from wavesim_sdk.algebra import interpolate
+from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.config.world import Waves
+from wavesim_sdk.elementary import cos, exp, expm1, power, sin_cos
+from wavesim_sdk.ocean.bed import mean_depth
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+#: component of the sea: amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number,
+#: exp(-2 k h) of the water's depth h, 1/(1 - exp(-2 k h))
+(S_A, S_W, S_NORTH, S_EAST, S_PHASE, S_TO, S_COS, S_SIN, S_K, S_BED, S_DEEP, SEA) = range(12)
+#: significant wave height (m) and peak frequency (rad/s) by Beaufort number (Oedegaard 2017, tables 2.4 and 3.2)
+SEA_STATES = (
+    (0.0, 1.9858), (0.2, 1.9858), (0.5, 1.2559), (1.0, 0.8881), (2.0, 0.6280), (3.0, 0.5127), (4.0, 0.4440),
+    (5.5, 0.3787), (7.5, 0.3243), (10.0, 0.2808), (12.5, 0.2512), (15.0, 0.2293), (16.0, 0.2220),
+)  # fmt: skip
+
+
+def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
+    """S(w) in m2 s/rad of a sea with significant height and peak frequency."""
+    with np.errstate(over="ignore", divide="ignore"):
+        square, w2 = (peak / w) * (peak / w), w * w
+        s = 0.3125 * height * height * (peak * peak) * (peak * peak) / (w2 * w2 * w) * exp(-1.25 * square * square)
+    if waves.spectrum == "jonswap":
+        width = np.where(w <= peak, 0.07, 0.09)
+        off = (w / peak - 1) / width
+        s = s * power(waves.gamma, exp(-0.5 * off * off))
+    return np.asarray(s)
+
+
+def wave_number(w: Array, gravity: float, depth: float) -> Array:
+    """k of w^2 = g k tanh(k h), by Newton from the deep water's or the shallow water's, whichever is greater."""
+    kh = np.maximum(w * w * depth / gravity, w * math.sqrt(depth / gravity)) if depth < math.inf else w * w / gravity
+    if depth == math.inf:
+        return np.asarray(kh)
+    goal = w * w * depth / gravity
+    for _ in range(12):
+        e = expm1(-2.0 * kh)
+        t = -e / (2.0 + e)  # tanh
+        kh = kh - (kh * t - goal) / (t + kh * (1.0 - t * t))
+    return np.asarray(kh / depth)
+
+
+def components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Array:
+    """The sea as (n, SEA) components of equal energy; their variances add up to Hs^2/16 exactly.
+
+    The spectrum from 0.3 to 8 peak frequencies is cut into pieces of equal energy; each component has the mean
+    frequency of its piece and a random phase, so that the record does not repeat soon.
+    """
+    height, peak = sea_state(waves)
+    if height == 0.0:
+        return np.zeros((0, SEA))
+    n = waves.components
+    w = np.linspace(0.3 * peak, 8.0 * peak, 40_001)
+    energy = np.concatenate(
+        [[0.0], np.cumsum(0.5 * np.diff(w) * (lambda s: s[1:] + s[:-1])(spectrum(waves, height, peak, w)))]
+    )
+    moment = np.concatenate([[0.0], np.cumsum(np.diff(energy) * 0.5 * (w[1:] + w[:-1]))])
+    edges = interpolate(np.linspace(0.0, energy[-1], n + 1), energy, w)
+    mean = np.diff(interpolate(edges, w, moment)) / (energy[-1] / n)
+    keys = np.array([randomness.key(seed, "waves", str(i)) for i in range(n)], np.uint64)
+    sea = np.zeros((n, SEA))
+    sea[:, S_A] = math.sqrt(2.0 * height * height / 16.0 / n)
+    sea[:, S_W] = mean
+    sea[:, S_PHASE] = 2.0 * math.pi * randomness.uniform(keys, 0)
+    to = np.full(n, waves.direction)
+    if waves.spreading > 0.0:
+        angle = np.linspace(-math.pi, math.pi, 3601)
+        weight = np.cumsum(power(np.maximum(cos(0.5 * angle), 0.0), 2.0 * waves.spreading))
+        to += interpolate(randomness.uniform(keys, 1), weight / weight[-1], angle)
+    k = wave_number(mean, gravity, depth)
+    east, north = sin_cos(to)
+    sea[:, S_NORTH], sea[:, S_EAST], sea[:, S_TO] = k * north, k * east, to
+    sea[:, S_COS], sea[:, S_SIN], sea[:, S_K] = north, east, k
+    twice = np.minimum(2.0 * k * depth, 800.0)  # also where there is no bottom
+    sea[:, S_BED], sea[:, S_DEEP] = exp(-twice), 1.0 / -expm1(-twice)
+    return sea
+
+
+def sea_state(waves: Waves) -> tuple[float, float]:
+    """(Hs, peak frequency) of a sea."""
+    return SEA_STATES[waves.beaufort] if waves.beaufort >= 0 else (waves.height, waves.peak)
+
+
+def sea_of(
+    loaded: Loaded,
+    seed: int,
+    height: float | None = None,
+    peak: float | None = None,
+    direction: float | None = None,
+    depth: float | None = None,
+) -> Array:
+    """(n, SEA) components of the sea of a configuration with a seed; ``height`` (m), ``peak`` (rad/s) and ``direction`` (whither,
+    rad) as they were changed on the way. ``depth`` (m): of a bed whose soundings are not at hand."""
+    world = loaded.config.world
+    waves, (h, p) = world.waves, sea_state(world.waves)
+    if height is not None or peak is not None:
+        waves = dataclasses.replace(
+            waves, beaufort=-1, height=h if height is None else height, peak=p if peak is None else peak
+        )
+    if direction is not None:
+        waves = dataclasses.replace(waves, direction=direction)
+    return components(waves, world.gravity, seed, waves.depth or depth or mean_depth(loaded))
+
+
+def elevation(sea: Array, time: float, north: Any, east: Any) -> Array:
+    """Elevation of the surface (m, up) over the still level at a time (s) and at points in m of any shape."""
+    x, y = np.asarray(north, float)[..., None], np.asarray(east, float)[..., None]
+    angle = sea[:, S_W] * time - sea[:, S_NORTH] * x - sea[:, S_EAST] * y + sea[:, S_PHASE]
+    return np.asarray(np.sum(sea[:, S_A] * cos(angle), axis=-1))

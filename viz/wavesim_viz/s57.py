@@ -1,0 +1,145 @@
+"""An electronic chart (IHO S-57 cell, ``*.000``, with the updates beside it) by GDAL's driver, which the extra ``charts`` brings.
+
+For the page: areas, lines, soundings and marks in latitude and longitude.  For a world: points of the sea bed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.geodesy import Origin
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+#: object classes that are drawn; of areas and lines with the attribute that is their depth
+AREAS = {"DEPARE": "DRVAL1", "DRGARE": "DRVAL1", "LNDARE": ""}
+LINES = {"DEPCNT": "VALDCO", "COALNE": "", "SLCONS": ""}
+MARKS = (
+    "BOYCAR",
+    "BOYISD",
+    "BOYLAT",
+    "BOYSAW",
+    "BOYSPP",
+    "BCNCAR",
+    "BCNISD",
+    "BCNLAT",
+    "BCNSAW",
+    "BCNSPP",
+    "LIGHTS",
+    "OBSTRN",
+    "UWTROC",
+    "WRECKS",
+)
+SOUNDINGS = "SOUNDG"
+MOST_NUMBERS = 2_000_000  #: coordinates of all that is drawn
+NEEDS = "electronic charts (S-57) need GDAL: pip install 'wavesim-viz[charts]'"
+
+
+@dataclass
+class Cell:
+    """What is read of a cell. Paths are rows of latitude and longitude in degrees; depths in m, NaN where none is told."""
+
+    name: str
+    areas: list[tuple[str, float, list[Array]]] = field(default_factory=list)  #: class, least depth, rings
+    lines: list[tuple[str, float, Array]] = field(default_factory=list)  #: class, depth, path
+    soundings: Array = field(default_factory=lambda: np.zeros((0, 3)))  #: latitude, longitude, depth
+    marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: class, name, latitude, longitude
+
+    def told(self) -> dict[str, Any]:
+        """For the page."""
+        return {
+            "name": self.name,
+            "areas": [{"kind": k, "depth": _number(d), "rings": [_flat(r) for r in rings]} for k, d, rings in self.areas],
+            "lines": [{"kind": k, "depth": _number(d), "path": _flat(p)} for k, d, p in self.lines],
+            "soundings": np.column_stack([self.soundings[:, :2].round(7), self.soundings[:, 2].round(2)]).ravel().tolist(),
+            "marks": [{"kind": k, "name": n, "at": [lat, lon]} for k, n, lat, lon in self.marks],
+        }  # fmt: skip
+
+    def bed(self, origin: Origin) -> Array:
+        """(n, 3) north, east, depth in m of soundings and of the points of depth contours, in a world with an origin."""
+        lines = [np.column_stack([p, np.full(len(p), d)]) for kind, d, p in self.lines if kind == "DEPCNT"]
+        points = np.vstack([self.soundings, *(line for line in lines if np.isfinite(line[:, 2]).all())])
+        if not len(points):
+            raise ConfigError("it has neither soundings nor depth contours", self.name)
+        places = np.array([origin.ned(*np.radians(p[:2])) for p in points])
+        return np.column_stack([places[:, :2], points[:, 2]])
+
+
+def read_cell(path: Path) -> Cell:
+    """ConfigError if it is none, or if what reads it is not installed."""
+    try:
+        import pyogrio
+        import shapely
+    except ImportError:
+        raise ConfigError(NEEDS, str(path)) from None
+    if not path.is_file():
+        raise ConfigError("there is no such electronic chart", str(path))
+    try:
+        there = {str(name) for name, kind in pyogrio.list_layers(path) if kind is not None}
+        cell = Cell(path.name)
+        for kind, depth_of in AREAS.items():
+            for shape, told in _features(pyogrio, shapely, path, kind, there):
+                for part in _parts(shapely, shape, "Polygon"):
+                    rings = [part.exterior, *part.interiors]
+                    cell.areas.append((kind, _depth(told, depth_of), [_places(shapely, r) for r in rings]))
+        for kind, depth_of in LINES.items():
+            for shape, told in _features(pyogrio, shapely, path, kind, there):
+                for part in _parts(shapely, shape, "LineString"):
+                    cell.lines.append((kind, _depth(told, depth_of), _places(shapely, part)))
+        found = [
+            shapely.get_coordinates(shape, include_z=True)[:, [1, 0, 2]]
+            for shape, _ in _features(pyogrio, shapely, path, SOUNDINGS, there)
+        ]
+        cell.soundings = np.vstack([cell.soundings, *found])
+        for kind in MARKS:
+            for shape, told in _features(pyogrio, shapely, path, kind, there):
+                lat, lon = _places(shapely, shape.representative_point())[0]
+                cell.marks.append((kind, str(told.get("OBJNAM") or ""), float(lat), float(lon)))
+    except pyogrio.errors.DataSourceError as error:
+        raise ConfigError(f"that is no S-57 cell: {str(error).splitlines()[0][:200]}", str(path)) from None
+    numbers = sum(r.size for _, _, rings in cell.areas for r in rings) + sum(p.size for _, _, p in cell.lines)
+    if numbers + cell.soundings.size > MOST_NUMBERS:
+        raise ConfigError(f"the chart has more than {MOST_NUMBERS} coordinates; take a smaller cell", str(path))
+    return cell
+
+
+def _features(
+    pyogrio: Any, shapely: Any, path: Path, layer: str, there: set[str]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Shapes of a layer with their attributes."""
+    if layer not in there:
+        return
+    meta, _, shapes, columns = pyogrio.raw.read(path, layer=layer)
+    names = [str(f) for f in meta["fields"]]
+    for k, shape in enumerate(shapely.from_wkb(shapes)):
+        if shape is not None and not shape.is_empty:
+            yield shape, {name: column[k] for name, column in zip(names, columns, strict=True)}
+
+
+def _parts(shapely: Any, shape: Any, kind: str) -> list[Any]:
+    return [p for p in shapely.get_parts(shape) if p.geom_type == kind]
+
+
+def _places(shapely: Any, shape: Any) -> Array:
+    """Rows of latitude and longitude."""
+    found: Array = shapely.get_coordinates(shape)[:, ::-1]
+    return found
+
+
+def _depth(told: dict[str, Any], attribute: str) -> float:
+    value = told.get(attribute)
+    return float(value) if isinstance(value, int | float | np.number) else np.nan
+
+
+def _flat(path: Array) -> list[float]:
+    found: list[float] = path.round(7).ravel().tolist()
+    return found
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None

@@ -1,0 +1,58 @@
+"""What a chosen surface vessel meets: how near the others pass, and when, if all keep course and speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.encounters import closest_approach, domain, role
+from wavesim_viz.frame import WILD, Frame, plain
+
+MOST_TOLD = 60
+STILL = 0.05  #: m/s: what is slower has the course that it heads
+
+
+def meetings(
+    frame: Frame, roster: Sequence[Sequence[Any]], row: int, models: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Of a surface vessel in ``row``: its length and the radii of its domain (m), and of each other one (row, range in m, true bearing, course and speed
+    over ground in rad and m/s, DCPA in m, TCPA in s, own part by the rules, and where both will be then, north and east); first who
+    comes nearest soonest. None for a body that is no surface vessel, or of a model that is not known."""
+    kinds = {b[0]: (b[3], b[2]) for b in roster}
+    kind, model = kinds.get(row, ("", ""))
+    look = models.get(model)
+    if kind != "surface" or look is None or frame.v_WB_B is None:
+        return None
+    b = frame.bodies.astype(float)
+    surface = {r for r, (k, _) in kinds.items() if k == "surface"}
+    here = np.flatnonzero(np.isin(b[:, 0], list(surface)) & (b[:, 9] != WILD))
+    rows, places = b[here, 0].astype(int).tolist(), b[here, 1:3]
+    if row not in rows:
+        return None
+    own = rows.index(row)
+    v = np.einsum("nij,nj->ni", frames.rotation(b[here, 4:8]), np.asarray(frame.v_WB_B, float)[here])[:, :2]
+    speeds = np.hypot(v[:, 0], v[:, 1])
+    courses = np.where(speeds > STILL, np.arctan2(v[:, 1], v[:, 0]), frames.euler(b[here, 4:8])[:, 2])
+    away = places - places[own]
+    ranges = np.hypot(away[:, 0], away[:, 1])
+    dcpa, tcpa = closest_approach(away, v - v[own])
+    length = look["shape"]["size"][0]
+    least, preferred = domain(length)
+    first = np.lexsort((np.where(tcpa > 0.0, tcpa, ranges), dcpa > preferred, tcpa <= 0.0))
+    found = []
+    for k in [k for k in first.tolist() if k != own][:MOST_TOLD]:
+        then = max(tcpa[k], 0.0)
+        found.append({
+            "row": rows[k], "range": ranges[k], "bearing": math.atan2(away[k, 1], away[k, 0]), "course": courses[k],
+            "speed": speeds[k], "dcpa": dcpa[k], "tcpa": tcpa[k],
+            "role": role(away[k], courses[own], courses[k], speeds[own], speeds[k]).value,
+            "own_at": places[own] + then * v[own], "other_at": places[k] + then * v[k],
+        })  # fmt: skip
+    told: dict[str, Any] = plain({
+        "row": row, "time": frame.time_s, "length": length, "least": least, "preferred": preferred, "others": found,
+    })  # fmt: skip
+    return told

@@ -1,0 +1,50 @@
+// The sky: a dome around whoever looks, with a horizon, a zenith and the sun; below the horizon the far sea.
+
+import * as THREE from "three";
+
+/** Towards the sun, in three's axes: from where the scene is lit. */
+export const SUN = new THREE.Vector3(0.45, 0.62, 0.64).normalize();
+
+export interface Hues { zenith: string; horizon: string; sun: string; sea: string }
+const DARK: Hues = { zenith: "#050d18", horizon: "#2a4a62", sun: "#ffb877", sea: "#0b2030" };
+const LIGHT: Hues = { zenith: "#5fa3d6", horizon: "#e3f0f7", sun: "#fff3cf", sea: "#bcd8e6" };
+export function hues(dark: boolean): Hues { return dark ? DARK : LIGHT; }
+
+export class Sky {
+  readonly mesh: THREE.Mesh<THREE.SphereGeometry, THREE.ShaderMaterial>;
+
+  constructor() {
+    this.mesh = new THREE.Mesh(new THREE.SphereGeometry(1, 24, 16), material());
+    this.mesh.frustumCulled = false;
+    this.mesh.renderOrder = -10;
+  }
+
+  theme(dark: boolean): void {
+    const u = this.mesh.material.uniforms, h = hues(dark);
+    for (const name of ["zenith", "horizon", "sun", "sea"] as const) u[name]!.value.set(h[name]);
+  }
+
+  /** Around a camera. */
+  around(camera: THREE.PerspectiveCamera): void {
+    this.mesh.position.copy(camera.position);
+    this.mesh.scale.setScalar(camera.far * 0.9);
+  }
+}
+
+function material(): THREE.ShaderMaterial {
+  return new THREE.ShaderMaterial({
+    side: THREE.BackSide,
+    depthWrite: false,
+    depthTest: false,
+    uniforms: { zenith: { value: new THREE.Color() }, horizon: { value: new THREE.Color() }, sun: { value: new THREE.Color() }, sea: { value: new THREE.Color() }, to: { value: SUN } },
+    vertexShader: `varying vec3 way; void main() { way = position; gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0); }`,
+    fragmentShader: `uniform vec3 zenith, horizon, sun, sea, to; varying vec3 way;
+      void main() {
+        vec3 w = normalize(way);
+        float near = max(dot(w, to), 0.0);
+        vec3 c = mix(horizon, zenith, pow(clamp(w.y, 0.0, 1.0), 0.45)) + sun * (0.22 * near * near * near * near + smoothstep(0.9994, 0.9998, near));
+        gl_FragColor = vec4(mix(sea, c, smoothstep(-0.004, 0.004, w.y)), 1.0);
+        #include <colorspace_fragment>
+      }`,
+  });
+}
