@@ -100,7 +100,7 @@ export class Names {
       const p = this.projected.copy(heights.place((m.own_at[0] + m.other_at[0]) / 2, (m.own_at[1] + m.other_at[1]) / 2, -(store.last?.level ?? 0))).project(camera);
       if (!t || p.z > 1 || left(m, store) <= 0) continue;
       const told = label(m, store);
-      text(told, ...place(used, ((p.x + 1) / 2) * canvas.clientWidth + 8, ((1 - p.y) / 2) * canvas.clientHeight, 7 * told.length), css(DANGER[danger(m, t)]));
+      text(told, ...place(used, ((p.x + 1) / 2) * canvas.clientWidth + 8, ((1 - p.y) / 2) * canvas.clientHeight, 7 * told.length, canvas.clientWidth), css(DANGER[danger(m, t)]));
     }
   }
 

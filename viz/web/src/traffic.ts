@@ -127,15 +127,16 @@ export function labelTraffic(c: CanvasRenderingContext2D, store: Store, px: Px, 
   c.strokeStyle = dark ? "#04101acc" : "#ffffffdd";
   for (const m of ahead(t)) {
     if (left(m, store) <= 0) continue;
-    const [x0, y0] = px((m.own_at[0] + m.other_at[0]) / 2, (m.own_at[1] + m.other_at[1]) / 2), text = label(m, store), [x, y] = place(taken, x0 + 8, y0 - 6, 6.4 * text.length);
+    const [x0, y0] = px((m.own_at[0] + m.other_at[0]) / 2, (m.own_at[1] + m.other_at[1]) / 2), text = label(m, store), [x, y] = place(taken, x0 + 8, y0 - 6, 6.4 * text.length, c.canvas.clientWidth);
     c.strokeText(text, x, y);
     c.fillStyle = tones[danger(m, t)];
     c.fillText(text, x, y);
   }
 }
 
-/** Where a text finds room: there, or below what stands there. */
-export function place(taken: [number, number, number][], x: number, y: number, width: number): [number, number] {
+/** Where a text finds room on a picture of a width: there, or below what stands there. */
+export function place(taken: [number, number, number][], x: number, y: number, width: number, room = Infinity): [number, number] {
+  x = Math.max(Math.min(x, room - width - 4), 4);
   for (let k = 0; k < 12 && taken.some((b) => Math.abs(b[1] - y) < 13 && x < b[0] + b[2] && b[0] < x + width); k++) y += 14;
   taken.push([x, y, width]);
   return [x, y];
