@@ -287,63 +287,53 @@ def _show(w: Any, l: int, seen: Any) -> None:
         seen[k] = w[(SEEN + k) * L + l]
 
 
-@_kernel
-def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thrusters: int) -> None:
-    """One step of all copies. ``actions`` (n, thrusters) in -1..1."""
-    n, h, w, held = actions.shape[0], rules.dt / rules.substeps, copies.work, copies.held
-    for block in range((n + L - 1) // L):
-        b, kind = f.blocks[block], f.heads[block, r.BLOCK_KIND]
-        c, past, first = copies.numbers[block], copies.commands[block], block * L
-        size = min(n - first, L)
-        waiting = False  # for a reset: it is computed along with its block, and put back
-        for l in range(size):
-            for k in range(thrusters):
-                w[(ACTION + k) * L + l] = actions[first + l, k]
-            waiting |= c[ENDED * L + l] != 0.0
-        _command(b, c, past, w, rules, thrusters)
-        if waiting:
-            for l in range(size):
-                if c[ENDED * L + l] != 0.0:
-                    if rules.mode == NEXT_STEP:
-                        reset(b, l, c, copies.keys[first + l], past, rules, thrusters)
-                        c[ENDED * L + l] = 2.0
-                    _forget(past, l, thrusters)  # its action is not taken
-                    for row in range(r.MU):
-                        held[l, row] = b[row * L + l]
-        for _ in range(rules.substeps):
-            integrators.step_block(b, f.params[kind], f.work, f.kinds[kind], f.tables, h, integrators.RK4, False)
-        store(c, STEP, load(c, STEP) + select(load(c, ENDED) < 0.5, 1.0, 0.0))
-        if waiting:
-            for l in range(size):
-                if c[ENDED * L + l] != 0.0:
-                    for row in range(r.MU):
-                        b[row * L + l] = held[l, row]
-                    for k in range(thrusters):
-                        b[(r.A_NOW + k) * L + l] = 0.0
-        observe(b, c, copies.keys, first, past, rules, w, thrusters)
-        _judge(c, past, w, rules, thrusters)
-        ended = False
-        for l in range(size):
-            i = first + l
-            _show(w, l, out.observation[i])
-            out.reward[i] = w[REWARD * L + l]
-            out.terminated[i], out.truncated[i] = w[GONE * L + l] != 0.0, w[LATE * L + l] != 0.0
-            for k in range(PARTS):
-                out.parts[i, k] = w[(PART + k) * L + l]
-            out.told[i, 0], out.told[i, 1] = w[DISTANCE * L + l], w[TURNED * L + l]
-            out.told[i, 2] = w[GOOD * L + l]
-            ended |= w[GONE * L + l] + w[LATE * L + l] != 0.0
-            if waiting and c[ENDED * L + l] == 2.0:
-                c[ENDED * L + l] = 0.0
-        if ended:
-            _end(b, c, past, first, size, copies, rules, out, thrusters)
+@part
+def _hold(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, thrusters: int) -> None:
+    """Who waits for a reset is computed along with its block, and put back: its state, after the reset if it is due."""
+    b, c, past, held = f.blocks[block], copies.numbers[block], copies.commands[block], copies.held
+    for l in range(size):
+        if c[ENDED * L + l] != 0.0:
+            if rules.mode == NEXT_STEP:
+                reset(b, l, c, copies.keys[block * L + l], past, rules, thrusters)
+                c[ENDED * L + l] = 2.0
+            _forget(past, l, thrusters)  # its action is not taken
+            for row in range(r.MU):
+                held[l, row] = b[row * L + l]
 
 
 @part
-def _end(
-    b: Any, c: Any, past: Any, first: int, size: int, copies: Copies, rules: Rules, out: Out, thrusters: int
-) -> None:
+def _put_back(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
+    """See :func:`_hold`."""
+    for l in range(size):
+        if c[ENDED * L + l] != 0.0:
+            for row in range(r.MU):
+                b[row * L + l] = held[l, row]
+            for k in range(thrusters):
+                b[(r.A_NOW + k) * L + l] = 0.0
+
+
+@part
+def _tell(c: Any, w: Any, first: int, size: int, out: Out) -> bool:
+    """What came of a step, of each copy of a block; whether any has ended."""
+    ended = False
+    for l in range(size):
+        i = first + l
+        _show(w, l, out.observation[i])
+        out.reward[i] = w[REWARD * L + l]
+        out.terminated[i], out.truncated[i] = w[GONE * L + l] != 0.0, w[LATE * L + l] != 0.0
+        for k in range(PARTS):
+            out.parts[i, k] = w[(PART + k) * L + l]
+        out.told[i, 0], out.told[i, 1], out.told[i, 2] = w[DISTANCE * L + l], w[TURNED * L + l], w[GOOD * L + l]
+        ended |= w[GONE * L + l] + w[LATE * L + l] != 0.0
+        if c[ENDED * L + l] == 2.0:  # its new episode has begun
+            c[ENDED * L + l] = 0.0
+    return ended
+
+
+@part
+def _end(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, out: Out, thrusters: int) -> None:
     """What comes after the end of an episode, in a block where some have ended."""
+    b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L
     for l in range(size):
         i = first + l
         if not (out.terminated[i] or out.truncated[i]):
@@ -361,6 +351,32 @@ def _end(
         for l in range(size):
             if out.terminated[first + l] or out.truncated[first + l]:
                 _show(copies.work, l, out.observation[first + l])
+
+
+@_kernel
+def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thrusters: int) -> None:
+    """One step of all copies. ``actions`` (n, thrusters) in -1..1."""
+    n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
+    for block in range((n + L - 1) // L):
+        b, kind = f.blocks[block], f.heads[block, r.BLOCK_KIND]
+        c, past, first = copies.numbers[block], copies.commands[block], block * L
+        size, waiting = min(n - first, L), False
+        for l in range(size):
+            for k in range(thrusters):
+                w[(ACTION + k) * L + l] = actions[first + l, k]
+            waiting |= c[ENDED * L + l] != 0.0
+        _command(b, c, past, w, rules, thrusters)
+        if waiting:
+            _hold(f, copies, block, size, rules, thrusters)
+        for _ in range(rules.substeps):
+            integrators.step_block(b, f.params[kind], f.work, f.kinds[kind], f.tables, h, integrators.RK4, False)
+        store(c, STEP, load(c, STEP) + select(load(c, ENDED) < 0.5, 1.0, 0.0))
+        if waiting:
+            _put_back(b, c, copies.held, size, thrusters)
+        observe(b, c, copies.keys, first, past, rules, w, thrusters)
+        _judge(c, past, w, rules, thrusters)
+        if _tell(c, w, first, size, out):
+            _end(f, copies, block, size, rules, out, thrusters)
 
 
 @_kernel
