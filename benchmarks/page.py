@@ -1,5 +1,5 @@
-"""Frames a second of the viewer's page, drawn in software at 1366 x 768: the chart, 3D with 50 vehicles, and what it costs while
-nothing changes.
+"""Frames a second of the viewer's page, drawn in software at 1366 x 768: the chart, 3D with 50 vehicles, with and without waves and
+sky, with the traffic of a vessel, and what it costs while nothing changes.
 
 python -m benchmarks.page [seconds]
 
@@ -30,24 +30,31 @@ from wavesim_server.logbook.writer import LogWriter
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 VEHICLES, SECONDS = 50, 60
-CONFIG = """<wavesim name="page"><world><bed depth="40 m"><bump height="-12 m" north="60 m" east="40 m" alpha="0.02 1/m" beta="0.02 1/m"/></bed>
+VESSELS = 12  #: of them on the surface
+CONFIG = """<wavesim name="page"><world><waves height="1 m" peak="0.9 rad/s" spreading="6"/><bed depth="40 m"><bump height="-12 m" north="60 m" east="40 m" alpha="0.02 1/m" beta="0.02 1/m"/></bed>
 </world><fleet>{}</fleet></wavesim>"""
 
 
 def log(folder: Path) -> Path:
     """Vehicles on circles, a minute of them."""
-    body = '<vehicle name="v{}" model="lauv" position="{} {} 10 m"/>'
+    body = '<vehicle name="v{}" model="{}" position="{} {} 10 m"/>'
+    models = ["otter" if k < VESSELS else "lauv" for k in range(VEHICLES)]
     (folder / "c.xml").write_text(
-        CONFIG.format("".join(body.format(k, 20 * (k % 8), 20 * (k // 8)) for k in range(VEHICLES)))
+        CONFIG.format("".join(body.format(k, m, 20 * (k % 8), 20 * (k // 8)) for k, m in enumerate(models)))
     )
     writer = LogWriter(folder / "run.mcap", load(folder / "c.xml"), 1)
     state, rows = np.zeros(VEHICLES, STATE.dtype), np.arange(VEHICLES)
     for k in rows:
-        writer.body(0, int(k), f"v{k}", "lauv", "underwater", True)
+        writer.body(0, int(k), f"v{k}", models[k], "surface" if k < VESSELS else "underwater", True)
     for tick in range(10 * SECONDS):
         angle = 0.02 * tick + rows
         state["p_WB_W"][:] = np.stack(
-            [20.0 * (rows % 8) + 8 * np.cos(angle), 20.0 * (rows // 8) + 8 * np.sin(angle), 10.0 + rows % 7], 1
+            [
+                20.0 * (rows % 8) + 8 * np.cos(angle),
+                20.0 * (rows // 8) + 8 * np.sin(angle),
+                np.where(rows < VESSELS, 0.0, 10.0 + rows % 7),
+            ],
+            1,
         )
         state["q_WB"][:, 0], state["q_WB"][:, 3] = np.cos(0.5 * angle + np.pi / 4), np.sin(0.5 * angle + np.pi / 4)
         state["v_WB_B"][:, 0] = 1.6
@@ -79,7 +86,7 @@ def measure(page: Any, processes: list[int], count: str, seconds: float) -> str:
 
 
 def look(page: Any, seconds: float, others: list[int]) -> None:
-    """The three measurements."""
+    """The measurements."""
     page.wait_for_function(f"() => window.wavesim && wavesim.store.rows.length === {VEHICLES}")
     page.evaluate(
         "(() => { window.drawn = 0; const old = wavesim.chart.render; wavesim.chart.render = function (...a) { drawn++; return old.apply(this, a) } })()"
@@ -89,10 +96,17 @@ def look(page: Any, seconds: float, others: list[int]) -> None:
     page.keyboard.press("4")
     print(f"chart             {measure(page, processes, 'drawn', seconds)}", flush=True)
     page.keyboard.press("1")
-    print(f"3D, {VEHICLES} vehicles   {measure(page, processes, 'wavesim.view.frames', seconds)}", flush=True)
+    frames = "wavesim.view.frames"
+    for name, waves, own in (
+        ("waves and sky", "true", "null"),
+        ("a level sea", "false", "null"),
+        ("traffic too", "true", "0"),
+    ):
+        page.evaluate(f"wavesim.view.show.waves = wavesim.view.show.sky = {waves}; wavesim.app.choose({own})")
+        print(f"3D, {name:14}{measure(page, processes, frames, seconds)}", flush=True)
     page.evaluate("wavesim.link.control('pause')")
     page.wait_for_timeout(3000)
-    print(f"nothing changes   {measure(page, processes, 'wavesim.view.frames', seconds)}", flush=True)
+    print(f"nothing changes   {measure(page, processes, frames, seconds)}", flush=True)
 
 
 def main() -> None:

@@ -75,6 +75,11 @@ def waves_are_drawn(page: Any, shared: SharedState) -> None:
         drawn = page.page.evaluate(DRAWN, [float(north), float(east)])
         assert drawn == pytest.approx(level, abs=0.02 * 1.2), body
     assert max(waves) > 0.05
+    # who looks from a hand's breadth below the wave there is under water, above it not, wherever the still level is
+    for above in (0.05, -0.05):
+        eye = [float(east), level + above, -float(north)]
+        shown = f"(() => {{ const v = wavesim.view; v.camera.position.fromArray({eye}); v.view(v.camera, 0, 0, 300, 200, -1); return v.sky.mesh.visible }})()"
+        assert page.see(shown) is (above > 0.0)
     page.see("wavesim.view.stretch(5)")
     assert page.page.evaluate(DRAWN, [float(north), float(east)]) == pytest.approx(level, abs=0.03 * 1.2)
     page.shot("waves")

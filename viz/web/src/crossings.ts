@@ -3,10 +3,11 @@
 import * as THREE from "three";
 import { colour, css } from "./dom";
 import { toThree } from "./frames";
+import { SOFTWARE } from "./pen";
 import type { Store } from "./store";
 import { ahead, danger, DANGER, left, MOST_DOMAINS } from "./traffic";
 
-const ROUND = 72; // pieces of a circle
+const ROUND = SOFTWARE ? 40 : 72; // pieces of a circle
 const LIFT = 0.3; // m above the still water
 const ROOM = 2 * (2 * ROUND * MOST_DOMAINS + 128); // points
 

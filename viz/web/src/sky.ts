@@ -10,6 +10,9 @@ const DARK: Hues = { zenith: "#050d18", horizon: "#2a4a62", sun: "#ffb877", sea:
 const LIGHT: Hues = { zenith: "#5fa3d6", horizon: "#e3f0f7", sun: "#fff3cf", sea: "#bcd8e6" };
 export function hues(dark: boolean): Hues { return dark ? DARK : LIGHT; }
 
+/** A colour of a shader that writes to the screen what it finds: without the way to linear light and back, which costs at each pixel. */
+export function asItIs(colour: THREE.Color, style: string): void { colour.setStyle(style, THREE.LinearSRGBColorSpace); }
+
 export class Sky {
   readonly mesh: THREE.Mesh<THREE.SphereGeometry, THREE.ShaderMaterial>;
 
@@ -21,7 +24,7 @@ export class Sky {
 
   theme(dark: boolean): void {
     const u = this.mesh.material.uniforms, h = hues(dark);
-    for (const name of ["zenith", "horizon", "sun", "sea"] as const) u[name]!.value.set(h[name]);
+    for (const name of ["zenith", "horizon", "sun", "sea"] as const) asItIs(u[name]!.value, h[name]);
   }
 
   /** Around a camera. */
@@ -42,9 +45,9 @@ function material(): THREE.ShaderMaterial {
       void main() {
         vec3 w = normalize(way);
         float near = max(dot(w, to), 0.0);
-        vec3 c = mix(horizon, zenith, pow(clamp(w.y, 0.0, 1.0), 0.45)) + sun * (0.22 * near * near * near * near + smoothstep(0.9994, 0.9998, near));
-        gl_FragColor = vec4(mix(sea, c, smoothstep(-0.004, 0.004, w.y)), 1.0);
-        #include <colorspace_fragment>
+        near *= near;
+        vec3 c = mix(horizon, zenith, sqrt(max(w.y, 0.0))) + sun * (0.22 * near * near + clamp((near - 0.9986) * 1200.0, 0.0, 1.0));
+        gl_FragColor = vec4(w.y < 0.0 ? sea : c, 1.0);
       }`,
   });
 }

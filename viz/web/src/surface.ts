@@ -4,9 +4,9 @@
 import * as THREE from "three";
 import { SOFTWARE } from "./pen";
 import { cellOf, lines, type Sea } from "./sea";
-import { hues, SUN } from "./sky";
+import { asItIs, hues, SUN } from "./sky";
 
-const HALF = SOFTWARE ? 40 : 64; // lines on each side of the middle
+const HALF = SOFTWARE ? 28 : 64; // lines on each side of the middle
 const MOST = 2.5e6; // components times crossings, for each picture
 
 export class Surface {
@@ -25,10 +25,7 @@ export class Surface {
 
   theme(dark: boolean, extent: number): void {
     const u = this.mesh.material.uniforms, h = hues(dark);
-    u["tint"]!.value.set(dark ? "#2f7fa8" : "#6fb6d8");
-    u["deep"]!.value.set(dark ? "#0d3550" : "#3f8fb8");
-    u["zenith"]!.value.set(h.zenith);
-    u["horizon"]!.value.set(h.horizon);
+    for (const [name, style] of [["tint", dark ? "#2f7fa8" : "#6fb6d8"], ["deep", dark ? "#0d3550" : "#3f8fb8"], ["zenith", h.zenith], ["horizon", h.horizon]] as const) asItIs(u[name]!.value, style);
     u["cell"]!.value = 10 ** Math.floor(Math.log10(extent / 4));
   }
 
@@ -108,17 +105,17 @@ function material(): THREE.ShaderMaterial {
         float f = 1.0 - clamp(dot(look, up) * side, 0.0, 1.0);
         f = f * f * f;
         float lit = dot(up, to) - to.y; // 0 where it is level
+        vec3 c = mix(tint, deep, 0.5 * rough) * (1.0 + 4.0 * lit);
+        #ifdef PLAIN
+        c = mix(c, horizon, rough * f);
+        #else
         vec3 mirror = reflect(-look, up);
-        vec3 sky = mix(horizon, zenith, clamp(mirror.y * side, 0.0, 1.0));
-        vec3 c = mix(mix(tint, deep, 0.5 * rough) * (1.0 + 3.0 * lit), sky, rough * f);
-        #ifndef PLAIN
-        float glint = max(dot(mirror, to), 0.0);
-        c += rough * side * pow(glint, 90.0) * 0.8;
+        c = mix(c, mix(horizon, zenith, clamp(mirror.y * side, 0.0, 1.0)), rough * f);
+        c += rough * side * pow(max(dot(mirror, to), 0.0), 90.0) * 0.8;
         #endif
         float lines = grid(cell) * 0.22 * exp(-far / (cell * 30.0));
         float fade = exp(-far / (cell * 90.0));
-        gl_FragColor = vec4(mix(c, vec3(1.0), lines * 0.7), (0.13 + 0.4 * f + lines + rough * (0.28 + 1.2 * abs(lit))) * fade);
-        #include <colorspace_fragment>
+        gl_FragColor = vec4(mix(c, vec3(1.0), lines * 0.7), (0.13 + 0.4 * f + lines + rough * (0.4 + 1.5 * abs(lit))) * fade);
       }`,
   });
 }

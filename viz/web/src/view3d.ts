@@ -306,7 +306,7 @@ export class View3D {
   private view(camera: THREE.PerspectiveCamera, x: number, y: number, w: number, hh: number, hide: number): void {
     this.bodies.heights = this.heights.factor;
     this.bodies.place(this.store, camera, camera === this.camera ? (size, far) => this.larger(size, far) : () => 1, hide);
-    const under = camera.position.y < (this.store.last?.level ?? 0) * this.heights.factor, back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : css("--bg"));
+    const under = camera.position.y < this.waterAt(camera.position) * this.heights.factor, back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : css("--bg"));
     this.scene.background = back;
     this.sky.mesh.visible = this.show.sky && !under;
     this.sky.around(camera);
@@ -319,6 +319,9 @@ export class View3D {
     this.renderer.setScissor(x, y, w, hh);
     this.renderer.render(this.scene, camera);
   }
+
+  /** Height (m, up) of the water that is drawn over a place in three's axes. */
+  private waterAt(p: THREE.Vector3): number { return (this.store.last?.level ?? 0) + (this.show.surface && this.show.waves ? this.store.sea?.at(this.store.time, -p.z, p.x) ?? 0 : 0); }
 
   /** The water's surface, fine where a camera sees it best: what it looks at, or what is before it if it flies low. */
   private lay(camera: THREE.PerspectiveCamera): void {
