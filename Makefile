@@ -20,12 +20,14 @@ ABSENT := { echo "this needs packages that could not be had (see above): is ther
 	echo "  pip download --require-hashes --only-binary :all: -r FILE -d FOLDER      (FILE: the one of locked/ that was being installed)"; \
 	echo "and tell pip of it here: PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER make ..."; exit 1; }
 PARTS := broker_sdk server emulators viz bridges studies
+PACKAGES := wavesim_sdk wavesim_server wavesim_emulators wavesim_viz wavesim_bridges wavesim_studies
+KERNELS := wavesim_server.dynamics wavesim_server.environment wavesim_server.acoustics
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml studies/pyproject.toml
 SOURCES := broker_sdk server emulators viz bridges studies examples tests benchmarks locked
 # more than the usual two cores: tests wait for other processes a third of their time (four were no faster)
 WORKERS ?= 3
 
-.PHONY: help trial web wheels test test-uncompiled test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
+.PHONY: help trial web wheels test test-uncompiled coverage test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
@@ -33,6 +35,7 @@ help:
 	@echo "make test      set up, run all tests"
 	@echo "make wheels    build the wheels of all distributions into dist"
 	@echo "make lint types imports docs-check test-uncompiled test-mhkit test-wheels    the other checks of CI"
+	@echo "make coverage  which lines the tests run: kernels uncompiled, all else as far as it is in the tests' own process"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
 	@echo "make site      the documents as a site with search, for a browser without a network"
 	@echo "make mutants   change the code in small ways: do the tests notice? (MODULES=\"area ring\" for some)"
@@ -54,8 +57,13 @@ wheels: $(VENV)/.installed $(PAGE)
 test: $(VENV)/.tools $(PAGE) $(VENV)/.oracles $(VENV)/.judges
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
-test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -W default::RuntimeWarning -m "not compiled" tests/physics
+test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results, and which of their lines were run
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -W default::RuntimeWarning -m "not compiled" $(KERNELS:%=--cov=%) \
+		--cov-branch --cov-report=term:skip-covered tests/physics
+
+coverage: test-uncompiled  # and of all else, as far as tests run it in their own process
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not system and not mhkit and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) \
+		--cov-report=term:skip-covered tests/sdk tests/protocol tests/server tests/world tests/emulators tests/studies tests/viz tests/bridges
 
 test-wheels: $(VENV)/.tools wheels  # in an environment that knows nothing of this folder
 	@$(BIN)/python -m pytest -q -m wheels tests/wheels
