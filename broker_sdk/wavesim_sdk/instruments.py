@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.config.currents import Adcp
 from wavesim_sdk.config.sensors import Dvl, Multibeam, RangeBeam, Ranger
-from wavesim_sdk.elementary import cos, sin
+from wavesim_sdk.elementary import atan2, cos, sin
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -39,6 +40,21 @@ def dvl_beams(p: Dvl) -> tuple[Floats, Floats]:
     azimuth = p.first + np.arange(4) * math.pi / 2.0
     around = np.stack([cos(azimuth), sin(azimuth), np.zeros(4)], axis=1)
     return sin(p.angle) * around + (0.0, 0.0, cos(p.angle)), p.radius * around
+
+
+def adcp_beams(p: Adcp) -> Floats:
+    """Directions (4, 3) in S."""
+    azimuth = p.first + np.arange(4) * math.pi / 2.0
+    around = np.stack([cos(azimuth), sin(azimuth), np.zeros(4)], axis=1)
+    return np.asarray(sin(p.angle) * around + (0.0, 0.0, cos(p.angle)))
+
+
+def magnetic_heading(field: Any, roll: Any, pitch: Any) -> Any:
+    """Heading from magnetic north, 0..2 pi, of a field (..., 3) in B at a roll and pitch (rad); add the declination for the true one."""
+    x, y, z = (np.asarray(field)[..., k] for k in range(3))
+    level = y * cos(roll) - z * sin(roll)
+    ahead = x * cos(pitch) + (y * sin(roll) + z * cos(roll)) * sin(pitch)
+    return np.mod(atan2(-level, ahead), 2.0 * math.pi)
 
 
 def ranger_beams(p: Ranger) -> tuple[Floats, Floats]:

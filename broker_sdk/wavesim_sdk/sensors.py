@@ -23,6 +23,8 @@ SCALARS = 4  #: quantities of the water that a sensor can tell
 COMPARTMENTS = 4  #: of a leak detector
 RANGERS = 8  #: beams of a ranger
 DVL_BEAMS = 4  #: of a Doppler log
+ADCP_BEAMS = 4  #: of a current profiler
+ADCP_CELLS = 64  #: of its profile, at most
 TARGETS = 16  #: of a radar
 STATIONS = 16  #: of an AIS receiver, its own the first
 
@@ -140,6 +142,11 @@ _BUILT_IN = (
         ),
     ),
     sensor_table(
+        "magnetometer",
+        "Magnetometer with three axes.",
+        (value("field", "T", "Magnetic field, frame S.", 3),),
+    ),
+    sensor_table(
         "gps",
         "Satellite receiver; valid while its antenna is above the water.",
         (
@@ -165,6 +172,20 @@ _BUILT_IN = (
             value("ranges", "m", "Range of each beam; NaN = none.", DVL_BEAMS),
             value("altitude", "m", "Mean height over the bottom; NaN without lock."),
             value("locked", "", "Beams with bottom lock."),
+        ),
+    ),
+    sensor_table(
+        "adcp",
+        "Acoustic Doppler current profiler: velocity of the water past it by cells, the nearest first; NaN = not measured.",
+        (
+            value("x", "m/s", "Velocity of the water along x, frame S.", ADCP_CELLS),
+            value("y", "m/s", "Along y.", ADCP_CELLS),
+            value("z", "m/s", "Along z, its axis.", ADCP_CELLS),
+            value("error", "m/s", "Error velocity: what the beams disagree by, scaled to have the noise of x and y; NaN with three beams.", ADCP_CELLS),
+            value("ranges", "m", "Range of bottom, surface or obstacle along each beam; NaN = none.", ADCP_BEAMS),
+            value("first", "m", "Distance of the first cell's middle along the axis."),
+            value("cell", "m", "Height of a cell."),
+            value("good", "", "Cells that were measured."),
         ),
     ),
     sensor_table("speedlog", "Speed through the water.", (value("v_FB_B", "m/s", "Velocity through the water, frame B.", 3),)),

@@ -22,6 +22,7 @@ LAYOUT_VERSION = 1
 
 NAME_BYTES = 32
 MAX_PAYLOAD = 256  #: bytes of an acoustic packet
+MAX_SEGMENTS = 64  #: of a line
 
 
 class RunState(IntEnum):
@@ -368,6 +369,30 @@ SURROUNDINGS = Table(
     ),
 )
 
+LINES = Table(
+    "lines",
+    "Lines (tethers, moorings, tow cables), in the order of the configuration. Numbers are zero while a body at an end is not "
+    "there, and beyond the last node.",
+    "engine",
+    (
+        integer("present", "", "1 while both its ends are there; 0: no line, or none now."),
+        _s("name", "Its name."),
+        integer("first_body", "", "Row of the body at its first end; -1 = an anchor."),
+        integer("second_body", "", "Row of the body at its second end; -1 = an anchor."),
+        integer("nodes", "", "Nodes, the two ends among them: one more than segments."),
+        integer("broken", "", "Segment that has broken, from 0; -1 = none."),
+        value("tension", "N", "Tension at its two ends.", 2),
+        value("greatest", "N", "Greatest tension of its segments."),
+        value("on_bed", "m", "Length that lies on the bed."),
+        value(
+            "nodes_W",
+            "m",
+            "Places of the nodes from the first end on, frame W: x, y, z of each.",
+            3 * (MAX_SEGMENTS + 1),
+        ),
+    ),
+)
+
 # ------------------------------------------------------------------ records (log, mailbox; the newest also in shared memory)
 
 SENT = Table(
@@ -467,7 +492,7 @@ ESTIMATE = Table(
 )
 
 SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
-VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE)
+VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE, LINES)
 HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
 
 

@@ -17,6 +17,7 @@ QUANTITIES: dict[str, dict[str, float]] = {
     "length": {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3},
     "area": {"m2": 1.0, "cm2": 1e-4},
     "volume": {"m3": 1.0, "l": 1e-3},
+    "linear density": {"kg/m": 1.0, "g/m": 1e-3},
     "mass": {"kg": 1.0, "g": 1e-3, "t": 1e3},
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
     "frequency": {"Hz": 1.0, "kHz": 1e3},
@@ -33,6 +34,8 @@ QUANTITIES: dict[str, dict[str, float]] = {
     "temperature": {"C": 1.0},
     "temperature gradient": {"C/m": 1.0},
     "pressure": {"dbar": 1.0},
+    "magnetic field": {"uT": 1e-6, "nT": 1e-9, "T": 1.0, "mG": 1e-7},
+    "compressibility": {"1/dbar": 1.0, "1/Pa": 1e4},
     "pressure gradient": {"dbar/m": 1.0},
     "pressure curvature": {"dbar/m2": 1.0},
     "conductivity": {"S/m": 1.0, "mS/cm": 0.1},
@@ -58,7 +61,7 @@ def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
     An empty ``quantity`` means pure numbers.  Raises ValueError with a message that says what was
     found and what is allowed.
     """
-    match = re.fullmatch(rf"\s*((?:{_NUMBER}[\s,]*)+?)\s*([A-Za-z/][A-Za-z0-9/ ]*|1/[ms])?\s*", text)
+    match = re.fullmatch(rf"\s*((?:{_NUMBER}[\s,]*)+?)\s*([A-Za-z/][A-Za-z0-9/ ]*|1/[A-Za-z]+)?\s*", text)
     if match is None:
         raise ValueError(f"'{text}' is not a number" + (" with a unit" if quantity else ""))
     numbers = [float(n) for n in re.split(r"[\s,]+", match[1].strip().strip(","))]

@@ -22,7 +22,7 @@ from wavesim_sdk.names import server_name
 from wavesim_sdk.replies import sweep
 from wavesim_sdk.sensors import known, table_of
 from wavesim_sdk.sonars import frames
-from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES, Table
+from wavesim_sdk.tables import INSTRUMENTS, LINES, VEHICLE_TABLES, Table
 from wavesim_server.messages import NO_RESOURCE
 
 
@@ -87,7 +87,7 @@ def tables_of(loaded: Loaded) -> dict[str, list[tuple[Table, int]]]:
     """The tables of both areas of a server, with their rows."""
     shared = loaded.config.shared
     sensors = loaded.sensor_rows
-    rows = {INSTRUMENTS.name: max(1, sum(sensors.values()))}
+    rows = {INSTRUMENTS.name: max(1, sum(sensors.values())), LINES.name: max(1, len(loaded.config.fleet.line))}
     vehicles = [(t, rows.get(t.name, shared.vehicles)) for t in VEHICLE_TABLES]
     vehicles += [(table_of(s), count) for s, count in sensors.items()]
     return {"simulation": simulation_tables(shared.vehicles, shared.signals), "vehicles": vehicles}

@@ -28,12 +28,14 @@ from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
 from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.names import shown
+from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import (
     ACTUATION,
     EFFORT,
     GEOMETRY,
     IDENTITY,
+    LINES,
     NAME_BYTES,
     SIGNALS,
     STATE,
@@ -50,7 +52,9 @@ from wavesim_server.dynamics.fleet import Fleet, Form
 from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.climate import Climate
+from wavesim_server.rigging import Rigging
 from wavesim_server.start import Room
+from wavesim_server.stratification import Stratification
 from wavesim_server.values import FAR, STRONG, motion, numbers
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -95,6 +99,7 @@ class Simulation:
         self.fleet = Fleet(capacity, step, config.world, config.time.integrator)
         self.water = Water(loaded)
         self.climate = Climate(loaded, self.water, capacity, self.seed)
+        self.stratification = Stratification(config.world, self.water, step)
         bed, net = seabed.bed_of(loaded)
         self._sea = tick.Sea(bed, net, self.climate.flow, np.zeros(capacity, np.int64))
         self._work = tick.Work(
@@ -129,6 +134,15 @@ class Simulation:
             self.climate.operators(model)
         for body in config.fleet.bodies:
             self._configured(body)
+        self.rigging = Rigging(
+            config.fleet.line,
+            {name: row for name, (row, _) in self._reserved.items()},
+            lambda row: self.fleet.form(loaded.model(config.fleet.bodies[row].model)).kind.params,
+            config.world,
+            step,
+            lambda: sea_bed(loaded),
+        )
+        self.rigging.start(self.fleet)
         together = [b for b in config.fleet.bodies if b.client != "optional"]
         pair = self._room.apart([(loaded.model(b.model), b.position, b.attitude) for b in together])
         if pair is not None:
@@ -195,9 +209,11 @@ class Simulation:
         beside = self._room.beside(entry.form.model, entry.position, entry.attitude, self.fleet)
         if beside is not None:
             raise ValueError(f"it starts inside '{self.occupants[beside].name}'")
+        self.rigging.check(row, entry.position, frames.quaternion(*entry.attitude), self.fleet)
         # from here on nothing can fail
         kind, transducer = entry.form.model, entry.transducer
-        self.fleet.add(row, entry.form, entry.position, entry.attitude, entry.body.mooring if entry.body else None)
+        mooring = entry.body.mooring if entry.body else None
+        self.fleet.add(row, entry.form, entry.position, entry.attitude, mooring, self.rigging.holds(row))
         self.climate.add(row, name, kind, entry.operators)
         self.occupants[row] = Occupant(name, kind, transducer, entry.form.actuators)
         self._rows[name], self._taken[row] = row, True
@@ -205,6 +221,7 @@ class Simulation:
         self._refresh_surroundings(row)
         if entry.body is not None:
             self._start(row, entry.body, entry.commands)
+        self.rigging.enter(row, self.fleet)
         self._work.faults[row] = 0
         self._touch.meetings.last[row, :, meetings.WHEN] = -np.inf
         self._remember(row)
@@ -279,6 +296,7 @@ class Simulation:
     def leave(self, row: int) -> None:
         """Take a body out; its transducer falls silent, signals under way live on."""
         occupant = self._occupant(row)
+        self.rigging.leave(row)
         self.fleet.remove(row)
         self.climate.remove(row, occupant.model)
         self.channel.drop(row)
@@ -310,7 +328,15 @@ class Simulation:
         return Bodies(self.fleet.blocks, self.fleet.slots, self.fleet.heads, self.fleet.params)
 
     def _refresh_surroundings(self, row: int) -> None:
+        self._stratify([row])
         self.climate.refresh(row, self.fleet, self.tick, self.time_ns * 1e-9)
+
+    def _stratify(self, rows: Sequence[int]) -> None:
+        """The water at some bodies carries them as it does here."""
+        if self.stratification.period:
+            models = {row: self.occupants[row].model for row in rows}
+            time = self.time_ns * 1e-9
+            self.stratification.refresh(rows, models, self.fleet, self.climate.weather.volumes, time)
 
     def _remember(self, row: int) -> None:
         """The state of a body is a new one, not come about by contact."""
@@ -381,13 +407,16 @@ class Simulation:
         e = None if attitude is None else numbers("an attitude", attitude, 3, FAR)
         nu = None if velocity is None else motion(velocity)
         b = self.fleet.body(row)
+        q = b[r.QW : r.QW + 4] if e is None else frames.quaternion(*e)
+        self.rigging.check(row, b[r.PX : r.PX + 3] if p is None else p, q, self.fleet)
         if p is not None:
             b[r.PX : r.PX + 3] = p
-        if e is not None:
-            b[r.QW : r.QW + 4] = frames.quaternion(*e)
+        b[r.QW : r.QW + 4] = q
         if nu is not None:
             b[r.NU : r.NU + 6], b[r.MU : r.STATE_ROWS] = nu, 0.0
         b[r.CLEARANCE] = 0.0
+        if p is not None or e is not None:
+            self.rigging.enter(row, self.fleet)
         self._work.faults[row] = 0
         self._touch.counters[touch.N_STALE] = 1
         self._refresh_surroundings(row)
@@ -437,25 +466,31 @@ class Simulation:
     def advance(self, ticks: int = 1) -> None:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`."""
         self._reorder()
-        last, half, contacts = self.tick + ticks, False, self.contacts
+        last, half, contacts, period = self.tick + ticks, False, self.contacts, self.stratification.period
         while self.tick < last or half:
+            until = last
+            if period:
+                if self.tick % period == 0 and not half:
+                    self._stratify(self.rows)
+                until = self.tick if half else min(last, (self.tick // period + 1) * period)
             self.tick, code, half = tick.ticks(
-                *self._movers(), self._scene, self.step_ns, self.tick, last, half
+                *self._movers(), self._scene, self.step_ns, self.tick, until, half
             )  # fmt: skip
             if code == memory.GROW:
                 self.channel.grow()
             self.channel.collect()
-        if self.contacts != contacts:
+        if self.contacts != contacts or self.config.fleet.line:
             self._hold_unbounded()
 
-    def _movers(self) -> tuple[Bodies, Any, int, Any, Any, Any, Any, Any]:
+    def _movers(self) -> tuple[Bodies, Any, int, Any, Any, Any, Any, Any, Any]:
         """What moves the bodies, for the kernels of a tick."""
         f = self.fleet
         machine = tick.Machine(
             f.sequence, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
         )
         return (
-            self._bodies(), machine, f.integrator, self._touch, self.climate.weather, self._sea, self._work, self.channel.table,
+            self._bodies(), machine, f.integrator, self._touch, self.climate.weather, self._sea, self.rigging.rig, self._work,
+            self.channel.table,
         )  # fmt: skip
 
     def compile_motion(self) -> None:
@@ -522,6 +557,17 @@ class Simulation:
         asked = self._present(rows)
         self.climate.surroundings(_flat(table), asked, self.fleet, self.time_ns * 1e-9)
         return table
+
+    def lines(self, table: Record | None = None) -> Record:
+        """The lines of the configuration, into the table `lines` or a new one; returns it."""
+        table = np.zeros(max(1, len(self.config.fleet.line)), LINES.dtype) if table is None else table
+        self.rigging.publish(table)
+        return table
+
+    def take_breaks(self) -> list[tuple[int, str, int, float]]:
+        """Lines that have broken since the last call, in order of time: (time in ns, name, row of a body at it or -1, tension
+        in N)."""
+        return [(tick * self.step_ns, name, row, load) for tick, name, row, load in self.rigging.take_breaks()]
 
     def _present(self, rows: Sequence[int] | None) -> Any:
         return np.array([k for k in (self.occupants if rows is None else rows) if k in self.occupants], np.int64)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numba as nb
 
 from wavesim_server.acoustics import medium, memory
-from wavesim_server.dynamics import bodies, contact, fleet, integrators, rotation
+from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.touch import Touch
@@ -83,6 +83,7 @@ def move(
     touch: Touch,
     air: weather.Weather,
     sea: Sea,
+    rig: lines.Rig,
     work: Work,
     sound: Any,
     step_ns: int,
@@ -94,9 +95,16 @@ def move(
     weather.act(air, sea.flow, f.blocks, f.slots, work.order, n, tick, start, h)
     if machine.held[0]:
         fleet.release(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
+    tied = rig.groups.shape[0] > 0
+    if tied:
+        weather.at_nodes(air, sea.flow, rig.nodes, start)
+        lines.beds(rig, sea.bed, sea.net)
+        lines.begin(f, rig)
     integrators.step_all(
         f.blocks, f.heads, machine.sequence, f.params, machine.kinds, machine.tables, machine.work, h, integrator
     )
+    if tied:
+        lines.advance(f, rig, h, tick + 1)
     new, fastest = bodies.survey(f, work.order, n, work.last, work.faults)
     work.counters[2] += new
     work.counters[1] += contact.resolve(f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1)
@@ -113,6 +121,7 @@ def ticks(
     touch: Touch,
     air: weather.Weather,
     sea: Sea,
+    rig: lines.Rig,
     work: Work,
     sound: Any,
     scene: medium.Scene,
@@ -128,7 +137,7 @@ def ticks(
     capacity = f.slots.shape[0]
     while tick < last_tick or half:
         if not half:
-            move(f, machine, integrator, touch, air, sea, work, sound, step_ns, tick)
+            move(f, machine, integrator, touch, air, sea, rig, work, sound, step_ns, tick)
             tick += 1
         code = medium.advance(sound, scene, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9, capacity)
         half = code != memory.OK

@@ -40,6 +40,7 @@ class Sea:
         self.geometry = np.zeros(self.capacity, GEOMETRY.dtype)
         self.done: list[tuple[Any, ...]] = []
         self.meetings: list[list[tuple[int, int, str, float]]] = []
+        self.broken: list[tuple[int, str, int, float]] = []
         self.signals: list[tuple[Any, Any]] = []
         self.faults: list[str] = []
         self.counters = (0, 0, 0)
@@ -118,6 +119,14 @@ class Sea:
 
     def live_signals(self, table: Any) -> int:
         return 0
+
+    def take_breaks(self) -> list[tuple[int, str, int, float]]:
+        found, self.broken = self.broken, []
+        return found
+
+    def lines(self, table: Any) -> Any:
+        table["present"], table["name"], table["first_body"] = 1, b"tether", 2
+        return table
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
         return self.meetings.pop(0) if self.meetings else []

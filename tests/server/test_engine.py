@@ -436,6 +436,29 @@ def test_forces_of_all_in_the_log(config: Callable[..., Loaded]) -> None:
     assert [np.frombuffer(e.rows, np.int64).tolist() for e in logged] == [[2]]
 
 
+def test_lines_are_published_and_logged_and_told_of_when_they_break(config: Callable[..., Loaded]) -> None:
+    """Fails when the log asks whose body a line is, as of the tables of bodies, or when nobody is told."""
+    line = """<line name="tether" length="20 m" diameter="8 mm" mass="50 g/m" stiffness="50 kN">
+    <end body="c"/><end position="9 9 20 m"/></line></fleet>"""
+    harbour = Harbour(config(FLEET.replace("</fleet>", line)), log=True)
+    harbour.frozen = True
+    harbour.engine.budget = 25
+    harbour.engine.set_state(RunState.RUNNING)
+    harbour.sea.broken = [(130_000_000, "tether", 2, 812.3), (140_000_000, "between-anchors", -1, 5.0)]
+    while harbour.engine.state is RunState.RUNNING:
+        harbour.engine.turn(harbour.now)
+    told = [messages.decode_event(*r) for r in harbour.events.pop_all()]
+    logged = [e for e in told if isinstance(e, messages.Log) and e.table == "lines"]
+    assert [e.tick for e in logged] == [0, 10, 20] and np.frombuffer(logged[0].rows, np.int64).tolist() == [0]
+    notices = [(e.time_ns, e.row, e.name, e.text) for e in told if isinstance(e, messages.Notice)]
+    assert notices == [
+        (130_000_000, 2, "c", "line 'tether' broke at 812.3 N"),
+        (140_000_000, 0, "between-anchors", "line 'between-anchors' broke at 5 N"),
+    ]
+    table = harbour.areas["vehicles"]["lines"].latest
+    assert table["name"].tolist() == [b"tether"] and len(table) == 1
+
+
 PLANNED = FLEET.replace(
     'client="none"/>',
     """client="none"><fault at="100 ms" for="50 ms" every="200 ms" part="rudder-top" kind="lost"/>

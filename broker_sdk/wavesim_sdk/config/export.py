@@ -57,6 +57,7 @@ def xsd() -> bytes:
 
 
 def _type(attribute: etree._Element, k: Key) -> None:
+    words = "".join(f"|{word}" for word in k.words)
     base = {"text": "string", "choice": "string", "flag": "string", "integer": "integer", "number": "string"}
     restriction = _sub(_sub(attribute, "simpleType"), "restriction", base=f"xs:{base[k.kind]}")
     if k.kind in ("choice", "flag"):
@@ -65,7 +66,7 @@ def _type(attribute: etree._Element, k: Key) -> None:
     if k.kind == "number":
         unit = "|".join(units.QUANTITIES[k.quantity]) if k.quantity else ""
         tail = rf"\s*({unit})" if unit else ""
-        _sub(restriction, "pattern", value=rf"\s*({_NUMBER}[\s,]*){{{k.count or '1,'}}}{tail}\s*")
+        _sub(restriction, "pattern", value=rf"\s*({_NUMBER}[\s,]*){{{k.count or '1,'}}}{tail}\s*{words}")
 
 
 def _plain(text: str) -> str:
@@ -117,6 +118,8 @@ def _row(k: Key) -> str:
         if k.quantity
         else {"text": "text", "choice": "choice", "flag": "yes/no"}.get(k.kind, "-")
     )
+    if k.words:
+        unit += "".join(f", or `{word}`" for word in k.words)
     if k.count != 1:
         unit = f"{k.count or 'n'} x {unit}"
     if k.required:

@@ -292,7 +292,7 @@ def _value(declaration: Key, text: str, tag: str, file: str, line: int) -> Any:
         "choice": lambda: _choice(declaration, text),
         "flag": lambda: _flag(text),
         "integer": lambda: _integer(declaration, text),
-        "number": lambda: _number(declaration, text),
+        "number": lambda: text if text in declaration.words else _number(declaration, text),
     }
     try:
         return convert[declaration.kind]()

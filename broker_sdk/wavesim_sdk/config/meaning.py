@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from wavesim_sdk.actuators import actuators_of, written
-from wavesim_sdk.config import suites
+from wavesim_sdk.config import lines, suites
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config
 from wavesim_sdk.config.plausible import at, check_model
@@ -48,6 +48,7 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
             _transducer(model.transducer, model.place)
     _fleet(config, models)
     _fences(config)
+    lines.check(config.fleet.line, {b.name: b.position for b in config.fleet.bodies}, _NAME.pattern)
     suites.check(config, models)
     _water(config, path)
     _files(config, path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wavesim_sdk.config.acoustics import Acoustics, Transducer
+from wavesim_sdk.config.lines import Line
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
 from wavesim_sdk.config.sensors import Sensors
 from wavesim_sdk.config.vehicle import Model
@@ -18,7 +19,8 @@ from wavesim_sdk.config.world import World
 
 @dataclass(frozen=True)
 class Mooring:
-    """An elastic line from the body's origin to an anchor. It pulls, never pushes."""
+    """An elastic line from the body's origin to an anchor. It pulls, never pushes, and has no weight and no drag: for those
+    there is <line>."""
 
     anchor: Vector = key("Anchor in the world (north, east, down).", "length", count=3)
     length: float = key("Length without load.", "length", low=0.01)
@@ -294,6 +296,7 @@ class Fleet:
     buoy: tuple[Body, ...] = children(Body, "A buoy.")
     sensors: Sensors | None = child(Sensors, "Instruments that every vehicle (no buoy) carries besides its own.")
     fence: tuple[Fence, ...] = children(Fence, "An area to stay in, or out of.")
+    line: tuple[Line, ...] = children(Line, "A tether, mooring or tow cable.")
 
     @property
     def bodies(self) -> tuple[Body, ...]:

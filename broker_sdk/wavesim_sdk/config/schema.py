@@ -29,6 +29,7 @@ class Key:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  #: that may stand in place of the number
 
     @property
     def required(self) -> bool:
@@ -64,6 +65,11 @@ def key(
     """
     kind = "integer" if integer else "number"
     return _field(Key(name, kind, doc, quantity, count, default, low, high), default)
+
+
+def key_or(word: str, doc: str, quantity: str, default: Any, *, low: float | None = None, name: str = "") -> Any:
+    """A number in an attribute, or a word in its place."""
+    return _field(Key(name, "number", doc, quantity, 1, default, low, words=(word,)), default)
 
 
 def text(doc: str, default: Any = REQUIRED) -> Any:

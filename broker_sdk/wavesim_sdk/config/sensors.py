@@ -6,26 +6,13 @@ import functools
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from wavesim_sdk.config.schema import Vector, children, choice, flag, key, order, place, text
+from wavesim_sdk.config.currents import Adcp
+from wavesim_sdk.config.magnetic import Magnetometer
+from wavesim_sdk.config.schema import Vector, children, choice, flag, key, place, text
+from wavesim_sdk.config.sensor import Sensor as Sensor
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.tables import Table
-
-
-@dataclass(frozen=True)
-class Sensor:
-    """What every sensor has. Frame S is that of the sensor as it is mounted."""
-
-    name: str = text("Its name on the body, 1 to 31 letters, digits, - and _; empty: that of its type.", "")
-    rate: float = key("How often it computes its values.", "frequency", 10.0, low=0.01, high=1000.0)
-    noise: float = key("Factor of the sensor's own noise; 0 = a perfect sensor.", default=1.0, low=0.0)
-    position: Vector = key("Where it sits on the body.", "length", (0.0, 0.0, 0.0), count=3)
-    attitude: Vector = key("Roll, pitch, yaw of S in B.", "angle", (0.0, 0.0, 0.0), count=3)
-    latency: float = key("Values come out this much after their time.", "time", 0.0, low=0.0, high=10.0)
-    drop_out: float = key("Probability that a value does not come.", default=0.0, low=0.0, high=1.0)
-    send: bool = flag("Whether brokers get it; no: only shared memory and the log.", True)
-    order: int = order()
-    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -426,9 +413,13 @@ class Sensors:
     camera: tuple[Camera, ...] = children(Camera, "Camera.")
     imu: tuple[Imu, ...] = children(Imu, "Specific force and angular rates.")
     ahrs: tuple[Sensor, ...] = children(Sensor, "Roll, pitch, heading and angular rates.")
+    magnetometer: tuple[Magnetometer, ...] = children(
+        Magnetometer, "The earth's magnetic field, and the vehicle's own."
+    )
     gps: tuple[Gps, ...] = children(Gps, "Satellite receiver.")
     uwb: tuple[Uwb, ...] = children(Uwb, "Ultra-wideband position.")
     dvl: tuple[Dvl, ...] = children(Dvl, "Doppler velocity log.")
+    adcp: tuple[Adcp, ...] = children(Adcp, "Profile of the flow by cells.")
     speedlog: tuple[Sensor, ...] = children(Sensor, "Speed through water.")
     anemometer: tuple[Anemometer, ...] = children(Anemometer, "Apparent wind.")
     encoder: tuple[Sensor, ...] = children(Sensor, "Actuators.")

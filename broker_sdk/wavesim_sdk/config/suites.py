@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config import seen as scenes
+from wavesim_sdk.config.currents import Adcp
 from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.sensors import Camera, Dvl, Leak, Multibeam, Ranger, Sensor, Sensors, Sonar
@@ -73,5 +74,10 @@ def _one(sensor: Sensor, who: str) -> None:
         along = np.array([b.direction for b in sensor.beam])
         if np.linalg.matrix_rank(along, tol=1e-3) < 3:
             at(sensor.place, f"{who}: three or four beams are needed that do not lie in one plane")
+    if isinstance(sensor, Adcp) and (p := sensor.told).range < p.blank + 1.5 * p.cell:
+        at(
+            sensor.place,
+            f"{who}: its range of {p.range:g} m ends before its first cell, at {p.blank + 1.5 * p.cell:g} m",
+        )
     if isinstance(sensor, Leak) and not 1 <= len(set(sensor.names)) == len(sensor.names) <= COMPARTMENTS:
         at(sensor.place, f"{who}: `compartments` are one to {COMPARTMENTS} different names")

@@ -73,6 +73,12 @@ class Buoyancy:
         (0.0, 0.0, 0.0),
         count=3,
     )
+    compressibility: float = key(
+        "Share of the volume that is lost per pressure; only where the world's density is that of the `water`.",
+        "compressibility",
+        0.0,
+        low=0.0,
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from wavesim_sdk.config.imaging import Board, Ground, Material, Optics, Target
-from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
+from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, key_or, place, text
 from wavesim_sdk.elementary import cos
 
 #: mean wind by Beaufort number: middle of the class, m/s
@@ -291,10 +291,31 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class Magnetic:
+    """The earth's magnetic field, the same everywhere: by the World Magnetic Model at the origin, or as given."""
+
+    year: float = key("Year of the World Magnetic Model (WMM2025).", default=2026.0, low=2025.0, high=2030.0)
+    field: Vector = key(
+        "North, east, down, in place of the model's.", "magnetic field", (0.0, 0.0, 0.0), count=3, low=-1e-3, high=1e-3
+    )
+
+
+DENSITY = 1025.0  #: kg/m3, where nothing else is said
+
+
+@dataclass(frozen=True)
 class World:
     """Sea water, sea bed and flow."""
 
-    density: float = key("Density of the water.", "density", 1025.0, low=1.0)
+    density_told: float | str = key_or(
+        "water",
+        "Density of the water. `water`: for buoyancy that of the water at each place, by its temperature, conductivity and "
+        "pressure (EOS-80), as a CTD there would have it; for all else 1025 kg/m3.",
+        "density",
+        DENSITY,
+        low=1.0,
+        name="density",
+    )
     gravity: float = key("Acceleration of gravity.", "acceleration", 9.81, low=0.0)
     latitude: float = key("Of the origin of the world.", "angle", 0.0)
     longitude: float = key("Of the origin of the world.", "angle", 0.0)
@@ -322,4 +343,15 @@ class World:
     material: tuple[Material, ...] = children(Material, "A material of your own, for imaging sonars and cameras.")
     target: tuple[Target, ...] = children(Target, "A small target for imaging sonars.")
     board: tuple[Board, ...] = children(Board, "A flat board with a pattern, for cameras.")
+    magnetic: Magnetic = child(Magnetic, "The earth's magnetic field.")
     optics: Optics = child(Optics, "Light and water for cameras.")
+
+    @property
+    def density(self) -> float:
+        """One for all of the water, kg/m3."""
+        return DENSITY if isinstance(self.density_told, str) else self.density_told
+
+    @property
+    def stratified(self) -> bool:
+        """Whether buoyancy is by the water of each place."""
+        return isinstance(self.density_told, str)

@@ -180,8 +180,10 @@ class Fleet:
                 self._forms[id(model)] = found
         return found
 
-    def add(self, row: int, form: Form, position: Floats, attitude: Floats, mooring: Mooring | None) -> None:
-        """Put a body at rest into a row."""
+    def add(
+        self, row: int, form: Form, position: Floats, attitude: Floats, mooring: Mooring | None, lined: bool = False
+    ) -> None:
+        """Put a body at rest into a row; ``lined``: it may have lines."""
         if form.shared:
             if id(form.model) not in self._kind_of:
                 self._kind_of[id(form.model)] = self._new_kind(form.kind)[0]
@@ -197,6 +199,7 @@ class Fleet:
         b[r.A_EFFECT : r.A_EFFECT + r.THRUSTERS + r.FINS] = 1.0
         if mooring is not None:
             b[r.MOOR : r.MOOR + 6] = (*mooring.anchor, mooring.length, mooring.stiffness, mooring.damping)
+        b[r.LINED] = float(lined)
         self._count(row, +1)
         self.wanted[row], self.feedback[row] = form.kind.rest, 0.0
         self.counts[row] = n = len(form.actuators)
@@ -283,7 +286,7 @@ class Fleet:
         head = self.heads[block]
         b[r.PRESENT] = float(by > 0)
         head[r.BLOCK_BODIES] += by
-        head[r.BLOCK_MOORED] += by * int(b[r.MOOR + 4] > 0.0)
+        head[r.BLOCK_MOORED] += by * int(b[r.MOOR + 4] > 0.0 or b[r.LINED] > 0.0)
         blocks = self._open.setdefault(int(head[r.BLOCK_KIND]), {})
         if head[r.BLOCK_BODIES] == r.LANES or head[r.BLOCK_BODIES] == 0:
             blocks.pop(block, None)

@@ -80,6 +80,7 @@ from wavesim_server.dynamics.rows import (
     ON_SURFACE,
     PRESENT,
     PULL,
+    PULLED,
     PX,
     PY,
     PZ,
@@ -286,7 +287,7 @@ def solve_symmetric(params: Floats, work: Floats, k: int) -> None:
 
 @_inline
 def mooring(block: Floats, work: Floats, k: int) -> None:
-    """An elastic line from the origin of the body to its anchor; it pulls, never pushes."""
+    """An elastic line from the origin of the body to its anchor: it pulls, never pushes; and what other lines pull."""
     dx = load(block, MOOR) - load(work, STATE + PX)
     dy = load(block, MOOR + 1) - load(work, STATE + PY)
     dz = load(block, MOOR + 2) - load(work, STATE + PZ)
@@ -301,6 +302,8 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
             FORCE + i,
             pull * (load(work, ROT + i) * dx + load(work, ROT + 3 + i) * dy + load(work, ROT + 6 + i) * dz),
         )
+    for i in range(6):
+        add_to(work, FORCE + i, load(block, PULLED + i))
 
 
 @_inline

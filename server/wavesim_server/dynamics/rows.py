@@ -56,6 +56,8 @@ SLOPE = _b.take(2)
 ENV = _b.take(6)  # wind and wave forces held for this tick, B
 EXT = _b.take(6)  # external force and torque, B
 MOOR = _b.take(6)  # anchor W (3), length, stiffness, damping
+PULLED = _b.take(6)  # force and torque of the lines, held for this tick, B
+LINED = _b.take()  # 1 of bodies that lines are made for
 CLEARANCE = _b.take()  # way to go before the sea bed must be looked at again
 PRESENT = _b.take()
 BLOCK_ROWS = _b.next
@@ -199,7 +201,7 @@ KIND_OTHER = KIND_TANKS + 1  # by slot from SLOT_BALLAST on: number of the regis
 KIND_TABLE = KIND_OTHER + BALLASTS  # table of each fin and thruster; -1 = none
 KIND = KIND_TABLE + FINS + THRUSTERS
 
-#: (block): bodies present, kind, whether any has a mooring
+#: (block): bodies present, kind, how many have a mooring or lines
 BLOCK_BODIES, BLOCK_KIND, BLOCK_MOORED = range(3)
 
 TABLE_POINTS = 1441  # of a resampled aerofoil (-180..180 deg) or propeller curve

@@ -20,7 +20,7 @@ from wavesim_server.engine.emulators import LOOK_S, Emulators
 from wavesim_server.engine.orders import Orders
 from wavesim_server.engine.pace import Pace
 from wavesim_server.engine.publication import Publication
-from wavesim_server.engine.records import Seen, log_records, signal_records
+from wavesim_server.engine.records import Seen, line_records, log_records, signal_records
 from wavesim_server.faults import Schedule
 from wavesim_server.fences import Fences
 from wavesim_server.messages import EngineEvent, Frozen, LockstepDue, Log, Notice, Queue, Roster, Run, encode
@@ -29,6 +29,7 @@ from wavesim_server.watchdog import Watchdog
 
 VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
 FULL_S = 0.0005  #: a full queue is tried again after this
+NOBODY = 2**62  #: generation of no body that there ever was
 LOGGED = ("state", "actuation", "surroundings")  #: tables whose rows the log gets
 
 
@@ -149,6 +150,10 @@ class Engine:
             if (o := self.sim.occupants.get(row)) is not None:
                 text = f"{CONTACT}{what} at {speed:.2g} m/s"
                 self.emit(Notice(time_ns, row, o.name, text, self.generation(row)))
+        for time_ns, name, row, load in self.sim.take_breaks():
+            body = self.sim.occupants[row].name if row in self.sim.occupants else name
+            generation = self.generation(row) if row >= 0 else NOBODY  # of a line between anchors
+            self.emit(Notice(time_ns, max(row, 0), body, f"line '{name}' broke at {load:.4g} N", generation))
         if len(self.sim.faults) > frozen:
             self.emit(Frozen(self.sim.time_ns, self.sim.faults))
 
@@ -180,11 +185,14 @@ class Engine:
         logged = self.log_ticks > 0 and tick % self.log_ticks == 0
         if logged or tick % self.view_ticks == 0:
             self.publication.surroundings()
+            self.publication.lines()
         if logged:
             tables = dict.fromkeys(LOGGED, self.sim.rows)
             if self.publication.effort_rows:
                 tables["effort"] = self.publication.effort_rows
             for record in log_records(tick, tables, self.vehicles, self._seen, self.sim.identity["generation"]):
+                self.emit(record)
+            for record in line_records(tick, self.vehicles):
                 self.emit(record)
         return True
 
@@ -241,6 +249,7 @@ class Engine:
         self.publication.tick(self.state, self.pace, self.now)
         if self.state is not RunState.RUNNING:  # else with the ticks that are logged or looked at
             self.publication.surroundings()
+            self.publication.lines()
 
     # -- events -----------------------------------------------------------------------------------
 

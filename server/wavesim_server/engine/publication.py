@@ -97,6 +97,13 @@ class Publication:
         self.sim.surroundings(None, table.begin())
         table.end(self.sim.tick)
 
+    def lines(self) -> None:
+        """Lines: for the log and for viewers, not at each tick."""
+        if self.sim.config.fleet.line:
+            table = self.areas["vehicles"]["lines"]
+            self.sim.lines(table.begin())
+            table.end(self.sim.tick)
+
     def _weather(self) -> None:
         table = self.areas["simulation"]["weather"]
         table.begin()[0] = self.sim.weather()

@@ -10,6 +10,7 @@ import numpy as np
 from wavesim_sdk.area import Area, Record
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import table_of
+from wavesim_sdk.tables import LINES
 from wavesim_server.instruments import Instruments
 from wavesim_server.messages import MOST_BYTES, Log, Signals
 
@@ -75,6 +76,14 @@ def log_records(
         yield from _log(tick, table, rows, vehicles[table].latest[rows], generations[rows])
     for sensor, who, values in seen.new():
         yield from _log(tick, sensor, who, values, generations[who[:, 0]])
+
+
+def line_records(tick: int, vehicles: Area) -> Iterator[Log]:
+    """Those of the lines that are there. They are nobody's: their generation is 0."""
+    table = vehicles[LINES.name].latest
+    rows = np.flatnonzero(table["present"] == 1)
+    if len(rows):
+        yield from _log(tick, LINES.name, rows, table[rows], np.zeros(len(rows), np.int64))
 
 
 def _log(tick: int, table: str, rows: Any, records: Record, generations: Any) -> Iterator[Log]:

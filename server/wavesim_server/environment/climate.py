@@ -69,6 +69,7 @@ class Climate:
             np.zeros((capacity, 6, 2)),
             np.zeros((1, 1, 0, 6, 2)),
             np.zeros((1, 1, 0, 3)),
+            np.zeros((capacity, w.VOLUMES)),
         )
         self._compose()
         w.advance(self.weather, 0, 0.0, 0.0)  # wind and level at the start
@@ -109,6 +110,8 @@ class Climate:
                 self._tabulate(place, operators)
             self._operators[id(model)] = place, operators, users + 1
             e[w.E_RAO], e[w.E_HEADINGS] = place, operators.headings
+        if self.world.stratified and model.restoring is None:
+            e[w.E_FLAGS] += w.HAS_WATER
         self.weather.exposure[row] = e
 
     def remove(self, row: int, model: Model) -> None:

@@ -13,8 +13,11 @@ import numba as nb
 import numpy as np
 
 from wavesim_sdk.ocean.surface import S_A, S_BED, S_COS, S_DEEP, S_EAST, S_K, S_NORTH, S_PHASE, S_SIN, S_TO, S_W
+from wavesim_sdk.parts import part
 from wavesim_server.draws import normal
-from wavesim_server.dynamics.rows import ACCEL, CURRENT, ENV, LANES, LEVEL, NU, PX, PY, PZ, QW, QX, QY, QZ, SLOPE
+from wavesim_server.dynamics.lines import N_LEVEL, N_P, N_PULL, N_WATER
+from wavesim_server.dynamics.rotation import to_world
+from wavesim_server.dynamics.rows import ACCEL, BLOCK, CURRENT, ENV, LANES, LEVEL, NU, PX, PY, PZ, QW, QX, QY, QZ, SLOPE
 from wavesim_server.dynamics.types import Floats, Ints, Keys
 from wavesim_server.elementary import atan2, cos, exp, sin_cos
 from wavesim_server.environment.flow import Flow, flow_at, stream
@@ -31,7 +34,10 @@ D_SPEED, D_SPEED_DEVIATION, D_LEAST, D_MOST, D_TO, D_TO_DEVIATION, D_RANGE, D_TI
 #: gains and damping of the filters, which table of operators and how many headings it has, reach, half length and width
 E_FLAGS, E_LAW, E_FRONT, E_SIDE, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = 0, 1, 2, 3, 4, 5, 6, 7, 8
 E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_LONG, E_WIDE, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
-HAS_WIND, HAS_FILTER, HAS_RAO = 1, 2, 4
+HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
+#: buoyancy in water of its own density: of the body in water of the world's density, its centre B, what it has more of at a
+#: depth as a share, the change of that per metre, the depth
+(V_FULL, V_X, V_Y, V_Z, V_MORE, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
 FADED = 9.0  #: a component is left out where its motion has decayed to exp(-FADED)
 SMALL = 0.1  #: half lengths below this part of the shortest wave's length over 2 pi feel the sea at a point
 
@@ -54,6 +60,7 @@ class Weather(NamedTuple):
     drift_rao: (
         Floats  # (tables, most headings, components, 3): root of the mean drift force per amplitude^2, with its sign
     )
+    volumes: Floats  # (capacity, VOLUMES)
 
 
 @_njit
@@ -241,6 +248,28 @@ def act(
             _filter(w, exposure, b, l, row, heading, tick, h)
         if flags & HAS_RAO and w.sea.shape[0]:
             _rao(w, exposure, b, l, heading, time, x, y)
+        if flags & HAS_WATER:
+            _water(w.volumes[row], exposure[E_REACH], b, l, depth)
+
+
+@part
+def at_nodes(w: Weather, flow: Flow, nodes: Floats, time: float) -> None:
+    """Water at the nodes of lines in this tick: its velocity and acceleration, and where its surface is."""
+    still = w.state[W_LEVEL]
+    parts, b = np.empty((5, w.sea.shape[0])), np.zeros(BLOCK)
+    for i in range(nodes.shape[0]):
+        o = nodes[i]
+        x, y, z = o[N_P], o[N_P + 1], o[N_P + 2]
+        b[LEVEL * LANES] = still
+        if w.sea.shape[0]:
+            near = z - still < 2.0 * w.wind[I_HEIGHT] + 1.0
+            orbit(w.sea, time, x, y, z - still, near, 0.0, 0.0, 1.0, 0.0, still, parts, b, 0)
+        n, e = flow_at(flow, time, x, y, z)
+        o[N_LEVEL] = b[LEVEL * LANES]
+        for k in range(3):
+            o[N_WATER + k], o[N_PULL + k] = b[(CURRENT + k) * LANES], b[(ACCEL + k) * LANES]
+        o[N_WATER] += n + w.state[W_NORTH]
+        o[N_WATER + 1] += e + w.state[W_EAST]
 
 
 @_njit
@@ -258,6 +287,22 @@ def around(w: Weather, flow: Flow, blocks: Floats, slots: Ints, rows: Ints, time
         o[0], o[1], o[2] = n + s[W_NORTH], e + s[W_EAST], 0.0
         o[3], o[4], o[5] = -s[W_WIND] * cosine, -s[W_WIND] * sine, 0.0
         o[6], o[7] = up - s[W_LEVEL], up
+
+
+@part
+def _water(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
+    """What a body floats better by in water of the density that is here, as it is pressed together there. Of one at the surface by
+    the share of its height that is under water."""
+    z = b[PZ * LANES + l]
+    wet = min(max(0.5 * (depth / max(reach, 1e-6) + 1.0), 0.0), 1.0)
+    up = wet * v[V_FULL] * (v[V_MORE] + v[V_SLOPE] * (z - v[V_DEPTH]))
+    fx, fy, fz = to_world(b[QW * LANES + l], -b[QX * LANES + l], -b[QY * LANES + l], -b[QZ * LANES + l], 0.0, 0.0, -up)
+    b[ENV * LANES + l] += fx
+    b[(ENV + 1) * LANES + l] += fy
+    b[(ENV + 2) * LANES + l] += fz
+    b[(ENV + 3) * LANES + l] += v[V_Y] * fz - v[V_Z] * fy
+    b[(ENV + 4) * LANES + l] += v[V_Z] * fx - v[V_X] * fz
+    b[(ENV + 5) * LANES + l] += v[V_X] * fy - v[V_Y] * fx
 
 
 @_njit

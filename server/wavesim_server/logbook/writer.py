@@ -24,7 +24,7 @@ from wavesim_sdk.logfile import METADATA, PART, RUN, part_path
 from wavesim_sdk.ocean.bed import around, mean_depth
 from wavesim_sdk.sensors import table_of
 from wavesim_sdk.sonars.frames import FRAME, Frame
-from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, VEHICLE_TABLES, Table
+from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
 from wavesim_server.logbook.machine import traits
 from wavesim_server.logbook.part import Part, Sync, opened
 
@@ -216,7 +216,7 @@ class LogWriter:
         for k, w in enumerate(who):
             channel = self._channels[name].get(w)
             if channel is None:
-                topic = self._sensor(*w) if len(w) > 1 else f"/{name}/{self._name(*w)}"
+                topic = self._sensor(*w) if len(w) > 1 else f"/{name}/{self._owner(name, *w)}"
                 if not self._part.has_room(topic):
                     self._part.add_all(channels, time_ns, data[first * size : k * size])
                     self._next_part()
@@ -224,6 +224,13 @@ class LogWriter:
                 channel = self._channels[name][w] = self._part.channel(topic, table)
             channels.append(channel)
         self._part.add_all(channels, time_ns, data[first * size :])
+
+    def _owner(self, table: str, row: int) -> str:
+        """Whose row of a table it is."""
+        lines = self._loaded.config.fleet.line
+        if table == LINES.name:
+            return lines[row].name if row < len(lines) else f"line{row}"
+        return self._name(row)
 
     def _name(self, row: int) -> str:
         return self.names.get(row, f"row{row}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import commands
-from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
+from wavesim_sdk.tables import LINES, RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.kinds import clean
 from wavesim_sdk.wire.messages import TEXT_BYTES
@@ -77,7 +77,7 @@ class News:
         counted."""
         lives = np.frombuffer(e.generations, np.int64)
         rows = np.frombuffer(e.rows, np.int64).reshape(len(lives), -1)  # of a sensor: and the number of the instrument
-        there = self.logged[rows[:, 0]] == lives
+        there = self.logged[rows[:, 0]] == lives if e.table != LINES.name else np.ones(len(rows), bool)
         records = e.records
         if not there.all():
             self._leave_out(int(np.count_nonzero(~there)))

@@ -1,0 +1,103 @@
+"""Current profiler: the velocity of the water past the instrument, cell by cell."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from wavesim_emulators.base import Batch, Floats
+from wavesim_emulators.ranging import Scenery
+from wavesim_sdk.algebra import inner, times, turned
+from wavesim_sdk.area import Record
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.currents import Adcp as Parameters
+from wavesim_sdk.elementary import cos, sin
+from wavesim_sdk.instruments import adcp_beams
+from wavesim_sdk.ocean.water import Water, tide
+
+#: a cell hears its middle best and its neighbours' middles no more: places in cells, and weights, of a triangle of two cells' width
+PLACES, WEIGHTS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 3.0, np.array([1.0, 2.0, 3.0, 2.0, 1.0]) / 9.0
+
+
+class Profile(NamedTuple):
+    """A profiler: parameters, beams in S, distance of cells' middles along the axis, cosine of the beams' angle, noise of a beam."""
+
+    parameters: Parameters
+    along: Floats
+    middles: Floats
+    steep: float
+    sigma: float
+
+
+class Adcp(Scenery):
+    """Four beams. Each measures the water along itself at its own places, which lie apart by twice the distance times the angle's
+    tangent; what they make together is the velocity only of a flow that is the same there, and the error velocity tells.
+
+    A cell counts as long as bottom, surface and obstacles are farther along each beam than its end, and farther along the axis than
+    the side lobes reach: the echo of the nearest comes at that distance on all beams.
+    """
+
+    sensor = "adcp"
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self.water = Water(loaded)
+        self.world = loaded.config.world
+
+    def prepare(self, parameters: Parameters) -> Profile:
+        p = parameters.told
+        middles = p.blank + p.cell * (1.0 + np.arange(p.cells))
+        return Profile(
+            p,
+            adcp_beams(p),
+            np.asarray(middles, np.float64),
+            float(cos(p.angle)),
+            p.sigma * float(sin(p.angle)) * math.sqrt(2.0),
+        )
+
+    def measure(self, now: Batch, out: Record) -> None:
+        profile = now.prepared
+        p, m, cells = profile.parameters, now.mounted, profile.parameters.cells
+        directions = times(m.R_WS[:, None], profile.along)
+        starts = self.starts(now, np.zeros((1, 3)))
+        reach = (profile.middles[-1] + p.cell) / profile.steep**2  # so far that side lobes of a cell in range are seen
+        ranges, _ = self.look(now, starts, directions, reach)
+        slant = profile.middles / profile.steep
+        beams = np.zeros((len(now), 4, cells))
+        drift = np.array(now.weather["current_W"]) - tide(self.world.current, now.time)
+        for place, weight in zip(PLACES, WEIGHTS, strict=True):
+            away = slant + place * p.cell / profile.steep
+            points = starts[:, :, None] + away[:, None] * directions[:, :, None, :]
+            flow = self.water.current(points, now.time) + drift - m.v_WS_W[:, None, None]
+            beams += weight * inner(flow, directions[:, :, None, :])
+        beams += profile.sigma * now.noise.several(4 * cells).reshape(-1, 4, cells)
+        nearest = profile.steep * ranges.min(axis=1)  # of what is across the axis
+        ends = profile.middles + 0.5 * p.cell
+        heard = (ends / profile.steep < ranges[:, :, None]) & (ends / profile.steep < nearest[:, None, None])
+        within = profile.middles <= p.range
+        x, y, z, error = self._solve(p, profile, beams, heard & within)
+        for name, found in (("x", x), ("y", y), ("z", z), ("error", error)):
+            out[name] = np.nan
+            out[name][:, :cells] = found
+        out["ranges"] = np.where(np.isfinite(ranges), ranges, np.nan)
+        out["first"], out["cell"], out["good"] = profile.middles[0], p.cell, np.isfinite(x).sum(axis=1)
+        out["valid"] = now.depth > 0.0
+
+    @staticmethod
+    def _solve(p: Parameters, profile: Profile, beams: Floats, heard: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Velocity in S and error velocity (n, cells) from four beams; from three with the fourth as if it agreed."""
+        whole = beams[:, 0] - beams[:, 1] + beams[:, 2] - beams[:, 3]  # opposite beams add up to the same
+        count = heard.sum(axis=1)
+        filled = beams.copy()
+        for k, sign in enumerate((1.0, -1.0, 1.0, -1.0)):
+            filled[:, k] = np.where(heard[:, k], beams[:, k], beams[:, k] - sign * whole)
+        s, c = float(sin(p.angle)), profile.steep
+        ahead, aside = (filled[:, 0] - filled[:, 2]) / (2.0 * s), (filled[:, 1] - filled[:, 3]) / (2.0 * s)
+        turn = np.array([[cos(p.first), -sin(p.first)], [sin(p.first), cos(p.first)]])
+        level = turned(np.stack([ahead, aside], axis=-1), turn.T)
+        good = count >= 3
+        z = filled.sum(axis=1) / (4.0 * c)
+        error = np.where(count == 4, whole / (2.0 * np.sqrt(2.0) * s), np.nan)
+        return tuple(np.where(good, v, np.nan) for v in (level[..., 0], level[..., 1], z)) + (error,)  # type: ignore[return-value]

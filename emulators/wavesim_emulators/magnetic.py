@@ -1,0 +1,56 @@
+"""Magnetometer: the earth's field through the vehicle's iron and the sensor's own errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wavesim_emulators.base import Batch, Emulator, Floats, Noise
+from wavesim_sdk.algebra import times, turned
+from wavesim_sdk.area import Record
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.magnetic import Magnetometer as Parameters
+from wavesim_sdk.config.world import World
+
+
+def field(world: World) -> Floats:
+    """The earth's field (3,) in W, T: as the configuration gives it, or that of WMM2025 at the origin and the mean water level, in its
+    year. W's north is true north, so the declination is its angle towards east."""
+    given = np.array(world.magnetic.field)
+    if given.any():
+        return given
+    from pygeomag import GeoMag  # only those who need the model load it
+
+    model = GeoMag(coefficients_file="wmm/WMM_2025.COF")
+    found = model.calculate(math.degrees(world.latitude), math.degrees(world.longitude), 0.0, world.magnetic.year)
+    return 1e-9 * np.array([found.x, found.y, found.z], float)
+
+
+class Magnetometer(Emulator):
+    """B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard iron) + offset + noise, cut at its limit and counted in steps."""
+
+    sensor = "magnetometer"
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self.field_W = field(loaded.config.world)
+
+    def prepare(self, parameters: Parameters) -> Parameters:
+        return parameters.graded
+
+    def measure(self, now: Batch, out: Record) -> None:
+        p = now.prepared
+        iron = np.array(p.soft_iron).reshape(3, 3)
+        found = times(iron, turned(self.field_W, now.R_WS)) + np.array(p.hard_iron)
+        drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").several(
+            12
+        )  # the same for an instrument's whole life
+        spread = np.where(np.eye(3, dtype=bool), p.scale, p.misalignment)
+        found = found + times(spread * drawn[:, :9].reshape(-1, 3, 3), found) + p.offset * drawn[:, 9:]
+        found = found + p.sigma * now.noise.several(3)
+        if p.limit:
+            found = np.clip(found, -p.limit, p.limit)
+        if p.step:
+            found = p.step * np.round(found / p.step)
+        out["field"] = found

@@ -1,0 +1,292 @@
+"""The lines of a run as an object: from the configuration, laid out when their bodies come, and told of to others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.algebra import inner, interpolate, norm, times
+from wavesim_sdk.config.lines import STRETCHED, Line
+from wavesim_sdk.config.plausible import at
+from wavesim_sdk.config.world import World
+from wavesim_sdk.tables import MAX_SEGMENTS
+from wavesim_server.dynamics import lines as w
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.fleet import Fleet
+from wavesim_server.dynamics.types import Floats
+
+MOST_STEPS = 1000  #: substeps of a tick
+MARGIN = 0.9  #: of the step that would just be stable
+FINE = 64  #: points of the curve in which a line is laid out
+Bed = Callable[[Any, Any], Any]  #: depth at north, east
+
+
+class Rigging:
+    """All lines. ``rows``: the rows of the bodies of the configuration; ``params``: the parameters of a row's model."""
+
+    def __init__(
+        self,
+        declared: Sequence[Line],
+        rows: Mapping[str, int],
+        params: Callable[[int], Floats],
+        world: World,
+        step: float,
+        bed: Callable[[], Bed],
+    ) -> None:
+        self.declared = tuple(declared)
+        self._bed = bed() if declared else None
+        ends = [[rows[e.body] if e.body else -1 for e in line.end] for line in declared]
+        self._order, groups, bodies = _together(ends)
+        at_bodies = [row for pair in ends for row in pair if row >= 0]
+        first = np.cumsum([0, *(self.declared[k].segments + 1 for k in self._order)])
+        m = len(declared)
+        self.rig = w.Rig(
+            np.zeros((int(first[-1]), w.NODE)),
+            np.zeros((m, w.LINE)),
+            np.zeros((m, w.LINE_INTS), np.int64),
+            np.zeros((2 * m, w.END)),
+            np.zeros((len(bodies), w.BODY)),
+            np.array(bodies, np.int64),
+            np.array(groups, np.int64).reshape(-1, w.GROUP),
+            np.zeros(int(first[-1]), np.int64),
+        )
+        self._told = np.zeros(m, bool)  # whether somebody knows that it has broken
+        self._there: set[int] = set()  # rows of bodies that are in
+        for k, number in enumerate(self._order):
+            line, ints = self.declared[number], self.rig.ints[k]
+            self.rig.lines[k] = _numbers(line, world)
+            ints[w.I_FIRST], ints[w.I_SEGMENTS], ints[w.I_CUT] = first[k], line.segments, -1
+            for j, (end, row) in enumerate(zip(line.end, ends[number], strict=True)):
+                ints[w.I_BODY + j] = bodies.index(row) if row >= 0 else -1
+                self.rig.ends[2 * k + j, w.E_AT : w.E_AT + 3] = end.position
+            yields = [_yield(params(row), e.position) * at_bodies.count(row) if row >= 0 else 0.0
+                      for e, row in zip(line.end, ends[number], strict=True)]  # fmt: skip
+            needed = _steps(line, self.rig.lines[k], yields, step)
+            group = next(g for g in self.rig.groups if g[w.G_LINE] <= k < g[w.G_LINES])
+            group[w.G_STEPS] = max(group[w.G_STEPS], line.substeps or needed)
+
+    def holds(self, row: int) -> bool:
+        """Whether lines are made for the body of a row."""
+        return bool((self.rig.rows == row).any())
+
+    # -- bodies come and go --------------------------------------------------------------------
+
+    def enter(self, row: int, fleet: Fleet) -> None:
+        """A body has come, or is elsewhere at once: its lines are laid anew."""
+        self._there.add(row)
+        for k in self._of(row):
+            if all(b < 0 or int(self.rig.rows[b]) in self._there for b in self.rig.ints[k, w.I_BODY : w.I_BODY + 2]):
+                self._lay(k, fleet)
+        if self.holds(row):
+            fleet.body(row)[r.PULLED : r.PULLED + 6] = 0.0
+
+    def start(self, fleet: Fleet) -> None:
+        """Lines between anchors are there from the start."""
+        for k, ints in enumerate(self.rig.ints):
+            if (ints[w.I_BODY : w.I_BODY + 2] < 0).all():
+                self._lay(k, fleet)
+
+    def leave(self, row: int) -> None:
+        """A body goes, and its lines with it."""
+        self._there.discard(row)
+        for k in self._of(row):
+            self.rig.ints[k, w.I_THERE] = 0
+
+    def _of(self, row: int) -> list[int]:
+        body = np.flatnonzero(self.rig.rows == row)
+        if not len(body):
+            return []
+        return np.flatnonzero((self.rig.ints[:, w.I_BODY : w.I_BODY + 2] == body[0]).any(axis=1)).tolist()
+
+    def _lay(self, k: int, fleet: Fleet) -> None:
+        """A line as a parabola of its length, or straight; above the bed."""
+        ints, line = self.rig.ints[k], self.declared[self._order[k]]
+        places, speeds = zip(*(self._end(k, j, fleet) for j in range(2)), strict=True)
+        first, n = int(ints[w.I_FIRST]), line.segments
+        nodes = self.rig.nodes[first : first + n + 1]
+        nodes[:] = 0.0
+        heavy = self.rig.lines[k, w.L_WEIGHT] >= self.rig.lines[k, w.L_LIFT]
+        points = _hanging(places[0], places[1], line.length, n, 1.0 if heavy else -1.0)
+        between = slice(1, n)
+        assert self._bed is not None
+        points[between, 2] = np.minimum(points[between, 2], self._bed(points[between, 0], points[between, 1]))
+        if not heavy:
+            points[between, 2] = np.maximum(points[between, 2], 0.0)
+        share = np.linspace(0.0, 1.0, n + 1)[:, None]
+        nodes[:, w.N_P : w.N_P + 3] = points
+        nodes[:, w.N_V : w.N_V + 3] = (1.0 - share) * speeds[0] + share * speeds[1]
+        ints[w.I_THERE], ints[w.I_CUT] = 1, -1
+        self._told[k] = False
+
+    def _end(self, k: int, j: int, fleet: Fleet) -> tuple[Floats, Floats]:
+        """Place and velocity of an end."""
+        body, place = int(self.rig.ints[k, w.I_BODY + j]), self.rig.ends[2 * k + j, w.E_AT : w.E_AT + 3]
+        if body < 0:
+            return place.copy(), np.zeros(3)
+        b = fleet.body(int(self.rig.rows[body]))
+        R_WB = frames.rotation(b[r.QW : r.QW + 4])
+        speed = b[r.NU : r.NU + 3] + np.cross(b[r.NU + 3 : r.NU + 6], place)
+        return b[r.PX : r.PX + 3] + times(R_WB, place), times(R_WB, speed)
+
+    def check(self, row: int, position: Floats, q_WB: Floats, fleet: Fleet) -> None:
+        """ValueError if a line of a body cannot reach from where it is to be to where the line's other end is now."""
+        for k in self._of(row):
+            line, ints = self.declared[self._order[k]], self.rig.ints[k]
+            mine = next(j for j in range(2) if ints[w.I_BODY + j] >= 0 and self.rig.rows[ints[w.I_BODY + j]] == row)
+            other = ints[w.I_BODY + 1 - mine]
+            if other >= 0 and int(self.rig.rows[other]) not in self._there:
+                continue
+            place = position + times(frames.rotation(q_WB), self.rig.ends[2 * k + mine, w.E_AT : w.E_AT + 3])
+            away = float(norm(place - self._end(k, 1 - mine, fleet)[0]))
+            if away > STRETCHED * line.length:
+                raise ValueError(
+                    f"line '{line.name}' is {line.length:g} m long, and its ends would be {away:.4g} m apart"
+                )
+
+    # -- what others see -----------------------------------------------------------------------
+
+    def take_breaks(self) -> list[tuple[int, str, int, float]]:
+        """Lines that have broken since the last call: (tick, name, row of a body at it or -1, tension)."""
+        found = []
+        for k in np.flatnonzero((self.rig.ints[:, w.I_CUT] >= 0) & ~self._told).tolist():
+            ints = self.rig.ints[k]
+            rows = [int(self.rig.rows[b]) for b in ints[w.I_BODY : w.I_BODY + 2] if b >= 0]
+            found.append(
+                (int(ints[w.I_TICK]), self._order[k], rows[0] if rows else -1, float(self.rig.lines[k, w.L_BROKE]))
+            )
+            self._told[k] = True
+        return [(tick, self.declared[k].name, row, load) for tick, k, row, load in sorted(found)]
+
+    def publish(self, table: Any) -> None:
+        """Fill the table `lines`, in the order of the configuration."""
+        nodes, ints = self.rig.nodes, self.rig.ints
+        number = np.arange(MAX_SEGMENTS + 1)
+        at_node = ints[:, w.I_FIRST, None] + np.minimum(number, ints[:, w.I_SEGMENTS, None])
+        there = ints[:, w.I_THERE] == 1
+        is_node = (number <= ints[:, w.I_SEGMENTS, None]) & there[:, None]
+        is_segment = is_node & (number < ints[:, w.I_SEGMENTS, None])
+        tension = np.where(is_segment, nodes[at_node, w.N_TENSION], 0.0)
+        places = np.where(is_node[:, :, None], nodes[at_node, w.N_P : w.N_P + 3], 0.0)
+        lies = np.where(is_node, nodes[at_node, w.N_LIES], 0.0)
+        rows = np.append(self.rig.rows, -1)
+        out = np.zeros(len(ints), table.dtype)
+        out["present"], out["nodes"], out["broken"] = there, ints[:, w.I_SEGMENTS] + 1, ints[:, w.I_CUT]
+        out["name"] = [self.declared[k].name.encode() for k in self._order]
+        out["first_body"], out["second_body"] = rows[ints[:, w.I_BODY]], rows[ints[:, w.I_BODY + 1]]
+        out["tension"][:, 0] = tension[:, 0]
+        out["tension"][:, 1] = np.take_along_axis(tension, ints[:, w.I_SEGMENTS, None] - 1, axis=1)[:, 0]
+        out["greatest"] = tension.max(axis=1)
+        out["on_bed"] = lies.sum(axis=1) * self.rig.lines[:, w.L_LENGTH]
+        out["nodes_W"] = places.reshape(len(ints), -1)
+        table[: len(ints)][self._order] = out
+
+
+def _together(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]], list[int]]:
+    """Lines that hang together by their bodies, side by side: (their order, groups, rows of their bodies in the same order)."""
+    group = list(range(len(ends)))
+    first: dict[int, int] = {}  # by body: the group of a line of it
+    for k, pair in enumerate(ends):
+        for row in pair:
+            if row >= 0:
+                known = first.setdefault(row, group[k])
+                old = group[k]
+                if known != old:
+                    group = [min(known, old) if g in (known, old) else g for g in group]
+                    first = {b: min(known, old) if g in (known, old) else g for b, g in first.items()}
+    order: list[int] = []
+    bodies: list[int] = []
+    groups: list[list[int]] = []
+    for g in sorted(set(group)):
+        mine = [k for k in range(len(ends)) if group[k] == g]
+        theirs = sorted({row for k in mine for row in ends[k] if row >= 0})
+        groups.append([len(order), len(order) + len(mine), len(bodies), len(bodies) + len(theirs), 1])
+        order += mine
+        bodies += theirs
+    return order, groups, bodies
+
+
+def _numbers(line: Line, world: World) -> Floats:
+    """The row of a line."""
+    segment = line.length / line.segments
+    displaced = world.density * 0.25 * math.pi * line.diameter**2 * segment
+    o = np.zeros(w.LINE)
+    o[w.L_LENGTH], o[w.L_EA] = segment, line.stiffness
+    o[w.L_DAMPING] = line.damping * math.sqrt(line.stiffness * line.mass) * segment
+    o[w.L_MASS], o[w.L_WEIGHT] = line.mass * segment, line.mass * segment * world.gravity
+    o[w.L_WATER], o[w.L_LIFT] = displaced, displaced * world.gravity
+    o[w.L_ADDED] = line.added_mass * displaced
+    o[w.L_ACROSS] = 0.5 * world.density * line.drag * line.diameter * segment
+    o[w.L_ALONG] = 0.5 * world.density * line.drag_along * math.pi * line.diameter * segment
+    o[w.L_DIAMETER], o[w.L_FRICTION], o[w.L_BEARS] = line.diameter, line.friction, line.breaking
+    return o
+
+
+def _yield(params: Floats, arm: Sequence[float]) -> float:
+    """How much a point of a body accelerates per force there, at most, 1/kg."""
+    x, y, z = arm
+    jacobian = np.hstack([np.eye(3), np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])])
+    inverse = params[r.MINV : r.MINV + 36].reshape(6, 6)
+    return sum(float(inner(jacobian[i], times(inverse, jacobian[i]))) for i in range(3))
+
+
+def _steps(line: Line, numbers: Floats, yields: Sequence[float], step: float) -> int:
+    """Substeps of a tick with which the stretching of a line is stable; ConfigError if these are too many, or more than it has.
+
+    The fastest motion is not faster than that of a segment that swings with its share of the nodes at its ends.
+    """
+    stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
+    shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)
+    shares[0], shares[-1] = yields
+    fastest = math.sqrt(stiffness * max(a + b for a, b in zip(shares[::2], shares[1::2], strict=True)))
+    if fastest == 0.0:  # one segment between two anchors
+        return 1
+    damped = float(0.5 * fastest * numbers[w.L_DAMPING] / numbers[w.L_EA])
+    longest = MARGIN * 2.0 / fastest * (math.sqrt(1.0 + damped * damped) - damped)
+    needed = math.ceil(float(step / longest))
+    tick = f"a tick of {1e3 * step:g} ms"
+    if needed > MOST_STEPS:
+        at(
+            line.place,
+            f"line '{line.name}': its stiffness needs {needed} substeps in {tick}, and at most {MOST_STEPS} are made; divide it into "
+            f"fewer segments than {line.segments}, or give it less stiffness, less damping or more mass",
+        )
+    if 0 < line.substeps < needed:
+        at(
+            line.place,
+            f"line '{line.name}': with substeps=\"{line.substeps}\" its stiffness is unstable; it needs {needed} in {tick} (0: that "
+            "many by itself)",
+        )
+    return needed
+
+
+def _hanging(first: Floats, second: Floats, length: float, segments: int, down: float) -> Floats:
+    """Nodes (segments + 1, 3) at equal steps along a parabola of a length, or on the straight line where that is longer."""
+    chord = second - first
+    away = float(norm(chord))
+    share = np.linspace(0.0, 1.0, segments + 1)
+    if away >= 0.9999 * length or segments == 1:
+        return first + share[:, None] * chord
+    along = chord / max(away, 1e-9)
+    aside = np.array([0.0, 0.0, down]) - down * along[2] * along
+    if norm(aside) < 0.1:  # one end above the other: it bows to the north
+        aside = np.array([1.0, 0.0, 0.0]) - along[0] * along
+    aside = aside / norm(aside)
+    s = np.linspace(0.0, 1.0, FINE * 4 + 1)
+
+    def curve(sag: float) -> Floats:
+        return np.asarray(first + s[:, None] * chord + (4.0 * sag * s * (1.0 - s))[:, None] * aside)
+
+    def passed(points: Floats) -> Floats:
+        return np.append(0.0, np.cumsum(norm(np.diff(points, axis=0))))
+
+    low, high = 0.0, length
+    for _ in range(60):
+        sag = 0.5 * (low + high)
+        low, high = (sag, high) if passed(curve(sag))[-1] < length else (low, sag)
+    points = curve(0.5 * (low + high))
+    way = passed(points)
+    return np.stack([interpolate(share * way[-1], way, points[:, k]) for k in range(3)], axis=1)

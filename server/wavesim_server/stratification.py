@@ -1,0 +1,67 @@
+"""Buoyancy by the water of each place: what a body floats better by there than in water of the world's one density.
+
+With the density r of EOS-80 at the temperature, conductivity and pressure that the water has there, and a hull that loses the share k p of
+its volume at the pressure p, it is r/r_0 (1 - k p) - 1 of its buoyancy. That is looked up every half second, with its change over a metre
+of depth, so that it follows the body between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.world import World
+from wavesim_sdk.ocean import seawater
+from wavesim_sdk.ocean.water import Water
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.fleet import Fleet
+
+PERIOD_S = 0.5
+SPAN_M = 1.0  #: over which the change with depth is taken
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def density(water: Water, p_W: Any, time_s: float) -> Floats:
+    """Density of the water at positions (..., 3) in W, kg/m3; above its level that of the surface."""
+    p = np.array(p_W, float)
+    p[..., 2] = np.maximum(p[..., 2], 0.0)
+    gauge = np.maximum(water.pressure(p) - water.world.pressure_0, 0.0)
+    return np.asarray(seawater.density(water.salinity(p, time_s), water.temperature(p, time_s), gauge))
+
+
+class Stratification:
+    """Fills the rows of :class:`~wavesim_server.environment.weather.Weather` that say it; without a word of it in the world, nothing."""
+
+    def __init__(self, world: World, water: Water, step: float) -> None:
+        self.world, self.water = world, water
+        self.period = max(1, round(PERIOD_S / step)) if world.stratified else 0  #: ticks; 0 = never
+
+    def refresh(
+        self, rows: Sequence[int], models: Mapping[int, Model], fleet: Fleet, volumes: Floats, time_s: float
+    ) -> None:
+        """Of the bodies in some rows, where they are now; ``models`` by row."""
+        mine = [row for row in rows if models[row].restoring is None]
+        if not self.period or not mine:
+            return
+        p_W = np.array([fleet.body(row)[r.PX : r.PX + 3] for row in mine])
+        p_W = np.where(np.isfinite(p_W), p_W, 0.0)
+        here = self._more(mine, models, p_W, time_s)
+        below = self._more(mine, models, p_W + (0.0, 0.0, SPAN_M), time_s)
+        for k, row in enumerate(mine):
+            b = models[row].buoyancy
+            volume = b.volume if b else shape_of(models[row]).volume
+            volumes[row] = (
+                self.world.density * self.world.gravity * volume, *(b.centre if b else (0.0, 0.0, 0.0)), here[k],
+                (below[k] - here[k]) / SPAN_M, p_W[k, 2],
+            )  # fmt: skip
+
+    def _more(self, rows: Sequence[int], models: Mapping[int, Model], p_W: Floats, time_s: float) -> Floats:
+        deep = np.maximum(p_W, (-np.inf, -np.inf, 0.0))
+        pressed = np.maximum(self.water.pressure(deep) - self.world.pressure_0, 0.0)
+        soft = np.array([b.compressibility if (b := models[row].buoyancy) else 0.0 for row in rows])
+        return density(self.water, p_W, time_s) / self.world.density * (1.0 - soft * pressed) - 1.0
