@@ -213,6 +213,28 @@ def test_the_depth_of_a_towed_body_follows_from_the_speed(speed: float) -> None:
     assert depth == pytest.approx(-way[1], rel=5e-3), speed
 
 
+#: MoorDyn 2.7.2 (wheel `moordyn`), 64 segments of 0.5 ms steps, of the OC4 DeepCwind line with Cd 1.2 and 0.01, Ca 1 and 0, no friction: tension at
+#: the fairlead in kN at rest, and at these times when it goes 0.25 m/s away and 0.25 m/s up from then on
+MOORDYN_AT_REST = 1101.8
+MOORDYN = {4.0: 1249.6, 8.0: 1250.2, 12.0: 1317.2, 16.0: 1420.8, 20.0: 1511.8}
+
+
+def test_a_fairlead_that_moves_pulls_as_in_moordyn() -> None:
+    """The line of OC4 (835 m of chain, partly on the bed). Fails with the wrong added mass, damping, or dynamics of the bed."""
+    chain = line(
+        ends=end("-837.6 0 200 m") + end("0 0 0 m", "t"), length="835.35 m", diameter="76.6 mm", mass="113.35 kg/m",
+        stiffness="753600 kN", segments="64", friction="0",
+    )  # fmt: skip
+    body = "<vehicle name='t' model='tug' position='-40.868 0 14 m'/>"
+    sim = world(chain, body, "<bed depth='200 m'/>", "20 ms")
+    sim.advance(25000)
+    assert 1e-3 * sim.lines()[0]["tension"][1] == pytest.approx(MOORDYN_AT_REST, rel=2e-3)
+    sim.set_pose(0, velocity=(0.25, 0.0, -0.25, 0.0, 0.0, 0.0))
+    for k in range(1, 6):
+        sim.advance(200)
+        assert 1e-3 * sim.lines()[0]["tension"][1] == pytest.approx(MOORDYN[4.0 * k], rel=0.015), 4 * k
+
+
 def test_a_heavy_body_hangs_at_rest_and_its_line_carries_it() -> None:
     """A stiff line on a light body: the tension is the weight, nothing moves, and the forces of the body add up to none."""
     rope = line(
