@@ -6,9 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests import gpsd
 from tests.conftest import CLI, Server
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
@@ -128,33 +127,13 @@ class Lines:
         self.socket.close()
 
 
-def find_gpsd() -> str:
-    found = shutil.which("gpsd") or shutil.which("gpsd", path="/usr/sbin")
-    if found is None:
-        message = "gpsd is not installed: it cannot judge our NMEA (apt-get install gpsd)"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
-    return found
-
-
 class Gpsd:
     """gpsd with our receiver as its only device."""
 
     def __init__(self, device_port: int) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [find_gpsd(), "-N", "-n", "-S", str(port), f"tcp://127.0.0.1:{device_port}"]
-        self.process = subprocess.Popen(command)
-        limit = time.monotonic() + 20.0
-        while True:
-            try:
-                self.lines = Lines(port)
-                break
-            except ConnectionRefusedError:
-                assert time.monotonic() < limit
-                time.sleep(0.05)
+        self.process, port = gpsd.start(f"tcp://127.0.0.1:{device_port}")
+        gpsd.connect(port).close()  # it listens
+        self.lines = Lines(port)
         self.lines.socket.sendall(b'?WATCH={"enable":true,"json":true};\n')
 
     def fix(self) -> dict[str, Any] | None:
@@ -199,13 +178,13 @@ def test_four_instruments_of_four_kinds_beside_a_pilot(
         row = state.row("auv")
 
         def gps() -> None:
-            gpsd = Gpsd(programs["nmea"].port)
+            judge = Gpsd(programs["nmea"].port)
             try:
-                fix = driver.until("fix", gpsd.fix)
+                fix = driver.until("fix", judge.fix)
                 north = state.snapshot().state["p_WB_W"][row, 0]
                 assert fix["lat"] == pytest.approx(41.18 + math.degrees(north / 6_362_000.0), abs=5e-5)
             finally:
-                gpsd.end()
+                judge.end()
 
         def sounder() -> None:
             ping = Ping1D()

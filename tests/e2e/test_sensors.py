@@ -19,6 +19,7 @@ from typing import Any
 import pynmea2
 import pytest
 
+from tests import gpsd
 from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
@@ -174,28 +175,16 @@ def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *o
     return p.stdout.readline().rpartition(" at ")[2].strip()
 
 
-def find_gpsd() -> str:
-    found = shutil.which("gpsd") or shutil.which("gpsd", path="/usr/sbin:/usr/local/sbin")
-    if found is None:
-        message = "gpsd is not installed: it cannot judge our NMEA (apt-get install gpsd)"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
-    return found
-
-
 def test_gpsd_and_pynmea2_read_our_instruments(
     config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
 ) -> None:
-    gpsd = find_gpsd()
+    gpsd.find_gpsd()
     path = config(FLEET.format(more="")).path
     server = serve(path, "--speed", "1")
     processes.append(subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], text=True))
     host, _, port = device(processes, server, "nmea", "--tcp", "0").rpartition(":")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        gpsd_port = probe.getsockname()[1]
-    processes.append(subprocess.Popen([gpsd, "-N", "-n", "-S", str(gpsd_port), f"tcp://{host}:{port}"], text=True))
+    process, gpsd_port = gpsd.start(f"tcp://{host}:{port}")
+    processes.append(process)
     server.send("start")
     state = SharedState(server.name)
     row = state.row("boat")
@@ -218,14 +207,7 @@ def test_gpsd_and_pynmea2_read_our_instruments(
     assert float(seen["HDT"].heading) == pytest.approx(30.0, abs=15.0)
     found: dict[str, Any] = {}
     limit = time.monotonic() + 40.0
-    client = None
-    while client is None:
-        try:
-            client = socket.create_connection(("127.0.0.1", gpsd_port), timeout=20)
-        except ConnectionRefusedError:
-            assert time.monotonic() < limit
-            time.sleep(0.1)
-    with client:
+    with gpsd.connect(gpsd_port) as client:
         client.sendall(b'?WATCH={"enable":true,"json":true};\n')
         reader = client.makefile()
         while not {"lat", "speed", "track"} <= found.keys() and time.monotonic() < limit:
