@@ -1,6 +1,7 @@
-"""Campaigns at length: a thousand runs by one and two workers, workers and client killed on the way, resuming ten thousand, the gate.
+"""Campaigns at length: a thousand runs by one and two workers, workers and client killed on the way, resuming ten thousand, the gate,
+runs that crash and hang, disks that are full.
 
-python -m benchmarks.campaign [runs] [kill] [resume] [gate] [dask]
+python -m benchmarks.campaign [runs] [kill] [resume] [gate] [harm] [dask]
 """
 
 from __future__ import annotations
@@ -36,6 +37,20 @@ FACTORS = """<factor name="current" low="0" high="0.5"><key path="world/current/
 <factor name="heading" low="-90" high="90"><key path="fleet/vehicle[a]/attitude" text="0 0 {} deg"/></factor>
 <metric name="way" of="distance"/><metric name="off" of="cross_track_rms"/>"""
 TIMES = ("wall", "host", "cpu")
+#: a program whose runs end in every way; "deaf" does not heed a request to end, "busy" never comes back from one call
+BAD = """import os, signal, time
+def go(factors, seed):
+    how = factors["how"]
+    if how == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if how == "busy":
+        sum(k for k in range(10**12))
+    while how != "well":
+        time.sleep(1.0)
+    return {"y": 1.0}
+"""
 
 
 def descendants(pid: int, command: bytes) -> list[int]:
@@ -63,9 +78,9 @@ def plan(folder: Path, name: str, points: int = 1024, more: str = "") -> Plan:
     return Plan(folder / f"{name}.xml", folder / "runs")
 
 
-def table(p: Plan) -> list[dict[str, Any]]:
+def table(p: Plan, times: bool = False) -> list[dict[str, Any]]:
     with Journal(p.folder) as journal:
-        return [{k: v for k, v in row.items() if k not in TIMES} for row in journal.table()]
+        return [{k: v for k, v in row.items() if times or k not in TIMES} for row in journal.table()]
 
 
 def runs(folder: Path) -> None:
@@ -98,7 +113,7 @@ def runs(folder: Path) -> None:
     start = time.perf_counter()
     client.run(p, workers=1, quiet=True)
     print(
-        f"  runs of one tick, with worker, file, journal: {1e3 * (time.perf_counter() - start) / len(p.rows):.1f} ms each"
+        f"  beyond the simulation (runs of one tick, with worker, file, journal): {1e3 * (time.perf_counter() - start) / len(p.rows):.1f} ms each"
     )
 
 
@@ -138,14 +153,14 @@ def kill(folder: Path) -> None:
                     killed += 1
             if ends == 0 and len(rows) >= client_at:
                 process.kill()
-                before = {r["key"]: r for r in table(p)}
+                before = {r["key"]: r for r in table(p, times=True)}
         process.wait()
         ends += 1
-    after = {r["key"]: r for r in table(p)}
+    after = {r["key"]: r for r in table(p, times=True)}
     calm = plan(folder, "killed", more="")
     print(f"{killed} workers killed, the client after {len(before)} rows: {len(after)} rows, {len({r['row'] for r in after.values()})} different, "
           f"states {dict(Counter(r['status'] for r in after.values()))}, attempts {dict(Counter(r['attempts'] for r in after.values()))}; "
-          f"rows from before untouched: {all(after[k] == v for k, v in before.items() if v['status'] == 'ok')}; all wanted: {set(after) == {r.key for r in calm.rows}}")  # fmt: skip
+          f"none of those run again (times and all): {all(after[k] == v for k, v in before.items() if v['status'] == 'ok')}; all wanted: {set(after) == {r.key for r in calm.rows}}")  # fmt: skip
 
 
 def resume(folder: Path) -> None:
@@ -181,6 +196,37 @@ def gate(folder: Path) -> None:
     )
 
 
+def harm(folder: Path) -> None:
+    """Runs that crash or hang, a folder that takes nothing, a disk that is full: what the table and the last line say."""
+    (folder / "bad.py").write_text(BAD)
+    ways, limit = ("crash", "hang", "deaf", "busy", "well"), 3.0
+    text = f"""<campaign name="bad" seed="1"><design kind="grid"/><run kind="function" program="bad.py:go" timeout="{limit:g} s"/>
+<factor name="how" values="{" | ".join(ways)}"/><metric name="y"/></campaign>"""
+    (folder / "bad.xml").write_text(text)
+    p = Plan(folder / "bad.xml", folder / "runs")
+    client.run(p, workers=2, quiet=True)
+    with Journal(p.folder) as journal:
+        for row in journal.table():
+            late = f", {row['wall'] - limit:.2f} s after its limit" if row["status"] == "timed out" else ""
+            print(f"  {row['how']}: {row['status']} after {row['attempts']} attempts{late}: {row['reason']}")
+    many = (
+        text.replace('name="bad"', 'name="many"')
+        .replace("</campaign>", "")
+        .replace('kind="grid"', 'kind="grid" replicates="200"')
+    )
+    (folder / "many.xml").write_text(many.replace(" | ".join(ways), "well") + "</campaign>")
+    run = 'campaign run "$1" --out "$2" --workers 1 --quiet'
+    for what, mount in (("a disk of 200 kB", "-o size=200k"), ("a disk that cannot be written", "-o ro")):
+        out = folder / "small"
+        out.mkdir(exist_ok=True)
+        script = f'mount -t tmpfs {mount} none "$2" || exit 99; "$0" -m wavesim_sdk.cli {run}; echo "exit code $?"; "$0" -m wavesim_sdk.cli campaign status "$1" --out "$2"'
+        done = subprocess.run(
+            ["unshare", "-Urm", "sh", "-c", script, sys.executable, str(folder / "many.xml"), str(out)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        print(f"  {what}: {done.stderr.strip()!r}, {done.stdout.strip()!r}")
+
+
 def dask(folder: Path) -> None:
     """The same table by dask's workers, one of which is killed on the way."""
     more = '<workers kind="{}" count="2"/>'
@@ -214,7 +260,7 @@ def dask(folder: Path) -> None:
 
 def main() -> None:
     cache.warm(print)
-    parts = {f.__name__: f for f in (runs, kill, resume, gate, dask)}
+    parts = {f.__name__: f for f in (runs, kill, resume, gate, harm, dask)}
     for name in sys.argv[1:] or parts:
         with tempfile.TemporaryDirectory() as folder:
             parts[name](Path(folder))

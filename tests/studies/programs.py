@@ -41,6 +41,16 @@ def slow(factors: dict[str, Any], seed: int) -> dict[str, float]:
     return {"y": factors["a"]}
 
 
+def waits(factors: dict[str, Any], seed: int) -> dict[str, float]:
+    """It tells who does it, and waits until it may."""
+    calls = Path(os.environ["CAMPAIGN_CALLS"])
+    with calls.open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    while not calls.with_name("go").exists():
+        time.sleep(0.01)
+    return {"y": factors["a"]}
+
+
 def fly(lab: Any, seconds: float) -> dict[str, float]:
     lab.commands({"a": {"propeller": 8.0}})
     lab.run(seconds, 0.5)

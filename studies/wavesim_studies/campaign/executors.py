@@ -75,6 +75,9 @@ class Pool:
         for _ in self._threads:
             self._jobs.put(None)
         for worker in self._workers:
+            worker.stop()
+        for thread, worker in zip(self._threads, self._workers, strict=True):
+            thread.join()
             worker.close()
 
 

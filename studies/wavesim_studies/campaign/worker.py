@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,14 @@ class Worker:
     def __init__(self, file: Path, out: Path) -> None:
         self._file, self._out = file, out
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock, self._over = threading.Lock(), False
 
     def ask(self, row: int, key: str, timeout: float) -> Outcome:
-        """What became of a run; it is stopped after ``timeout`` s."""
+        """What became of a run; it is stopped after ``timeout`` s. WaveSimError after :meth:`stop`."""
         for _ in range(2):  # a process that died between two runs is no fault of the next
-            process = self._process if self._process is not None and self._process.poll() is None else self._start()
+            process = self._process
+            if process is None or process.poll() is not None:
+                process = self._start()
             try:
                 assert process.stdin is not None
                 process.stdin.write(json.dumps({"row": row, "key": key}).encode() + b"\n")
@@ -41,12 +45,12 @@ class Worker:
             except OSError:
                 self.close()
         start = time.perf_counter()
-        answer = self._line(timeout)
+        answer = self._line(process, timeout)
         if answer:
             found: Outcome = json.loads(answer)
             return found
         late = time.perf_counter() - start >= timeout
-        code = None if self._process is None else self._process.poll()
+        code = process.poll()
         self.close()
         wall = time.perf_counter() - start
         said = f"stopped after {timeout:g} s" if late else f"its process ended with code {code}"
@@ -56,45 +60,61 @@ class Worker:
         self.close()
         command = [sys.executable, "-m", "wavesim_studies.campaign.worker", str(self._file), str(self._out)]
         limits = {f"{n}_NUM_THREADS": "1" for n in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | limits,
-            start_new_session=True,
-        )  # fmt: skip
-        if self._line(START_LIMIT_S) != b"ready":
+        with self._lock:
+            if self._over:
+                raise WaveSimError("the campaign has ended")
+            process = self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | limits,
+                start_new_session=True,
+            )  # fmt: skip
+        if self._line(process, START_LIMIT_S) != b"ready":
             self.close()
             raise WaveSimError("a worker could not be started")
-        return self._process
+        return process
 
-    def _line(self, timeout: float) -> bytes:
+    @staticmethod
+    def _line(process: subprocess.Popen[bytes], timeout: float) -> bytes:
         """What it says next; nothing if it ends, or says nothing in time."""
-        assert self._process is not None and self._process.stdout is not None
-        file, said, end = self._process.stdout.fileno(), b"", time.monotonic() + timeout
+        assert process.stdout is not None
+        file, said, end = process.stdout.fileno(), b"", time.monotonic() + timeout
         while not said.endswith(b"\n"):
             left = end - time.monotonic()
             if left <= 0.0 or not select.select([file], [], [], left)[0]:
                 return b""
             part = os.read(file, 65536)
             if not part:
-                self._process.wait()
+                process.wait()
                 return b""
             said += part
         return said.strip()
+
+    def stop(self) -> None:
+        """From another thread: what it does is ended, and nothing is begun any more."""
+        with self._lock:
+            self._over = True
+            process = self._process
+        if process is not None:
+            self._end(process)
 
     def close(self) -> None:
         """End the process, and what it started."""
         process, self._process = self._process, None
         if process is None:
             return
+        self._end(process)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> None:
         for sign, limit in ((signal.SIGTERM, 1.0), (signal.SIGKILL, 60.0)):
             if process.poll() is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, sign)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(limit)
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
 
 
 def main() -> None:
