@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wavesim_sdk.config.model import Waypoint
-from wavesim_sdk.elementary import atan2, cos, hypot, sin, sin_cos
+from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.frames import wrap
 
 
@@ -87,9 +88,9 @@ class Depth:
 class LineOfSight:
     """Steers along the legs between waypoints, round and round: line-of-sight guidance (Fossen 2021, section 12.4).
 
-    ``lookahead`` is the distance ahead on the leg that is aimed at; a waypoint counts as reached
-    within ``acceptance``. With a ``radius`` of turning the next leg begins radius tan(turn/2) before it, where an arc
-    between both legs does.
+    ``lookahead`` is the distance ahead on the leg that is aimed at; a waypoint counts as reached within ``acceptance``. With a
+    ``radius`` of turning an arc leads from each leg into the next, which begins radius tan(turn/2) before the waypoint, and is
+    followed as the legs are; a vessel that needs so many metres before she turns is told of it by ``lead`` before it begins and ends.
     """
 
     def __init__(
@@ -99,14 +100,17 @@ class LineOfSight:
         lookahead: float = 12.0,
         acceptance: float = 10.0,
         radius: float = 0.0,
+        lead: float = 0.0,
     ) -> None:
         if not waypoints:
             raise ValueError("a mission needs at least one waypoint")
         self.waypoints, self.lookahead, self.acceptance = waypoints, lookahead, acceptance
-        self.radius = radius
+        self.radius, self.lead = radius, lead
         self._from = start
         self._next = 0
-        self.cross_track = 0.0
+        self._arc: _Arc | None = None
+        self.cross_track = 0.0  #: to starboard of the way
+        self.curvature = 0.0  #: of the way, ``lead`` ahead; 1/m, positive to starboard
 
     @property
     def target(self) -> Waypoint:
@@ -115,29 +119,86 @@ class LineOfSight:
 
     def course(self, north: float, east: float) -> float:
         """Desired course over ground in rad."""
-        target = self.target
-        reach = max(self.acceptance, self._before()) if self.radius else self.acceptance
-        if hypot(target.north - north, target.east - east) < reach or self._passed(north, east):
+        if self._arc is not None and self._arc.passed(north, east):
+            self._arc = None
+        elif self._arc is None and self._reached(north, east):
+            target = self.target
+            self._arc = self._into_next() if self.radius else None
             self._from = (target.north, target.east)
             self._next = (self._next + 1) % len(self.waypoints)
-            target = self.target
-        leg = atan2(target.east - self._from[1], target.north - self._from[0])
-        dn, de = north - self._from[0], east - self._from[1]
-        self.cross_track = -dn * sin(leg) + de * cos(leg)
-        return float(leg - atan2(self.cross_track, self.lookahead))
+        along, bend = self._on_arc(self._arc, north, east) if self._arc is not None else self._on_leg(north, east)
+        self.curvature = bend
+        return float(along - atan2(self.cross_track, self.lookahead))
 
-    def _before(self) -> float:
-        """How far before the waypoint ahead the arc into the next leg begins: at most half of each leg."""
+    def _on_arc(self, arc: _Arc, north: float, east: float) -> tuple[float, float]:
+        """(direction, curvature) of the way, ``lead`` ahead; the cross-track error is that of here."""
+        dn, de = north - arc.centre[0], east - arc.centre[1]
+        at = float(atan2(de, dn))
+        self.cross_track = float(arc.side * (arc.radius - hypot(dn, de)))
+        left = max(0.0, arc.side * wrap(arc.until - at)) * arc.radius
+        turned = arc.side * min(self.lead, left) / arc.radius
+        return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
+
+    def _on_leg(self, north: float, east: float) -> tuple[float, float]:
+        """The same."""
+        along = atan2(self.target.east - self._from[1], self.target.north - self._from[0])
+        dn, de = north - self._from[0], east - self._from[1]
+        s, c = sin_cos(along)
+        self.cross_track = -dn * s + de * c
+        arc = self._into_next() if self.lead else None
+        if arc is not None:
+            left = (self.target.north - north) * c + (self.target.east - east) * s - arc.before
+            if left < self.lead:
+                return along + arc.side * (self.lead - left) / arc.radius, arc.side / arc.radius
+        return along, 0.0
+
+    def _reached(self, north: float, east: float) -> bool:
+        target = self.target
+        ln, le = target.north - self._from[0], target.east - self._from[1]
+        left = ln * (target.north - north) + le * (target.east - east)
+        if self.radius:
+            return bool(left < self._before()[0] * hypot(ln, le))
+        return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
+
+    def _before(self) -> tuple[float, float]:
+        """(how far before the waypoint ahead the arc into the next leg begins, turn): at most half of each leg."""
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
-        turn = abs(wrap(atan2(e2, n2) - atan2(e1, n1)))
-        s, c_ = sin_cos(0.5 * min(turn, 2.6))
-        return float(min(self.radius * s / c_, 0.5 * hypot(n1, e1), 0.5 * hypot(n2, e2)))
+        turn = wrap(atan2(e2, n2) - atan2(e1, n1))
+        s, c_ = sin_cos(0.5 * min(abs(turn), 2.6))
+        return float(min(self.radius * s / c_, 0.5 * hypot(n1, e1), 0.5 * hypot(n2, e2))), turn
 
-    def _passed(self, north: float, east: float) -> bool:
-        """Whether the point lies beyond the end of the leg."""
-        ln, le = self.target.north - self._from[0], self.target.east - self._from[1]
-        return (north - self._from[0]) * ln + (east - self._from[1]) * le > ln * ln + le * le
+    def _into_next(self) -> _Arc | None:
+        """From the leg before the waypoint ahead into that after it; None if it goes straight on."""
+        before, turn = self._before()
+        half, cosine = sin_cos(0.5 * min(abs(turn), 2.6))
+        if half * before < 0.1:
+            return None
+        radius, side = before * cosine / half, math.copysign(1.0, turn)
+        b, n = self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
+        s, c = sin_cos(atan2(b.east - self._from[1], b.north - self._from[0]))
+        centre = b.north - before * c - side * radius * s, b.east - before * s + side * radius * c
+        after = atan2(n.east - b.east, n.north - b.north)
+        s, c = sin_cos(after)
+        end = b.north + before * c, b.east + before * s
+        return _Arc(float(before), centre, float(radius), side, end, (c, s), wrap(after - side * 0.5 * math.pi))
+
+
+@dataclass(frozen=True)
+class _Arc:
+    """A turn from leg to leg, which begins so far before the waypoint: to starboard if ``side`` is 1, to port if -1. It ends at ``end``,
+    in a direction, where it is seen from its centre at the angle ``until``."""
+
+    before: float
+    centre: tuple[float, float]
+    radius: float
+    side: float
+    end: tuple[float, float]
+    towards: tuple[float, float]
+    until: float
+
+    def passed(self, north: float, east: float) -> bool:
+        return (north - self.end[0]) * self.towards[0] + (east - self.end[1]) * self.towards[1] > 0.0
 
 
 class CrabAngle:

@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from wavesim_sdk.config.model import Waypoint
 from wavesim_sdk.config.plausible import matrix
 from wavesim_sdk.config.vehicle import Model, Thruster
-from wavesim_sdk.control import CrabAngle, LineOfSight, Speed, clamp
-from wavesim_sdk.elementary import cos, sin_cos
+from wavesim_sdk.control import LineOfSight, Speed, clamp
+from wavesim_sdk.elementary import atan2, cos, hypot, sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import wrap
 
 FULL_HELM = 0.25  #: rad off the heading at which the helm is hard over
 INTEGRAL = 60.0  #: the heading's integral takes over within so many of its time constants
 NOZZLE = math.radians(35.0)  #: greatest angle of nozzles and azimuth drives
-TIGHT = 0.05  #: lengths by radius of a turn in which the crab angle is not measured
+SETTLED = 2.0  #: s in which it is learned how much helm holds a turn
 DENSITY = 1025.0
+LEAD = 0.8  #: lengths that a vessel goes before her turn has begun
+STEADY = 0.25  #: share by which a turn may be off and counts as steady
+CRAB = 0.6  #: rad
 
 
 @dataclass(frozen=True)
@@ -102,47 +105,51 @@ class Helm:
         self.low = sum(_thrust(t, t.minimum) for t in self.swivels + self.fixed)
         self.high = sum(_thrust(t, t.maximum) for t in self.swivels + self.fixed)
         self.moment = self._greatest_moment()
-        self.kp = self.moment / FULL_HELM
+        self.kp = (0.5 if self.swivels else 1.0) * self.moment / FULL_HELM  # nozzles have a reserve for wind
         self.kd = 4.0 * math.sqrt(self.kp * inertia)
         self.ki = self.kp / (INTEGRAL * math.sqrt(inertia / self.kp)) if self.kp else 0.0
         self.speed = Speed(0.5 * self.mass, 0.05 * self.mass, self.low, self.high, thrust)
         self._sum = 0.0
+        self._turning = 0.5 * self.kd  # N m that hold a turn of 1 rad/s, as it was seen so far
 
     def _greatest_moment(self) -> float:
         if self.twin:
             return 0.5 * sum(abs(t.position[1]) * (_thrust(t, t.maximum) - _thrust(t, t.minimum)) for t in self.fixed)
-        return 0.5 * sum(
+        return sum(
             abs(t.position[0]) * _thrust(t, t.maximum) * float(sin_cos(min(NOZZLE, t.swivel.maximum))[0])
             for t in self.swivels
             if t.swivel is not None
         )
 
-    def steer(self, heading: float, speed: float, now: Motion, dt: float) -> dict[str, float]:
-        """Commands by the actuators' names."""
+    def steer(self, heading: float, speed: float, now: Motion, dt: float, turn: float = 0.0) -> dict[str, float]:
+        """Commands by the actuators' names. ``turn``: rate at which the heading is to change, rad/s."""
         error = wrap(heading - now.heading)
         if self.told:
-            turn = next(t for t in self.model.thruster if t.name == "turn")
+            turns = next(t for t in self.model.thruster if t.name == "turn")
             order = next(t for t in self.model.thruster if t.name == "speed")
-            rate = max(turn.minimum, min(turn.maximum, turn.maximum * error / FULL_HELM))
+            rate = max(turns.minimum, min(turns.maximum, turns.maximum * error / FULL_HELM + turn))
             return {"speed": max(order.minimum, min(order.maximum, speed)), "turn": rate}
         if self.twin:  # a sharp turn is made at less way
             speed *= max(0.3, float(cos(min(abs(error), math.pi / 2))))
         thrust = self.speed.thrust(speed, now.surge, dt)
         if self.rudders:
-            return self._by_rudder(error, now, thrust)
-        moment = self.kp * error - self.kd * now.rate + self._sum
-        if abs(error) < 0.2 and abs(moment) < self.moment:
-            self._sum += self.ki * error * dt
+            return self._by_rudder(error, now, thrust, turn)
+        moment = self.kp * error + self.kd * (turn - now.rate) + self._turning * turn + self._sum
+        if abs(moment) < self.moment:
+            if abs(error) < 0.2:
+                self._sum += self.ki * error * dt
+            if turn:
+                self._turning += self.kd * (1.0 - now.rate / turn) * dt / SETTLED
         moment = clamp(moment, self.moment)
         return self._by_nozzles(moment, thrust) if self.swivels else self._by_twins(moment, thrust)
 
-    def _by_rudder(self, error: float, now: Motion, thrust: float) -> dict[str, float]:
+    def _by_rudder(self, error: float, now: Motion, thrust: float, turn: float) -> dict[str, float]:
         found = {t.name: _command(t, thrust / len(self.fixed)) for t in self.fixed}
         length = self.model.box.length if self.model.box is not None else 1.0
         lead = 1.5 * length / max(abs(now.surge), 0.2)  # s that the rate of turn counts
         for f in self.rudders:
             side = -math.copysign(1.0, f.normal[1])
-            found[f.name] = clamp(side * f.limit * (error - lead * now.rate) / FULL_HELM, f.limit)
+            found[f.name] = clamp(side * f.limit * (error - lead * (now.rate - turn)) / FULL_HELM, f.limit)
         return found
 
     def _by_nozzles(self, moment: float, thrust: float) -> dict[str, float]:
@@ -172,8 +179,31 @@ class Helm:
         }
 
 
+class Leeway:
+    """What carries a vessel sideways: wind and current as a velocity in W, learned from how she goes; and in a turn her stern, which
+    slips outwards as if she turned about a point ``pivot`` m ahead."""
+
+    def __init__(self, pivot: float, tau: float = 3.0) -> None:
+        """``tau``: s in which it is learned."""
+        self.pivot, self.tau = pivot, tau
+        self.north = self.east = 0.0
+
+    def heading(self, course: float, now: Motion, turn: float, dt: float) -> float:
+        """Heading for a course over ground, while it turns at a wanted rate (rad/s)."""
+        s, c = sin_cos(now.heading)
+        share = min(1.0, dt / self.tau)
+        off = now.sway + self.pivot * now.rate - (c * self.east - s * self.north)
+        self.north -= s * off * share
+        self.east += c * off * share
+        away = c * self.east - s * self.north
+        if turn and abs(now.rate - turn) < STEADY * abs(turn):
+            self.pivot += ((away - now.sway) / turn - self.pivot) * share
+        drift = atan2(away - self.pivot * turn, max(now.surge, 0.2))
+        return wrap(course - clamp(float(drift), CRAB))
+
+
 class Pilot:
-    """A vessel along its way-points, or on a course: line-of-sight guidance, crab angle, :class:`Helm`."""
+    """A vessel along its way-points, or on a course: line-of-sight guidance, :class:`Leeway`, :class:`Helm`."""
 
     def __init__(
         self,
@@ -189,10 +219,13 @@ class Pilot:
         length = model.box.length if model.box is not None else 2.0
         self.helm, self.length = Helm(model, thrust), length
         self.course, self.speed = course, speed
-        fastest = max([w.speed for w in waypoints], default=speed)
-        self.crab = CrabAngle(max(10.0, 5.0 * length / fastest))  # sideslip of a turn is none
+        self.leeway = Leeway(0.5 * length)
         self.guidance = (
-            LineOfSight(waypoints, start, lookahead or 5.0 * length, 2.0 * length, radius) if waypoints else None
+            LineOfSight(
+                waypoints, start, lookahead or 2.0 * length, 2.0 * length, radius, LEAD * length if radius else 0.0
+            )
+            if waypoints
+            else None
         )
 
     def wanted(self, now: Motion) -> tuple[float, float]:
@@ -205,6 +238,6 @@ class Pilot:
     def act(self, now: Motion, dt: float, order: tuple[float, float] | None = None) -> dict[str, float]:
         """Commands for the mission, or for an ``order`` (course, speed) that goes before it."""
         course, speed = order or self.wanted(now)
-        turning = abs(now.rate) * self.length > TIGHT * abs(now.surge)
-        heading = self.crab.heading(course, now.heading, now.surge, now.sway, (0.0, 0.0), 0.0 if turning else dt)
-        return self.helm.steer(heading, speed, now, dt)
+        bend = self.guidance.curvature if order is None and self.guidance is not None else 0.0
+        turn = bend * float(hypot(now.surge, now.sway))
+        return self.helm.steer(self.leeway.heading(course, now, turn, dt), speed, now, dt, turn)

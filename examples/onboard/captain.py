@@ -59,7 +59,7 @@ class Captain:
             self._looked = step.time
             place = now.north, now.east
             self.order = self.avoider.order(place, now.velocity, wanted, [*self._targets(step, place), *self.charted])
-        return self.pilot.act(now, dt, self.order or wanted), None
+        return self.pilot.act(now, dt, self.order), None
 
     def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:
         """Whom the instruments tell of; AIS goes before the radar for the same vessel."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from wavesim_sdk.config.model import Waypoint
@@ -60,3 +61,25 @@ def test_the_crab_angle_holds_a_course_across_a_current() -> None:
     for _ in range(1000):
         heading = crab.heading(0.0, heading, 1.0, 0.0, (0.0, 0.5), 0.1)
     assert math.degrees(heading) == pytest.approx(-30.0, abs=0.5)
+
+
+@pytest.mark.parametrize("east", [200.0, -200.0])
+def test_an_arc_leads_from_leg_to_leg(east: float) -> None:
+    """Who goes where guidance says stays on the legs and on the arc between them, which begins R tan(turn/2) before the corner."""
+    corners = [Waypoint(north=n, east=e, depth=0.0, speed=1.0) for n, e in ((200.0, 0.0), (200.0, east), (0.0, east))]
+    los, side = LineOfSight(corners, (0.0, 0.0), lookahead=20.0, radius=50.0), math.copysign(1.0, east)
+    north, here, places, bends = 0.0, 0.0, [], []
+    for _ in range(2200):
+        course = los.course(north, here)
+        places.append((north, here))
+        bends.append(los.curvature)
+        north, here = north + 0.2 * math.cos(course), here + 0.2 * math.sin(course)
+    found = np.array(places)
+    assert {round(b, 9) for b in bends} == {0.0, side / 50.0}
+    turning = found[np.array(bends) != 0.0]
+    assert turning[0] == pytest.approx([150.0, 0.0], abs=0.3)
+    first = turning[(turning[:, 0] > 145.0) & (np.abs(turning[:, 1]) < 60.0)]
+    assert np.abs(np.hypot(first[:, 0] - 150.0, first[:, 1] - side * 50.0) - 50.0).max() < 0.3
+    assert first[-1] == pytest.approx([200.0, side * 50.0], abs=0.5)
+    between = found[(np.abs(found[:, 1]) > 60.0) & (np.abs(found[:, 1]) < 140.0) & (found[:, 0] > 100.0)]
+    assert np.abs(between[:, 0] - 200.0).max() < 0.5

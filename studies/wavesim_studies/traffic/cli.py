@@ -69,6 +69,30 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
         click.echo(write(encounters.imazu(case, speed, time), folder, model, captain, rogue))
 
 
+@traffic.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--vehicle", default="odin", show_default=True, help="Which of its vessels.")
+@click.option(
+    "--radius", type=click.FloatRange(0.0), default=45.0, show_default=True, help="Of turning at way-points, m."
+)
+@click.option("--seconds", type=click.FloatRange(1.0), default=480.0, show_default=True, help="How long.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bool) -> None:
+    """Sail a vessel along the way-points of a configuration, alone in its weather: how far from legs and arcs, and how fast."""
+    import numpy as np
+
+    from wavesim_sdk.config import load
+    from wavesim_studies.traffic.mission import rms, sail
+
+    found = sail(load(file), vehicle, radius, seconds)
+    late = found.times > min(60.0, 0.5 * seconds)
+    told = {
+        "waypoints": found.reached, "cross_track_rms_m": round(rms(found.off[late]), 3),
+        "cross_track_max_m": round(float(found.off[late].max()), 3), "speed_mean_m_s": round(float(np.mean(found.speeds[late])), 3),
+    }  # fmt: skip
+    click.echo(json.dumps(told) if as_json else "\n".join(f"{k:20} {v:g}" for k, v in told.items()))
+
+
 def _known(model: str) -> None:
     from wavesim_sdk.config import library
     from wavesim_sdk.errors import ConfigError

@@ -1,0 +1,121 @@
+"""Missions of way-points, round and round, and how far a vessel is from the way that was asked of it: straight legs and arcs between them.
+
+track = sail(load("examples/trials/usv-gale.xml"), "odin", radius=45.0, seconds=480.0)
+print(rms(track.off[track.times > 60.0]))
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.helm import Motion, Pilot
+from wavesim_sdk.names import nearest
+from wavesim_server import Lab
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+PERIOD = 0.1  #: s, of control
+MISSED = 10.0  #: m beyond its arc at which a way-point counts as missed
+
+
+@dataclass(frozen=True)
+class Way:
+    """Corners (n, 2) in order, the last before the first, and the radius (m) of the arcs that cut them off; ``first``: where it began,
+    before the first corner."""
+
+    first: Array
+    corners: Array
+    radius: float
+
+    @classmethod
+    def of(cls, body: Body, radius: float) -> Way:
+        """That of a body of a configuration."""
+        corners = np.array([(w.north, w.east) for w in body.waypoint], float)
+        return cls(np.array(body.position[:2], float), corners, radius)
+
+    def distance(self, places: Array) -> Array:
+        """(T) m to the nearest leg or arc, of places (T, 2)."""
+        away = np.full(len(places), np.inf)
+        n = len(self.corners)
+        before = [self.first, *self.corners]
+        for k in range(n + 1):
+            b, c = self.corners[k % n], self.corners[(k + 1) % n]
+            a = before[k]
+            d, t1, t2, side = self._cut(a, b, c)
+            begin = a if k == 0 else a + t1 * self._cut(before[k - 1], a, b)[0]
+            away = np.minimum(away, _to_leg(places, begin, b - d * t1))
+            centre = b - d * t1 + side * self.radius * np.array([-t1[1], t1[0]])
+            inside = ((places - b + d * t1) @ t1 > 0.0) & ((b + d * t2 - places) @ t2 > 0.0)
+            off = np.abs(np.linalg.norm(places - centre, axis=1) - self.radius)
+            away = np.where(inside & (self.radius > 0.0), np.minimum(away, off), away)
+        return away
+
+    def _cut(self, a: Array, b: Array, c: Array) -> tuple[float, Array, Array, float]:
+        """(how far from the corner b the arc begins, directions of the legs before and after it, side)."""
+        t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
+        turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)
+        return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
+
+    def reached(self, places: Array) -> int:
+        """How many corners were passed in order, round and round: as near as the arc comes, and ``MISSED`` m."""
+        n, found, first = len(self.corners), 0, 0
+        while first < len(places):
+            a, b, c = (self.corners[(found + k) % n] for k in (-1, 0, 1))
+            before = self._cut(self.first if found == 0 else a, b, c)[0]
+            least = math.hypot(self.radius, before) - self.radius
+            near = np.flatnonzero(np.linalg.norm(places[first:] - b, axis=1) < least + MISSED)
+            if not len(near):
+                break
+            found, first = found + 1, first + int(near[0]) + 1
+        return found
+
+
+@dataclass(frozen=True)
+class Sailed:
+    """A mission: times (T) in s, places (T, 2), speeds over ground (T) in m/s, and distances (T) from the way, m."""
+
+    times: Array
+    places: Array
+    speeds: Array
+    off: Array
+    reached: int  #: way-points
+
+
+def sail(loaded: Loaded, name: str, radius: float, seconds: float) -> Sailed:
+    """Sail a vessel of a configuration along its way-points, alone, in the configuration's weather, as a library run. ConfigError where
+    it has none."""
+    bodies = {b.name: b for b in loaded.config.fleet.bodies}
+    if name not in bodies or not bodies[name].waypoint:
+        raise ConfigError(f"there is no '{name}' with way-points{nearest(name, bodies)}", str(loaded.path))
+    body, lab = bodies[name], Lab(loaded)
+    row = lab.enter(name, body.model, body.position, body.attitude)
+    start = body.position[0], body.position[1]
+    pilot = Pilot(loaded.model(body.model), start, body.waypoint, radius=radius)
+    found = []
+    for k in range(round(seconds / PERIOD)):
+        s = lab.state()[row]
+        heading = float(frames.euler(s["q_WB"])[2])
+        (north, east), (surge, sway) = s["p_WB_W"][:2].tolist(), s["v_WB_B"][:2].tolist()
+        now = Motion(north, east, heading, surge, sway, float(s["w_WB_B"][2]))
+        found.append((k * PERIOD, north, east, math.hypot(surge, sway)))
+        lab.commands({name: pilot.act(now, PERIOD if k else 0.0)})
+        lab.run(PERIOD)
+    rows, way = np.array(found), Way.of(body, radius)
+    return Sailed(rows[:, 0], rows[:, 1:3], rows[:, 3], way.distance(rows[:, 1:3]), way.reached(rows[:, 1:3]))
+
+
+def _to_leg(places: Array, a: Array, b: Array) -> Array:
+    d = b - a
+    along = np.clip((places - a) @ d / float(d @ d), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(places - a - along[:, None] * d, axis=1))
+
+
+def rms(values: Array) -> float:
+    """Root mean square."""
+    return float(np.sqrt(np.mean(np.square(values))))
