@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 import os
 import random
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
+
+_MURDER = Path(os.environ.get("CAMPAIGN_CALLS", "/nowhere")).with_name("murder")
+if (
+    "wavesim_studies.campaign.worker" in sys.orig_argv and _MURDER.exists()
+):  # as if it were killed while it starts, once
+    _MURDER.unlink()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def ishigami(factors: dict[str, Any], seed: int) -> dict[str, float]:

@@ -241,7 +241,7 @@ def test_who_changes_a_program_or_the_configuration_gets_new_runs(folder: Path) 
 
 
 def test_a_worker_that_is_killed_takes_no_row_along(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its run is done by the next one; every row is there once."""
+    """Its run is done by the next one, also where that is killed before it is ready; every row is there once."""
     calls = folder / "calls"
     monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
     p = function(folder, "waits", '<design kind="grid"/><factor name="a" low="0" high="9" levels="10"/>')
@@ -255,6 +255,7 @@ def test_a_worker_that_is_killed_takes_no_row_along(folder: Path, monkeypatch: p
             told = calls.read_text().splitlines() if calls.exists() else []
             new = [int(line) for line in told if line and int(line) not in pids]
             if new:
+                (folder / "murder").touch()
                 os.kill(new[0], signal.SIGKILL)
                 pids.append(new[0])
         (folder / "go").touch()
@@ -264,7 +265,12 @@ def test_a_worker_that_is_killed_takes_no_row_along(folder: Path, monkeypatch: p
     assert client.run(p, workers=1, quiet=True) == {"ok": 10}
     thread.join()
     rows = table(p)
-    assert len(pids) == 2 and sorted(r["a"] for r in rows) == list(range(10)) and len({r["key"] for r in rows}) == 10
+    assert (
+        len(pids) == 2
+        and not (folder / "murder").exists()
+        and sorted(r["a"] for r in rows) == list(range(10))
+        and len({r["key"] for r in rows}) == 10
+    )
     assert sum(r["attempts"] for r in rows) == 12, "two were begun again, nothing else"
 
 

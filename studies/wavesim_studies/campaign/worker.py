@@ -21,6 +21,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, end_with_parent, nothing
 
 START_LIMIT_S = 300.0  #: a first worker of a machine compiles the kernels
+STARTS = 5  #: how often in a row a worker may be killed before it is ready
 
 
 class Worker:
@@ -57,6 +58,18 @@ class Worker:
         return nothing(TIMED_OUT if late else KILLED, said, wall)
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """A process that is ready. WaveSimError if it ends of its own accord, or again and again."""
+        for _ in range(STARTS):
+            process = self._begin()
+            if self._line(process, START_LIMIT_S) == b"ready":
+                return process
+            code = process.poll()
+            self.close()
+            if code is None or code >= 0:
+                break
+        raise WaveSimError("a worker could not be started")
+
+    def _begin(self) -> subprocess.Popen[bytes]:
         self.close()
         command = [sys.executable, "-m", "wavesim_studies.campaign.worker", str(self._file), str(self._out)]
         limits = {f"{n}_NUM_THREADS": "1" for n in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
@@ -67,9 +80,6 @@ class Worker:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | limits,
                 start_new_session=True,
             )  # fmt: skip
-        if self._line(process, START_LIMIT_S) != b"ready":
-            self.close()
-            raise WaveSimError("a worker could not be started")
         return process
 
     @staticmethod
