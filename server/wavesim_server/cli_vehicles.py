@@ -221,11 +221,12 @@ def replay_actuators(
     """
     import math
 
+    from wavesim_sdk.recorded import parse_map, read_columns
     from wavesim_server import study
 
     kind = known(model, models)
-    columns, times = study.read_columns(file, rate)
-    commands = dict(study.parse_map(kind, item, columns) for item in maps)
+    columns, times = read_columns(file, rate)
+    commands = dict(parse_map(kind, item, columns) for item in maps)
     result = study.replay(
         kind,
         times,
@@ -243,7 +244,7 @@ def replay_actuators(
         "end": {k: round(float(v), 4) for k, v in zip(study.TRACK[1:], result[-1, 1:], strict=True)},
     }
     if track is not None:
-        measured, at = study.read_columns(track, rate)
+        measured, at = read_columns(track, rate)
         for name in (north, east):
             if name not in measured:
                 raise ConfigError(f"the track has no column '{name}'{nearest(name, measured)}", str(track))

@@ -18,9 +18,10 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.recorded import position
 from wavesim_server.dynamics import rows as r
 from wavesim_server.simulation import Simulation
-from wavesim_server.study import empty_sea, position, resting_depth
+from wavesim_server.study import empty_sea, resting_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = ("ahead", "port", "starboard", "zig-zag")

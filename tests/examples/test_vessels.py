@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from tests.examples.test_trials import trial
+from wavesim_sdk.config import library
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.tables import STATE
+from wavesim_sdk.recorded import parse_map, read_columns
+from wavesim_sdk.tables import ESTIMATE, STATE
+from wavesim_server.study import replay
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(200)]
 
@@ -68,3 +71,23 @@ def test_traffic_in_waves(root: Path, tmp_path: Path) -> None:
     radar, stations = seen["radar"].records, seen["ais"].records
     assert (np.nanmax(radar["status"], axis=1) == 2.0).any(), "followed"
     assert {257000001.0, 257000002.0, 257000003.0, 257000004.0} <= set(np.unique(stations["mmsi"][-1]).tolist())
+
+
+def test_recorded_commands_again(root: Path, tmp_path: Path) -> None:
+    """Through a live server they do what they do in the library; the track beside them is told, and measured against."""
+    seconds = 30
+    table, log = sailed(root, tmp_path, "recorded", seconds)
+    columns, times = read_columns(root / "examples/trials/odin-zigzag.csv", None)
+    model, now = library()["odin"], times < seconds
+    names = {"throttle": ("port", "starboard"), "nozzle*deg": ("port-angle", "starboard-angle"), "bucket": ("port-deflector", "starboard-deflector")}  # fmt: skip
+    commands = dict(parse_map(model, f"{name}={column}", columns) for column, both in names.items() for name in both)
+    alone = replay(model, times[now], {k: v[now] for k, v in commands.items()}, 0.01, world='<bed depth="60 m"/>')
+    live = log.get("/state/odin", STATE)
+    t, p = live.time_ns * 1e-9, live.records["p_WB_W"]
+    for axis in (0, 1):
+        assert np.abs(np.interp(alone[:, 0], t, p[:, axis]) - alone[:, 1 + axis]).max() < 1e-9
+    (odin,) = table["vehicles"]
+    assert odin["distance_m"] > 50.0 and 0.0 < odin["navigation_max_m"] < 0.2 * odin["distance_m"]
+    believed = log.get("/estimate/odin", ESTIMATE)
+    measured = np.interp(believed.time_ns * 1e-9, times, columns["north"])
+    assert np.abs(believed.records["p_WB_W"][:, 0] - measured).max() < 1e-9, "and the measured track stands beside it"

@@ -1,0 +1,82 @@
+"""Recorded commands of actuators, and recorded tracks: columns of numbers in a file.
+
+columns, times = read_columns(Path("trial.csv"), rate=None)
+which, values = parse_map(model, "port=left_rpm*0.01", columns)
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.actuators import actuators_of, position_of
+from wavesim_sdk.config.vehicle import Model
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def position(model: Model, name: str) -> int:
+    """Position of an actuator in the model's order, by its name or number; ConfigError names the nearest."""
+    try:
+        return position_of(actuators_of(model), name)
+    except ValueError as error:
+        raise ConfigError(f"'{model.name}': {error}") from None
+
+
+def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Array], Array]:
+    """(columns by name and by number, times in s) of a CSV file with a header or of plain columns of numbers.
+
+    The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns`` (made to start at 0), or the line's number
+    over ``rate``.
+    """
+    try:
+        lines = [line.strip().rstrip(",").strip() for line in path.read_text().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+    rows = [re.split(r"\s*[,;]\s*|\s+", line) for line in lines if line and not line.startswith("#")]
+    if not rows:
+        raise ConfigError("it is empty", str(path))
+    header: list[str] = []
+    if not all(_is_number(cell) for cell in rows[0]):
+        header = next(csv.reader([lines[0]]))
+        rows = rows[1:]
+    try:
+        data = np.array([[float(cell) for cell in row] for row in rows])
+    except ValueError as error:
+        raise ConfigError(f"it holds something that is no number: {error}", str(path)) from None
+    columns = {str(k + 1): data[:, k] for k in range(data.shape[1])} | dict(zip(header, data.T, strict=False))
+    for name, factor in (("time", 1.0), ("t", 1.0), ("time_s", 1.0), ("t_ns", 1e-9), ("time_ns", 1e-9)):
+        if name in columns:
+            return columns, (columns[name] - columns[name][0]) * factor
+    if rate is None:
+        raise ConfigError("it has no column time, t, time_s, t_ns or time_ns; give --rate, lines per second", str(path))
+    return columns, np.arange(len(data)) / rate
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def parse_map(model: Model, item: str, columns: Mapping[str, Array]) -> tuple[int, Array]:
+    """``actuator=column*factor`` as (position, values in SI)."""
+    match = re.fullmatch(r"([^=]+)=([^*]+?)(?:\*([-+0-9.eE]+|deg|rpm))?", item)
+    if match is None:
+        raise ConfigError(f"--map {item}: write actuator=column or actuator=column*factor")
+    which = position(model, match[1].strip())
+    column = match[2].strip()
+    if column not in columns:
+        raise ConfigError(f"--map {item}: there is no column '{column}'{nearest(column, columns)}")
+    factor = {"deg": math.pi / 180, "rpm": 1 / 60}.get(match[3] or "1")
+    return which, columns[column] * (float(match[3] or 1.0) if factor is None else factor)

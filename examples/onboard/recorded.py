@@ -1,0 +1,70 @@
+"""An on-board program that does again what was recorded: commands of actuators, at their times, from a file.
+
+python recorded.py --config ../trials/recorded.xml --vehicle boat --commands odin-zigzag.csv --map port=port --map 4=nozzle*deg
+
+Files are looked for beside the configuration. Each line of commands holds until the next. Where a track was measured (--track), it is
+told as what a navigator believes: beside the vehicle in the viewer, and its distance stands in the table and the pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import numpy as np
+
+import program
+from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import nearest
+from wavesim_sdk.recorded import parse_map, read_columns
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+SOON = 1e-6  #: s: a line is due that is due so soon
+
+
+class Recorded:
+    """Commands by time, and a track beside them."""
+
+    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace) -> None:
+        columns, self.times = read_columns(loaded.data_file(options.commands), options.rate)
+        self.commands = dict(parse_map(loaded.model(body.model), item, columns) for item in options.map)
+        self.track: list[Array] = []
+        if options.track:
+            measured, at = read_columns(loaded.data_file(options.track), options.rate)
+            for name in (options.north, options.east):
+                if name not in measured:
+                    raise ConfigError(f"the track has no column '{name}'{nearest(name, measured)}", options.track)
+            self.track = [at, measured[options.north], measured[options.east]]
+        self._line = -1
+
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None] | None]:
+        names = [a.name for a in broker.actuators]
+        line = int(np.searchsorted(self.times, step.time + SOON, side="right")) - 1
+        orders = (
+            {names[which]: float(values[line]) for which, values in self.commands.items()} if line != self._line else {}
+        )
+        self._line = line
+        return orders, self._believed(step.time)
+
+    def _believed(self, time: float) -> list[float | None] | None:
+        if not self.track or time > self.track[0][-1] + SOON:
+            return None
+        at, north, east = self.track
+        place = [float(np.interp(time, at, x)) for x in (north, east)]
+        return [*place, None, None, None, None, *place, None, None]
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--commands", required=True, metavar="FILE")
+    parser.add_argument("--map", action="append", required=True, metavar="ACTUATOR=COLUMN[*FACTOR]")
+    parser.add_argument("--rate", type=float, help="lines per second, of files without a time column")
+    parser.add_argument("--track", metavar="FILE", help="measured")
+    parser.add_argument("--north", default="north", help="its column")
+    parser.add_argument("--east", default="east", help="its column")
+
+
+if __name__ == "__main__":
+    sys.exit(program.run(__doc__, Recorded, options))

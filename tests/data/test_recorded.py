@@ -1,0 +1,62 @@
+"""Odin's sea trial again: her recorded commands through a live server, beside the track that her author's simulator gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import wavesim
+from wavesim_sdk.frames import euler
+from wavesim_sdk.log import read
+from wavesim_sdk.tables import ESTIMATE, STATE
+from wavesim_server.resources import wipe
+
+pytestmark = [pytest.mark.data, pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(240)]
+
+#: columns: rpm %, nozzle %, bucket % to port, then to starboard; the nozzles turn by 27 deg, the other way round
+MAPS = {"port": "1*0.01", "starboard": "4*0.01", "port-angle": "2*-0.004712389", "starboard-angle": "5*-0.004712389",
+        "port-deflector": "3*0.01", "starboard-deflector": "6*0.01"}  # fmt: skip
+IDLE = 1e-5  #: %: 0 would stop the engine, which idled at 400 rpm
+APART = 3000.0
+VESSEL = """<vehicle name="{model}" model="{model}" position="0 {east} 0 m" client="required" truth="none">
+<program run="recorded.py" period="10 ms" options="--commands commands.txt --rate 100 {maps} {more}"/></vehicle>"""
+TRIAL = """<wavesim name="{name}" files="."><time step="5 ms" duration="57 s" pace="fast"/><world density="1000 kg/m3">
+<wind air_density="1.204 kg/m3"/><bed depth="9000 m"/></world><fleet>{fleet}</fleet></wavesim>"""
+
+
+def test_odins_sea_trial_through_a_live_server(data_dir: Path, root: Path, tmp_path: Path) -> None:
+    """Her author's model follows his simulator's track to 1 % of the way; the shipped one stays upright and within a third of it."""
+    lines = (data_dir / "odin/sea-trial-actuators-1.txt").read_text().splitlines()
+    commands = np.array([[float(x) for x in line.strip().strip(",").split(",")[:6]] for line in lines if line.strip()])
+    commands[:, [0, 3]] = np.maximum(commands[:, [0, 3]], IDLE)
+    np.savetxt(tmp_path / "commands.txt", commands)
+    shutil.copy(data_dir / "reference/odin_sea-trial-actuators-1.csv", tmp_path / "track.csv")
+    for program in ("recorded.py", "program.py"):
+        shutil.copy(root / "examples/onboard" / program, tmp_path)
+    maps = " ".join(f"--map {which}={column}" for which, column in MAPS.items())
+    beside = "--track track.csv --north x --east y"
+    fleet = VESSEL.format(model="odin-hilsim", east=0.0, maps=maps, more=beside) + VESSEL.format(
+        model="odin", east=APART, maps=maps, more=""
+    )
+    name = f"sea{os.getpid()}"
+    (tmp_path / "config.xml").write_text(TRIAL.format(name=name, fleet=fleet))
+    done = wavesim("trial", tmp_path / "config.xml", "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots", timeout=200)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert wipe(name) == []
+    log = read(tmp_path / name / "run.mcap")
+    reference = np.loadtxt(tmp_path / "track.csv", delimiter=",", skiprows=1)
+    reference = reference[reference[:, 0] <= 57.0]
+    way = np.hypot(*np.diff(reference[:, 1:3], axis=0).T).sum()
+    for model, east, share in (("odin-hilsim", 0.0, 0.01), ("odin", APART, 0.33)):
+        state = log.get(f"/state/{model}", STATE)
+        t, p = state.time_ns * 1e-9, state.records["p_WB_W"] - (0.0, east, 0.0)
+        at = np.array([np.interp(reference[:, 0], t, p[:, k]) for k in (0, 1)])
+        away = np.hypot(*(at - reference[:, 1:3].T))
+        assert away.max() < share * way, (model, away.max(), way)
+        assert np.abs(euler(state.records["q_WB"])[:, :2]).max() < np.radians(15.0), "upright"
+    believed = log.get("/estimate/odin-hilsim", ESTIMATE)
+    assert len(believed.records) > 500, "and the track stands beside it"
