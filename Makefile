@@ -142,7 +142,7 @@ lint: $(VENV)/.tools $(PAGE)
 types: $(VENV)/.tools $(PAGE)
 	@$(BIN)/mypy
 	@cd $(WEB) && npm run --silent types
-	@MYPYPATH=broker_sdk:examples/onboard $(BIN)/mypy -m auv -m usv -m oneway -m homing -m talker -m captain -m tunnel -m learned
+	@MYPYPATH=broker_sdk:studies:examples/onboard $(BIN)/mypy -m auv -m usv -m oneway -m homing -m talker -m captain -m tunnel -m learned -m recorded
 
 imports: $(VENV)/.tools
 	@$(BIN)/lint-imports

@@ -3,13 +3,17 @@
 It knows what was surveyed before the dive (beacons, mission, its start) and what its instruments say:
 pressure, heading and rates, speed through the water, and its acoustic transducer.
 
-    python auv.py --config config.xml --vehicle lauv
+    python auv.py --config config.xml --vehicle lauv [--filter reference]
+
+Its own filter is small and begins at once; the reference filter of docs/navigation.md knows better, and is compiled the first time.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
+from typing import Any
 
 import program
 from navigator import Beacon, Navigator
@@ -22,7 +26,7 @@ from wavesim_sdk.ocean.water import depth_of_pressure
 class Auv:
     """Navigation, guidance and control of one AUV, from the values of one step to actuator commands."""
 
-    def __init__(self, loaded: Loaded, body: Body) -> None:
+    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace | None = None) -> None:
         config = loaded.config
         assert body.program is not None
         self.loaded, self.body, self.program = loaded, body, body.program
@@ -36,7 +40,8 @@ class Auv:
                 place = (b.position[0] + t.position[0], b.position[1] + t.position[1], b.position[2] + t.position[2])
                 self.beacons[t.reply] = Beacon(place, t.reply, t.turn_around)
                 self.query = t.query
-        self.navigator = Navigator(body.position[0], body.position[1], config.acoustics.sound_speed)
+        place = body.position[0], body.position[1]
+        self.navigator: Any = self.filter(options)(place, config.acoustics.sound_speed, self.transducer.position)
         self.guidance = control.LineOfSight(body.waypoint, (body.position[0], body.position[1]))
         self.crab = control.CrabAngle()
         limit = min(f.limit for f in model.fin)
@@ -50,26 +55,29 @@ class Auv:
         self.asked: dict[int, float] = {}
         self._time = -1.0
 
+    def filter(self, options: argparse.Namespace | None) -> Any:
+        """The class of its navigator."""
+        if options is None or options.filter == "own":
+            return Navigator
+        from reference import Reference
+
+        return Reference
+
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None]]:
         """Actuator commands and the navigator's estimate for one step."""
         sensors = step.sensors
         if not {"ctd", "ahrs", "speedlog"} <= sensors.keys():
             return {}, [None] * 10  # the instruments are not up yet
         depth = depth_of_pressure(self.loaded.config.world, sensors.ctd.pressure)
-        pitch, heading = sensors.ahrs.pitch, sensors.ahrs.heading
-        _, q, r = sensors.ahrs.rates
-        surge, sway, _ = sensors.speedlog.v_FB_B
+        roll, pitch, heading = sensors.ahrs.roll, sensors.ahrs.pitch, sensors.ahrs.heading
+        _, q, r = rates = sensors.ahrs.rates
+        surge, sway, _ = speed = sensors.speedlog.v_FB_B
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
-        self.navigator.predict(step.time, dt, heading, surge, sway, depth, self._lever())
+        self.navigator.predict(step.time, (roll, pitch, heading), rates, speed, depth)
         self._listen(step)
         self._ask(step, broker)
         return self._steer(depth, pitch, heading, q, r, surge, sway, dt), self._estimate(depth)
-
-    def _lever(self) -> tuple[float, float, float]:
-        assert self.transducer is not None
-        x, y, z = self.transducer.position
-        return x, y, z
 
     def _listen(self, step: Step) -> None:
         self.navigator.innovation = math.nan
@@ -91,10 +99,10 @@ class Auv:
     def _steer(
         self, depth: float, pitch: float, heading: float, q: float, r: float, surge: float, sway: float, dt: float
     ) -> dict[str, float]:
-        n = self.navigator.x
-        course = self.guidance.course(n[0], n[1])
+        n = self.navigator
+        course = self.guidance.course(*n.place)
         target = self.guidance.target
-        wanted = self.crab.heading(course, heading, surge, sway, (n[2], n[3]), dt)
+        wanted = self.crab.heading(course, heading, surge, sway, n.current, dt)
         rudder = -self.heading.turn(wanted, heading, r)
         planes = self.depth.planes(target.depth, depth, pitch, q, dt)
         thrust = self.speed.thrust(target.speed, surge, dt)
@@ -107,11 +115,14 @@ class Auv:
 
     def _estimate(self, depth: float) -> list[float | None]:
         n = self.navigator
-        sigma = [math.sqrt(n.P[0, 0]), math.sqrt(n.P[1, 1]), 0.1]
         innovation = None if math.isnan(n.innovation) else float(n.innovation)
-        values = [*n.x[:2], depth, *sigma, *n.dead_reckoning, depth]
+        values = [*n.place, depth, *n.sigma, 0.1, *n.dead_reckoning, depth]
         return [*(float(v) for v in values), innovation]
 
 
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--filter", choices=["own", "reference"], default="own")
+
+
 if __name__ == "__main__":
-    sys.exit(program.run(__doc__, Auv))
+    sys.exit(program.run(__doc__, Auv, options))

@@ -7,77 +7,55 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
-
-import numpy as np
 
 import program
 from auv import Auv
-from wavesim_sdk.acoustics import usbl_offset
-from wavesim_sdk.algebra import norm
-from wavesim_sdk.broker import Broker, Step
+from reference import Reference
+from wavesim_sdk.broker import Step
 from wavesim_sdk.config import Body, Loaded
-from wavesim_sdk.elementary import atan2, hypot, sin_cos
-from wavesim_sdk.frames import quaternion
+from wavesim_sdk.elementary import atan2, hypot
 
 NEAR = 25.0  #: m from the dock at which it slows down
 DOCKED = 3.0  #: m at which it stops
+GUESS = 30.0, -40.0  #: m that its first belief is off
+RANGE = 1.0  #: m, of a round trip: the speed of sound is not quite the assumed one
+ANGLE = math.radians(1.0)  #: of the head
 
 
 class Homer(Auv):
-    """Between fixes it counts its own motion; at each fix it starts from the measured offset again."""
+    """It knows where the dock is, and hardly where itself; range and direction of each answer tell."""
 
     def __init__(self, loaded: Loaded, body: Body) -> None:
         super().__init__(loaded, body)
         (self.dock,) = self.beacons.values()
-        start = np.array(body.position)
-        self.offset = np.array(self.dock.position) - start + np.array([30.0, -40.0, 0.0])  # a poor first guess
-        self.sigma = 50.0
-        self.attitude = quaternion(0.0, 0.0, 0.0)
-        self._at_time = -1.0
-
-    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None]]:
-        sensors = step.sensors
-        if {"ctd", "ahrs", "speedlog"} <= sensors.keys():
-            heading = sensors.ahrs.heading
-            self.attitude = quaternion(sensors.ahrs.roll, sensors.ahrs.pitch, heading)
-            dt = step.time - self._at_time if self._at_time >= 0.0 else 0.0
-            surge, sway, _ = sensors.speedlog.v_FB_B
-            s, c = sin_cos(heading)
-            self.offset -= np.array([surge * c - sway * s, surge * s + sway * c, 0.0]) * dt
-            self.sigma += 0.15 * dt
-        self._at_time = step.time
-        return super().act(step, broker)
+        guess = body.position[0] - GUESS[0], body.position[1] - GUESS[1]
+        assert self.transducer is not None
+        c, lever = loaded.config.acoustics.sound_speed, self.transducer.position
+        self.navigator = Reference(guess, c, lever, doubt=math.hypot(*GUESS))
+        self.docked = False
 
     def _listen(self, step: Step) -> None:
-        self.navigator.innovation = math.nan
+        super()._listen(step)
         for heard in step.receptions:
-            offset = usbl_offset(heard, self.attitude.tolist())
-            if offset is not None:
-                self.navigator.innovation = float(norm(offset) - norm(self.offset))
-                self.offset = np.asarray(offset)
-                self.sigma = 0.1 + 0.01 * float(norm(offset))
+            if heard.azimuth is not None and heard.elevation is not None:
+                time = heard.reception_ns * 1e-9
+                self.navigator.direction(time, heard.azimuth, heard.elevation, self.dock, ANGLE)
 
     def _steer(
         self, depth: float, pitch: float, heading: float, q: float, r: float, surge: float, sway: float, dt: float
     ) -> dict[str, float]:
-        far = float(hypot(self.offset[0], self.offset[1]))
+        n = self.navigator
+        north, east = self.dock.position[0] - n.place[0], self.dock.position[1] - n.place[1]
+        far = float(hypot(north, east))
         if far < DOCKED:
             self.docked = True
-        if getattr(self, "docked", False):
+        if self.docked:
             return self._commands(0.0, 0.0, 0.0)
-        wanted = self.crab.heading(atan2(self.offset[1], self.offset[0]), heading, surge, sway, (0.0, 0.0), dt)
+        wanted = self.crab.heading(atan2(east, north), heading, surge, sway, n.current, dt)
         rudder = -self.heading.turn(wanted, heading, r)
         planes = self.depth.planes(self.dock.position[2], depth, pitch, q, dt)
         speed = 1.4 if far > NEAR else 0.8
         return self._commands(self.speed.thrust(speed, surge, dt), rudder, planes)
-
-    def _estimate(self, depth: float) -> list[float | None]:
-        place: Any = np.array(self.dock.position) - self.offset
-        n = self.navigator
-        innovation = None if math.isnan(n.innovation) else n.innovation
-        values = [place[0], place[1], depth, self.sigma, self.sigma, 0.1, *n.dead_reckoning, depth]
-        return [*(float(v) for v in values), innovation]
 
 
 if __name__ == "__main__":

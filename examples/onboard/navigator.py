@@ -1,6 +1,6 @@
-"""Navigation by acoustic ranges: an extended Kalman filter over round trips, or over one-way travel times.
+"""Navigation by acoustic ranges: a small extended Kalman filter over round trips. The large one is in :mod:`reference`.
 
-State: north, east, the water's drift (north, east), and the offset of the own clock in metres of sound.  Between measurements the position follows
+State: north, east, the water's drift (north, east).  Between measurements the position follows
 heading and speed through the water plus the drift.  A round trip measures the way out, from where the
 vehicle was when it asked, plus the way back, to where it is when it hears the answer; both places are
 known relative to now from the recent track, so no range is smeared by the vehicle's motion.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,31 +36,50 @@ class Navigator:
 
     HISTORY = 400
 
-    def __init__(self, north: float, east: float, sound_speed: float, clock: float = 0.0, drift: float = 0.0) -> None:
-        """``clock`` (s) and ``drift`` (s per square root of s) say how far the own clock may be off."""
-        self.x = np.array([north, east, 0.0, 0.0, 0.0])
-        self.P = np.diag(np.square([1.0, 1.0, 0.2, 0.2, clock * sound_speed]))
-        self.Q = np.diag(np.square([0.03, 0.03, 0.0006, 0.0006, drift * sound_speed]))
-        self.c = sound_speed
-        self.dead_reckoning = np.array([north, east])
+    def __init__(self, place: tuple[float, float], sound_speed: float, lever: Sequence[float]) -> None:
+        """``place`` (north, east) where it begins; ``lever``: of the transducer, in B."""
+        self.x = np.array([*place, 0.0, 0.0])
+        self.P = np.diag(np.square([1.0, 1.0, 0.2, 0.2]))
+        self.Q = np.diag(np.square([0.03, 0.03, 0.0006, 0.0006]))
+        self.c, self.lever = sound_speed, lever
+        self.dead_reckoning = np.array(place)
         self.innovation = math.nan
         self.accepted = self.rejected = 0
         self._times: list[float] = []
         self._track: list[tuple[float, float, float]] = []  # relative track of the transducer
         self._moved = np.zeros(2)
+        self._time = -1.0
+
+    @property
+    def place(self) -> tuple[float, float]:
+        """North and east as it believes, m."""
+        return float(self.x[0]), float(self.x[1])
+
+    @property
+    def current(self) -> tuple[float, float]:
+        """The water's drift, m/s."""
+        return float(self.x[2]), float(self.x[3])
+
+    @property
+    def sigma(self) -> tuple[float, float]:
+        """Standard deviations of the place, m."""
+        return math.sqrt(self.P[0, 0]), math.sqrt(self.P[1, 1])
 
     def predict(
         self,
         time: float,
-        dt: float,
-        heading: float,
-        surge: float,
-        sway: float,
+        attitude: tuple[float, float, float],
+        rates: Sequence[float],
+        v: Sequence[float],
         depth: float,
-        lever: tuple[float, float, float],
     ) -> None:
-        """Move on by ``dt`` and remember where the transducer is."""
-        s, c = sin_cos(heading)
+        """Go on to ``time`` (s), with what the instruments say then (roll, pitch, heading; rates; speed through the water in B), and
+        remember where the transducer is."""
+        dt = time - self._time if self._time >= 0.0 else 0.0
+        self._time = time
+        s, c = sin_cos(attitude[2])
+        surge, sway, _ = v
+        lever = self.lever
         through = np.array([surge * c - sway * s, surge * s + sway * c])
         self.dead_reckoning += through * dt
         step = (through + self.x[2:4]) * dt
@@ -92,19 +112,10 @@ class Navigator:
         """Take a round trip (times in s); False if it is too far from what the filter expects."""
         if len(self._times) < 2 or asked < self._times[0]:
             return False
-        return self._take(self.c * (heard - asked - beacon.turn_around), (asked, heard), beacon, 0.0, sigma)
-
-    def one_way(self, sent: float, heard: float, beacon: Beacon, sigma: float = 0.5) -> bool:
-        """Take a one-way travel time from a beacon whose clock and schedule are known."""
-        if len(self._times) < 2:
-            return False
-        return self._take(self.c * (heard - sent), (heard,), beacon, 1.0, sigma)
-
-    def _take(self, measured: float, times: tuple[float, ...], beacon: Beacon, clock: float, sigma: float) -> bool:
-        """A measured sum of distances, at the times that the vehicle was at their ends."""
-        H = np.array([0.0, 0.0, 0.0, 0.0, clock])
-        expected = clock * self.x[4]
-        for time in times:
+        measured = self.c * (heard - asked - beacon.turn_around)
+        H = np.zeros(4)
+        expected = 0.0
+        for time in (asked, heard):
             at = self._at(time)
             place = np.array([self.x[0] - self._moved[0] + at[0], self.x[1] - self._moved[1] + at[1], at[2]])
             difference = place - np.array(beacon.position)
@@ -119,7 +130,7 @@ class Navigator:
             return False
         gain = gain / S
         self.x += gain * self.innovation
-        self.P = product(np.eye(5) - np.outer(gain, H), self.P)
+        self.P = product(np.eye(4) - np.outer(gain, H), self.P)
         self.P = 0.5 * (self.P + self.P.T)
         self.accepted += 1
         return True

@@ -12,7 +12,8 @@ import sys
 
 import program
 from auv import Auv
-from navigator import Beacon, Navigator
+from navigator import Beacon
+from reference import Reference
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Body, Loaded
 
@@ -28,8 +29,9 @@ class Listener(Auv):
             if t is not None and t.pinger is not None:
                 place = (b.position[0] + t.position[0], b.position[1] + t.position[1], b.position[2] + t.position[2])
                 self.schedule.append((Beacon(place, t.pinger.frequency, 0.0), t.pinger.period, t.pinger.offset))
-        c = loaded.config.acoustics.sound_speed
-        self.navigator = Navigator(body.position[0], body.position[1], c, clock=5e-3, drift=2e-5)
+        assert self.transducer is not None
+        place, c = (body.position[0], body.position[1]), loaded.config.acoustics.sound_speed
+        self.navigator = Reference(place, c, self.transducer.position, clock=5e-3, drift=5e-6)
 
     def _listen(self, step: Step) -> None:
         self.navigator.innovation = math.nan

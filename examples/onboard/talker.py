@@ -46,8 +46,8 @@ class Talker(Auv):
         at = number * self.cycle + self.slot * SLOT_S
         if number > self.planned and number >= 0 and at - step.time < 2.0 * self.program.period:
             self.planned = number
-            n = self.navigator.x
-            payload = STATUS.pack(number % 65536, round(n[0] * 10.0), round(n[1] * 10.0), 0)
+            north, east = self.navigator.place
+            payload = STATUS.pack(number % 65536, round(north * 10.0), round(east * 10.0), 0)
             broker.send(payload, at=round(at * 1e9))
 
 

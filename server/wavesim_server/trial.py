@@ -25,7 +25,7 @@ from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import Options, Supervisor, bind, shared_objects
 
-JOIN_LIMIT_S = 60.0
+JOIN_LIMIT_S = 300.0  #: a program may compile what it needs
 LAST_LINES, LAST_BYTES = 4, 4096  # of what a participant printed before it failed
 LOST = ("events_dropped", "sensors_late")  #: counters of the clock: what a whole run has none of
 

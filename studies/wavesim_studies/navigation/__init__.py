@@ -4,9 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wavesim_studies.navigation.filter import Design, Filter, State, Track, estimate
+    from wavesim_studies.navigation.filter import Design, Filter, State, Track, estimate, ready
 
-__all__ = ["Design", "Filter", "State", "Track", "estimate"]
+__all__ = ["Design", "Filter", "State", "Track", "estimate", "ready"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,9 +8,15 @@ smoothed = track.smoothed()
 from __future__ import annotations
 
 import bisect
+import contextlib
+import fcntl
+import functools
+import os
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,12 +62,12 @@ class Design:
     gravity: float = 9.81  #: m/s2
     earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rad/s, rate of the earth in W
 
-    @property
+    @functools.cached_property
     def present(self) -> dict[str, Array]:
         """The optional states that there are, with their standard deviations at the start."""
         return {k: s for k, (_, n) in OPTIONAL.items() if (s := np.broadcast_to(getattr(self, k), n)).any()}
 
-    @property
+    @functools.cached_property
     def places(self) -> dict[str, slice]:
         """Where each state stands in the error."""
         found = {k: slice(3 * i, 3 * i + 3) for i, k in enumerate(("p", "v", "attitude", "gyro", "accelerometer"))}
@@ -71,18 +77,18 @@ class Design:
             at += len(s)
         return found
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """Of the error, without clones."""
         return max(s.stop for s in self.places.values())
 
-    @property
+    @functools.cached_property
     def ix(self) -> Any:
         """Places of the optional states for the kernels."""
         places = self.places
         return np.array([places[k].start if k in places else -1 for k in OPTIONAL], np.int64)
 
-    @property
+    @functools.cached_property
     def noise(self) -> Array:
         """Densities and time constants for the kernels."""
         names = (
@@ -91,7 +97,7 @@ class Design:
         )  # fmt: skip
         return np.array([float(getattr(self, n)) for n in names])
 
-    @property
+    @functools.cached_property
     def world(self) -> Array:
         """Gravity and the earth's rate for the kernels."""
         return np.array([self.gravity, *self.earth])
@@ -128,9 +134,19 @@ class State:
         return float(self.memory[0])
 
     @property
+    def p(self) -> Array:
+        """(3) m, W, of the inertial unit."""
+        return self.x[:3]
+
+    @property
     def covariance(self) -> Array:
         """(n, n) of the error, without clones."""
         return self.P[: self.design.size, : self.design.size]
+
+    def optional(self, name: str) -> Array:
+        """Of an optional state."""
+        a, n = OPTIONAL[name]
+        return self.x[a : a + n]
 
     def copy(self) -> State:
         """Another, that is changed by itself."""
@@ -238,6 +254,18 @@ def estimate(design: Design, start: State, imu: Array, measurements: Any, marks:
     return Track(design, marks, nodes, P, events, told, state, tape)
 
 
+def ready() -> None:
+    """Compile the filter, unless that has been done (some 10 s of processor time). Of several processes that begin at once one compiles,
+    and the others wait for it."""
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or tempfile.gettempdir())
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # each for itself where nothing can be written
+            lock = stack.enter_context((folder / f"wavesim-navigation-{os.getuid()}.lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        made = Filter(Design().start(0.0, np.zeros(3), np.zeros(3), (1.0, 0.0, 0.0, 0.0), [1.0] * 5))
+        made.sample(0.1, (0.0, 0.0, -9.81), np.zeros(3))
+
+
 class Filter:
     """The filter as time goes on: samples in order, measurements as late as they come.
 
@@ -252,6 +280,7 @@ class Filter:
         self._imu: list[Array] = []
         self._events: list[Array] = []  # by time
         self._told: list[Array] = []  # of those that were taken, beside them
+        self._asked: set[float] = set()  # times of which there are copies among the events
         self._kept = [self.state.copy()]
         self._counts: Counter[tuple[int, int]] = Counter()
 
@@ -270,22 +299,23 @@ class Filter:
 
     def add(self, *measurements: Array) -> None:
         """Measurements of any time, in any order."""
-        done = self._events[: len(self._told)]
-        asked = {r[models.ID] for r in self._events if r[models.KIND] == models.KEEP}
-        since = self.time
+        done, first, since = len(self._told), len(self._events), self.time
         for row in measurements:
             wanted = [row]
-            if row[models.KIND] == models.ROUND_TRIP and row[models.ID] not in asked:
+            if row[models.KIND] == models.ROUND_TRIP and row[models.ID] not in self._asked:
                 wanted += [keep(row[models.ID]), drop(row[models.ID] + self.memory, row[models.ID])]
-            first = min(r[models.T] for r in wanted)
-            if first <= self._kept[0].time < self.time:
+            earliest = min(r[models.T] for r in wanted)
+            if earliest <= self._kept[0].time < self.time:
                 self.too_late += 1
                 continue
-            since = min(since, first)
-            asked.add(wanted[-1][models.ID])
-            self._events += wanted
-        self._events.sort(key=order)
-        if since > self.time - 1e-9 and all(a is b for a, b in zip(self._events, done, strict=False)):
+            since = min(since, earliest)
+            for r in wanted:
+                if r[models.KIND] == models.KEEP:
+                    self._asked.add(r[models.ID])
+                at = bisect.bisect_right(self._events, order(r), key=order)
+                self._events.insert(at, r)
+                first = min(first, at)
+        if since > self.time - 1e-9 and first >= done:
             self._advance([])
             if self._kept[-1].time == self.time:
                 self._kept[-1] = self.state.copy()
@@ -302,6 +332,14 @@ class Filter:
             self._kept.append(self.state.copy())
             del again[:k]
 
+    def innovation(self, row: Array) -> Array:
+        """(m) how far a measurement was from what was expected, taken or not. NaN if it has not had its turn, or is forgotten."""
+        m = int(row[models.M])
+        for event, told in zip(reversed(self._events[: len(self._told)]), reversed(self._told), strict=True):
+            if event is row:
+                return told[6 : 6 + m]
+        return np.full(m, np.nan)
+
     def counts(self, sensor: int) -> dict[str, int]:
         """Measurements of a sensor by what became of them: taken, refused, impossible."""
         found = self._counts.copy()
@@ -311,7 +349,7 @@ class Filter:
 
     def _first(self, time: float) -> int:
         """The first event after a time to which the filter went."""
-        return bisect.bisect_right([r[models.T] for r in self._events], time + 1e-9)
+        return bisect.bisect_right(self._events, time + 1e-9, key=_time)
 
     def _advance(self, samples: list[Array]) -> None:
         a, b = len(self._told), self._first(samples[-1][0] if samples else self.time)
@@ -327,5 +365,12 @@ class Filter:
         for row, told in zip(self._events[:k], self._told[:k], strict=True):
             if row[models.M]:
                 self._counts[int(row[models.SENSOR]), int(np.sign(told[0]))] += 1
+            elif row[models.KIND] == models.KEEP:
+                self._asked.discard(row[models.ID])
         del self._events[:k], self._told[:k]
         self._imu = [s for s in self._imu if s[0] > since]
+
+
+def _time(row: Array) -> float:
+    """Of an event."""
+    return float(row[models.T])

@@ -190,7 +190,7 @@ def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> No
             P[i, j] = 0.5 * (S[i, j] + S[j, i])
         for j in range(9, n):
             P[j, i] = P[i, j]
-    qa, qg = noise[ACCELEROMETER] ** 2, noise[GYRO] ** 2
+    qa, qg = noise[ACCELEROMETER] * noise[ACCELEROMETER], noise[GYRO] * noise[GYRO]
     for i in range(3):
         P[i, i] += qa * dt * dt * dt / 3.0
         P[i, 3 + i] += 0.5 * qa * dt * dt
@@ -205,25 +205,25 @@ def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> No
 def _walk(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
     """Biases, current, clock and what else is estimated walk on."""
     for i in range(3):
-        P[9 + i, 9 + i] += noise[GYRO_WALK] ** 2 * dt
-        P[12 + i, 12 + i] += noise[ACCELEROMETER_WALK] ** 2 * dt
+        P[9 + i, 9 + i] += noise[GYRO_WALK] * noise[GYRO_WALK] * dt
+        P[12 + i, 12 + i] += noise[ACCELEROMETER_WALK] * noise[ACCELEROMETER_WALK] * dt
     if ix[0] >= 0:
         for i in range(2):
-            P[ix[0] + i, ix[0] + i] += noise[CURRENT_WALK] ** 2 * dt
+            P[ix[0] + i, ix[0] + i] += noise[CURRENT_WALK] * noise[CURRENT_WALK] * dt
     c = ix[1]
     if c >= 0:
         for j in range(n):
             P[c, j] += dt * P[c + 1, j]
         for j in range(n):
             P[j, c] += dt * P[j, c + 1]
-        P[c, c] += noise[CLOCK_WALK] ** 2 * dt
-        P[c + 1, c + 1] += noise[CLOCK_DRIFT] ** 2 * dt
+        P[c, c] += noise[CLOCK_WALK] * noise[CLOCK_WALK] * dt
+        P[c + 1, c + 1] += noise[CLOCK_DRIFT] * noise[CLOCK_DRIFT] * dt
     if ix[2] >= 0:
-        P[ix[2], ix[2]] += noise[SOUND_WALK] ** 2 * dt
+        P[ix[2], ix[2]] += noise[SOUND_WALK] * noise[SOUND_WALK] * dt
     if ix[3] >= 0:
-        P[ix[3], ix[3]] += noise[SCALE_WALK] ** 2 * dt
+        P[ix[3], ix[3]] += noise[SCALE_WALK] * noise[SCALE_WALK] * dt
     if ix[5] >= 0:
-        P[ix[5], ix[5]] += noise[OFFSET_WALK] ** 2 * dt
+        P[ix[5], ix[5]] += noise[OFFSET_WALK] * noise[OFFSET_WALK] * dt
 
 
 @part

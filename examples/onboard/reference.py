@@ -1,0 +1,129 @@
+"""Navigation of an AUV without an inertial unit: the reference filter (docs/navigation.md) as time goes on, by round trips, one-way
+travel times, directions of a USBL head. It takes the place of :class:`navigator.Navigator`, and more.
+
+It is moved by the rates and angles of the AHRS; what pushes the vehicle is taken from how fast it turns at its speed, and believed to
+be off by as much as it may speed up. Speed through the water, depth, angles and sound correct it; the current is a state.
+A round trip belongs to two times: where the vehicle was when it asked, and where it is when it hears the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from navigator import Beacon
+from wavesim_sdk.algebra import times
+from wavesim_sdk.elementary import sin_cos
+from wavesim_sdk.frames import quaternion, rotation
+from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
+from wavesim_studies.navigation import Design, Filter, ready
+from wavesim_studies.navigation import measurements as make
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+GRAVITY = 9.81
+RATES = RATE_SIGMA * math.sqrt(0.1)  #: rad/sqrt(s), of an AHRS at 10 Hz
+AGILITY = 0.1  #: m/s/sqrt(s), how much the vehicle speeds up unasked
+CURRENT, CURRENT_WALK = 0.2, 0.002  #: m/s, m/s/sqrt(s)
+ANGLES, DEPTH, SPEED, SOUND, HEAD = range(5)  #: instruments
+JOLT = 400.0  #: gate of speeds: what begins to move is no outlier
+MEMORY = 2.0  #: s: the longest that an answer may take
+TWO_WAY, ONE_WAY = 0.3, 0.3  #: m, of lengths by sound: beacons swing on their moorings
+
+
+class Reference:
+    """The filter of one vehicle."""
+
+    def __init__(
+        self, place: tuple[float, float], sound_speed: float, lever: Sequence[float], doubt: float = 1.0, clock: float = 0.0,
+        drift: float = 0.0,
+    ) -> None:  # fmt: skip
+        """``place`` (north, east) is known to ``doubt`` m; ``lever``: of the transducer, in B. ``clock`` (s) and ``drift`` (s/s) say
+        how far the own clock may be off."""
+        ready()  # before it joins: nobody waits then
+        self.c, self.doubt, self.lever = sound_speed, doubt, lever
+        self.clock = (clock * sound_speed, drift * sound_speed)
+        self.place = place
+        self.current = 0.0, 0.0
+        self.sigma = doubt, doubt
+        self.dead_reckoning = list(place)
+        self.innovation = math.nan
+        self._filter: Filter | None = None
+        self._before = np.zeros((2, 3))
+
+    def predict(
+        self,
+        time: float,
+        attitude: tuple[float, float, float],
+        rates: Sequence[float],
+        v: Sequence[float],
+        depth: float,
+    ) -> None:
+        """Go on to ``time`` (s), with what the instruments say then: roll, pitch, heading; rates; speed through the water (B)."""
+        roll, pitch, heading = attitude
+        (sr, cr), (sp, cp), (sh, ch) = (sin_cos(a) for a in attitude)
+        p, q, r = rates
+        push = (q * v[2] - r * v[1] + GRAVITY * sp, r * v[0] - p * v[2] - GRAVITY * sr * cp, p * v[1] - q * v[0] - GRAVITY * cr * cp)  # fmt: skip
+        now = np.array([push, rates], float)
+        if self._filter is None:
+            self._filter = self._begin(time, attitude, v, depth)
+        else:
+            dt = time - self._filter.time
+            self.dead_reckoning[0] += (v[0] * ch - v[1] * sh) * dt
+            self.dead_reckoning[1] += (v[0] * sh + v[1] * ch) * dt
+            self._filter.sample(time, *(0.5 * (now + self._before)))  # an inertial unit tells means
+            angles = make.angles(
+                time,
+                {"roll": roll, "pitch": pitch, "heading": heading},
+                (TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA),
+                ANGLES,
+            )
+            self._filter.add(
+                angles,
+                make.depth(time, depth, PRESSURE_SIGMA, sensor=DEPTH),
+                make.velocity(time, v, SPEED_SIGMA, water=True, sensor=SPEED, gate=JOLT),
+            )
+        self._before = now
+        self._look()
+
+    def _begin(self, time: float, attitude: tuple[float, float, float], v: Sequence[float], depth: float) -> Filter:
+        design = Design(
+            gyro_noise=RATES, accelerometer_noise=AGILITY, gravity=GRAVITY, current=CURRENT, current_walk=CURRENT_WALK, clock=self.clock,
+        )  # fmt: skip
+        q_WB = quaternion(*attitude)
+        sigma = [(self.doubt, self.doubt, 0.1), 0.3, 0.005, 1e-5, 1e-3]
+        place = *self.place, depth
+        return Filter(design.start(time, place, times(rotation(q_WB), np.array(v, float)), q_WB, sigma), memory=MEMORY)
+
+    def _look(self) -> None:
+        assert self._filter is not None
+        state = self._filter.state
+        north, east, _ = state.p.tolist()
+        self.place = north, east
+        north, east = state.optional("current").tolist()
+        self.current = north, east
+        self.sigma = math.sqrt(state.P[0, 0]), math.sqrt(state.P[1, 1])
+
+    def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = TWO_WAY) -> None:
+        """Take a round trip (times in s)."""
+        length = self.c * (heard - asked - beacon.turn_around)
+        self._take(make.round_trip(asked, heard, length, beacon.position, sigma, self.lever, sensor=SOUND))
+
+    def one_way(self, sent: float, heard: float, beacon: Beacon, sigma: float = ONE_WAY) -> None:
+        """Take a one-way travel time from a beacon whose clock and schedule are known."""
+        self._take(make.one_way(heard, self.c * (heard - sent), beacon.position, sigma, self.lever, sensor=SOUND))
+
+    def direction(self, heard: float, azimuth: float, elevation: float, beacon: Beacon, sigma: float) -> None:
+        """Take where a beacon is heard from (rad in B), by a USBL head."""
+        if self._filter is not None:
+            self._filter.add(make.direction(heard, azimuth, elevation, beacon.position, sigma, self.lever, sensor=HEAD))
+            self._look()
+
+    def _take(self, row: Array) -> None:
+        if self._filter is None:
+            return  # it has not begun
+        self._filter.add(row)
+        self.innovation = float(self._filter.innovation(row)[0])
+        self._look()
