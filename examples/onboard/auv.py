@@ -40,8 +40,8 @@ class Auv:
                 place = (b.position[0] + t.position[0], b.position[1] + t.position[1], b.position[2] + t.position[2])
                 self.beacons[t.reply] = Beacon(place, t.reply, t.turn_around)
                 self.query = t.query
-        place = body.position[0], body.position[1]
-        self.navigator: Any = self.filter(options)(place, config.acoustics.sound_speed, self.transducer.position)
+        start = body.position[0], body.position[1]
+        self.navigator: Any = self.filter(options)(start, config.acoustics.sound_speed, self.transducer.position)
         self.guidance = control.LineOfSight(body.waypoint, (body.position[0], body.position[1]))
         self.crab = control.CrabAngle()
         limit = min(f.limit for f in model.fin)

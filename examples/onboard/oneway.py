@@ -30,8 +30,8 @@ class Listener(Auv):
                 place = (b.position[0] + t.position[0], b.position[1] + t.position[1], b.position[2] + t.position[2])
                 self.schedule.append((Beacon(place, t.pinger.frequency, 0.0), t.pinger.period, t.pinger.offset))
         assert self.transducer is not None
-        place, c = (body.position[0], body.position[1]), loaded.config.acoustics.sound_speed
-        self.navigator = Reference(place, c, self.transducer.position, clock=5e-3, drift=5e-6)
+        start, c = (body.position[0], body.position[1]), loaded.config.acoustics.sound_speed
+        self.navigator = Reference(start, c, self.transducer.position, clock=5e-3, drift=5e-6)
 
     def _listen(self, step: Step) -> None:
         self.navigator.innovation = math.nan
