@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -348,3 +349,15 @@ def test_what_cannot_be_is_refused(keys: dict[str, str], says: str) -> None:
     with pytest.raises(ConfigError, match=says) as found:
         world(line(**keys), "<vehicle name='f' model='float' position='0 0 13 m'/>")
     assert found.value.line
+
+
+def test_the_trial_of_moored_bodies(root: Path) -> None:
+    """Half a minute: nothing sinks, breaks or freezes; the buoy is pulled off, the profile is that of the layers."""
+    sim = Simulation.from_config(root / "examples/trials/moored.xml")
+    sim.advance(7500)
+    assert not sim.faults and sim.take_breaks() == []
+    place = {sim.occupants[row].name: sim.state()["p_WB_W"][row] for row in sim.rows}
+    assert abs(place["boat"][2]) < 0.2 and 5.0 < place["buoy"][0] < 15.0 and 15.0 < place["float"][2] < 40.0
+    rode, tether, mooring = sim.lines()
+    assert [bytes(line["name"]).decode() for line in (rode, tether, mooring)] == ["rode", "tether", "mooring"]
+    assert 200.0 < mooring["tension"][0] < 400.0 and rode["on_bed"] < 30.0

@@ -76,7 +76,7 @@ def test_instruments_that_differ_in_name_and_mounting_only_are_of_a_kind(config:
         ({"own": "<ctd/>\n<ctd/>"}, "'a': two sensors are called 'ctd'; give each a name of its own"),
         ({"model": '<ctd name="x"/><dvl name="x"/>'}, "model 'sub': two sensors are called 'x'"),
         ({"own": '<ctd name="a b"/>'}, "name 'a b' is not 1 to 31 letters"),
-        ({"own": '<sensor type="thermal"/>'}, "'a': there is no sensor 'thermal'; known are: ahrs,"),
+        ({"own": '<sensor type="thermal"/>'}, "'a': there is no sensor 'thermal'; known are: adcp, ahrs,"),
         ({"own": "<sensor/>"}, "needs the key 'type'"),
         ({"fleet": "<scalar/>"}, "the fleet has a sensor <scalar>, but the world has no <scalar>"),
         ({"own": '<leak compartments="bow bow"/>'}, "'a': 'leak': `compartments` are one to 4 different names"),
