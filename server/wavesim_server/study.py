@@ -19,7 +19,7 @@ from wavesim_sdk.config.plausible import check_model, matrix
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.vehicle import Matrix6
 from wavesim_sdk.recorded import position
-from wavesim_server.dynamics import hydrostatics
+from wavesim_server.dynamics import hulls, hydrostatics
 from wavesim_server.simulation import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -72,6 +72,9 @@ def resting_depth(model: Model, density: float) -> float:
     if model.type == "underwater":
         return 1000.0
     shape = shape_of(model)
+    if (hull := hulls.of(model)) is not None:
+        wanted = model.mass.value / density
+        return -hull.level((0.0, 0.0, 1.0), wanted) if wanted < hull.volume else 0.0
     volume = model.buoyancy.volume if model.buoyancy else shape.volume
     share = model.mass.value / (density * volume)
     if share >= 1.0:

@@ -11,6 +11,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_server import sailing
+from wavesim_server.dynamics import hulls
 from wavesim_server.dynamics import rows as r
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, track_row
@@ -31,7 +32,8 @@ def derived(model: Model) -> dict[str, Any]:
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}
     if model.restoring is None:
-        volume = model.buoyancy.volume if model.buoyancy else shape.volume
+        hull = hulls.of(model)
+        volume = model.buoyancy.volume if model.buoyancy else hull.volume if hull else shape.volume
         found["displacement_kg"] = round(DENSITY * volume, 3)
         found["net_buoyancy_N"] = round((DENSITY * volume - model.mass.value) * 9.81, 2)
     if model.type != "underwater" and model.restoring is None:
@@ -87,7 +89,12 @@ def _floating(model: Model) -> dict[str, Any]:
     sim, row = _sea(model, 0.0)
     rest = _track(sim, 120.0)[-1]
     z = float(rest[3])
-    found: dict[str, Any] = {"draft_m": round(z + shape_of(model).half[2], 3)}
+    hull = hulls.of(model)
+    keel = float(hull.triangles[:, :, 2].max()) if hull else shape_of(model).half[2]
+    found: dict[str, Any] = {"draft_m": round(z + keel, 3)}
+    if hull:
+        afloat = hull.afloat(model.mass.value, model.mass.centre, DENSITY)
+        found["metacentric_height_m"] = {"roll": round(afloat.gm_roll, 3), "pitch": round(afloat.gm_pitch, 3)}
     periods: dict[str, float | None] = {}
     for name, push, column in (("heave", 0, 3), ("roll", r.NU + 3, 4), ("pitch", r.NU + 4, 5)):
         sim, row = _sea(model, z)

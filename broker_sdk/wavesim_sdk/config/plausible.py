@@ -47,6 +47,8 @@ def check_model(model: Model) -> None:
             fail(f"<{name.replace('_', '-')}> needs either `diagonal` or 36 numbers between its tags")
     _masses(model, fail)
     _drag(model, fail)
+    if model.hull is not None and (model.restoring is not None or model.buoyancy is not None):
+        fail("<hull> takes the place of <buoyancy> and <restoring>; leave them out")
     if model.restoring is not None:
         g = matrix(model.restoring)
         if g[:, [0, 1, 5]].any():

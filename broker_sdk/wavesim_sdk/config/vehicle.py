@@ -323,6 +323,23 @@ class OtherTerm:
 
 
 @dataclass(frozen=True)
+class HullMesh:
+    """The body's surface for buoyancy, a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB): what of it is under the
+    local water plane lifts it, at any heel, so it capsizes where the real one does. The primitive still stands for
+    contacts, and for the waves' mean over length and width. Added mass and drag stay those of the whole body, also when it leaves the water."""
+
+    file: str = text("The file, relative to the file that names it.")
+    attitude: Vector = key(
+        "Roll, pitch, yaw from the file's axes to the body's: 180 0 0 deg for a file with z up.",
+        "angle",
+        (0.0, 0.0, 0.0),
+        count=3,
+    )
+    position: Vector = key("Where the file's origin lies in the body.", "length", (0.0, 0.0, 0.0), count=3)
+    scale: float = key("Metres per unit of the file.", default=1.0, low=1e-6, high=1e6)
+
+
+@dataclass(frozen=True)
 class Restoring(Matrix6):
     """Linear restoring -G [x y z phi theta psi] about the equilibrium, for hulls that are no box, cylinder or
     sphere. Weight and buoyancy balance; only <load> adds weight. Only columns 3, 4, 5 may hold numbers."""
@@ -461,6 +478,7 @@ class Model:
     inertia: Inertia | None = child(Inertia, "Inertia about the centre of mass.")
     rigid_body: Matrix6 | None = child(Matrix6, "M_RB about the origin, instead of <inertia> and the mass's centre.")
     buoyancy: Buoyancy | None = child(Buoyancy, "Absent: the volume of the primitive, at its centre.")
+    hull: HullMesh | None = child(HullMesh, "A closed mesh, instead of the primitive's buoyancy.")
     restoring: Restoring | None = child(Restoring, "Linear restoring, instead of the primitive's buoyancy.")
     load: tuple[Load, ...] = children(Load, "Weights that <restoring> does not balance.")
     added_mass: Matrix6 = child(Matrix6, "Added mass M_A (positive).", required=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from wavesim_server.dynamics import kernel, terms
+from wavesim_server.dynamics import afloat, kernel, terms
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.lanes import element, load, splat, store
@@ -71,10 +71,10 @@ def _block(
         terms.restoring(block, params, work)
     if flags & r.HAS_BALLAST:
         terms.ballast(params, work, kind[r.KIND_TANKS])
-    if flags & r.HAS_RESTORING == 0 and kernel.is_afloat(block, params):
-        kernel.floating(block, params, work)
+    if flags & r.HAS_RESTORING == 0 and afloat.is_afloat(block, params):
+        afloat.floating(block, params, work, kind, tables)
     else:
-        kernel.submerged(params, work)
+        afloat.submerged(params, work)
     _take(work, parts, _RESTORING)
     if moored:
         kernel.mooring(block, work, k)

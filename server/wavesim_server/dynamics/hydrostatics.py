@@ -1,4 +1,4 @@
-"""Buoyancy of box, cylinder and sphere, partly submerged, exactly.
+"""Buoyancy of box, cylinder, sphere and closed meshes, partly submerged, exactly.
 
 Each function takes the water plane in body axes, ``n . x = d`` with ``n`` the unit vector that points
 down in B: the part with ``n . x > d`` is under water.  It returns the submerged volume and its first
@@ -11,6 +11,8 @@ import math
 
 import numba as nb
 
+from wavesim_server.dynamics.rows import KIND_FACES, KIND_HULL, TABLE_FACES, TABLE_POINTS
+from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
 
 _njit = nb.njit(cache=True, error_model="numpy")
@@ -188,3 +190,53 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
     if axis == 1:
         return b * hx, sign * hy, a * hz
     return a * hx, b * hy, sign * hz
+
+
+@_njit
+def mesh(kind: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float) -> tuple[float, float, float, float]:
+    """(volume, mx, my, mz) under water of the closed mesh of a kind: the wet parts of its faces, joined to a point of the plane
+    (the readable twin is :class:`wavesim_sdk.hull.Hull`)."""
+    ox, oy, oz = nx * d, ny * d, nz * d
+    volume = mx = my = mz = 0.0
+    for f in range(kind[KIND_FACES]):
+        table, at = tables[kind[KIND_HULL + f // TABLE_FACES]], 9 * (f % TABLE_FACES)
+        fx = fy = fz = px = py = pz = 0.0
+        count = 0
+        for corner in range(3):
+            ax, ay, az = (
+                _number(table, at + 3 * corner),
+                _number(table, at + 3 * corner + 1),
+                _number(table, at + 3 * corner + 2),
+            )
+            o = at + 3 * ((corner + 1) % 3)
+            bx, by, bz = _number(table, o), _number(table, o + 1), _number(table, o + 2)
+            da = nx * ax + ny * ay + nz * az - d
+            db = nx * bx + ny * by + nz * bz - d
+            for part in range(2):  # the corner itself, if wet; the crossing of the edge
+                if part == 0:
+                    if da < 0.0:
+                        continue
+                    vx, vy, vz = ax, ay, az
+                else:
+                    if (da < 0.0) == (db < 0.0):
+                        continue
+                    t = da / (da - db)
+                    vx, vy, vz = ax + t * (bx - ax), ay + t * (by - ay), az + t * (bz - az)
+                vx, vy, vz = vx - ox, vy - oy, vz - oz
+                if count == 0:
+                    fx, fy, fz = vx, vy, vz
+                elif count >= 2:
+                    v6 = (fx * (py * vz - pz * vy) + fy * (pz * vx - px * vz) + fz * (px * vy - py * vx)) / 6.0
+                    volume += v6
+                    mx += v6 * (ox + 0.25 * (fx + px + vx))
+                    my += v6 * (oy + 0.25 * (fy + py + vy))
+                    mz += v6 * (oz + 0.25 * (fz + pz + vz))
+                px, py, pz = vx, vy, vz
+                count += 1
+    return volume, mx, my, mz
+
+
+@_njit
+def _number(table: Floats, k: int) -> float:
+    """Element of a table, as if it were flat."""
+    return table[0, k] if k < TABLE_POINTS else table[1, k - TABLE_POINTS]

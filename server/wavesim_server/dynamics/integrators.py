@@ -13,7 +13,8 @@ import numpy as np
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest, shown
 from wavesim_server.dynamics import registry
-from wavesim_server.dynamics.kernel import is_afloat, kinematics, lags, stage, submerged
+from wavesim_server.dynamics.afloat import is_afloat, submerged
+from wavesim_server.dynamics.kernel import kinematics, lags, stage
 from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
 from wavesim_server.dynamics.rows import (
     A_NOW,

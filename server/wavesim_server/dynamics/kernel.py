@@ -12,12 +12,11 @@ Steps through it are in :mod:`wavesim_server.dynamics.integrators`.
 
 from __future__ import annotations
 
-import math
-
 import numba as nb
 
-from wavesim_server.dynamics import hydrostatics, radiation, registry, rotation, terms
-from wavesim_server.dynamics.lanes import add_to, broadcast, element, load, maximum, minimum, select, sqrt, store
+from wavesim_server.dynamics import radiation, registry, rotation, terms
+from wavesim_server.dynamics.afloat import floating
+from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.rows import (
     A_CMD,
     A_GAIN,
@@ -38,8 +37,6 @@ from wavesim_server.dynamics.rows import (
     EXT,
     FORCE,
     FREE,
-    FULL_B,
-    HALF,
     HAS_AEROFOIL,
     HAS_BALLAST,
     HAS_CROSS,
@@ -69,8 +66,6 @@ from wavesim_server.dynamics.rows import (
     KIND_TANKS,
     KIND_TERMS,
     KIND_THRUSTERS,
-    LANES,
-    LEVEL,
     LIFT,
     MASS,
     MINV,
@@ -78,7 +73,6 @@ from wavesim_server.dynamics.rows import (
     NU,
     NUR,
     ON_SURFACE,
-    PRESENT,
     PULL,
     PULLED,
     PX,
@@ -88,17 +82,12 @@ from wavesim_server.dynamics.rows import (
     QX,
     QY,
     QZ,
-    RB,
-    REACH,
     ROT,
-    SHAPE,
-    SLOPE,
     SLOT_ANGLE,
     SLOT_FIN,
     SLOTS,
     STATE,
     STATE_ROWS,
-    TMP,
     WATER,
     WEIGHT,
     WG,
@@ -307,83 +296,6 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
 
 
 @_inline
-def submerged(params: Floats, work: Floats) -> None:
-    """Buoyancy of bodies that are under water in this whole step."""
-    store(work, BUOYANCY, broadcast(params, FULL_B))
-    store(work, BUOYANCY_CENTRE, broadcast(params, RB))
-    store(work, BUOYANCY_CENTRE + 1, broadcast(params, RB + 1))
-    store(work, BUOYANCY_CENTRE + 2, broadcast(params, RB + 2))
-
-
-@_inline
-def floating(block: Floats, params: Floats, work: Floats) -> None:
-    """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre. It acts against DOWN,
-    upright on the slope of a wave whose water accelerates so."""
-    z = load(work, STATE + PZ) - load(block, LEVEL)
-    r31, r32, r33 = load(work, ROT + 6), load(work, ROT + 7), load(work, ROT + 8)
-    sx, sy = -load(block, SLOPE), -load(block, SLOPE + 1)
-    s = 1.0 / sqrt(1.0 + sx * sx + sy * sy)
-    nx = s * (r31 + sx * load(work, ROT) + sy * load(work, ROT + 3))
-    ny = s * (r32 + sx * load(work, ROT + 1) + sy * load(work, ROT + 4))
-    nz = s * (r33 + sx * load(work, ROT + 2) + sy * load(work, ROT + 5))
-    store(work, TMP, nx)
-    store(work, TMP + 1, ny)
-    store(work, TMP + 2, nz)
-    store(work, TMP + 3, -z * s)
-    if params[SHAPE] == hydrostatics.SPHERE:
-        radius = broadcast(params, HALF)
-        d = minimum(maximum(-z * s, -radius), radius)
-        cap = radius - d
-        square = radius * radius - d * d
-        volume = (math.pi / 3.0) * cap * cap * (3.0 * radius - cap)
-        moment = (0.25 * math.pi) * square * square / maximum(volume, 1e-300)
-        store(work, BUOYANCY, broadcast(params, FULL_B) * volume / ((4.0 / 3.0 * math.pi) * radius * radius * radius))
-        store(work, BUOYANCY_CENTRE, broadcast(params, RB) + moment * nx)
-        store(work, BUOYANCY_CENTRE + 1, broadcast(params, RB + 1) + moment * ny)
-        store(work, BUOYANCY_CENTRE + 2, broadcast(params, RB + 2) + moment * nz)
-    elif params[SHAPE] == hydrostatics.BOX and _is_upright(block, params, work):
-        _upright_box(params, work)
-    else:
-        for l in range(LANES):
-            fraction, mx, my, mz = hydrostatics.submerged(
-                params[SHAPE], params[HALF], params[HALF + 1], params[HALF + 2], params[REACH],
-                element(work, TMP, l), element(work, TMP + 1, l), element(work, TMP + 2, l), element(work, TMP + 3, l),
-            )  # fmt: skip
-            work[BUOYANCY * LANES + l] = params[FULL_B] * fraction
-            work[BUOYANCY_CENTRE * LANES + l] = params[RB] + mx
-            work[(BUOYANCY_CENTRE + 1) * LANES + l] = params[RB + 1] + my
-            work[(BUOYANCY_CENTRE + 2) * LANES + l] = params[RB + 2] + mz
-
-
-@_njit
-def _is_upright(block: Floats, params: Floats, work: Floats) -> bool:
-    """Whether the water plane cuts only the four upright edges of every box of a block."""
-    for l in range(LANES):
-        if element(block, PRESENT, l) != 0.0:
-            tilt = abs(element(work, TMP, l)) * params[HALF] + abs(element(work, TMP + 1, l)) * params[HALF + 1]
-            if not tilt + abs(element(work, TMP + 3, l)) < abs(element(work, TMP + 2, l)) * params[HALF + 2]:
-                return False
-    return True
-
-
-@_inline
-def _upright_box(params: Floats, work: Floats) -> None:
-    """Submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
-    hx, hy, hz = broadcast(params, HALF), broadcast(params, HALF + 1), broadcast(params, HALF + 2)
-    nz = load(work, TMP + 2)
-    nz = select(abs(nz) < 1e-9, 1.0, nz)  # lanes without a body
-    level, tx, ty = load(work, TMP + 3) / nz, load(work, TMP) / nz, load(work, TMP + 1) / nz
-    side = select(nz > 0.0, 1.0, -1.0)
-    height = hz - side * level
-    share = 1.0 / height
-    square = level * level + (tx * tx * hx * hx + ty * ty * hy * hy) / 3.0
-    store(work, BUOYANCY, broadcast(params, FULL_B) * height / (2.0 * hz))
-    store(work, BUOYANCY_CENTRE, broadcast(params, RB) + side * tx * hx * hx / 3.0 * share)
-    store(work, BUOYANCY_CENTRE + 1, broadcast(params, RB + 1) + side * ty * hy * hy / 3.0 * share)
-    store(work, BUOYANCY_CENTRE + 2, broadcast(params, RB + 2) + side * 0.5 * (hz * hz - square) * share)
-
-
-@_inline
 def lag(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
     """Lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
     for k in range(first, last):
@@ -486,20 +398,8 @@ def stage(
     if moored:
         mooring(block, work, k)
     if afloat:
-        floating(block, params, work)
+        floating(block, params, work, kind, tables)
     if flags & IS_FULL:
         solve(params, work, k)
     else:
         solve_symmetric(params, work, k)
-
-
-@_njit
-def is_afloat(block: Floats, params: Floats) -> bool:
-    """Whether any body of a block is so near the surface that its buoyancy may change within the step."""
-    for l in range(LANES):
-        if (
-            element(block, PRESENT, l) != 0.0
-            and element(block, PZ, l) - element(block, LEVEL, l) < 1.5 * params[REACH] + 1.0
-        ):
-            return True
-    return False

@@ -17,8 +17,9 @@ from wavesim_sdk.config.primitives import Shape, shape_of
 from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Radiation, Thruster
 from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import expm1, sin
+from wavesim_sdk.hull import Hull
 from wavesim_sdk.names import nearest, shown
-from wavesim_server.dynamics import integrators, registry
+from wavesim_server.dynamics import hulls, integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.seams import ActuatorType, Term
 from wavesim_server.dynamics.types import Floats, Ints, Mask
@@ -112,7 +113,10 @@ def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
     timing = (step, integrators.ALL[integrator].gains)
     for k in range(len(timing[1])):
         p[r.A_GAIN + r.SLOTS * k : r.A_GAIN + r.SLOTS * (k + 1)] = 1.0
-    _body(p, model, world)
+    hull = hulls.of(model)
+    _body(p, model, world, hull)
+    if hull is not None:
+        _mesh(kind, hull)
     flags = 0
     if any(_couples(matrix(m)) for m in _matrices(model)) or _couples(mass_matrices(model)[0]):
         flags |= r.IS_FULL
@@ -140,7 +144,7 @@ def _check_step(p: Floats, model: Model, step: float, integrator: int) -> None:
     if model.restoring is None:  # of a floating primitive: waterplane area; of any body: weight above buoyancy
         shape = shape_of(model)
         plane = 4.0 * shape.half[0] * shape.half[1]
-        stiffness[2, 2] = p[r.FULL_B] / max(shape.volume, 1e-9) * plane
+        stiffness[2, 2] = p[r.FULL_B] / max(p[r.VOLUME] or shape.volume, 1e-9) * plane
         stiffness[3, 3] = stiffness[4, 4] = max(p[r.WG + 2] - p[r.FULL_B] * p[r.RB + 2], 0.0)
     fading = np.diag(p[r.FADE : r.FADE + 6])
     dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (r.DL, r.DQ, r.LIFT))
@@ -171,7 +175,18 @@ def _couples(m: Floats) -> bool:
     return bool(np.abs(m[(i + j) % 2 == 1]).max() > 0.0)
 
 
-def _body(p: Floats, model: Model, world: World) -> None:
+def _mesh(kind: Kind, hull: Hull) -> None:
+    """The triangles of a hull, in tables."""
+    faces = hull.triangles.reshape(-1, 9)
+    kind.ints[r.KIND_FACES] = len(faces)
+    for k, first in enumerate(range(0, len(faces), r.TABLE_FACES)):
+        table, some = np.zeros(2 * r.TABLE_POINTS), faces[first : first + r.TABLE_FACES]
+        table[: some.size] = some.ravel()
+        kind.ints[r.KIND_HULL + k] = len(kind.tables)
+        kind.tables.append(table.reshape(2, -1))
+
+
+def _body(p: Floats, model: Model, world: World, hull: Hull | None) -> None:
     shape = shape_of(model)
     rigid, added = mass_matrices(model)
     total = rigid + added
@@ -193,9 +208,16 @@ def _body(p: Floats, model: Model, world: World) -> None:
     p[r.HALF : r.HALF + 3] = shape.half
     p[r.MARGIN] = margin_of(shape)
     if model.restoring is None:
-        volume = model.buoyancy.volume if model.buoyancy else shape.volume
+        if hull is not None:
+            volume, centre = hull.volume, tuple(hull.wetted((0.0, 0.0, 1.0), -1e9).centre)
+            p[r.VOLUME] = volume
+            p[r.REACH] = max(shape.reach, float(norm(hull.triangles).max()))
+        else:
+            volume, centre = (
+                (model.buoyancy.volume, model.buoyancy.centre) if model.buoyancy else (shape.volume, (0.0,) * 3)
+            )
         p[r.FULL_B] = world.density * world.gravity * volume
-        p[r.RB : r.RB + 3] = model.buoyancy.centre if model.buoyancy else 0.0
+        p[r.RB : r.RB + 3] = centre
         p[r.WEIGHT] = model.mass.value * world.gravity
         p[r.WG : r.WG + 3] = p[r.WEIGHT] * np.array(model.mass.centre)
     for load in model.load:

@@ -75,6 +75,7 @@ WEIGHT = _p.take()
 WG = _p.take(3)  # weight times centre of mass, B
 FULL_B = _p.take()  # buoyancy when submerged, N
 RB = _p.take(3)  # its centre, B
+VOLUME = _p.take()  # of a hull's mesh, m3
 SHAPE = _p.take()  # 0 box, 1 cylinder, 2 sphere
 HALF = _p.take(3)  # half length, half width (or radius), half height
 REACH = _p.take()  # radius of the sphere around the body
@@ -198,10 +199,14 @@ MEMORY_SOURCE, MEMORY_FORCE, MEMORY_ORDER, MEMORY_FIRST, MEMORY_INTS = range(
 )  # row of work, force, order, first state
 KIND_TANKS = KIND_MEMORIES + MEMORY_INTS * MEMORIES  # ballast tanks
 KIND_OTHER = KIND_TANKS + 1  # by slot from SLOT_BALLAST on: number of the registered type, from 1; 0 = none
-KIND_TABLE = KIND_OTHER + BALLASTS  # table of each fin and thruster; -1 = none
-KIND = KIND_TABLE + FINS + THRUSTERS
+KIND_FACES = KIND_OTHER + BALLASTS  # triangles of a hull's mesh; 0 = its shape is the primitive
+KIND_TABLE = KIND_FACES + 1  # table of each fin and thruster, and those with the triangles; -1 = none
+HULL_TABLES = 4
+KIND_HULL = KIND_TABLE + FINS + THRUSTERS
+KIND = KIND_HULL + HULL_TABLES
 
 #: (block): bodies present, kind, how many have a mooring or lines
 BLOCK_BODIES, BLOCK_KIND, BLOCK_MOORED = range(3)
 
+TABLE_FACES = 320  # triangles in a table, nine numbers each
 TABLE_POINTS = 1441  # of a resampled aerofoil (-180..180 deg) or propeller curve

@@ -25,7 +25,7 @@ BAD = 0.15  #: with which the fit is refused
 MOST = 6  #: oscillators for motions that radiate together
 SAMPLES = 80  #: frequencies of a table that take part
 LEAST = 0.02  #: of its frequency, that every oscillator is damped by at least: a hull's waves do not ring
-LEFT = 0.3  #: of the greatest damping, that a table may still have at its ends
+LEFT = 0.3, 0.5  #: of the greatest damping, that a table may still have at its lowest and its highest frequency
 QUIET = 1e-6  #: of the greatest damping of its kind, below which a motion radiates nothing
 APART = 0.02  #: coupling, relative to its two motions, below which they are fitted apart
 
@@ -117,12 +117,12 @@ def _reaches(w: Array, b: Array, loud: list[int]) -> None:
         raise ValueError(f"it has {len(w)} frequencies; the memory needs 8 at least, better 40")
     for i in loud:
         damping = b[:, i, i]
-        for end, word in ((0, "longer"), (-1, "shorter")):
+        for end, word, most in ((0, "longer", LEFT[0]), (-1, "shorter", LEFT[1])):
             share = damping[end] / damping.max()
-            if share > LEFT:
+            if share > most:
                 raise ValueError(
                     f"periods {word} than {2 * np.pi / w[end]:.3g} s are missing: there the damping in {DOFS[i]} still is "
-                    f"{100 * share:.0f} % of its greatest, {100 * LEFT:.0f} % at most are allowed"
+                    f"{100 * share:.0f} % of its greatest, {100 * most:.0f} % at most are allowed"
                 )
 
 
