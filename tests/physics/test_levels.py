@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import bellhop
 
 from tests.physics.sea import PLAIN, heard, node, records, run, sea
 from wavesim_sdk.config import Loaded
@@ -109,6 +111,19 @@ def test_levels_against_a_dense_bundle(case: str) -> None:
     assert mean_loss(z, c, source, receiver, distance, width, BOUNCES) == pytest.approx(
         bundle(z, c, source, receiver, distance, width), abs=1.0
     )
+
+
+#: depth and range in m; loss in dB, incoherent, mean over +- 1 km, by Bellhop (Acoustics Toolbox of May 2023, built with
+#: gfortran, run by `python -m benchmarks.bellhop` on 2026-11-23) for the toolbox's case Munk: 50 Hz, 1000 m, +-20.3 deg
+BELLHOP = {(800.0, 35e3): 91.54, (2000.0, 35e3): 83.36, (3500.0, 20e3): 82.34, (3500.0, 50e3): 89.76}
+
+
+def test_levels_against_bellhop() -> None:
+    """Away from caustics; bottom of Rayleigh's coefficient at the angle of each bounce."""
+    case = bellhop.CASES["Munk"]
+    receivers = tuple((z, x, 1000.0) for z, x in BELLHOP)
+    losses, marked = bellhop.ours(dataclasses.replace(case, receivers=receivers), steps=21)
+    assert not any(marked) and losses == pytest.approx(list(BELLHOP.values()), abs=0.3)
 
 
 def test_tubes_are_spheres_in_still_water_and_know_an_arc_in_closed_form() -> None:

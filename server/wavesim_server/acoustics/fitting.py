@@ -56,6 +56,7 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
     o = world.obstacles
     fixed = o.block or o.pier or o.tunnel or o.mesh
     rough = world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east
+    w.uneven = bool(rough) and mode == memory.ISO
     w.blocking = a.blocking and bool(fixed or rough)
     w.faded, w.echoes, w.step = loaded.config.log.faded, echoes or mode == memory.RAYS, step
     return m

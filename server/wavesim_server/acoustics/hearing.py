@@ -14,7 +14,7 @@ from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.motion import Tick, attitude, clock, where
 from wavesim_server.acoustics.paths import Scene
 from wavesim_server.acoustics.types import Record
-from wavesim_server.acoustics.ways import Way, barred, bent, straight, travel_time
+from wavesim_server.acoustics.ways import Way, barred, bent, source_image, straight, travel_time
 from wavesim_server.draws import normal, uniform
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import acos, atan2, exp, hypot, log, log10, power, sin_cos
@@ -162,7 +162,9 @@ def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
     signal, node = m.signals[s], m.nodes[j]
     x, y, z, vx, vy, vz = where(m, tick, j, time)
     if w.mode == a.ISO:
-        way = straight(m, s, candidate.path, x, y, z)
+        way = straight(m, scene, s, candidate.path, x, y, z)
+        if way.length != way.length:  # where it is now, no such path leads
+            return -1
     else:
         travel = travel_time(m, s, e, x, y, z)
         if travel != travel:
@@ -205,7 +207,7 @@ def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
         _begin(m, s, j, slot, candidate.path, way, outcome, time)
         _collide(m, j, slot)
         if m.under[slot].outcome == a.HEARD and node.head >= 0:
-            _bearing(m, s, j, candidate.path, slot, time, tick, way)
+            _bearing(m, scene, s, j, candidate.path, slot, time, tick, way)
         m.hearings[slot].node, m.hearings[slot].next = j, node.first_hearing
         node.first_hearing = slot
     return int(slot)
@@ -267,11 +269,14 @@ def _collide(m: Medium, j: int, slot: int) -> None:
 
 
 @part
-def _bearing(m: Medium, s: int, j: int, path: int, slot: int, time: float, tick: Tick, way: Way) -> None:
+def _bearing(m: Medium, scene: Scene, s: int, j: int, path: int, slot: int, time: float, tick: Tick, way: Way) -> None:
     """Direction of arrival from the times at the hydrophones, by the sound speed that the head assumes."""
     row, c = m.nodes[j].head, way.c_here
     head, signal, hearing = m.heads[row], m.signals[s], m.hearings[slot]
-    sx = sy = sz = 0.0
+    sx = sy = sz = ox = oy = oz = 0.0
+    if m.water[0].mode == a.ISO:
+        x, y, z, vx, vy, vz = where(m, tick, j, time)
+        ox, oy, oz = source_image(m, scene, s, path, x, y, z)
     for k in range(head.phones):
         phone = m.phones[row, k]
         t = time
@@ -280,8 +285,7 @@ def _bearing(m: Medium, s: int, j: int, path: int, slot: int, time: float, tick:
             qw, qx, qy, qz = attitude(m, tick, j, t)
             ax, ay, az = to_world(qw, qx, qy, qz, phone.x, phone.y, phone.z)
             if m.water[0].mode == a.ISO:
-                dx, dy = x + ax - signal.x, y + ay - signal.y
-                dz = z + az - paths.image(signal.z, m.water[0].bottom, path)
+                dx, dy, dz = x + ax - ox, y + ay - oy, z + az - oz
                 far = math.sqrt(dx * dx + dy * dy + dz * dz)
                 t -= (far - c * (t - signal.emission)) / ((dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c)
             else:  # the ray is straight over the head; its front is curved with the length of the path

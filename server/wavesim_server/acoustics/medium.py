@@ -27,7 +27,7 @@ from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.motion import Tick, clock, where
 from wavesim_server.acoustics.queues import free_candidate, new_candidate, pop, push, schedule
 from wavesim_server.acoustics.types import Record, Records
-from wavesim_server.acoustics.ways import travel_time
+from wavesim_server.acoustics.ways import source_image, travel_time
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
 
@@ -137,7 +137,7 @@ def _reply(m: Medium, row: int, j: int, end: float) -> None:
 
 
 @part
-def _emit(m: Medium, e: int, j: int, time: float, tick: Tick, capacity: int) -> None:
+def _emit(m: Medium, scene: Scene, e: int, j: int, time: float, tick: Tick, capacity: int) -> None:
     """A signal leaves a transducer (or does not, while it recharges)."""
     node, emission = m.nodes[j], m.emissions[e]
     by_itself = emission.request == a.PINGER
@@ -159,7 +159,7 @@ def _emit(m: Medium, e: int, j: int, time: float, tick: Tick, capacity: int) -> 
     record.frequency, record.source_level = emission.frequency, emission.source_level
     record.duration = emission.duration
     record.origin_W[0], record.origin_W[1], record.origin_W[2] = x, y, z
-    record.out_of_reach = _spread(m, e, j, time, tick, capacity) if ready else 0
+    record.out_of_reach = _spread(m, scene, e, j, time, tick, capacity) if ready else 0
     _free_emission(m, e)
     if by_itself:
         _next_ping(m, j, time)
@@ -216,7 +216,7 @@ def _transmit(m: Medium, j: int, time: float, duration: float) -> None:
 
 
 @part
-def _spread(m: Medium, e: int, node: int, time: float, tick: Tick, capacity: int) -> int:
+def _spread(m: Medium, scene: Scene, e: int, node: int, time: float, tick: Tick, capacity: int) -> int:
     """A new live signal and its candidates; returns how many nodes lie beyond its reach."""
     s, w = _new_signal(m, e, node, time, tick), m.water[0]
     signal = m.signals[s]
@@ -248,8 +248,11 @@ def _spread(m: Medium, e: int, node: int, time: float, tick: Tick, capacity: int
         if mode == a.ISO:
             _consider(m, s, j, 0, True, 0.0, 0.0, time + near / fast, tick)
             for path in range(2, 2 * w.order + 2):
-                up = place.z - paths.image(z, w.bottom, path)
-                way = max(math.sqrt(dx * dx + dy * dy + up * up) - slack, 0.0)
+                ox, oy, oz = source_image(m, scene, s, path, place.x, place.y, place.z)
+                if ox != ox:
+                    continue  # there is no such path
+                ix, iy, up = place.x - ox, place.y - oy, place.z - oz
+                way = max(math.sqrt(ix * ix + iy * iy + up * up) - slack, 0.0)
                 if way * c / fast <= signal.reach:
                     _consider(m, s, j, path, False, 0.0, 0.0, time + way / fast, tick)
         elif mode == a.GRADIENT:
@@ -318,14 +321,16 @@ def _retire(m: Medium, e: int, tick: Tick) -> None:
 
 
 @part
-def _arrival_straight(m: Medium, e: int, tick: Tick) -> tuple[bool, float]:
+def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool, float]:
     """(whether a candidate in water of one sound speed arrives in this tick, when); else it has been given a later look."""
     candidate, w = m.candidates[e], m.water[0]
     signal, j = m.signals[candidate.signal], candidate.node
     now, before = m.places[tick.number & 1, j], m.places[(tick.number - 1) & 1, j]
     c, h, emission = w.speed, w.step, signal.emission
-    oz = signal.z if candidate.path == 0 else paths.image(signal.z, w.bottom, candidate.path)
-    dx, dy, dz = now.x - signal.x, now.y - signal.y, now.z - oz
+    ox, oy, oz = source_image(m, scene, candidate.signal, candidate.path, now.x, now.y, now.z)
+    if ox != ox:
+        return True, math.nan
+    dx, dy, dz = now.x - ox, now.y - oy, now.z - oz
     gap = math.sqrt(dx * dx + dy * dy + dz * dz) - c * (tick.end - emission)
     if gap > 0.0:
         schedule(m, e, tick.end + gap / (c + a.MAX_SPEED), tick.number)
@@ -335,7 +340,8 @@ def _arrival_straight(m: Medium, e: int, tick: Tick) -> tuple[bool, float]:
     t = emission + crossing(c, dx + vx * back, dy + vy * back, dz + vz * back, vx, vy, vz)
     for _ in range(2):
         x, y, z, vx, vy, vz = where(m, tick, j, t)
-        dx, dy, dz = x - signal.x, y - signal.y, z - oz
+        ox, oy, oz = source_image(m, scene, candidate.signal, candidate.path, x, y, z)
+        dx, dy, dz = x - ox, y - oy, z - oz
         far = math.sqrt(dx * dx + dy * dy + dz * dz)
         closing = (dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c
         t -= (far - c * (t - emission)) / closing
@@ -343,7 +349,7 @@ def _arrival_straight(m: Medium, e: int, tick: Tick) -> tuple[bool, float]:
 
 
 @part
-def _look(m: Medium, e: int, tick: Tick) -> None:
+def _look(m: Medium, scene: Scene, e: int, tick: Tick) -> None:
     """Does a candidate arrive in this tick? Then it gets its exact time, else a later look."""
     candidate, w, end = m.candidates[e], m.water[0], tick.end
     s, j, path = candidate.signal, candidate.node, candidate.path
@@ -355,7 +361,7 @@ def _look(m: Medium, e: int, tick: Tick) -> None:
         free_candidate(m, e)
         return
     if w.mode == a.ISO:
-        arrives, t = _arrival_straight(m, e, tick)
+        arrives, t = _arrival_straight(m, scene, e, tick)
         if not arrives:
             return
     else:
@@ -411,7 +417,7 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
             if m.candidates[e].node == a.RETIRE:
                 _retire(m, e, tick)
             else:
-                _look(m, e, tick)
+                _look(m, scene, e, tick)
             continue
         if not counters.events or m.events[0].time > end:
             return a.OK
@@ -440,7 +446,7 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
             if m.receptions[row].outcome == a.HEARD:
                 _reply(m, row, node, time)
         else:
-            _emit(m, subject, node, time, tick, capacity)
+            _emit(m, scene, subject, node, time, tick, capacity)
 
 
 @_entry

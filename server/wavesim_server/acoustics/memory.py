@@ -277,6 +277,7 @@ WATER = _record(
     value("spreading", "dB", "Per decade of distance; 0 = by the tubes of rays."),
     value("floor", "dB", "How far below the noise the best ears still hear."),
     value("bottom", "m", "Depth of the flat bottom."),
+    integer("uneven", "", "1 = echoes off the bottom know its depth and slope where they meet it."),
     integer("order", "", "Most bounces of a path."),
     value("surface_loss", "dB", "Of each bounce."),
     value("density_ratio", "", "Density of the bottom over the water's."),

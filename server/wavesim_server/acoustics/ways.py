@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from wavesim_sdk.parts import part
 from wavesim_server.acoustics import memory as a
-from wavesim_server.acoustics import paths, rays, tubes
+from wavesim_server.acoustics import paths, rays, slopes, tubes
 from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.paths import Scene
 from wavesim_server.elementary import cos
@@ -67,8 +67,48 @@ def travel_time(m: Medium, s: int, e: int, x: float, y: float, z: float) -> floa
 
 
 @part
-def straight(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
-    """Of a path in water of one sound speed."""
+def sloping(m: Medium, path: int) -> bool:
+    """Whether a path in water of one sound speed meets a bed that is not level."""
+    return bool(m.water[0].uneven != 0 and paths.bounces(path)[1] > 0)
+
+
+@part
+def source_image(
+    m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float
+) -> tuple[float, float, float]:
+    """Where a path to a point, in water of one sound speed, seems to come from; NaN if there is no such path. Over a bed that is
+    not level ``m.points`` then holds its corners."""
+    signal = m.signals[s]
+    if path == 0:
+        return signal.x, signal.y, signal.z
+    if not sloping(m, path):
+        return signal.x, signal.y, paths.image(signal.z, m.water[0].bottom, path)
+    if not slopes.mirrored(scene, path, signal.x, signal.y, signal.z, x, y, z, m.points):
+        return math.nan, math.nan, math.nan
+    k = 2 * (path // 2) + 2
+    return m.points[k, 0], m.points[k, 1], m.points[k, 2]
+
+
+@part
+def _over_slopes(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float) -> Way:
+    """Of a path that meets a bed that is not level; its length is NaN if there is none."""
+    w = m.water[0]
+    ox, oy, oz = source_image(m, scene, s, path, x, y, z)
+    dx, dy, dz = x - ox, y - oy, z - oz
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    sx, sy, sz = slopes.direction(m.points, 0)
+    rx, ry, rz = slopes.direction(m.points, path // 2)
+    sine_top, sine_bed = slopes.sines(m.points, path)
+    surface, bottom = paths.bounces(path)
+    taken = bottom * paths.bottom_loss(sine_bed, w.density_ratio, w.speed_ratio, w.attenuation)
+    return Way(length, sx, sy, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine_top, sine_bed, -1.0, taken)
+
+
+@part
+def straight(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float) -> Way:
+    """Of a path in water of one sound speed; its length is NaN if there is none."""
+    if sloping(m, path):
+        return _over_slopes(m, scene, s, path, x, y, z)
     signal, w = m.signals[s], m.water[0]
     dx, dy, dz = x - signal.x, y - signal.y, z - paths.image(signal.z, w.bottom, path)
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
@@ -122,7 +162,11 @@ def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
 def barred(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> bool:
     """Whether something stands in the way of a candidate's path to a point."""
     signal, candidate, n = m.signals[s], m.candidates[e], 0
-    if m.water[0].mode == a.ISO:
+    if m.water[0].mode == a.ISO and sloping(m, candidate.path):
+        if not slopes.mirrored(scene, candidate.path, signal.x, signal.y, signal.z, x, y, z, m.points):
+            return True
+        n = candidate.path // 2 + 2
+    elif m.water[0].mode == a.ISO:
         n = paths.unfold(candidate.path, m.water[0].bottom, signal.x, signal.y, signal.z, x, y, z, m.points)
     else:
         n = _bend(m, s, candidate.path, candidate.angle, x, y, z)
