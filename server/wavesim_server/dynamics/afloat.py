@@ -58,7 +58,7 @@ def floating(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Fl
     store(work, TMP + 2, nz)
     store(work, TMP + 3, -z * s)
     if kind[KIND_FACES]:
-        _floating_mesh(params, work, kind, tables)
+        _floating_mesh(block, params, work, kind, tables)
     elif params[SHAPE] == hydrostatics.SPHERE:
         radius = broadcast(params, HALF)
         d = minimum(maximum(-z * s, -radius), radius)
@@ -85,9 +85,11 @@ def floating(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Fl
 
 
 @_njit
-def _floating_mesh(params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
+def _floating_mesh(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Submerged part of hulls from meshes."""
     for l in range(LANES):
+        if element(block, PRESENT, l) == 0.0:
+            continue
         nx, ny, nz = element(work, TMP, l), element(work, TMP + 1, l), element(work, TMP + 2, l)
         volume, mx, my, mz = hydrostatics.mesh(kind, tables, nx, ny, nz, element(work, TMP + 3, l))
         wet = max(volume, 0.0)
