@@ -66,6 +66,10 @@ class Stage:
         self._work("sea")
         return None
 
+    def cables(self) -> list[dict[str, Any]]:
+        self._work("cables")
+        return []
+
     def vitals(self) -> Vitals:
         self._work("vitals")
         return Vitals()

@@ -13,7 +13,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.config import load
 from wavesim_sdk.encounters import Role, domain
 from wavesim_sdk.ocean.surface import S_A, S_EAST, S_NORTH, S_PHASE, S_W, elevation, sea_of
-from wavesim_sdk.tables import STATE
+from wavesim_sdk.tables import LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_studies.traffic.score import Track, judge
 from wavesim_viz.frame import Frame, bodies
@@ -67,6 +67,29 @@ def test_the_domain_is_that_of_the_score() -> None:
 
     assert safety(least - 0.01) == 0.0 and 0.0 < safety(least + 0.01) < 0.01
     assert 0.99 < safety(preferred - 0.01) < 1.0 and safety(preferred + 0.01) == 1.0
+
+
+def test_a_log_tells_its_lines(tmp_path: Path) -> None:
+    """Nodes of the newest moment; a line that is not there is not drawn."""
+    (tmp_path / "c.xml").write_text(
+        '<wavesim><fleet><vehicle name="a" model="otter" position="0 0 0 m"/></fleet></wavesim>'
+    )
+    writer = LogWriter(tmp_path / "run.mcap", load(tmp_path / "c.xml"), 8)
+    writer.body(0, 0, "a", "otter", "surface", True)
+    state, line = np.zeros(1, STATE.dtype), np.zeros(2, LINES.dtype)
+    state["q_WB"][:, 0] = 1.0
+    line["name"], line["nodes"], line["broken"] = (b"tether", b"gone"), 3, (1, -1)
+    for second in range(3):
+        line["present"] = (1, 0)
+        line["nodes_W"][:, :9] = np.arange(9) + second
+        writer.table(second * 10**9, "state", [0], state.tobytes())
+        writer.table(second * 10**9, "lines", [0, 1], line.tobytes())
+    writer.close()
+    replay = Replay(tmp_path / "run.mcap")
+    replay.control("pause", None)
+    replay.control("seek", 1.5)
+    (told,) = replay.cables()
+    assert told == {"name": "tether", "tension": 0.0, "broken": 1, "points": (np.arange(9.0) + 1.0).tolist()}
 
 
 def test_a_log_tells_the_sea_that_bodies_felt(tmp_path: Path) -> None:

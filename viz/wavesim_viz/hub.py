@@ -84,6 +84,7 @@ class Hub:
         self._beliefs: list[list[float]] = []
         self._weather: dict[str, Any] | None = None
         self._sea: list[list[float]] | None = None
+        self._cables: list[dict[str, Any]] = []
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._trouble = ""
         self._told: dict[str, str] = {}
@@ -104,6 +105,7 @@ class Hub:
         self.viewers.add(viewer)
         self._due = dict.fromkeys(self._due, 0.0)  # the new one need not wait
         self._trouble, self._told, self._weather, self._sea = "", {}, None, None
+        self._cables = []
 
     def tell_past(self, viewer: Viewer) -> None:
         """What happened before a viewer came."""
@@ -261,6 +263,10 @@ class Hub:
         if now >= self._due["traffic"]:
             self._due["traffic"] = now + TRAFFIC_S
             self._tell_traffic(source, frame)
+            with part("lines"):
+                if (cables := source.cables()) != self._cables:
+                    self._cables = cables
+                    self._tell_all({"type": "cables", "cables": cables})
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
             self._tell_panels(source)

@@ -21,7 +21,7 @@ from wavesim_sdk.sensors import HEAD
 from wavesim_sdk.sonars.frames import Reader
 from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_sdk.wire.messages import Role
-from wavesim_viz import scene, screens
+from wavesim_viz import cables, scene, screens
 from wavesim_viz.alarms import Vitals
 from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import Frame, Holds, bodies, plain, reception_rows, sent_rows, signals, word
@@ -57,6 +57,9 @@ class Source(Protocol):
 
     def sea(self) -> list[list[float]] | None:
         """Components of the surface now (``seas.py``): the same object while they stay. None: they are not known."""
+
+    def cables(self) -> list[dict[str, Any]]:
+        """Tethers, moorings and tow cables now (``cables.py``)."""
 
     def vitals(self) -> Vitals:
         """What alarms are made of, beside motion and beliefs."""
@@ -259,6 +262,9 @@ class Live:
             return None
         now = self.state.weather()
         return self._seas.told(State(*(float(now[f"wave_{n}"]) for n in ("height", "peak", "direction"))))
+
+    def cables(self) -> list[dict[str, Any]]:
+        return cables.told(self.state.vehicles["lines"].snapshot()[1])
 
     def vitals(self) -> Vitals:
         clients, now = self.state.clients(), int(self.state.clock()["time_ns"])

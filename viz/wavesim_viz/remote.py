@@ -152,6 +152,9 @@ class Remote:
     def sea(self) -> list[list[float]] | None:
         return None  # an observer is not told the seed
 
+    def cables(self) -> list[dict[str, Any]]:
+        return []  # an observer is not told of them
+
     def vitals(self) -> Vitals:
         return Vitals()
 

@@ -15,6 +15,7 @@ from wavesim_sdk.tables import (
     ACTUATION,
     EFFORT,
     ESTIMATE,
+    LINES,
     RECEPTION,
     SENT,
     STATE,
@@ -24,7 +25,7 @@ from wavesim_sdk.tables import (
     RunState,
     Table,
 )
-from wavesim_viz import scene, screens
+from wavesim_viz import cables, scene, screens
 from wavesim_viz.alarms import Vitals
 from wavesim_viz.asked import Fault, Order
 from wavesim_viz.frame import SIGNAL, Frame, bodies, plain, reception_rows, sent_rows
@@ -276,6 +277,10 @@ class Replay:
             return None
         k = bisect.bisect_right(self._weathers, self._at * 1e9, key=lambda w: w[0]) - 1
         return self._seas.told(self._weathers[k][1] if k >= 0 else AS_CONFIGURED)
+
+    def cables(self) -> list[dict[str, Any]]:
+        found = (self._at_time(topic, LINES) for topic in self.log.series if topic.startswith("/lines/"))
+        return cables.told([r for r in found if r is not None])
 
     def vitals(self) -> Vitals:
         return Vitals()

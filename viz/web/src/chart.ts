@@ -3,6 +3,7 @@
 
 import { colour, css, scaleBar } from "./dom";
 import { CONDITIONS } from "./alarms";
+import { drawCables } from "./cables";
 import { Enc } from "./enc";
 import { SIGNAL } from "./link";
 import { Pointer } from "./pointer";
@@ -140,6 +141,7 @@ export class Chart {
     c.drawImage(this.drawnGround(ratio, w, hh), 0, 0, w, hh);
     this.missions(c);
     if (this.show.spheres) this.signals(c);
+    if (this.store.cables.length) drawCables(c, this.store.cables, (n, e) => this.px(n, e), this.dark);
     if (this.show.traffic) drawTraffic(c, this.store, (n, e) => this.px(n, e), this.scale);
     this.bodies(c);
     if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);

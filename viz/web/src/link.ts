@@ -69,6 +69,8 @@ export interface Mark { time: number; kind: string; text: string }
 export interface TrackText { time: number[]; position: (number | null)[]; believed_time: number[]; believed: (number | null)[] }
 /** Whom own ship (``row``) meets: radii of her domain in m; of each other range in m, angles in rad, m/s, DCPA in m, TCPA in s, own part, and where both will be then. */
 export interface Meeting { row: number; range: number; bearing: number; course: number; speed: number; dcpa: number; tcpa: number; role: string; own_at: [number, number]; other_at: [number, number] }
+/** A tether, mooring or tow cable: nodes one after the other, W; ``broken``: a segment, -1 = none. */
+export interface CableText { name: string; tension: number; broken: number; points: number[] }
 export interface TrafficText { row: number; time: number; length: number; least: number; preferred: number; others: Meeting[] }
 export interface Weather {
   weather: { current_W: number[]; wind_speed: number; wind_direction: number; level: number } | null;
@@ -86,6 +88,7 @@ export type Message =
   | { type: "beliefs"; bodies: number[][] }
   | ({ type: "weather" } & Weather)
   | { type: "sea"; components: number[][] | null }
+  | { type: "cables"; cables: CableText[] }
   | { type: "traffic"; row: number; traffic: TrafficText | null }
   | { type: "kit"; row: number; kit: Kit | null }
   | { type: "panel"; row: number; panel: Panel | null }

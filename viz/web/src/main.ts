@@ -193,6 +193,7 @@ class App {
       case "beliefs": s.believe(m.bodies); break;
       case "weather": s.weather = m; this.weather(); break;
       case "sea": s.sea = m.components ? new Sea(m.components) : null; break;
+      case "cables": s.cables = m.cables; break;
       case "traffic": if (m.row === s.chosen) s.traffic = m.traffic; break;
       case "kit": if (m.row === s.chosen) { s.kit = m.kit; this.details.fit(m.kit); } break;
       case "panel":

@@ -1,6 +1,6 @@
 // What the page knows: the newest frames, drawn with motion between them; who is there; ways travelled; signals.
 
-import { BODY, SIGNAL, WILD, type Alarm, type Frame, type Hello, type Kit, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type TrackText, type TrafficText, type Weather } from "./link";
+import { BODY, SIGNAL, WILD, type Alarm, type CableText, type Frame, type Hello, type Kit, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type TrackText, type TrafficText, type Weather } from "./link";
 import type { Sea } from "./sea";
 
 export interface Body { row: number; name: string; model: string; type: string; generation: number }
@@ -60,6 +60,7 @@ export class Store {
   bodies = new Map<number, Body>();
   weather: Weather | null = null;
   sea: Sea | null = null; // of the simulation; null where it is not known
+  cables: CableText[] = [];
   traffic: TrafficText | null = null; // of the chosen body
   panel: Panel | null = null;
   kit: Kit | null = null; // what the chosen body has

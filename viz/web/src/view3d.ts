@@ -4,6 +4,7 @@ import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { Beliefs } from "./beliefs";
 import { Bodies } from "./bodies";
+import { Cables } from "./cables";
 import { compassCard, hud } from "./compass";
 import { Crossings } from "./crossings";
 import { css } from "./dom";
@@ -55,6 +56,7 @@ export class View3D {
   private readonly beliefs: Beliefs;
   readonly working: Working;
   dark = true;
+  readonly cables = new Cables();
   private readonly crossings: Crossings;
   private followed: THREE.Vector3 | null = null;
   private readonly keys = new Set<string>();
@@ -81,7 +83,7 @@ export class View3D {
     this.working = new Working(store, this.bodies);
     const light = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9), sun = new THREE.DirectionalLight("#fff6e0", 1.8);
     sun.position.copy(SUN);
-    this.heights.sea.add(this.terrain.group, this.surface.mesh, this.sounds.group, this.ways.group, this.beliefs.group, this.working.group, this.crossings.lines);
+    this.heights.sea.add(this.terrain.group, this.surface.mesh, this.sounds.group, this.ways.group, this.beliefs.group, this.working.group, this.crossings.lines, this.cables.lines);
     this.scene.add(light, sun, this.sky.mesh, this.heights.sea, this.working.pointers, this.bodies.group, this.bodies.moving.group);
     this.theme(true);
     let down: [number, number] = [0, 0];
@@ -284,6 +286,7 @@ export class View3D {
     this.surface.mesh.visible = this.show.surface;
     this.sounds.update(s, this.show.spheres);
     this.ways.update(this.show.trails);
+    this.cables.update(s.cables, this.dark);
     this.working.update(dt, this.show);
     if (this.onboard) this.renderOnboard(this.onboard);
     this.frames++;

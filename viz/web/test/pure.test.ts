@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { segments } from "../src/cables";
 import { number } from "../src/dom";
 import { bearing, euler, fromThree, toThree } from "../src/frames";
 import { degrees, depthAt, geodetic, way } from "../src/geo";
@@ -175,4 +176,10 @@ test("lines lie close around the middle and reach to the horizon", () => {
 test("texts stand below each other where there is no room", () => {
   const taken: [number, number, number][] = [];
   assert.deepEqual([place(taken, 10, 50, 80), place(taken, 30, 52, 80), place(taken, 200, 50, 80)], [[10, 50], [30, 66], [200, 50]]);
+});
+
+test("a line is drawn from node to node, without the segment that broke", () => {
+  const points = [0, 0, 0, 1, 0, 5, 2, 0, 9, 3, 0, 9], line = { name: "t", tension: 1, points };
+  assert.deepEqual(segments({ ...line, broken: -1 }), [[[0, 0, 0], [1, 0, 5]], [[1, 0, 5], [2, 0, 9]], [[2, 0, 9], [3, 0, 9]]]);
+  assert.deepEqual(segments({ ...line, broken: 1 }), [[[0, 0, 0], [1, 0, 5]], [[2, 0, 9], [3, 0, 9]]]);
 });

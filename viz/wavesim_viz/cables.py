@@ -1,0 +1,22 @@
+"""Lines (tethers, moorings, tow cables) as the page draws them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wavesim_viz.frame import plain, word
+
+
+def told(records: Any) -> list[dict[str, Any]]:
+    """Of records of the table ``lines``, those that are there: name, greatest tension (N), segment that has broken (-1: none), places
+    of the nodes (m, W) one after the other."""
+    return [
+        {
+            "name": word(r["name"]), "tension": plain(r["greatest"]), "broken": int(r["broken"]),
+            "points": np.round(r["nodes_W"][: 3 * int(r["nodes"])], 3).tolist(),
+        }
+        for r in records
+        if r["present"] and np.isfinite(r["nodes_W"]).all()
+    ]  # fmt: skip
