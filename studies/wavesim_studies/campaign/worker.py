@@ -35,9 +35,8 @@ class Worker:
     def ask(self, row: int, key: str, timeout: float) -> Outcome:
         """What became of a run; it is stopped after ``timeout`` s. WaveSimError after :meth:`stop`."""
         for _ in range(2):  # a process that died between two runs is no fault of the next
-            process = self._process
-            if process is None or process.poll() is not None:
-                process = self._start()
+            there = self._process
+            process = there if there is not None and there.poll() is None else self._start()
             try:
                 assert process.stdin is not None
                 process.stdin.write(json.dumps({"row": row, "key": key}).encode() + b"\n")
@@ -76,10 +75,11 @@ class Worker:
         with self._lock:
             if self._over:
                 raise WaveSimError("the campaign has ended")
-            process = self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | limits,
                 start_new_session=True,
             )  # fmt: skip
+            self._process = process
         return process
 
     @staticmethod
