@@ -25,8 +25,8 @@ from wavesim_server import Simulation
 __all__ = ["processes"]
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
-WATER = "ctd pressure temperature conductivity salinity scalar sound_velocity echosounder ranger scanner multibeam dvl navigation"
-VESSEL = "imu ahrs gps uwb speedlog anemometer encoder rpm leak battery radar ais"
+WATER = "ctd pressure temperature conductivity salinity scalar sound_velocity echosounder ranger scanner multibeam dvl adcp navigation"
+VESSEL = "imu ahrs magnetometer gps uwb speedlog anemometer encoder rpm leak battery radar ais"
 WORLD = """<time step="10 ms"/><log state_rate="10 Hz"/><world><bed depth="40 m"/><wind speed="5 m/s" gusts="20"/><current north="0.2 m/s"/>
 <scalar name="dye"><gaussian peak="3" north="0 m" east="0 m" sigma_north="50 m" sigma_east="50 m"/></scalar></world>
 <fleet><vehicle name="v" model="{model}" position="0 0 {depth} m" client="optional"><sensors>{sensors}</sensors></vehicle></fleet>"""
