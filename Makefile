@@ -11,7 +11,7 @@ WEB := viz/web
 PAGE := viz/wavesim_viz/static/main.js
 BIN := $(VENV)/bin
 # What is installed is what locked/*.txt names, byte by byte; `make lock` writes them from constraints.txt and the requirements.
-INSTALL := -m pip install -qq --disable-pip-version-check
+INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
 LOCKED := --require-hashes --no-deps --only-binary :all:
 OWN := --no-deps --no-build-isolation
 PIP := $(BIN)/python $(INSTALL)
@@ -27,7 +27,7 @@ SOURCES := broker_sdk server emulators viz bridges studies examples tests benchm
 # more than the usual two cores: tests wait for other processes a third of their time (four were no faster)
 WORKERS ?= 3
 
-.PHONY: help trial web wheels test test-uncompiled coverage test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
+.PHONY: help trial compiled web wheels test test-uncompiled coverage test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
@@ -43,8 +43,12 @@ help:
 	@echo "make lock      write locked/ and the locks of npm anew, after a change of requirements or constraints.txt"
 	@echo "make audit     are vulnerabilities known of what is locked? may it be passed on? (asks registries)"
 
-trial: $(VENV)/.installed $(PAGE)
+trial:  # the page is built while packages are installed and kernels are compiled
+	@$(MAKE) --no-print-directory -j3 $(PAGE) compiled
 	@$(BIN)/wavesim trial config.xml
+
+compiled: $(VENV)/.installed
+	@$(BIN)/wavesim compile
 
 web: $(PAGE)
 
@@ -90,7 +94,7 @@ $(VENV)/.tools: $(VENV)/.installed locked/dev.txt
 	@touch $@
 
 # Where there is no Node.js, one from the Python registry builds the page.
-$(PAGE): $(WEB)/package-lock.json $(WEB)/build.mjs $(wildcard $(WEB)/src/*) | $(VENV)/.installed
+$(PAGE): $(WEB)/package-lock.json $(WEB)/build.mjs $(wildcard $(WEB)/src/*) | $(if $(shell command -v npm),,$(VENV)/.installed)
 	@echo "building the viewer's page"
 	@{ command -v npm >/dev/null || { $(PIP) $(LOCKED) -r locked/node.txt && export PATH="$(CURDIR)/$(BIN):$$PATH"; }; } \
 		&& cd $(WEB) && $(NPM) >/dev/null && npm run --silent build \
@@ -171,8 +175,7 @@ bench: $(VENV)/.tools
 mutants: $(VENV)/.mutants
 	@$(MUTANTS)/bin/python -m benchmarks.mutants $(MODULES)
 
-pictures: $(VENV)/.tools $(PAGE)
-	@$(BIN)/wavesim trial config.xml --quiet > /dev/null
+pictures: $(VENV)/.tools $(PAGE)  # runs the trials that they show where runs/ has none
 	@$(BIN)/python docs/pictures.py
 
 clean:

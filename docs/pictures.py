@@ -1,47 +1,240 @@
-"""Draw the pictures of the documents anew: `make pictures` (needs Chromium; runs the demonstration trial first).
+"""Draw the pictures of the documents anew: `make pictures` (needs Chromium), or some: `python docs/pictures.py demo traffic`.
 
-python docs/pictures.py traffic    # only those of docs/traffic.md, which need neither
+Runs the trials that they show, opens their logs in a browser, and keeps what it sees with as many colours as it takes. Those of
+bridges need the other side's software and are made by hand; docs/sailing.py makes its own.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).parent.parent
-IMAGES = ROOT / "docs" / "images"
-RUN = ROOT / "runs" / "demo"
+sys.path.insert(0, str(ROOT))
+from tests.examples.pages import at_desk, page_blocks  # noqa: E402
+
+IMAGES, RUNS = ROOT / "docs" / "images", ROOT / "runs"
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+MOST = 250_000  # bytes of a picture
 FLAGS = [
     "--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
 ]  # fmt: skip
+BROWSER: Any = None
+SIZE = {"width": 1440, "height": 860}
 
 
-def viewer(*arguments: str | Path) -> tuple[subprocess.Popen[str], str]:
-    """A viewer and its address."""
-    process = subprocess.Popen([*CLI, *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    return process, "http://" + process.stderr.readline().split("http://")[1].split()[0]
+def keep(name: str, picture: bytes | Path) -> None:
+    """A picture as a PNG with a palette, no wider than a page."""
+    with Image.open(io.BytesIO(picture) if isinstance(picture, bytes) else picture) as image:
+        plain = image.convert("RGB")
+        for colours in (256, 128, 64):
+            out = io.BytesIO()
+            few = plain.quantize(colours, Image.Quantize.MAXCOVERAGE)  # small dots keep their colours
+            plain.quantize(palette=few, dither=Image.Dither.FLOYDSTEINBERG if colours < 256 else Image.Dither.NONE).save(out, "PNG", optimize=True)
+            if out.tell() < MOST:
+                break
+    (IMAGES / f"{name}.png").write_bytes(out.getvalue())
+    print(f"{out.tell() // 1000:4d} kB  {IMAGES / name}.png", flush=True)
 
 
-def still(page: Any, time: float) -> None:
-    """The replay at one moment, in full sharpness."""
+def trial(config: str) -> Path:
+    """The folder of a trial; it is run where there is none."""
+    path = ROOT / config
+    folder = RUNS / ("demo" if config == "config.xml" else path.stem)
+    if not (folder / "table.json").is_file():
+        print(f"runs {config}", flush=True)
+        subprocess.run([*CLI, "trial", str(path), "--out", str(RUNS), "--quiet", "--port", "0"], check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+@contextlib.contextmanager
+def opened(*arguments: str | Path, hash_: str = "") -> Iterator[Page]:
+    """A page of a viewer."""
+    viewer = subprocess.Popen([*CLI, *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE, text=True)
+    assert viewer.stderr is not None
+    url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
+    context = BROWSER.new_context(viewport=SIZE)
+    page = context.new_page()
+    page.set_default_timeout(180_000)
+    try:
+        page.goto(url + hash_)
+        yield page
+    finally:
+        context.close()
+        viewer.send_signal(signal.SIGTERM)
+        viewer.wait(10)
+
+
+def at(page: Page, time: float, before: float = 0.0) -> None:
+    """A replay at one moment, drawn to its end; ``before``: played from so long before, so that what happened is there."""
     page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
-    page.evaluate(
-        "(t) => { wavesim.view.sharp(); wavesim.link.control('seek', t); wavesim.link.control('speed', 0.02); wavesim.link.control('start') }",
-        time,
-    )
-    page.wait_for_function(f"() => wavesim.store.time > {time + 0.11}", timeout=120_000)
-    page.evaluate("wavesim.link.control('pause')")
-    page.wait_for_timeout(3500)
-    page.evaluate("document.querySelector('.toast')?.remove()")
+    page.evaluate("(t) => { wavesim.link.control('pause'); wavesim.link.control('seek', t) }", time - before)
+    page.wait_for_function(f"() => Math.abs(wavesim.store.time - {time - before}) < 0.2")
+    if before:
+        page.evaluate(f"() => {{ wavesim.link.control('speed', {1 if before > 3.0 else 0.2}); wavesim.link.control('start') }}")
+        page.wait_for_function(f"() => wavesim.store.time > {time}")
+        page.evaluate("() => wavesim.link.control('pause')")
+    drawn(page)
+
+
+def drawn(page: Page) -> None:
+    """Nothing moves any more, and no message covers the picture."""
+    page.evaluate("() => document.querySelectorAll('.toast').forEach(t => t.remove())")
+    page.wait_for_function("() => [...document.querySelectorAll('#bar *')].some(e => !e.children.length && e.textContent === 'still')")
+
+
+def shot(page: Page, name: str, selector: str = "") -> None:
+    drawn(page)
+    keep(name, page.locator(selector).screenshot() if selector else page.screenshot())
+
+
+def demo() -> None:
+    folder = trial("config.xml")
+    for name in ("tracks", "navigation"):
+        keep(name, folder / f"{name}.png")
+    with opened("viz", folder / "run.mcap") as page:
+        at(page, 401.1, before=1.0)
+        page.locator("#fleet tr[data-row='0']").click()
+        page.evaluate("() => wavesim.app.openOnboard(0)")
+        shot(page, "mission-control")
+        page.keyboard.press("o")
+        page.keyboard.press("4")
+        page.evaluate("() => wavesim.app.choose(null)")
+        page.keyboard.press("Shift+L")
+        page.keyboard.press("]")
+        shot(page, "chart")
+        page.keyboard.press("]")
+        page.keyboard.press("Shift+L")
+        page.keyboard.press("1")
+        page.evaluate("() => { wavesim.app.choose(0); wavesim.view.show.magnify = false; wavesim.view.goTo(0) }")
+        shot(page, "close")
+
+
+def configurator() -> None:
+    with opened("configure", hash_="#configure") as page:
+        page.wait_for_selector("#verdict.good")
+        page.evaluate("() => configure.choose(configure.tree().model.children.find(c => c.tag === 'mass'))")
+        page.click("#try-turn")
+        page.wait_for_selector("#way")
+        page.wait_for_timeout(3000)
+        page.evaluate("() => document.querySelectorAll('.toast').forEach(t => t.remove())")
+        keep("configurator", page.screenshot())
+
+
+def space_time() -> None:
+    with opened("viz", trial("examples/trials/tdma.xml") / "run.mcap") as page:
+        page.evaluate("() => localStorage.setItem('wavesim-drawer', '470')")
+        page.reload()
+        at(page, 62.0, before=12.0)
+        page.click("#tab-sound")
+        page.locator("input[placeholder='slot s']").fill("1")
+        page.keyboard.press("Enter")
+        page.keyboard.press("]")
+        shot(page, "space-time")
+
+
+def mission() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(ROOT / "config.xml", folder)
+        (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        server = subprocess.Popen([*CLI, "serve", f"{folder}/config.xml", "-s", "pictures", "--port", "0", "--log", ""], stderr=subprocess.PIPE, text=True)
+        assert server.stderr is not None
+        while "on UDP" not in server.stderr.readline():
+            pass
+        try:
+            with opened("viz", "-s", "pictures", "--control") as page:
+                page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
+                page.keyboard.press("m")
+                page.wait_for_selector("#mission:not(.hidden)")
+                page.get_by_role("button", name="fences").click()
+                click_chart(page, [(-230, -280), (260, -280), (260, 280), (-230, 280)])
+                page.click("#close-fence")
+                page.get_by_role("button", name="survey").click()
+                click_chart(page, [(-190, -220), (200, -220), (200, 40), (-60, 110), (-190, 40)])
+                page.locator("#mission label", has_text="spacing").locator("input").fill("40")
+                page.keyboard.press("Tab")
+                page.click("#lay-legs")
+                shot(page, "mission")
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(20)
+
+
+def click_chart(page: Page, places: list[tuple[float, float]]) -> None:
+    """Clicks at places (north, east) of the chart."""
+    for north, east in places:
+        page.evaluate("([n, e]) => wavesim.chart.onClick(n, e)", [north, east])
+
+
+def sonars() -> None:
+    folder = trial("examples/trials/survey.xml")
+    subprocess.run([*CLI, "plot", str(folder / "run.mcap"), "--mosaic"], check=True, stdout=subprocess.DEVNULL)
+    keep("mosaic", next(folder.glob("*mosaic*.png")))
+    with opened("viz", folder / "run.mcap") as page:
+        page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
+        page.locator("#fleet tr[data-row='0']").click()
+        for name in ("side", "bed"):
+            page.click(f"#instruments details[data-name='{name}'] button.picture")
+        at(page, 112.0, before=40.0)
+        shot(page, "sonars")
+
+
+def boats() -> None:
+    with opened("viz", trial("examples/trials/usv-waves.xml") / "run.mcap") as page:
+        at(page, 95.0, before=2.0)
+        page.locator("#fleet tr[data-row='0']").click()
+        page.keyboard.press("4")
+        shot(page, "boats")
+
+
+def report() -> None:
+    """A campaign that takes seconds: how far a vehicle is set off by a current, with its propeller at different speeds."""
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        (here / "fly.py").write_text(
+            "def fly(lab, seconds):\n    lab.commands({'auv': {'propeller': 8.0}})\n    lab.run(seconds, 0.5)\n"
+            "    return {'off': abs(lab.states()['auv']['east'])}\n"
+        )
+        (here / "sea.xml").write_text('<wavesim><time step="20 ms"/><world><current north="0 m/s" east="0 m/s"/></world><fleet><vehicle name="auv" model="lauv" position="0 0 20 m"/></fleet></wavesim>')
+        (here / "campaign.xml").write_text(
+            '<campaign name="current" config="sea.xml"><design kind="sensitivity" points="32"/><run program="fly.py:fly" duration="60 s"/>'
+            '<factor name="across" low="0" high="0.5"><key path="world/current/east" text="{} m/s"/></factor>'
+            '<factor name="along" low="-0.2" high="0.2"><key path="world/current/north" text="{} m/s"/></factor>'
+            '<metric name="way" of="distance"/><metric name="off" unit="m" better="lower"/><success where="off &lt; 20"/></campaign>'
+        )
+        subprocess.run([*CLI, "campaign", "run", str(here / "campaign.xml")], check=True, cwd=here, stdout=subprocess.DEVNULL)
+        (made,) = here.rglob("report.html")
+        page = BROWSER.new_page(viewport={"width": 1000, "height": 1200})
+        page.goto(made.as_uri())
+        keep("report", page.screenshot())
+        page.close()
+
+
+def tutorials() -> None:
+    """What following them leaves behind."""
+    left = {
+        "vehicle": {"tutorial-pike": "pike.png", "tutorial-sail": "sail.png", "tutorial-firstdive": "runs/firstdive/tracks.png"},
+        "trial": {"tutorial-lake": "runs/lake/tracks.png"},
+        "study": {"tutorial-radius": "radius.png"},
+    }
+    for tutorial, pictures in left.items():
+        with tempfile.TemporaryDirectory() as folder, at_desk(Path(folder) / "desk", {}) as follower:
+            follower.follow(page_blocks(ROOT, f"docs/tutorials/{tutorial}.md"))
+            for name, file in pictures.items():
+                keep(name, follower.folder / file)
 
 
 def imazu(path: Path, cases: tuple[int, ...] = (5, 14)) -> None:
@@ -68,7 +261,7 @@ def imazu(path: Path, cases: tuple[int, ...] = (5, 14)) -> None:
     figure.savefig(path, dpi=110)
 
 
-def mission(path: Path) -> None:
+def ways(path: Path) -> None:
     """Odin on the way-points of the NTNU thesis, in calm water and in a gale: the way from above, and how far it is from its lines."""
     from matplotlib.figure import Figure
 
@@ -96,65 +289,25 @@ def mission(path: Path) -> None:
 def traffic() -> None:
     """Those of docs/traffic.md."""
     imazu(IMAGES / "imazu.png")
-    mission(IMAGES / "usv-mission.png")
+    ways(IMAGES / "usv-mission.png")
     print(IMAGES / "imazu.png", IMAGES / "usv-mission.png", sep="\n")
 
 
-def main() -> None:
-    if "traffic" in sys.argv[1:]:
-        traffic()
-        return
-    from playwright.sync_api import sync_playwright
+ALL: dict[str, Callable[[], None]] = {
+    f.__name__.replace("_", "-"): f for f in (demo, configurator, space_time, mission, sonars, boats, traffic, report, tutorials)
+}
 
+
+def main() -> None:
+    global BROWSER
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("no Chromium here: apt-get install chromium")
-    for name in ("tracks", "navigation"):
-        shutil.copy(RUN / f"{name}.png", IMAGES)
     with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
-        context = browser.new_context(viewport={"width": 1440, "height": 860})
-        replay, url = viewer("viz", RUN / "run.mcap")
-        page = context.new_page()
-        page.goto(url)
-        page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
-        page.locator("#fleet tr[data-row='0']").click()
-        page.evaluate("wavesim.app.openOnboard(0)")
-        page.evaluate("wavesim.link.control('seek', 380)")
-        page.wait_for_timeout(6000)
-        still(page, 401.0)
-        page.screenshot(path=IMAGES / "mission-control.png")
-        page.keyboard.press("o")
-        page.keyboard.press("4")
-        page.evaluate("wavesim.app.choose(null)")
-        page.wait_for_timeout(1500)
-        page.keyboard.press("Shift+L")
-        page.wait_for_timeout(800)
-        page.screenshot(path=IMAGES / "chart.png")
-        page.keyboard.press("Shift+L")
-        page.keyboard.press("1")
-        page.evaluate("(() => { wavesim.app.choose(0); wavesim.view.show.magnify = false; wavesim.view.goTo(0) })()")
-        page.wait_for_timeout(4000)
-        page.screenshot(path=IMAGES / "close.png")
-        page.close()
-        replay.send_signal(signal.SIGTERM)
-        replay.wait(10)
-        configure, url = viewer("configure")
-        page = context.new_page()
-        page.goto(url + "#configure")
-        page.wait_for_selector("#verdict.good")
-        page.evaluate("configure.choose(configure.tree().model.children.find(c => c.tag === 'mass'))")
-        page.click("#try-turn")
-        page.wait_for_selector("#way", timeout=120_000)
-        page.wait_for_timeout(3000)
-        page.evaluate("document.querySelector('.toast')?.remove()")
-        page.screenshot(path=IMAGES / "configurator.png")
-        configure.send_signal(signal.SIGTERM)
-        configure.wait(10)
-        browser.close()
-    for name in ("tracks", "navigation", "mission-control", "chart", "close", "configurator"):
-        print(IMAGES / f"{name}.png")
-    traffic()
+        BROWSER = p.chromium.launch(executable_path=chromium, args=FLAGS)
+        for name in sys.argv[1:] or ALL:
+            ALL[name]()
+        BROWSER.close()
 
 
 if __name__ == "__main__":

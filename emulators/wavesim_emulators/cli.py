@@ -44,7 +44,8 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
         Manager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
         return
     process = Process(known[wanted[0]].load()(loaded), server, free)
-    click.echo(f"emulator {wanted[0]}: {process.run()} values written", err=True)
+    written = process.run(lambda: click.echo(f"emulator {wanted[0]} serves '{server}'", err=True))
+    click.echo(f"emulator {wanted[0]}: {written} values written", err=True)
 
 
 @click.command()

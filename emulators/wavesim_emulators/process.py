@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from types import FrameType
 
 from wavesim_emulators.base import Emulator
@@ -34,8 +35,8 @@ class Process:
         self.station = Station(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
         self._tables = ("instruments", "weather", *emulator.needs)
 
-    def run(self) -> int:
-        """Returns how often values were written.
+    def run(self, ready: Callable[[], None] = lambda: None) -> int:
+        """Returns how often values were written; ``ready`` is called when the engine begins to wait for them.
 
         Synchronous (the default): the engine says when a value is due and, unless time is real, waits for it.  Free: at its
         own pace in wall time, as in the paper.
@@ -46,6 +47,7 @@ class Process:
         try:
             if not self.free:
                 self.column.synchronise()
+            ready()
             while not self._stop:
                 due = self._wait()
                 if due is not None:

@@ -1,12 +1,19 @@
-"""What the documents tell to type: every command and option exists, every program is Python that finds its imports, and what needs
-no more than this machine is run. The tour of the README and the studies run in tests of their own."""
+"""What the documents tell to type. Tutorials are followed by the letter; of all other pages every block of code is run, read or
+parsed here, or stands in ``ELSEWHERE`` with the reason."""
 
 from __future__ import annotations
 
 import ast
+import asyncio
 import importlib
+import inspect
 import re
 import shlex
+import subprocess
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -17,107 +24,311 @@ import pytest
 import trimesh
 from lxml import etree
 
+from tests.conftest import CLI, Server
+from tests.examples.pages import Block, all_blocks, at_desk, differs, page_blocks
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.sonars.frames import Reader
 
-#: programs that are not run here, by page: and why
+TUTORIALS = "docs/tutorials/"
+#: tutorials, and the servers that they name
+NAMES = {"vehicle": "firstdive", "sensor": "pond", "trial": "lake", "study": "", "hil": "harbour"}
+#: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {
-    "README.md": "test_readme.py runs it",
-    "docs/SHARED_MEMORY.md": "needs a server with an emulator; tests/e2e reads the same",
-    "docs/models.md": "a hundred vehicles; the tests of studies call the same",
-    "docs/studies.md": "test_studies.py runs them",
-    "docs/network.md": "needs a client's rights and an emulator; tests/e2e/test_crew.py does the same",
-    "docs/navigation.md": "needs the readings of a mission; tests/studies/test_filter.py makes the same calls",
-    "docs/camera.md": "needs a camera's emulator; tests/emulators/test_camera.py does the same",
-    "docs/sonars.md": "needs a sonar's emulator; tests/emulators/test_sonar_frames.py does the same",
+    ("README.md", "900 s simulated"): "a picture of a table",
+    ("README.md", "from contextlib"): "test_readme.py runs it",
+    ("docs/PROTOCOL.md", "client     "): "a drawing",
+    ("docs/PROTOCOL.md", "key = 0001"): "tests/protocol opens what is sealed",
+    ("docs/PROTOCOL.md", "HELLO 5756"): "written by docs/generate.py; tests/protocol reads the vectors",
+    ("docs/PROTOCOL.md", "KEEPALIVE, its"): "written by docs/generate.py; tests/protocol reads the vectors",
+    ("docs/bridges/dune.md", "[Require lauv"): "DUNE's own configuration",
+    ("docs/bridges/dune.md", "[Navigation.AUV"): "DUNE's own configuration",
+    ("docs/network.md", "wavesim keys"): "three lines for three places; tests/sdk runs the first",
+    ("docs/campaigns.md", "<campaign name"): "tests/studies/test_campaign.py reads it",
+    ("docs/extending.md", '<term name="drogue"'): "test_extending.py puts it where it belongs",
+    ("docs/extending.md", "<actuator name"): "test_extending.py puts it where it belongs",
 }
-GIVEN: dict[str, dict[str, Any]] = {  #: names that a page's program takes as given
-    "docs/ocean.md": {
-        "p_W": np.array([[0.0, 0.0, 5.0], [10.0, 0.0, 20.0]]), "time_s": 3.0, "north": 5.0, "east": -5.0,
-        "origins": np.array([[0.0, 0.0, 5.0]]), "directions": np.array([[0.0, 0.0, 1.0]]),
-    }
-}  # fmt: skip
+#: programs of others in blocks of commands
+FOREIGN = {"ardusub", "dune", "pAntler", "pip", "ros2", "export", "PX4_SIM_MODEL=none"}
 
 
-def blocks(root: Path, language: str) -> list[tuple[str, str]]:
-    """(page, text) of all code blocks of a language; pages that a program writes are checked by it."""
-    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
-    return [
-        (str(page.relative_to(root)), text)
-        for page in pages
-        if page.name not in ("COMMANDS.md", "CONFIG.md")
-        for found, text in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
-        if found == language
-    ]
+def of_others(root: Path) -> list[Block]:
+    """The blocks of all pages but the tutorials."""
+    return [b for b in all_blocks(root) if not b.page.startswith(TUTORIALS)]
+
+
+def listed(block: Block) -> tuple[str, str] | None:
+    return next((key for key in ELSEWHERE if key[0] == block.page and block.text.startswith(key[1])), None)
+
+
+def is_commands(block: Block) -> bool:
+    """Commands alone, of ours, of make, or of programs that are not ours."""
+    first = {line.split()[0] for line in block.text.splitlines() if line.strip()}
+    return block.language in ("", "sh") and first <= {"wavesim", "make", *FOREIGN}
+
+
+def is_xml(block: Block) -> bool:
+    return block.language == "xml" or block.text.startswith("<")
+
+
+def test_no_block_is_left_out(root: Path) -> None:
+    blocks, seen = of_others(root), set()
+    for block in blocks:
+        if key := listed(block):
+            seen.add(key)
+        else:
+            known = block.language in ("python", "toml") or is_commands(block) or is_xml(block) or is_rules(block)
+            assert known, f"nobody runs or reads this block: {block}"
+    assert seen == ELSEWHERE.keys(), "a block that is listed is there no more"
+    assert len(blocks) > 50
+
+
+def is_rules(block: Block) -> bool:
+    """Rules of alarms."""
+    return block.page == "docs/viewer.md" and not is_commands(block)
+
+
+# ------------------------------------------------------------------ tutorials
+
+
+@pytest.mark.system
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("tutorial", NAMES)
+def test_tutorials_are_true(root: Path, tmp_path: Path, name: str, tutorial: str) -> None:
+    """Every file, command and cell, in order; what is shown is what comes."""
+    word = NAMES[tutorial]
+    blocks = page_blocks(root, f"{TUTORIALS}{tutorial}.md")
+    assert {b.language for b in blocks} <= {"sh", "python", "text", "xml", "toml"} and len(blocks) > 5
+    with at_desk(tmp_path, {word: name} if word else {}) as follower:
+        follower.follow(blocks)
+
+
+def test_each_tutorial_is_followed(root: Path) -> None:
+    pages = {path.stem for path in (root / TUTORIALS).glob("*.md")}
+    assert pages - {"index"} == NAMES.keys()
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [("1.50 m", "1.45 m"), ("way 3", "ways 3"), ("a\nb", "a\nc\nb"), ("3 of 4", "3 of 5"), ("x", "")],
+)
+def test_what_is_shown_and_does_not_come(shown: str, found: str) -> None:
+    assert differs(shown, found)
+    assert not differs(shown, shown) and not differs("...", found)
+
+
+# ------------------------------------------------------------------ commands
 
 
 def test_commands_of_the_documents(root: Path) -> None:
     commands = {c.name: c for entry in entry_points(group="wavesim.commands") for c in entry.load()()}
     whole = click.Group("wavesim", commands={str(k): c for k, c in commands.items()})
+    targets = set(re.findall(r"^([\w-]+):", (root / "Makefile").read_text(), re.MULTILINE))
     seen = 0
-    for page, text in blocks(root, ""):
-        for line in re.findall(r"(?:^|&& )wavesim (.*)", text, re.MULTILINE):
+    for block in all_blocks(root):
+        if block.language not in ("", "sh"):
+            continue
+        for target in re.findall(r"^make ([\w-]+)", block.text, re.MULTILINE):
+            assert target in targets, f"{block}: there is no target {target}"
+        for line in re.findall(r"(?:^|&& )wavesim (.*)", block.text, re.MULTILINE):
             words = shlex.split(re.split(r"\s#|\s{3,}|&&|[|>] |\.\.\.", line)[0].rstrip(" \\"))
             at: click.Command = whole
             while isinstance(at, click.Group) and words:
                 found = at.get_command(click.Context(at), words[0])
-                assert found is not None, f"{page}: there is no command '{words[0]}' in: wavesim {line}"
+                assert found is not None, f"{block.page}: there is no command '{words[0]}' in: wavesim {line}"
                 at, words = found, words[1:]
             context = click.Context(at, info_name=at.name)
             try:
                 _, left, _ = at.make_parser(context).parse_args(words)
             except click.UsageError as error:
-                pytest.fail(f"{page}: wavesim {line}: {error.message}")
-            assert not left or context.ignore_unknown_options or at.ignore_unknown_options, f"{page}: {line}: {left}"
+                pytest.fail(f"{block.page}: wavesim {line}: {error.message}")
+            assert not left or context.ignore_unknown_options or at.ignore_unknown_options, (
+                f"{block.page}: {line}: {left}"
+            )
             seen += 1
-    assert seen > 40
+    assert seen > 60
+
+
+# ------------------------------------------------------------------ programs
+
+
+def programs(root: Path, *pages: str) -> list[Block]:
+    """Those that are run here: of these pages, or of all but those that need a server."""
+    found = [b for b in of_others(root) if b.language == "python" and not listed(b)]
+    return [b for b in found if (b.page in pages if pages else b.page not in LIVE)]
+
+
+def run(block: Block, names: dict[str, Any]) -> None:
+    """A program of a page, with the names that it takes as given."""
+    code = compile(block.text, block.page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    if code.co_flags & inspect.CO_COROUTINE:
+        asyncio.run(eval(code, names))
+    else:
+        exec(code, names)
 
 
 def test_programs_find_what_they_import(root: Path) -> None:
-    found = blocks(root, "python")
-    for page, text in found:
-        for node in ast.walk(compile(text, page, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)):
+    for block in all_blocks(root):
+        if block.language != "python":
+            continue
+        for node in ast.walk(
+            compile(block.text, block.page, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        ):
             if isinstance(node, ast.ImportFrom) and node.module:
                 module = importlib.import_module(node.module)
                 for name in node.names:
-                    assert hasattr(module, name.name), f"{page}: {node.module} has no {name.name}"
-    assert {page for page, _ in found} >= ELSEWHERE.keys(), "a page that is named here has no program any more"
+                    assert hasattr(module, name.name), f"{block}: {node.module} has no {name.name}"
+
+
+def voyage() -> dict[str, Any]:
+    """What docs/navigation.md takes as given: where it starts, and the samples of an inertial unit."""
+    from tests.studies.voyage import Voyage
+
+    o = Voyage(2.0, 50.0)
+    return {"p": o.p[0], "v": o.v[0], "q_WB": o.q[0], "imu": o.imu}
+
+
+GIVEN: dict[str, Callable[[], dict[str, Any]]] = {  #: names that a page's programs take as given
+    "docs/ocean.md": lambda: {
+        "p_W": np.array([[0.0, 0.0, 5.0], [10.0, 0.0, 20.0]]), "time_s": 3.0, "north": 5.0, "east": -5.0,
+        "origins": np.array([[0.0, 0.0, 5.0]]), "directions": np.array([[0.0, 0.0, 1.0]]),
+    },
+    "docs/navigation.md": voyage,
+}  # fmt: skip
 
 
 def test_programs_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
-    run = [(page, text) for page, text in blocks(root, "python") if page not in ELSEWHERE]
-    assert {page for page, _ in run} >= GIVEN.keys()
-    for page, text in run:
-        exec(compile(text, page, "exec"), dict(GIVEN.get(page, {})))
+    blocks = programs(root)
+    assert {b.page for b in blocks} >= GIVEN.keys() | {"docs/models.md", "docs/studies.md", "docs/learning.md"}
+    for block in blocks:
+        run(block, GIVEN.get(block.page, dict)())
 
+
+# ------------------------------------------------------------------ programs beside a server
+
+SEA = """<time step="10 ms" duration="6 s" pace="fast"/><world latitude="41.18 deg" longitude="-8.70 deg"><bed depth="12 m"/></world>
+<network><grant to="referee" role="observer" rights="fault" others="yes"/></network>
+<fleet>
+  <vehicle name="lauv" model="lauv" position="0 0 1 m"><sensors><ctd/><gps rate="5 Hz" position="0 0 -3 m"/></sensors></vehicle>
+  <vehicle name="auv" model="lauv" position="0 9 6 m"><sensors>
+    <sonar name="side" preset="starfish-450" range="20 m" rate="10 Hz" bins="400"/>
+    <camera name="eye" rate="5 Hz" width="80" height="60" depth="yes"/></sensors></vehicle>
+  <vehicle name="jolner" model="jolner" position="0 20 0 m"/>
+</fleet>"""
+#: pages whose programs need a server -> how many they are
+LIVE = {"docs/SHARED_MEMORY.md": 1, "docs/network.md": 2, "docs/sonars.md": 2, "docs/camera.md": 1}
+
+
+@pytest.fixture
+def emulators(config: Callable[..., Any], serve: Callable[..., Server], name: str) -> Iterator[Server]:
+    """A server that stands still after a fifth of a second, and all emulators of its fleet, whose kernels are compiled."""
+    path = config(SEA).path
+    server = serve(path)
+    watched = subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", name], stderr=subprocess.PIPE, text=True)
+    try:
+        assert watched.stderr is not None
+        for _ in range(5):  # how many there are, and each
+            watched.stderr.readline()
+        server.send("step", ticks=20)
+        eyes = [Reader.of(name, "auv", eye) for eye in ("side", "eye")]
+        limit = time.monotonic() + 100.0
+        while any(eye.rings.done[eye.ring] == 0 for eye in eyes):
+            assert time.monotonic() < limit, [int(eye.rings.done[eye.ring]) for eye in eyes]
+            time.sleep(0.02)
+        yield server
+    finally:
+        watched.terminate()
+        watched.wait(20)
+        assert watched.stderr is not None
+        watched.stderr.close()
+
+
+@pytest.mark.system
+@pytest.mark.timeout(300)
+def test_programs_beside_a_server_run(
+    root: Path, emulators: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two that go on until the run ends, and four that look at what is there then."""
+    name, port = emulators.name, emulators.port
+    monkeypatch.setenv("WAVESIM_SERVER", name)
+    found = programs(root, *LIVE)
+    assert {page: sum(b.page == page for b in found) for page in LIVE} == LIVE
+    blocks = [b._replace(text=b.text.replace('"demo"', repr(name)).replace("9750", str(port))) for b in found]
+    during = [b for b in blocks if "Broker(" in b.text]
+    after = [b for b in blocks if b not in during]
+    failed: list[BaseException] = []
+    names: list[dict[str, Any]] = [{} for _ in during]
+
+    def go(block: Block, given: dict[str, Any]) -> None:
+        try:
+            run(block, given)
+        except BaseException as error:  # told by the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=go, args=(b, n)) for b, n in zip(during, names, strict=True)]
+    for thread in threads:
+        thread.start()
+    emulators.wait(lambda s: bool(failed) or s["clients_total"] == len(during))
+    assert not failed, failed
+    emulators.send("start")
+    for thread in threads:
+        thread.join(120)
+    assert not failed and not any(t.is_alive() for t in threads), failed
+    assert any(n["frame"].samples.size for n in names if "frame" in n), "frames came over the network"
+    given: dict[str, Any] = {}
+    for block in sorted(after, key=lambda b: b.page == "docs/network.md"):
+        if block.page == "docs/camera.md":
+            given["frame"] = Reader.of(name, "auv", "eye").next()
+            assert given["frame"].depth is not None
+        run(block, given)
+    assert "frame" in given and given["reader"].seen > 3
+    told = capsys.readouterr().out
+    assert re.search(r"^0\.71\d* -0\.15\d*$", told, re.MULTILINE), "the GPS receiver's program, in rad"
+    assert "fault 'jolner' from" in told and "b'lauv'" in told
+
+
+# ------------------------------------------------------------------ configurations
 
 FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 5 m">{}</vehicle></fleet>'
-#: blocks that test_extending.py and test_campaign.py put where they belong
-OTHERS = {"campaign", "term", "actuator"}
 
 
 def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
     """By the real reader: those of the world and the server as they stand, those of a model or a vehicle by their instruments."""
     seen = 0
     trimesh.creation.box().export(tmp_path / "wreck.stl")
-    for page, text in [*blocks(root, "xml"), *((p, t) for p, t in blocks(root, "") if t.startswith("<"))]:
-        whole = etree.fromstring(f"<page>{text.replace(' ...>', '>')}</page>")
+    for block in of_others(root):
+        if not is_xml(block) or listed(block):
+            continue
+        whole = etree.fromstring(f"<page>{block.text.replace(' ...>', '>')}</page>")
         parts = {
             str(e.tag): etree.tostring(e, encoding="unicode", with_tail=False) for e in whole if isinstance(e.tag, str)
         }
-        for tag in parts.keys() - OTHERS:
+        for tag in parts:
             if tag in ("world", "network"):
                 inner = parts[tag] + FLEET.format("")
             else:
                 sensors = whole.find(f"{tag}//sensors")
-                assert sensors is not None, f"{page}: nobody reads this block of <{tag}>"
+                assert sensors is not None, f"{block}: nobody reads this block of <{tag}>"
                 inner = FLEET.format(etree.tostring(sensors, encoding="unicode", with_tail=False))
             path = tmp_path / "piece.xml"
             path.write_text(f"<wavesim>{inner}</wavesim>")
             try:
                 load(path)
             except ConfigError as error:
-                pytest.fail(f"{page}: {error}")
+                pytest.fail(f"{block}: {error}")
             seen += 1
     assert seen >= 5
+
+
+def test_rules_and_registrations_are_read(root: Path, tmp_path: Path) -> None:
+    from wavesim_viz.alarms import Rules
+
+    for block in of_others(root):
+        if is_rules(block):
+            (tmp_path / "rules.toml").write_text(block.text)
+            Rules.read(tmp_path / "rules.toml")
+        elif block.language == "toml":
+            (groups,) = tomllib.loads(block.text)["project"].values()
+            for group, lines in groups.items():
+                assert entry_points(group="wavesim.emulators") and group.startswith("wavesim.") and lines

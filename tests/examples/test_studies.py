@@ -1,20 +1,10 @@
-"""The page about studies is true: its programs run as they stand."""
+"""The notebook that is kept with the project runs."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
-
-import pytest
-
-
-@pytest.mark.parametrize("number", [0, 1])
-def test_its_programs_run(root: Path, number: int) -> None:
-    programs = re.findall(r"```python\n(.*?)```", (root / "docs/studies.md").read_text(), re.DOTALL)
-    assert len(programs) == 2
-    exec(compile(programs[number], f"studies.md, program {number}", "exec"), {})
 
 
 def test_the_notebook_runs(root: Path) -> None:
