@@ -227,6 +227,14 @@ class Lab(Simulation):
                 found[instrument.name] = Value(layout, int(record["time_ns"]), tuple(values.tolist()))
         return Sensors(found)
 
+    def records(self, name: str) -> Iterator[tuple[int, str, Record]]:
+        """The newest record of each instrument of a body that has measured: its number in the suite, its type, its row of the table of
+        that type (1)."""
+        for k, entry in enumerate(self.instruments.suite(self.row(name))):
+            station = self._stations.get(entry.instrument.type)
+            if station is not None and station.table[entry.place]["sequence"] > 0:
+                yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
+
     def heard(self) -> list[dict[str, Any]]:
         """What transducers heard since the last call (of this or :meth:`take_signals`), in order of time: ``time`` (s),
         ``receiver``, ``source`` (names), ``kind``, ``distance`` (m, true)."""

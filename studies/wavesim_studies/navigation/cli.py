@@ -63,3 +63,48 @@ def score(
             click.echo(
                 f"  {sensor:14}{c['taken']:8} taken{c['refused']:7} refused   NIS {c['nis']:.2f} of {c['numbers']:.0f}"
             )
+
+
+@nav.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--count", default=48, show_default=True, type=click.IntRange(1, 10000), help="Missions.")
+@click.option(
+    "--seconds", default=600.0, show_default=True, type=click.FloatRange(10.0, 36000.0), help="Length of each."
+)
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the first; the others follow.")
+def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
+    """Sail missions of a LAUV by programmes of chance, and add their logs to a dataset in FOLDER."""
+    from wavesim_studies.navigation.missions import make
+
+    for k, (name, part) in enumerate(make(folder, count, seconds, seed), start=1):
+        click.echo(f"{k:5} of {count}  {name}  {part}")
+
+
+@nav.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Where to write the network (.npz).")
+@click.option("--epochs", default=60, show_default=True, type=click.IntRange(1, 10000))
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
+@json_option
+def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool) -> None:
+    """Learn dead reckoning from the dataset in FOLDER, and judge it by missions that it has not seen, beside the filter.
+
+    The dataset is that of `wavesim log export --dataset`, or of `wavesim nav missions`. Whole missions belong to one part.
+    """
+    from wavesim_studies.navigation import learned
+
+    found = learned.learn(folder, epochs, seed, say=lambda text: click.echo(text, err=True))
+    if out is not None:
+        found["reckoner"].save(out)
+    if as_json:
+        told = {k: found[k] for k in ("missions", "summary", "seconds")}
+        click.echo(json.dumps(told | {"rows": [asdict(r) for r in found["rows"]]}, indent=2))
+        return
+    parts = found["missions"]
+    click.echo(
+        f"trained on {parts['train']} missions in {found['seconds']:.0f} s; medians over {parts['test']} that it has not seen:"
+    )
+    click.echo(f"{'':10}{'final':>10}{'of way':>10}{'rms':>10}{'of the filter':>16}{'velocity':>12}")
+    for name, s in sorted(found["summary"].items(), key=lambda item: item[1]["rms"]):
+        speed = f"{s['velocity']:8.3f} m/s" if s["velocity"] == s["velocity"] else ""
+        click.echo(f"{name:10}{s['final']:8.1f} m{s['percent']:8.1f} %{s['rms']:8.1f} m{s['of_filter']:16.3f}{speed}")

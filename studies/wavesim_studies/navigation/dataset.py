@@ -1,0 +1,84 @@
+"""Reading a dataset that ``wavesim log export --dataset`` made: missions as logs, for the filter, and as tables, for learners."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.config.alone import alone
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.log import Log, Series
+from wavesim_sdk.sensors import table_of
+from wavesim_sdk.tables import STATE, Table
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Columns = dict[str, Array]
+_AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
+
+
+def missions(folder: Path) -> dict[str, dict[str, Any]]:
+    """What the index of a dataset says of each mission: part, seed, bodies."""
+    try:
+        found: dict[str, dict[str, Any]] = json.loads((folder / "dataset.json").read_text())["missions"]
+        return found
+    except (OSError, ValueError, KeyError, TypeError):
+        raise LogError(
+            f"{folder} is no dataset: it has no readable dataset.json; `wavesim log export --dataset` makes one"
+        ) from None
+
+
+def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
+    """The columns of a topic (``sensor.auv.imu``) of a mission, ``sort`` being seen or truth."""
+    try:
+        import duckdb
+    except ImportError:
+        raise LogError("duckdb is not installed: pip install 'wavesim-studies[parquet]'") from None
+    path = folder / mission / sort / f"{topic}.parquet"
+    if not path.exists():
+        raise LogError(f"there is no {path}")
+    with duckdb.connect() as base:
+        try:
+            told = base.execute(f"select * from read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')").fetchnumpy()
+        except duckdb.Error as error:
+            raise LogError(f"cannot read {path}: {error}") from None
+    return {
+        k: np.ma.filled(v.astype(float), np.nan) if isinstance(v, np.ma.MaskedArray) else np.asarray(v)
+        for k, v in told.items()
+    }
+
+
+def configuration(folder: Path, mission: str) -> Loaded:
+    """The configuration of a mission, without what it names in files."""
+    return alone((folder / mission / "configuration.xml").read_text())[0]
+
+
+def _series(kind: Table, columns: Columns) -> Series:
+    """Columns as the records of a table again."""
+    records = np.zeros(len(columns["time_ns"]), kind.told.dtype)
+    for f in kind.told.fields:
+        if f.shape:
+            labels = _AXES.get(f.shape[0]) or [str(k) for k in range(f.shape[0])]
+            for k, label in enumerate(labels):
+                records[f.name][:, k] = columns[f"{f.name}_{label}"]
+        else:
+            records[f.name] = columns["measured_ns" if f.name == "time_ns" else f.name]
+    return Series(columns["time_ns"].astype(np.int64), records, kind.name)
+
+
+def log(folder: Path, mission: str, name: str, model: str) -> Log:
+    """A mission as a log of one vehicle: its instruments, and the truth of its state."""
+    loaded = configuration(folder, mission)
+    found = Log(folder / mission, {"configuration": (folder / mission / "configuration.xml").read_text()})
+    found.json["/bodies"].append((0, {"row": 0, "name": name, "model": model, "present": True}))
+    found.series[f"/state/{name}"] = _series(STATE, table(folder, mission, "truth", f"state.{name}"))
+    for instrument in loaded.suite_for(name, model):
+        topic = f"sensor.{name}.{instrument.name}"
+        if (folder / mission / "seen" / f"{topic}.parquet").exists():
+            found.series[f"/sensor/{name}/{instrument.name}"] = _series(
+                table_of(instrument.type), table(folder, mission, "seen", topic)
+            )
+    return found

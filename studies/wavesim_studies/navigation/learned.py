@@ -1,0 +1,259 @@
+"""Learned dead reckoning: the velocity of a vehicle from its inertial unit, attitude, pressure and commands, learned from missions whose truth
+is known, and judged by whole missions that it has not seen.
+
+A dense network predicts how the velocity through the water, in the body's axes, changes within a step, from the velocity that it believed before and what the
+instruments say; the track is its sum in the attitude of the AHRS. In training the velocity before is the true one made wrong at random: the network
+learns to come back to what thrust, rudder and turning say, so errors do not add up. Nothing on board tells of a current but a Doppler log.
+
+Beside it, over the same instruments: the reference filter without a Doppler log, the same with one, and a speed that never changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.errors import LogError, WaveSimError
+from wavesim_sdk.ocean.water import depth_of_pressure
+from wavesim_studies.navigation import dataset, logs
+from wavesim_studies.networks import Adam, Network
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LAGS = (1.0, 3.0, 9.0)  #: s, of the smoothed commands that the network sees
+DEPTH_S = 2.0  #: over which the pressure's change is taken
+WRONG = 0.15  #: m/s, of the velocity before, in training
+SIZES = (64, 64)
+BATCH = 1024
+
+
+@dataclass(frozen=True)
+class Mission:
+    """One mission at the times of its truth: what a learner may see, and what it is told in training."""
+
+    name: str
+    part: str
+    time: Array  #: (T) s
+    seen: Array  #: (T, F)
+    R_WB: Array  #: (T, 3, 3) of the AHRS
+    velocity: Array  #: (T, 3) truth, through the water, B
+    place: Array  #: (T, 3) truth, W
+
+
+def _before(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
+    """(T, k) newest values at these times (ns), the first ones before there were any."""
+    k = np.clip(np.searchsorted(columns["time_ns"], at, side="right") - 1, 0, None)
+    return np.stack([columns[n][k].astype(float) for n in names], axis=1)
+
+
+def _mean(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
+    """(T, k) means of the values since the time before."""
+    k = np.searchsorted(columns["time_ns"], at, side="right")
+    sums = np.concatenate([np.zeros((1, len(names))), np.cumsum(np.stack([columns[n] for n in names], axis=1), axis=0)])
+    first = np.concatenate([[0], k[:-1]])
+    n = np.maximum(k - first, 1)[:, None]
+    found = (sums[k] - sums[first]) / n
+    found[k == first] = _before(columns, at, names)[k == first]
+    return np.asarray(found)
+
+
+def _smoothed(x: Array, dt: float, lag: float) -> Array:
+    """Columns of x (T, k) behind a first-order lag."""
+    found, share = x.copy(), 1.0 - np.exp(-dt / lag)
+    for k in range(1, len(x)):
+        found[k] = found[k - 1] + share * (x[k] - found[k - 1])
+    return found
+
+
+def mission(folder: Path, name: str, entry: dict[str, Any]) -> Mission:
+    """A mission of a dataset; LogError if it lacks an inertial unit, an AHRS or a pressure."""
+    body, model = next(iter(entry["bodies"].items()))
+    loaded = dataset.configuration(folder, name)
+    suite = {i.type: i for i in reversed(loaded.suite_for(body, model))}
+    pressure = next((k for k in ("ctd", "pressure") if k in suite), "")
+    if not {"imu", "ahrs"} <= suite.keys() or not pressure:
+        raise LogError(f"{folder / name}: '{body}' wants an imu, an ahrs and a ctd or pressure to be learned from")
+    state = dataset.table(folder, name, "truth", f"state.{body}")
+    at = state["time_ns"].astype(np.int64)
+    dt = float(np.median(np.diff(at))) * 1e-9
+    seen = {k: dataset.table(folder, name, "seen", f"sensor.{body}.{suite[k].name}") for k in ("imu", "ahrs", pressure)}
+    told = dataset.table(folder, name, "seen", f"actuation.{body}")
+    R_BS = frames.rotation(frames.quaternion(*suite["imu"].parameters.attitude))
+    force, rates = (_mean(seen["imu"], at, [f"{k}_{axis}" for axis in "xyz"]) @ R_BS.T for k in ("force", "rates"))
+    angles = _before(seen["ahrs"], at, ["roll", "pitch", "heading"])
+    R = frames.rotation(frames.quaternion(*angles.T))
+    depth = depth_of_pressure(loaded.config.world, _before(seen[pressure], at, ["pressure"])[:, 0])
+    lag = max(round(DEPTH_S / dt), 1)
+    sinking = np.zeros(len(at))
+    sinking[lag:] = (depth[lag:] - depth[:-lag]) / (lag * dt)
+    commands = _before(told, at, [k for k in told if k.startswith("command_")])
+    free = force + loaded.config.world.gravity * R[:, 2, :]
+    columns = [free, rates, R[:, 2, :2], sinking[:, None], commands, *(_smoothed(commands, dt, s) for s in LAGS)]
+    v, p = (np.stack([state[f"{k}_{axis}"] for axis in "xyz"], axis=1) for k in ("v_FB_B", "p_WB_W"))
+    return Mission(name, str(entry["part"]), at * 1e-9, np.concatenate(columns, axis=1), R, v, p)
+
+
+@dataclass(frozen=True)
+class Reckoner:
+    """A trained network, and how its inputs are scaled."""
+
+    parameters: list[Array]
+    centre: Array
+    scale: Array
+    spread: Array  #: of increments
+
+    def velocity(self, m: Mission) -> Array:
+        """(T, 3) in B, from the true one at the start."""
+        found = np.empty((len(m.time), 3))
+        found[0] = m.velocity[0]
+        x = ((m.seen - self.centre[3:]) / self.scale[3:]).astype(np.float32)
+        for k in range(1, len(found)):
+            own = (found[k - 1] - self.centre[:3]) / self.scale[:3]
+            found[k] = found[k - 1] + self.spread * self._forward(np.concatenate([own, x[k]]).astype(np.float32))
+        return found
+
+    def _forward(self, y: Array) -> Array:
+        for k in range(0, len(self.parameters), 2):
+            y = y @ self.parameters[k] + self.parameters[k + 1]
+            y = np.tanh(y) if k + 2 < len(self.parameters) else y
+        return y
+
+    def save(self, path: Path) -> None:
+        """Into a file .npz."""
+        try:
+            np.savez(path, self.centre, self.scale, self.spread, *self.parameters)
+        except OSError as error:
+            raise WaveSimError(f"cannot write {path}: {error.strerror}") from None
+
+    @classmethod
+    def load(cls, path: Path) -> Reckoner:
+        """From such a file. WaveSimError if it is none."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                centre, scale, spread, *parameters = (file[f"arr_{k}"] for k in range(len(file.files)))
+        except (OSError, ValueError, KeyError) as error:
+            raise WaveSimError(f"{path} holds no network: {error}") from None
+        return cls(parameters, centre, scale, spread)
+
+
+def track(m: Mission, velocity: Array) -> Array:
+    """(T, 3) places from a velocity in B and the attitudes of the AHRS, by the trapezoidal rule from the true start."""
+    flow = np.einsum("tij,tj->ti", m.R_WB, velocity)
+    steps = 0.5 * (flow[1:] + flow[:-1]) * np.diff(m.time)[:, None]
+    return np.asarray(m.place[0] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)]))
+
+
+def train(
+    missions: list[Mission], epochs: int = 60, seed: int = 1, shuffled: bool = False, say: Callable[[str], None] = lambda _: None
+) -> Reckoner:  # fmt: skip
+    """A network for the missions of the part `train`, of the epoch that is best on the part `validation`. ``shuffled``: the truth of one moment is
+    given to another, so that there is nothing to learn."""
+    random = np.random.default_rng(seed)
+    mine = [m for m in missions if m.part == "train"]
+    if not mine:
+        raise LogError("the dataset has no missions to train with")
+    judges = [m for m in missions if m.part == "validation"] or mine
+    seen, now = np.concatenate([m.seen[1:] for m in mine]), np.concatenate([m.velocity[1:] for m in mine])
+    last = np.concatenate([m.velocity[:-1] for m in mine])
+    if shuffled:
+        now = now[random.permutation(len(now))]
+    centre = np.concatenate([now.mean(axis=0), seen.mean(axis=0)])
+    scale = np.maximum(np.concatenate([now.std(axis=0), seen.std(axis=0)]), 1e-6)
+    spread = np.full(3, WRONG)
+    inputs = ((seen - centre[3:]) / scale[3:]).astype(np.float32)
+    network = Network((inputs.shape[1] + 3, *SIZES, 3), random, 0.1)
+    adam = Adam(network.parameters, 2e-3)
+    best, least, rate = [p.copy() for p in network.parameters], np.inf, adam.rate
+    for epoch in range(epochs):
+        adam.rate = rate * (1.0 - 0.95 * epoch / epochs)
+        order = random.permutation(len(inputs))
+        for first in range(0, len(order), BATCH):
+            at = order[first : first + BATCH]
+            before = last[at] + WRONG * random.standard_normal((len(at), 3))
+            x = np.concatenate([(before - centre[:3]) / scale[:3], inputs[at]], axis=1).astype(np.float32)
+            error = network(x) - ((now[at] - before) / spread).astype(np.float32)
+            adam.apply(network.gradients((error / len(at)).astype(np.float32)))
+        made = Reckoner([p.copy() for p in network.parameters], centre, scale, spread)
+        loss = float(np.median([np.linalg.norm((track(m, made.velocity(m)) - m.place)[-1, :2]) for m in judges]))
+        say(f"epoch {epoch + 1} of {epochs}: {loss:.1f} m off at the end of a validation mission (median)")
+        if loss < least:
+            least, best = loss, made.parameters
+    return Reckoner(best, centre, scale, spread)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Errors on one mission, by method: at the end and RMS, horizontal, m."""
+
+    mission: str
+    distance: float
+    final: dict[str, float]
+    rms: dict[str, float]
+    velocity: dict[str, float]  #: RMS error of that through the water, m/s, of those that say one
+
+
+def judge(folder: Path, missions: list[Mission], reckoners: dict[str, Reckoner], part: str = "test") -> list[Row]:
+    """Each mission of a part by every method: the reckoners; `filter`, without a Doppler log; `doppler`, with it; `constant` speed."""
+    mine = [m for m in missions if m.part == "train"] or missions
+    usual = np.concatenate([m.velocity for m in mine]).mean(axis=0)
+    index, rows = dataset.missions(folder), []
+    for m in (m for m in missions if m.part == part):
+        body, model = next(iter(index[m.name]["bodies"].items()))
+        log, off = dataset.log(folder, m.name, body, model), dict[str, Array]()
+        for name, without in (("filter", ("dvl", "speedlog", "sound")), ("doppler", ("speedlog", "sound"))):
+            voyage = logs.voyage(log, body, without)
+            off[name] = (voyage.run().at(voyage.lever) - voyage.p)[:, :2]
+        said = {
+            "constant": np.broadcast_to(usual, m.velocity.shape),
+            **{k: r.velocity(m) for k, r in reckoners.items()},
+        }
+        off |= {k: (track(m, v) - m.place)[:, :2] for k, v in said.items()}
+        wrong = {k: float(np.sqrt(np.mean(np.sum((v - m.velocity) ** 2, axis=1)))) for k, v in said.items()}
+        way = float(np.linalg.norm(np.diff(m.place[:, :2], axis=0), axis=1).sum())
+        far = {k: np.linalg.norm(v, axis=1) for k, v in off.items()}
+        final, rms = (
+            {k: float(v[-1]) for k, v in far.items()},
+            {k: float(np.sqrt(np.mean(v * v))) for k, v in far.items()},
+        )
+        rows.append(Row(m.name, way, final, rms, wrong))
+    return rows
+
+
+def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
+    """By method: medians over the missions of the final error (m, % of the way), of the RMS (m), of its share of the filter's, and of the error of
+    velocity (m/s)."""
+    return {
+        k: {
+            "final": float(np.median([r.final[k] for r in rows])), "percent": float(np.median([100.0 * r.final[k] / r.distance for r in rows])),
+            "rms": float(np.median([r.rms[k] for r in rows])),
+            "of_filter": float(np.median([r.rms[k] / r.rms["filter"] for r in rows])),
+            "velocity": float(np.median([r.velocity.get(k, np.nan) for r in rows])),
+        }
+        for k in rows[0].final
+    }  # fmt: skip
+
+
+def learn(
+    folder: Path, epochs: int = 60, seed: int = 1, shuffle: bool = True, say: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Train on a dataset and judge by its unseen missions: the reckoner, rows, summary, parts, seconds that the training took."""
+    start = time.perf_counter()
+    index = dataset.missions(folder)
+    found = [mission(folder, name, entry) for name, entry in index.items()]
+    parts = {p: sum(m.part == p for m in found) for p in ("train", "validation", "test")}
+    if not parts["train"] or not parts["test"]:
+        raise LogError(
+            f"{folder} has {parts['train']} missions to train with and {parts['test']} to test with; add more"
+        )
+    reckoner = train(found, epochs, seed, say=say)
+    trained = time.perf_counter() - start
+    reckoners = {"learned": reckoner}
+    if shuffle:
+        reckoners["shuffled"] = train(found, max(epochs // 5, 1), seed, shuffled=True)
+    rows = judge(folder, found, reckoners)
+    return {"reckoner": reckoner, "rows": rows, "summary": summary(rows), "missions": parts, "seconds": trained}

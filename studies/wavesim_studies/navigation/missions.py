@@ -1,0 +1,119 @@
+"""Missions to learn from: one vehicle at sea, driven by a programme of chance, its log written and added to a dataset.
+
+Each mission has a sea of its own (current, depth), a programme of its own (speeds, courses, rudder, depths) and instruments of its own errors; all
+follow from its seed.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from wavesim_sdk import control, frames
+from wavesim_sdk.config import load_text
+from wavesim_sdk.elementary import sin
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.frames import wrap
+from wavesim_sdk.sensors import table_of
+from wavesim_server import Lab
+from wavesim_server.logbook.datasets import add_mission
+from wavesim_server.logbook.writer import LogWriter
+
+NAME = "auv"
+TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: steps of the engine, of the inertial unit, of truth and commands
+CURRENT = 0.15  #: m/s at most
+SPEED = (0.6, 1.7)  #: m/s through the water
+DEPTH = (8.0, 30.0)
+
+
+def configuration(seed: int) -> str:
+    """The sea and the instruments of a mission."""
+    random = np.random.default_rng([seed, 1])
+    speed, whither = CURRENT * math.sqrt(random.random()), 2.0 * math.pi * random.random()
+    north, east = speed * math.cos(whither), speed * math.sin(whither)
+    return f"""<wavesim name="mission" seed="{seed}"><time step="{TICK_S:g} s"/>
+    <world><current north="{north:.4f} m/s" east="{east:.4f} m/s"/><bed depth="{random.uniform(45.0, 80.0):.1f} m"/></world>
+    <fleet><sensors><imu rate="{1.0 / IMU_S:g} Hz" grade="tactical"/><ahrs rate="5 Hz"/><ctd rate="5 Hz"/><dvl rate="5 Hz"/></sensors>
+    <vehicle name="{NAME}" model="lauv" position="0 0 15 m" attitude="0 0 {360.0 * random.random():.1f} deg" client="none"
+      velocity="1 0 0 m/s"/></fleet></wavesim>"""
+
+
+class Programme:
+    """Legs of 20 to 90 s: a course, a slow turn, or a zigzag of the rudder; each at a speed and towards a depth."""
+
+    def __init__(self, seed: int, heading: float) -> None:
+        self._random = np.random.default_rng([seed, 2])
+        self._until, self._course = 0.0, heading
+        self._heading, self._depth = (
+            control.Heading(1.0, 1.2, math.radians(25.0)),
+            control.Depth(limit=math.radians(20.0)),
+        )
+        self._speed = control.Speed(12.0, 4.0, 0.0, 12.0)
+
+    def commands(self, time: float, state: np.void, dt: float) -> dict[str, float]:
+        """Of all actuators, at a time (s) and a row of the table `state`."""
+        if time >= self._until:
+            r = self._random
+            self._until = time + r.uniform(20.0, 90.0)
+            self._kind, self._turn = int(r.integers(3)), float(r.uniform(-2.5, 2.5))
+            self._rudder, self._period = float(r.uniform(0.05, 0.3)), float(r.uniform(6.0, 25.0))
+            self._wanted, self._down, self._since = float(r.uniform(*SPEED)), float(r.uniform(*DEPTH)), time
+            self._course = float(wrap(self._course + self._turn))
+        _, pitch, yaw = (float(v) for v in frames.euler(state["q_WB"]))
+        _, q, rate = (float(v) for v in state["w_WB_B"])
+        if self._kind == 0:
+            rudder = -self._heading.turn(self._course, yaw, rate)
+        elif self._kind == 1:
+            rudder = math.copysign(0.3 * self._rudder, self._turn)
+        else:
+            rudder = self._rudder * float(sin(2.0 * math.pi * (time - self._since) / self._period))
+        if self._kind:
+            self._course = yaw
+        planes = self._depth.planes(self._down, float(state["p_WB_W"][2]), pitch, q, dt)
+        thrust = self._speed.thrust(self._wanted, float(state["v_FB_B"][0]), dt)
+        return {
+            "propeller": thrust,
+            "rudder-top": rudder,
+            "rudder-bottom": rudder,
+            "plane-port": planes,
+            "plane-starboard": planes,
+        }
+
+
+def sail(seed: int, seconds: float, log: Path) -> None:
+    """One mission, into a log."""
+    loaded = load_text(configuration(seed))
+    lab, writer = Lab(loaded, seed), LogWriter(log, loaded, seed)
+    row = lab.row(NAME)
+    writer.body(0, row, NAME, "lauv", "underwater", True)
+    programme = Programme(seed, float(frames.euler(lab.state()[row]["q_WB"])[2]))
+    seen: dict[int, int] = {}
+    every, steps = round(STATE_S / IMU_S), round(seconds / IMU_S)
+    for k in range(steps + 1):
+        if k % every == 0:
+            state = lab.state()
+            lab.command(row, programme.commands(k * IMU_S, state[row], STATE_S))
+            writer.table(lab.time_ns, "state", [row], state[row : row + 1].tobytes())
+            writer.table(lab.time_ns, "actuation", [row], lab.actuation()[row : row + 1].tobytes())
+        for number, kind, record in lab.records(NAME):
+            if seen.get(number) != int(record["sequence"][0]):
+                seen[number] = int(record["sequence"][0])
+                size = table_of(kind).told.dtype.itemsize
+                writer.table(lab.time_ns, kind, [(row, number)], record.tobytes()[:size])
+        lab.advance(round(IMU_S / TICK_S))
+    writer.close()
+    if writer.failed:
+        raise LogError(f"{log}: {writer.failed}")
+
+
+def make(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:
+    """Sail missions and add them to a dataset; yields (name, part of the split) of each."""
+    for k in range(count):
+        with tempfile.TemporaryDirectory() as scratch:
+            log = Path(scratch) / "run.mcap"
+            sail(seed + k, seconds, log)
+            yield add_mission(log, folder)
