@@ -25,7 +25,7 @@ BAD = 0.15  #: with which the fit is refused
 MOST = 6  #: oscillators for motions that radiate together
 SAMPLES = 80  #: frequencies of a table that take part
 LEAST = 0.02  #: of its frequency, that every oscillator is damped by at least: a hull's waves do not ring
-LEFT = 0.3, 0.5  #: of the greatest damping, that a table may still have at its lowest and its highest frequency
+LEFT = 0.3, 0.8  #: of the greatest damping, that a table may still have at its lowest and its highest frequency
 QUIET = 1e-6  #: of the greatest damping of its kind, below which a motion radiates nothing
 APART = 0.02  #: coupling, relative to its two motions, below which they are fitted apart
 
