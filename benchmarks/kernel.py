@@ -21,10 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from wavesim_sdk.config import library, load
+from wavesim_sdk.parts import kernel
 from wavesim_server import Simulation
 from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics import rows as r
 
+step_all = kernel(integrators.step_all)  #: by itself, as it stands in the tick otherwise
 SIZES = (1, 10, 100, 1000, 10_000)
 #: multiplications and additions of one RK4 step of the core model, counted in kernel.py: per stage 87 kinematics,
 #: 12 force rows, 350 drag, momentum, Coriolis, weight and accelerations; 26 and 26 for each stage's sums; 15 at the end
@@ -58,7 +60,7 @@ def step(sim: Simulation, blocks: np.ndarray | None = None) -> None:
     """One short step of the kernel alone, or one of each of these blocks: the work is the same, and nothing flies away."""
     f = sim.fleet
     blocks = f.sequence if blocks is None else blocks
-    integrators.step_all(f.blocks, f.heads, blocks, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
+    step_all(f.blocks, f.heads, blocks, f.params, f.kinds, f.tables, f.work, 1e-6, f.integrator)
 
 
 class NumpyTwin:

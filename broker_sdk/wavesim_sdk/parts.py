@@ -1,9 +1,9 @@
-"""Functions that are only ever compiled into others: parts of a kernel.
+"""Kernels, which Python calls, and parts of kernels, which are only ever compiled into them.
 
 Numba makes a library of its own of every compiled function: optimised, made machine code and kept on disk, and then
-linked into its callers, where all of that happens again.  For what nobody calls but kernels that was half of the whole
-compilation (measured: 87 s of processor time for the kernels of sound).  A part is translated once and goes as it is into the
-kernels that call it; only they are optimised and made machine code.  The code of a kernel stays the same.
+linked into its callers, where all of that happens again, up to the entry.  For what nobody calls but kernels that was most of
+the whole compilation.  A part is translated once and goes as it is into the kernels that call it; only they are optimised and
+made machine code.  The code of a kernel stays the same.
 
 A part that Python calls (a test does) is compiled by itself then.  With compilation off it is the function.
 """
@@ -11,31 +11,47 @@ A part that Python calls (a test does) is compiled by itself then.  With compila
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as nb
-from numba.core import config, types
+from numba.core import config
+from numba.core import types as numba_types
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.registry import CPUDispatcher
+from numba.core.compiler import Compiler, Flags
+from numba.core.registry import CPUDispatcher, cpu_target
+
+from wavesim_sdk import kernel_sources
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 _PART = {**_OPTIONS, "nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: what every kernel is made with, besides what it reaches by name
+_ALWAYS = [str(Path(__file__).with_name(f"{name}.py")) for name in ("compiled", "kernel_sources", "parts")]
 
 
 class _Library(JITCodeLibrary):
-    """Code that is linked into that of its callers, and never machine code by itself."""
+    """Code of a part: never machine code by itself. (Its function is tidied up by itself, for what Numba sees of counted references
+    before it inlines it leaves out.)"""
 
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage.name == "external":
+                function.linkage = "linkonce_odr"  # as Numba has what may be linked more than once
         self._finalize_dynamic_globals()
         self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """With all that it calls, for libraries that are no kernels."""
+        self._ensure_finalized()
+        if self._shared_module is None:
+            self._shared_module = self._final_module.clone()
+            for library in _whole(self._linking_libraries):
+                self._shared_module.link_in(_module(library), preserve=True)
+        return self._shared_module
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
@@ -49,41 +65,146 @@ class _Library(JITCodeLibrary):
         pass
 
 
-class PartCompiler(Compiler):
-    """Numba's own, with such a library."""
+class _KernelLibrary(JITCodeLibrary):
+    """Code of a kernel: each part that it reaches is linked into it once."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.enable_object_caching()
+
+    def finalize(self) -> None:
+        libraries = _whole(self._linking_libraries)
+        for library in libraries:
+            if isinstance(library, _Library):
+                self._final_module.link_in(_module(library), preserve=True)
+        self._linking_libraries = [library for library in libraries if not isinstance(library, _Library)]
+        super().finalize()
+
+
+def _whole(libraries: Iterable[Any]) -> list[Any]:
+    """Libraries, and those that parts among them call; callers first, because only what is called is linked."""
+    found = dict.fromkeys(libraries)
+    todo = list(found)
+    for library in todo:  # it grows on the way
+        if isinstance(library, _Library):
+            todo += [called for called in dict.fromkeys(library._linking_libraries) if called not in found]
+            found.update(dict.fromkeys(library._linking_libraries))
+    return list(found)
+
+
+def _module(library: Any) -> Any:
+    return library._final_module if isinstance(library, _Library) else library._get_module_for_linking()
+
+
+class _Flags(Flags):
+    """Options of a part or a kernel.  What Numba compiles on their way is kept by the options of who asked: here all ask with the
+    same, so that it is compiled once, and is not inlined by force because somebody up the stack is."""
+
+    __slots__ = ()
+
+    def copy(self) -> Flags:
+        return _COMMON
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_COMMON = _Flags()
+cpu_target.options.parse_as_flags(_COMMON, {**_OPTIONS, "nopython": True})
+_signatures: dict[Any, Any] = {}
+
+
+class _Typing:
+    """Numba's typing context; it tries each way in which an operator could be meant at each place where the operator stands, most of
+    them in vain, and this looks up what was found before."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, arguments: Any, named: Any) -> Any:
+        if type(function) is not numba_types.Function or named:
+            return self._context.resolve_function_type(function, arguments, named)
+        key = function, tuple(arguments)
+        found = _signatures.get(key)
+        if found is None:
+            found = self._context.resolve_function_type(function, arguments, named)
+            if found is not None:
+                _signatures[key] = found
+        return found
+
+
+#: passes that do nothing with kernels: they have no such things as these are for, and nobody looks at the annotations
+_NEEDLESS = {
+    "WithLifting", "GenericRewrites", "RewriteDynamicRaises", "InlineInlinables", "FindLiterallyCalls", "LiteralUnroll",
+    "LiteralPropagationSubPipelinePass", "InlineOverloads", "NopythonRewrites", "NoPythonSupportedFeatureValidation",
+    "AnnotateTypes", "DumpParforDiagnostics",
+}  # fmt: skip
+
+
+class _Compiler(Compiler):
+    """Numba's own, with less to do."""
+
+    def _compile(self, function: Any, library: type[JITCodeLibrary]) -> Any:
+        self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)
+        self.state.flags = _Flags(self.state.flags)
+        self.state.typingctx = _Typing(self.state.typingctx)
+        return super().compile_extra(function)
+
+    def define_pipelines(self) -> list[Any]:
+        (pipeline,) = super().define_pipelines()
+        pipeline.passes = [p for p in pipeline.passes if p[0].__name__ not in _NEEDLESS]
+        pipeline.finalize()
+        return [pipeline]
+
+
+class PartCompiler(_Compiler):
+    """With the library of a part."""
 
     def compile_extra(self, function: Any) -> Any:
-        self.state.library = _Library(self.state.targetctx.codegen(), function.__qualname__)
-        return super().compile_extra(function)
+        return self._compile(function, _Library)
+
+
+class _KernelCompiler(_Compiler):
+    def compile_extra(self, function: Any) -> Any:
+        return self._compile(function, _KernelLibrary)
 
 
 class _Cache(FunctionCache):
     """Numba's own asks whether the file of a function has changed; this one asks for whatever is compiled into it."""
 
-    def __init__(self, function: Any, sources: bytes) -> None:
+    _reached: str | None = None
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
         super().__init__(function)
-        self._sources = sources
+        self._options = sorted(options.items())
 
     def _index_key(self, signature: Any, codegen: Any) -> Any:
-        return (*super()._index_key(signature, codegen), self._sources)
+        if self._reached is None:
+            files, constants = kernel_sources.reached(self._py_func)
+            texts = [*map(kernel_sources.file_digest, _ALWAYS), *sorted(files.values()), *sorted(constants)]
+            self._reached = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+        own = super()._index_key(signature, codegen)
+        return (*own, self._reached, kernel_sources.fields(signature), str(self._options))
 
 
-def kernel(*folders: Path, **options: Any) -> Callable[[Function], Function]:
-    """A decorator for kernels, which Python calls: kept on disk until a source in these folders changes, or one of the elementary
-    functions. ``options``: of ``numba.njit``."""
-    own = [Path(__file__).with_name(f"{name}.py") for name in ("compiled", "elementary", "parts")]
-    sources = hashlib.sha256(
-        b"".join(p.read_bytes() for p in (*own, *(p for f in folders for p in sorted(f.glob("*.py")))))
-    )
-
-    def decorated(function: Function) -> Function:
-        if config.DISABLE_JIT:  # type: ignore[attr-defined]
-            return function
-        made: Any = nb.njit(**_OPTIONS, **options)(function)
-        made._cache = _Cache(function, sources.digest())
-        return cast(Function, made)
-
-    return decorated
+def kernel(function: Function | None = None, **options: Any) -> Any:
+    """A decorator for kernels, which Python calls: kept on disk until a source of what is compiled into them changes. Of a part
+    it makes a kernel beside it. ``options``: of ``numba.njit``."""
+    if function is None:
+        return lambda given: kernel(given, **options)
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    function = getattr(function, "py_func", function)
+    kernel_sources.note(function)
+    made: Any = nb.njit(**_OPTIONS, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler, **options)(function)
+    made._cache = _Cache(function, options)
+    return made
 
 
 class _Part(CPUDispatcher):
@@ -91,20 +212,36 @@ class _Part(CPUDispatcher):
 
     def get_call_template(self, arguments: Any, named: Any) -> Any:
         """Without a translation of its own for each number that is written down in a call."""
-        plain = {name: types.unliteral(kind) for name, kind in named.items()}
-        return super().get_call_template([types.unliteral(kind) for kind in arguments], plain)
+        plain = {name: numba_types.unliteral(kind) for name, kind in named.items()}
+        return super().get_call_template([numba_types.unliteral(kind) for kind in arguments], plain)
 
     def __call__(self, *arguments: Any) -> Any:
         if self._whole is None:
-            self._whole = kernel(Path(self.py_func.__code__.co_filename).parent)(self.py_func)
+            self._whole = kernel(self)
         return self._whole(*arguments)
+
+
+def _made(function: Function, **options: Any) -> Function:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    kernel_sources.note(function)
+    return cast(Function, _Part(function, targetoptions={**_PART, **options}, pipeline_class=PartCompiler))
 
 
 def part(function: Function) -> Function:
     """A function as a part of the kernels that call it."""
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return function
-    return cast(Function, _Part(function, targetoptions=_PART, pipeline_class=PartCompiler))
+    return _made(function)
+
+
+def inlined(function: Function) -> Function:
+    """The same, with its code in the place of each call."""
+    return _made(function, forceinline=True)
+
+
+def translate(of: Any, *arguments: Any) -> None:
+    """Translate a part, and all that it calls, for arguments like these: a kernel that calls it is compiled the sooner."""
+    if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+        of.compile(tuple(map(nb.typeof, arguments)))
 
 
 #: the same for functions that Numba is told of by ``overload``, inlined wherever they are called: loops can then become vectors

@@ -1,13 +1,14 @@
 """Where compiled kernels are kept.
 
-Numba asks only whether the file of a function has changed, not those of the functions it calls; after a change
-in one file it may run old machine code of another.  So each state of the kernels' sources has a folder of its own, named
-by them; folders of earlier states are removed.
+Each kernel is compiled anew when something has changed of what it is made of (:mod:`wavesim_sdk.kernel_sources`).  Beyond that each
+state of the sources has a folder of its own, named by them, in which a file says that all has been compiled; folders of
+earlier states are removed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -16,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,16 @@ _VARIABLE = "NUMBA_CACHE_DIR"
 _KEPT = 4  #: folders that are kept
 _IN_USE_S = 86_400.0  #: and those that were asked for since: another process may be writing there
 #: where compiled functions are, and what they are made of
-KERNELS = ("acoustics", "dynamics", "environment", "draws.py", "pointers.py", "seabed.py", "tick.py")
+KERNELS = (
+    "acoustics",
+    "dynamics",
+    "environment",
+    "draws.py",
+    "pointers.py",
+    "seabed.py",
+    "start.py",
+    "tick.py",
+)
 #: what of the SDK is compiled into them: functions, and constants
 COMPILED_IN = ("actuators.py", "compiled.py", "elementary.py", "ocean/surface.py", "parts.py", "tables.py")
 
@@ -76,34 +86,48 @@ def choose() -> None:
 def warm(say: Callable[[str], None]) -> None:
     """Compile the kernels, unless that has been done; ``say`` is told when it takes its time.
 
-    Those of motion and those of sound are half of the work each, and are compiled side by side.
+    Sound is compiled while motion is translated, side by side.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return
     done = Path(os.environ[_VARIABLE]) / "complete" if _VARIABLE in os.environ else None
     if done is not None and done.exists():
         return
-    say("compiling the kernels, once: a minute or two")
-    if done is not None and len(os.sched_getaffinity(0)) > 1:
-        code = "from wavesim_server import cache; cache.compile_sound()"
-        with subprocess.Popen([sys.executable, "-c", code]) as sound:
-            try:
-                _small_world().compile_motion()
-            except BaseException:
-                sound.terminate()
-                raise
-    exercise()
+    say("compiling the kernels, once: about a minute")
+    with nothing_collected():
+        if done is not None and len(os.sched_getaffinity(0)) > 1:
+            code = "from wavesim_server import cache; cache.compile_sound()"
+            with subprocess.Popen([sys.executable, "-c", code]) as sound:
+                try:
+                    small_world().compile_motion()
+                except BaseException:
+                    sound.terminate()
+                    raise
+        exercise()
     if done is not None:
         done.touch()
 
 
 def compile_sound() -> None:
     """One half of :func:`warm`, in a process of its own."""
-    with contextlib.suppress(KeyboardInterrupt):
-        _small_world().compile_sound()
+    with contextlib.suppress(KeyboardInterrupt), nothing_collected():
+        small_world().compile_sound()
 
 
-def _small_world() -> Simulation:
+@contextlib.contextmanager
+def nothing_collected() -> Iterator[None]:
+    """No collection of garbage meanwhile: a compiler makes millions of objects, of which most stay until it has done."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def small_world() -> Simulation:
+    """A world with nothing in it."""
     from wavesim_sdk.config import load_text
     from wavesim_server.simulation import Simulation
 
@@ -114,7 +138,7 @@ def _small_world() -> Simulation:
 def exercise() -> None:
     """Ask a small world for all that compiled functions do, so that each is there, compiled or loaded, before time runs:
     whoever asks for one in mid-run would have everybody wait for its compilation."""
-    world = _small_world()
+    world = small_world()
     # so near the bed, and each other, that they are looked at closely
     first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
     world.enter("second", "buoy", (0.0, 1.0, 29.5))

@@ -11,6 +11,7 @@ With compilation off the table is the tuple itself.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,11 +52,14 @@ class _Tuple(types.Type):
     """The type of a tuple of arrays in a kernel."""
 
     def __init__(self, name: str, arrays: Mapping[str, tuple[Any, int]]) -> None:
-        super().__init__(name=f"{name} by address")
         self.arrays = {
             member: (row, types.Array(from_dtype(np.dtype(dtype)), dimensions, "C"))
             for row, (member, (dtype, dimensions)) in enumerate(arrays.items())
         }
+        layout = hashlib.sha256(
+            repr(self.arrays).encode()
+        ).hexdigest()  # part of what the type is: kernels are kept by it
+        super().__init__(name=f"{name} by address {layout[:16]}")
 
 
 @register_model(_Tuple)

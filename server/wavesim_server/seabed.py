@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.bed import steepest, triangles
+from wavesim_sdk.parts import part
 from wavesim_server.elementary import exp
 
-_njit = nb.njit(cache=True, error_model="numpy")
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -51,7 +50,7 @@ def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
     )
 
 
-@_njit
+@part
 def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> float:
     """Depth of the bed under (x, y); NaN where no soundings reach."""
     if not bed.soundings:

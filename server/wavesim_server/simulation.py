@@ -30,6 +30,7 @@ from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.ocean.water import Water
+from wavesim_sdk.parts import translate
 from wavesim_sdk.tables import (
     ACTUATION,
     EFFORT,
@@ -494,8 +495,8 @@ class Simulation:
         )  # fmt: skip
 
     def compile_motion(self) -> None:
-        """The kernels of a tick's motion, each by itself."""
-        tick.move.py_func(*self._movers(), self.step_ns, self.tick)
+        """What a tick's motion is made of, for the kernel of the tick."""
+        translate(tick.move, *self._movers(), self.step_ns, self.tick)
 
     def compile_sound(self) -> None:
         """The kernel of a tick's sound, by itself."""

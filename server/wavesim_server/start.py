@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import norm
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.parts import kernel
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.fleet import Fleet
@@ -106,7 +106,7 @@ class Room:
         return float(a[shapes.ROUND] + b[shapes.ROUND] - far)
 
 
-@nb.njit(cache=True, error_model="numpy")
+@kernel
 def _near(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first: int) -> int:
     """The first seat of a fleet, from ``first`` on, with a body whose ball meets that of radius ``reach`` here; -1 if none."""
     for seat in range(first, heads.shape[0] * r.LANES):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
-
+from wavesim_sdk.parts import inlined, kernel, part
 from wavesim_server.acoustics import medium, memory
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation
 from wavesim_server.dynamics import rows as r
@@ -51,7 +50,7 @@ class Work(NamedTuple):
     counters: Ints  # bodies, contacts, new faults
 
 
-@nb.njit(cache=True, error_model="numpy")
+@part
 def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
     """Places of all transducers at the end of a tick: position and velocity in W, attitude."""
     m = memory.views(sound)
@@ -75,7 +74,7 @@ def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
         place.vx, place.vy, place.vz = xx * u + xy * v + xz * w, yx * u + yy * v + yz * w, zx * u + zy * v + zz * w
 
 
-@nb.njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def move(
     f: Bodies,
     machine: Machine,
@@ -113,7 +112,7 @@ def move(
     transducers(f, work, sound, tick + 1)
 
 
-@nb.njit(cache=True, error_model="numpy", nogil=True)
+@kernel(nogil=True)
 def ticks(
     f: Bodies,
     machine: Machine,
@@ -146,7 +145,7 @@ def ticks(
     return tick, memory.OK, False
 
 
-@nb.njit(cache=True, error_model="numpy")
+@kernel
 def publish(
     f: Bodies, order: Ints, count: int, feedback: Floats, places: Ints, counts: Ints, state: Floats, actuation: Floats
 ) -> None:

@@ -18,10 +18,9 @@ def added(x, y):
     return x + {} * y
 """
 OUTER = """
-from pathlib import Path
 from wavesim_sdk.parts import kernel
 from inner_of_a_test import added
-@kernel(Path(__file__).parent)
+@kernel
 def summed(x):
     return added(x, 1) + added(x, 2) + added(x, 2.5)
 """

@@ -16,9 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba as nb
-
-from wavesim_sdk.parts import part
+from wavesim_sdk.parts import kernel, part
 from wavesim_sdk.tables import SignalKind
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics import paths, rays, tubes
@@ -31,7 +29,6 @@ from wavesim_server.acoustics.ways import source_image, travel_time
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
 
-_entry = nb.njit(cache=True, error_model="numpy")
 Scene = paths.Scene
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
@@ -399,7 +396,7 @@ def _paths_to_a_node(m: Medium) -> int:
     return a.PATHS if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
 
 
-@_entry
+@kernel
 def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacity: int) -> int:
     """Every event of tick ``number`` that ends at ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
     m, tick = a.views(t), Tick(number, start, end)
@@ -449,7 +446,7 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
             _emit(m, scene, subject, node, time, tick, capacity)
 
 
-@_entry
+@kernel
 def request(t: Any, node: int, time: float, wanted: Records) -> bool:
     """Plan an emission as ``wanted`` (1,) says, of which ``entry`` and ``next`` are not read; False when there is no room
     (grow, then ask again)."""
@@ -464,13 +461,13 @@ def request(t: Any, node: int, time: float, wanted: Records) -> bool:
     return True
 
 
-@_entry
+@kernel
 def ping_by_itself(t: Any, node: int, time: float) -> bool:
     """Plan the first ping of a pinger; False when there is no room (grow, then ask again)."""
     return bool(_next_ping(a.views(t), node, time))
 
 
-@_entry
+@kernel
 def live_table(t: Any, time: float, table: Records) -> int:
     """Fill rows of the table `signals` with the signals under way; returns how many."""
     k, m = 0, a.views(t)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
-
+from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.rows import (
@@ -29,11 +28,8 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.types import Floats, Ints
 
-_njit = nb.njit(cache=True, error_model="numpy")
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
-
-@_inline
+@inlined
 def submerged(params: Floats, work: Floats) -> None:
     """Buoyancy of bodies that are under water in this whole step."""
     store(work, BUOYANCY, broadcast(params, FULL_B))
@@ -42,7 +38,7 @@ def submerged(params: Floats, work: Floats) -> None:
     store(work, BUOYANCY_CENTRE + 2, broadcast(params, RB + 2))
 
 
-@_inline
+@inlined
 def floating(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre. It acts against DOWN,
     upright on the slope of a wave whose water accelerates so."""
@@ -84,7 +80,7 @@ def floating(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Fl
             work[(BUOYANCY_CENTRE + 2) * LANES + l] = params[RB + 2] + mz
 
 
-@_njit
+@part
 def _floating_mesh(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Submerged part of hulls from meshes."""
     for l in range(LANES):
@@ -100,7 +96,7 @@ def _floating_mesh(block: Floats, params: Floats, work: Floats, kind: Ints, tabl
         work[(BUOYANCY_CENTRE + 2) * LANES + l] = mz * by
 
 
-@_njit
+@part
 def _is_upright(block: Floats, params: Floats, work: Floats) -> bool:
     """Whether the water plane cuts only the four upright edges of every box of a block."""
     for l in range(LANES):
@@ -111,7 +107,7 @@ def _is_upright(block: Floats, params: Floats, work: Floats) -> bool:
     return True
 
 
-@_inline
+@inlined
 def _upright_box(params: Floats, work: Floats) -> None:
     """Submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
     hx, hy, hz = broadcast(params, HALF), broadcast(params, HALF + 1), broadcast(params, HALF + 2)
@@ -128,7 +124,7 @@ def _upright_box(params: Floats, work: Floats) -> None:
     store(work, BUOYANCY_CENTRE + 2, broadcast(params, RB + 2) + side * 0.5 * (hz * hz - square) * share)
 
 
-@_njit
+@part
 def is_afloat(block: Floats, params: Floats) -> bool:
     """Whether any body of a block is so near the surface that its buoyancy may change within the step."""
     for l in range(LANES):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba as nb
-
+from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.rows import (
     BLOCK_KIND,
@@ -30,9 +29,6 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.shapes import CODE, CORE, POSE, R11, R12, R13, R21, R22, R23, R31, R32, R33, ROUND
 from wavesim_server.dynamics.types import Floats, Ints
 
-_njit = nb.njit(cache=True, error_model="numpy")
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)  # a call counts every array of a tuple
-
 
 class Bodies(NamedTuple):
     """All bodies, see :class:`~wavesim_server.dynamics.fleet.Fleet`."""
@@ -43,7 +39,7 @@ class Bodies(NamedTuple):
     params: Floats  # (kinds, PARAMS)
 
 
-@_njit
+@part
 def geometry(f: Bodies, row: int, g: Floats) -> None:
     """The geometry of a body at its present pose."""
     slot = f.slots[row]
@@ -60,7 +56,7 @@ def geometry(f: Bodies, row: int, g: Floats) -> None:
     )
 
 
-@_inline
+@inlined
 def bounding_ball(f: Bodies, row: int) -> tuple[float, float, float, float]:
     """Place of a body, and the radius of a ball around it."""
     slot = f.slots[row]
@@ -69,7 +65,7 @@ def bounding_ball(f: Bodies, row: int) -> tuple[float, float, float, float]:
     return b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l], p[REACH]
 
 
-@_inline
+@inlined
 def speed_bound(f: Bodies, row: int) -> float:
     """Greatest speed that any point of a body can have."""
     slot = f.slots[row]
@@ -80,7 +76,7 @@ def speed_bound(f: Bodies, row: int) -> float:
     return math.sqrt(u * u + v * v + w * w) + reach * math.sqrt(p * p + q * q + r * r)
 
 
-@_njit
+@part
 def survey(f: Bodies, order: Ints, count: int, last: Floats, faults: Ints) -> tuple[int, float]:
     """Hold bodies whose state is no longer finite at their last finite one. (how many are new, greatest speed)."""
     new, fastest = 0, 0.0

@@ -10,8 +10,7 @@ Pairs that can meet are listed with a skin around each body, and listed anew whe
 
 from __future__ import annotations
 
-import numba as nb
-
+from wavesim_sdk.parts import part
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs
 from wavesim_server.dynamics.impulses import approach, correct_overlap, friction_impulse, normal_impulse, prepare
@@ -31,11 +30,10 @@ from wavesim_server.dynamics.touch import (
 from wavesim_server.dynamics.types import Ints
 from wavesim_server.seabed import Bed, Net
 
-_njit = nb.njit(cache=True, error_model="numpy")
 ITERATIONS = 24  #: sweeps over all contacts
 
 
-@_njit
+@part
 def resolve(
     f: Bodies, order: Ints, count: int, t: Touch, fastest: float, h: float, bed: Bed, net: Net, cursor: Ints, tick: int
 ) -> int:

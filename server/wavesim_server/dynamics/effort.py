@@ -12,17 +12,15 @@ and the impulses of contacts averaged over the last tick.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.parts import kernel as entry
 from wavesim_server.dynamics import afloat, kernel, terms
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.lanes import element, load, splat, store
 from wavesim_server.dynamics.types import Floats, Ints
-
-_njit = nb.njit(cache=True, error_model="numpy")
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 #: columns of a row of the table `effort`
 ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT, EFFORT = range(0, 54, 6)
@@ -35,13 +33,13 @@ def scratch() -> Floats:
     return np.zeros(_LANE_PARTS * r.LANES)
 
 
-@_inline
+@inlined
 def _clear(work: Floats) -> None:
     for i in range(6):
         store(work, r.FORCE + i, splat(0.0))
 
 
-@_inline
+@inlined
 def _take(work: Floats, parts: Floats, part: int) -> None:
     """The force rows are a part; they begin anew."""
     for i in range(6):
@@ -49,7 +47,7 @@ def _take(work: Floats, parts: Floats, part: int) -> None:
     _clear(work)
 
 
-@_njit
+@part
 def _block(
     block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, moored: bool, parts: Floats
 ) -> None:
@@ -81,7 +79,7 @@ def _block(
     _take(work, parts, _MOORING)
 
 
-@_njit
+@part
 def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats) -> None:
     """The row of one body; ``jump`` is what contacts changed of its velocity in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
@@ -144,7 +142,7 @@ def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jum
         )
 
 
-@_njit
+@entry
 def efforts(
     f: Bodies,
     kinds: Ints,

@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk import frames
@@ -22,6 +21,7 @@ from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.world import World
+from wavesim_sdk.parts import part
 from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import Kind, kind_of
@@ -33,7 +33,7 @@ __all__ = ["Fleet", "Form", "shape_of"]
 FOREVER = math.inf
 
 
-@nb.njit(cache=True, error_model="numpy")
+@part
 def release(blocks: Floats, slots: Ints, holds: Floats, wanted: Floats, count: Ints, time: float) -> None:
     """Keep held actuators where they are until their time comes; then give them their command."""
     i = 0
@@ -50,7 +50,7 @@ def release(blocks: Floats, slots: Ints, holds: Floats, wanted: Floats, count: I
                 holds[i, k] = holds[count[0], k]
 
 
-@nb.njit(cache=True, error_model="numpy")
+@part
 def average(blocks: Floats, slots: Ints, meters: Ints, rings: Floats, feedback: Floats) -> None:
     """Moving average of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
     for i in range(meters.shape[0]):

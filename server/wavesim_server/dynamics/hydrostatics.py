@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
-
+from wavesim_sdk.parts import part
 from wavesim_server.dynamics.rows import KIND_FACES, KIND_HULL, TABLE_FACES, TABLE_POINTS
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
 
-_njit = nb.njit(cache=True, error_model="numpy")
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes
 
 
-@_njit
+@part
 def sphere(radius: float, d: float) -> tuple[float, float]:
     """(volume, moment along n) of the cap n.x > d of a sphere about the origin."""
     d = min(max(d, -radius), radius)
@@ -29,7 +27,7 @@ def sphere(radius: float, d: float) -> tuple[float, float]:
     return volume, moment
 
 
-@_njit
+@part
 def _chord(s: float, radius: float) -> tuple[float, float, float]:
     """Integrals from -R to s of w(x), x w(x), x^2 w(x), with w = 2 sqrt(R^2 - x^2)."""
     s = min(max(s, -radius), radius)
@@ -42,7 +40,7 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
     return m0, m1, m2
 
 
-@_njit
+@part
 def cylinder(
     half: float, radius: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
@@ -82,7 +80,7 @@ def cylinder(
     return volume, sign * mx, ms * ey, ms * ez
 
 
-@_njit
+@part
 def submerged(
     shape: float, h0: float, h1: float, h2: float, reach: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
@@ -106,7 +104,7 @@ def submerged(
     return volume / whole, mx / volume, my / volume, mz / volume
 
 
-@_njit
+@part
 def box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
@@ -126,7 +124,7 @@ def box(
     return clipped_box(hx, hy, hz, nx, ny, nz, d)
 
 
-@_njit
+@part
 def clipped_box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
@@ -148,9 +146,9 @@ def clipped_box(
                 bx, by, bz = _corner(axis, sign, (corner + 1) % 4, hx, hy, hz)
                 da = nx * ax + ny * ay + nz * az - d
                 db = nx * bx + ny * by + nz * bz - d
-                for part in range(2):
-                    # part 0: the corner itself, if wet; part 1: the crossing of the edge
-                    if part == 0:
+                for step in range(2):
+                    # step 0: the corner itself, if wet; step 1: the crossing of the edge
+                    if step == 0:
                         if da < 0.0:
                             continue
                         vx, vy, vz = ax, ay, az
@@ -179,7 +177,7 @@ def clipped_box(
     return volume, mx, my, mz
 
 
-@_njit
+@part
 def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float) -> tuple[float, float, float]:
     """Corner 0..3 of a face, counter-clockwise seen from outside."""
     a = 1.0 if corner == 1 or corner == 2 else -1.0
@@ -192,7 +190,7 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
     return a * hx, b * hy, sign * hz
 
 
-@_njit
+@part
 def mesh(kind: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float) -> tuple[float, float, float, float]:
     """(volume, mx, my, mz) under water of the closed mesh of a kind: the wet parts of its faces, joined to a point of the plane
     (the readable twin is :class:`wavesim_sdk.hull.Hull`)."""
@@ -212,8 +210,8 @@ def mesh(kind: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float) 
             bx, by, bz = _number(table, o), _number(table, o + 1), _number(table, o + 2)
             da = nx * ax + ny * ay + nz * az - d
             db = nx * bx + ny * by + nz * bz - d
-            for part in range(2):  # the corner itself, if wet; the crossing of the edge
-                if part == 0:
+            for step in range(2):  # the corner itself, if wet; the crossing of the edge
+                if step == 0:
                     if da < 0.0:
                         continue
                     vx, vy, vz = ax, ay, az
@@ -236,7 +234,7 @@ def mesh(kind: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float) 
     return volume, mx, my, mz
 
 
-@_njit
+@part
 def _number(table: Floats, k: int) -> float:
     """Element of a table, as if it were flat."""
     return table[0, k] if k < TABLE_POINTS else table[1, k - TABLE_POINTS]

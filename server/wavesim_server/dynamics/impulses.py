@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
-
+from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.rows import BLOCK_KIND, LANES, MINV, NU, PX, PY, PZ, QW, QX, QY, QZ
@@ -31,14 +30,12 @@ from wavesim_server.dynamics.touch import (
 )
 from wavesim_server.dynamics.types import Floats
 
-_njit = nb.njit(cache=True, error_model="numpy")
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)  # a call counts every array of a tuple
 CORRECTION = 0.2  #: part of the overlap that is undone per tick
 RISE = 0.2  #: but no faster than this at each point of contact, m/s: a body that got inside another rises out of it
 FRICTION = 0.3
 
 
-@_inline
+@inlined
 def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first: int) -> None:
     """Fill in [n; r x n] for a direction of W, from j[first] on."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = (
@@ -50,7 +47,7 @@ def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first:
     j[first + 3], j[first + 4], j[first + 5] = ry * nz - rz * ny, rz * nx - rx * nz, rx * ny - ry * nx
 
 
-@_inline
+@inlined
 def _inverse_mass(f: Bodies, row: int, j: Floats, first: int) -> float:
     """Of a body, as it shows at a point of contact along a direction."""
     p = f.params[f.heads[f.slots[row] // LANES, BLOCK_KIND]]
@@ -61,7 +58,7 @@ def _inverse_mass(f: Bodies, row: int, j: Floats, first: int) -> float:
     return inverse
 
 
-@_inline
+@inlined
 def _set_response(f: Bodies, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
     """Fill in the change of velocity by a unit impulse along a direction, from response[at] on."""
     p = f.params[f.heads[f.slots[row] // LANES, BLOCK_KIND]]
@@ -72,7 +69,7 @@ def _set_response(f: Bodies, row: int, j: Floats, first: int, response: Floats, 
         response[at + i] = change
 
 
-@_inline
+@inlined
 def _speed(f: Bodies, row: int, j: Floats, first: int) -> float:
     """Of a body's point of contact along a direction."""
     slot, speed = f.slots[row], 0.0
@@ -82,7 +79,7 @@ def _speed(f: Bodies, row: int, j: Floats, first: int) -> float:
     return speed
 
 
-@_inline
+@inlined
 def _push(f: Bodies, row: int, response: Floats, at: int, size: float) -> None:
     """An impulse on a body."""
     slot = f.slots[row]
@@ -91,7 +88,7 @@ def _push(f: Bodies, row: int, response: Floats, at: int, size: float) -> None:
         b[(NU + i) * LANES + l] += response[at + i] * size
 
 
-@_njit
+@part
 def prepare(f: Bodies, c: Floats, levers: Floats) -> None:
     """Fill in what the poses of a contact's bodies decide: their levers (2, LEVER), and their inverse masses along the normal.
     What is fixed has infinite mass."""
@@ -118,14 +115,14 @@ def prepare(f: Bodies, c: Floats, levers: Floats) -> None:
         _set_response(f, row, lever, L_NORMAL, lever, L_RESPONSE)
 
 
-@_inline
+@inlined
 def approach(f: Bodies, c: Floats, levers: Floats) -> float:
     """Speed with which the bodies of a contact come nearer, along its normal."""
     a, b = int(c[C_A]), int(c[C_B])
     return _speed(f, a, levers[0], L_NORMAL) - (0.0 if b < 0 else _speed(f, b, levers[1], L_NORMAL))
 
 
-@_inline
+@inlined
 def normal_impulse(f: Bodies, c: Floats, levers: Floats, limit: float) -> None:
     """Impulse along the normal of a contact that brings its approach to ``limit``; the sum of its impulses is not negative."""
     a, b, inverse = int(c[C_A]), int(c[C_B]), c[C_INVERSE] + c[C_INVERSE + 1]
@@ -139,7 +136,7 @@ def normal_impulse(f: Bodies, c: Floats, levers: Floats, limit: float) -> None:
     c[C_IMPULSE] = size
 
 
-@_inline
+@inlined
 def _sliding(f: Bodies, c: Floats, levers: Floats, directions: Floats, x: float, y: float, z: float) -> float:
     """Speed of row a relative to row b at a contact, along a direction whose Jacobians are filled in."""
     a, b = int(c[C_A]), int(c[C_B])
@@ -151,7 +148,7 @@ def _sliding(f: Bodies, c: Floats, levers: Floats, directions: Floats, x: float,
     return speed - _speed(f, b, directions[1], D_JACOBIAN)
 
 
-@_inline
+@inlined
 def friction_impulse(f: Bodies, c: Floats, levers: Floats, directions: Floats) -> None:
     """Friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch."""
     a, b = int(c[C_A]), int(c[C_B])
@@ -188,7 +185,7 @@ def friction_impulse(f: Bodies, c: Floats, levers: Floats, directions: Floats) -
         _push(f, b, directions[1], D_RESPONSE, size)
 
 
-@_njit
+@part
 def correct_overlap(f: Bodies, c: Floats, levers: Floats, h: float) -> None:
     """Move overlapping bodies apart by a part of the overlap, the lighter one farther."""
     push = min(CORRECTION * max(-c[C_GAP] - SLOP, 0.0), RISE * h)
@@ -205,7 +202,7 @@ def correct_overlap(f: Bodies, c: Floats, levers: Floats, h: float) -> None:
         _move(f, b, push * kb / (ka + kb), nx, ny, nz)
 
 
-@_njit
+@part
 def _move(f: Bodies, row: int, by: float, nx: float, ny: float, nz: float) -> None:
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES

@@ -7,11 +7,11 @@ waves are held over a step.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest, shown
+from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import registry
 from wavesim_server.dynamics.afloat import is_afloat, submerged
 from wavesim_server.dynamics.kernel import kinematics, lags, stage
@@ -45,9 +45,6 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.seams import Integrator
 from wavesim_server.dynamics.types import Floats, Ints
-
-_njit = nb.njit(cache=True, error_model="numpy")
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
 EULER, RK4, DP5 = 0, 1, 2
 ALL: tuple[Integrator, ...] = (
@@ -92,14 +89,14 @@ for _k, _i in enumerate(ALL):
     _SUM[_k, : len(_i.weights)] = _i.weights
 
 
-@_inline
+@inlined
 def _keep(block: Floats, work: Floats, first: int, last: int) -> None:
     """The actuators of the last stage are those of the next step."""
     for k in range(first, last):
         store(block, A_NOW + k, load(work, ACTUATORS + k))
 
 
-@_inline
+@inlined
 def _advance(to: Floats, work: Floats, first: int, n: int, h: float, weights: Floats, stages: int) -> None:
     """Rows from ``first`` of an array += h times the weighted derivatives."""
     for s in range(stages):
@@ -110,7 +107,7 @@ def _advance(to: Floats, work: Floats, first: int, n: int, h: float, weights: Fl
                 add_to(to, first + i, weight * load(work, k + i))
 
 
-@_njit
+@part
 def step_block(
     block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, h: float, integrator: int, moored: bool
 ) -> None:
@@ -162,7 +159,7 @@ def step_block(
     store(block, QZ, z * unit)
 
 
-@_njit
+@part
 def step_all(
     blocks: Floats,
     heads: Ints,

@@ -12,8 +12,7 @@ Steps through it are in :mod:`wavesim_server.dynamics.integrators`.
 
 from __future__ import annotations
 
-import numba as nb
-
+from wavesim_sdk.parts import inlined
 from wavesim_server.dynamics import radiation, registry, rotation, terms
 from wavesim_server.dynamics.afloat import floating
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
@@ -94,11 +93,8 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.types import Floats, Ints, Lanes
 
-_njit = nb.njit(cache=True, error_model="numpy")
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
 
-
-@_inline
+@inlined
 def _row(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: Lanes, x5: Lanes) -> Lanes:
     """One row of a 6x6 matrix times a vector."""
     return (
@@ -111,13 +107,13 @@ def _row(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: La
     )
 
 
-@_inline
+@inlined
 def _row3(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> Lanes:
     """Every second element of one row of a 6x6 matrix times three numbers."""
     return broadcast(a, row) * x0 + broadcast(a, row + 2) * x1 + broadcast(a, row + 4) * x2
 
 
-@_inline
+@inlined
 def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """The part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
     o, s = DL + 6 * i + j, DQ + 6 * i + j
@@ -128,7 +124,7 @@ def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lane
     )
 
 
-@_inline
+@inlined
 def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
     """Rotation, velocity through the water and its acceleration, and the derivative of position and attitude into row k."""
     q0, q1, q2, q3 = load(work, STATE + QW), load(work, STATE + QX), load(work, STATE + QY), load(work, STATE + QZ)
@@ -174,7 +170,7 @@ def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
     store(work, DOWN + 2, r33 - by * az)
 
 
-@_inline
+@inlined
 def body_lift(params: Floats, work: Floats) -> None:
     """Body lift and the fins' share of it: -abs(u_r) L nu_r."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -183,7 +179,7 @@ def body_lift(params: Floats, work: Floats) -> None:
         store(work, FORCE + i, load(work, FORCE + i) - (abs(u) * _row(params, LIFT + 6 * i, u, v, w, p, q, r)))
 
 
-@_inline
+@inlined
 def _coriolis_and_weight(
     params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
 ) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
@@ -206,7 +202,7 @@ def _coriolis_and_weight(
     )
 
 
-@_inline
+@inlined
 def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
     """v_c' in B of the degrees of freedom that move: how the water accelerates, and turns in B, [v_c x w]."""
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
@@ -218,7 +214,7 @@ def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes
     )
 
 
-@_inline
+@inlined
 def solve(params: Floats, work: Floats, k: int) -> None:
     """Drag, Coriolis, gravity; then the accelerations into row k. Any couplings."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -250,7 +246,7 @@ def solve(params: Floats, work: Floats, k: int) -> None:
     store(work, k + NU + 5, _row(params, MINV + 30, fx, fy, fz, fk, fm, fn))
 
 
-@_inline
+@inlined
 def solve_symmetric(params: Floats, work: Floats, k: int) -> None:
     """The same for bodies that are alike to port and starboard: half of each matrix is zero."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -274,7 +270,7 @@ def solve_symmetric(params: Floats, work: Floats, k: int) -> None:
     store(work, k + NU + 5, _row3(params, MINV + 31, fy, fk, fn))
 
 
-@_inline
+@inlined
 def mooring(block: Floats, work: Floats, k: int) -> None:
     """An elastic line from the origin of the body to its anchor: it pulls, never pushes; and what other lines pull."""
     dx = load(block, MOOR) - load(work, STATE + PX)
@@ -295,7 +291,7 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
         add_to(work, FORCE + i, load(block, PULLED + i))
 
 
-@_inline
+@inlined
 def lag(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
     """Lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
     for k in range(first, last):
@@ -309,7 +305,7 @@ def lag(block: Floats, params: Floats, work: Floats, first: int, last: int, gain
         store(work, ACTUATORS + k, now + change)
 
 
-@_inline
+@inlined
 def lags(block: Floats, params: Floats, work: Floats, kind: Ints, gain: int, part: float) -> None:
     """All actuators that a kind has, as they are at a part of the step."""
     lag(block, params, work, 0, kind[KIND_THRUSTERS], gain, part)
@@ -318,7 +314,7 @@ def lags(block: Floats, params: Floats, work: Floats, kind: Ints, gain: int, par
         lag(block, params, work, SLOT_ANGLE, SLOTS, gain, part)
 
 
-@_inline
+@inlined
 def actuators(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Forces of all actuators that push, onto the force rows."""
     flags = kind[KIND_FLAGS]
@@ -339,7 +335,7 @@ def actuators(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
     registry.actuators(block, params, work, kind)
 
 
-@_inline
+@inlined
 def hull(block: Floats, params: Floats, work: Floats, kind: Ints, number: int) -> None:
     """Forces of the hull that are no matrix times a velocity, onto the force rows; ``number`` is that of the stage."""
     flags = kind[KIND_FLAGS]
@@ -368,7 +364,7 @@ def hull(block: Floats, params: Floats, work: Floats, kind: Ints, number: int) -
     registry.terms(block, params, work, kind)
 
 
-@_inline
+@inlined
 def stage(
     block: Floats,
     params: Floats,

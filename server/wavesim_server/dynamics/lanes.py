@@ -12,7 +12,6 @@ import operator
 from collections.abc import Callable
 from typing import Any, cast
 
-import numba as nb
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -21,6 +20,7 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
 from wavesim_sdk import compiled, elementary
+from wavesim_sdk.parts import inlined
 from wavesim_server.dynamics.rows import LANES
 from wavesim_server.dynamics.types import Floats, Lanes, Mask
 
@@ -194,10 +194,7 @@ def _elementary_where(mask: Any, a: Any, b: Any) -> Any:
     return (lambda mask, a, b: _choose(mask, a, b)) if mask == MASK else None
 
 
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
-
-
-@_inline
+@inlined
 def element(array: Floats, row: int, lane: int) -> float:
     """One number, for what cannot be done on all lanes at once."""
     return array[row * LANES + lane]
@@ -238,7 +235,7 @@ if nb_config.DISABLE_JIT:  # the twins of the intrinsics
     minimum = lambda a, b: np.where(b < a, b, a)  # noqa: E731
 
 
-@_inline
+@inlined
 def add_to(array: Floats, row: int, value: Lanes | float) -> None:
     """Add to a row."""
     store(array, row, load(array, row) + value)

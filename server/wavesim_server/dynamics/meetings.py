@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from wavesim_sdk.parts import part
 from wavesim_server.dynamics.types import Floats, Ints
 
 QUIET_S = 1.0  #: without touching for so long: then it is a new meeting
@@ -42,7 +42,7 @@ def meetings(capacity: int, owners: Sequence[int], step: float) -> Meetings:
     return found
 
 
-@nb.njit(cache=True, error_model="numpy")
+@part
 def meet(m: Meetings, row: int, partner: int, tick: int, speed: float) -> None:
     """A body touches something at the end of this tick, which it approached at this speed."""
     mine = m.last[row]

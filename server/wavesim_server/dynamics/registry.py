@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.metadata import entry_points
 
-import numba as nb
-
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.parts import inlined
 from wavesim_server.dynamics.rows import (
     ACTUATORS,
     BALLASTS,
@@ -29,7 +28,6 @@ from wavesim_server.dynamics.types import Floats, Ints
 
 GROUP = "wavesim.dynamics"
 MOST_TERMS = 32  #: each takes a flag
-_inline = nb.njit(error_model="numpy", forceinline=True)  # inlined into what is cached, so not cached themselves
 Seam = Term | ActuatorType | Integrator
 Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: of block, params, work, kind
 
@@ -73,13 +71,13 @@ def flag_of(k: int) -> int:
     return FIRST_EXTRA_FLAG << k
 
 
-@_inline
+@inlined
 def _nothing(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
     return
 
 
 def _and_term(before: Forces, force: Callable[..., None], flag: int, first: int) -> Forces:
-    @_inline
+    @inlined
     def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
         if kind[KIND_FLAGS] & flag:
@@ -89,7 +87,7 @@ def _and_term(before: Forces, force: Callable[..., None], flag: int, first: int)
 
 
 def _and_actuators(before: Forces, force: Callable[..., None], number: int) -> Forces:
-    @_inline
+    @inlined
     def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
         for k in range(BALLASTS):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
-
-_inline = nb.njit(cache=True, error_model="numpy", forceinline=True)
+from wavesim_sdk.parts import inlined
 
 
-@_inline
+@inlined
 def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
     """R_WB of the unit quaternion q_WB, row by row."""
     return (
@@ -19,7 +17,7 @@ def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any
     )  # fmt: skip
 
 
-@_inline
+@inlined
 def to_world(w: Any, x: Any, y: Any, z: Any, bx: Any, by: Any, bz: Any) -> tuple[Any, Any, Any]:
     """A vector of B in W, by q_WB: for one vector cheaper than the matrix."""
     tx, ty, tz = 2.0 * (y * bz - z * by), 2.0 * (z * bx - x * bz), 2.0 * (x * by - y * bx)

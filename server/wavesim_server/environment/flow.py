@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.ocean.water import Water
+from wavesim_sdk.parts import part
 from wavesim_server.elementary import cos, sin_cos
 
-_njit = nb.njit(cache=True, error_model="numpy")
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -41,7 +40,7 @@ def flow_of(loaded: Loaded, water: Water) -> Flow:
     return Flow(stream, layers, np.array(v.origin), np.array(v.spacing), np.array(v.depths), np.array(v.times), values)
 
 
-@_njit
+@part
 def stream(flow: Flow, time: float) -> tuple[float, float]:
     """The part of the flow (north, east) that is the same everywhere: mean and tide."""
     s = flow.stream
@@ -50,7 +49,7 @@ def stream(flow: Flow, time: float) -> tuple[float, float]:
     return s[0] + speed * north, s[1] + speed * east
 
 
-@_njit
+@part
 def flow_at(flow: Flow, time: float, x: float, y: float, z: float) -> tuple[float, float]:
     """Flow (north, east) at a point."""
     north, east = stream(flow, time)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk.ocean.surface import S_A, S_BED, S_COS, S_DEEP, S_EAST, S_K, S_NORTH, S_PHASE, S_SIN, S_TO, S_W
-from wavesim_sdk.parts import part
+from wavesim_sdk.parts import kernel, part
 from wavesim_server.draws import normal
 from wavesim_server.dynamics.lines import N_LEVEL, N_P, N_PULL, N_WATER
 from wavesim_server.dynamics.rotation import to_world
@@ -21,8 +20,6 @@ from wavesim_server.dynamics.rows import ACCEL, BLOCK, CURRENT, ENV, LANES, LEVE
 from wavesim_server.dynamics.types import Floats, Ints, Keys
 from wavesim_server.elementary import atan2, cos, exp, sin_cos
 from wavesim_server.environment.flow import Flow, flow_at, stream
-
-_njit = nb.njit(cache=True, error_model="numpy")
 
 #: state of the weather: slow wind, drift speed and direction (deviations), wind now at 10 m, level of the tide
 W_SLOW, W_SPEED, W_TURN, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
@@ -63,7 +60,7 @@ class Weather(NamedTuple):
     volumes: Floats  # (capacity, VOLUMES)
 
 
-@_njit
+@part
 def advance(w: Weather, tick: int, time: float, h: float) -> None:
     """The weather of a tick: slow processes step on, then what follows from them."""
     s, d = w.state, w.drift
@@ -81,7 +78,7 @@ def advance(w: Weather, tick: int, time: float, h: float) -> None:
     settle(w, time)
 
 
-@_njit
+@part
 def settle(w: Weather, time: float) -> None:
     """Wind with its gusts, drift and level of the tide as they are at a time."""
     s, d = w.state, w.drift
@@ -95,7 +92,7 @@ def settle(w: Weather, time: float) -> None:
     s[W_LEVEL] = -w.tide[0] * cos(2.0 * math.pi * time / w.tide[1] + w.tide[2])
 
 
-@_njit
+@part
 def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, float, float]:
     """Elevation of the surface (up) at a point, and its slopes to the north and east."""
     up = north = east = 0.0
@@ -109,7 +106,7 @@ def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, floa
     return up, north, east
 
 
-@_njit
+@part
 def _calm(b: Floats, l: int) -> None:
     """No slope, and water without orbital motion."""
     for k in range(2):
@@ -118,7 +115,7 @@ def _calm(b: Floats, l: int) -> None:
         b[(CURRENT + k) * LANES + l] = b[(ACCEL + k) * LANES + l] = 0.0
 
 
-@_njit
+@part
 def orbit(
     sea: Floats,
     time: float,
@@ -198,7 +195,7 @@ def orbit(
     b[(ACCEL + 2) * LANES + l] = az + xz * u + yz * v - (xx + yy) * z
 
 
-@_njit
+@part
 def act(
     w: Weather, flow: Flow, blocks: Floats, slots: Ints, order: Ints, count: int, tick: int, time: float, h: float
 ) -> None:
@@ -272,7 +269,7 @@ def at_nodes(w: Weather, flow: Flow, nodes: Floats, time: float) -> None:
         o[N_WATER + 1] += e + w.state[W_EAST]
 
 
-@_njit
+@kernel
 def around(w: Weather, flow: Flow, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats) -> None:
     """Rows of the table `surroundings` at a time: water and air velocity W, water level, elevation of the waves."""
     s = w.state
@@ -305,7 +302,7 @@ def _water(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
     b[(ENV + 5) * LANES + l] += v[V_X] * fy - v[V_Y] * fx
 
 
-@_njit
+@part
 def _wind(w: Weather, e: Floats, b: Floats, l: int, heading: float) -> None:
     """Wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
     speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_FROM] + math.pi - heading
@@ -334,7 +331,7 @@ def _wind(w: Weather, e: Floats, b: Floats, l: int, heading: float) -> None:
     b[(ENV + 5) * LANES + l] += n
 
 
-@_njit
+@part
 def _filter(w: Weather, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float) -> None:
     """K s/(s^2 + 2 d w_e s + w_e^2) of white noise (Fossen 2021, sec. 10.2), stepped exactly."""
     u, v = b[NU * LANES + l], b[(NU + 1) * LANES + l]
@@ -356,7 +353,7 @@ def _filter(w: Weather, e: Floats, b: Floats, l: int, row: int, heading: float, 
         b[(ENV + k) * LANES + l] += w.filters[row, k, 1]
 
 
-@_njit
+@part
 def _rao(w: Weather, e: Floats, b: Floats, l: int, heading: float, time: float, x: float, y: float) -> None:
     """First-order wave force: each component times the force operator at its relative heading; and the slowly varying
     drift force in surge, sway and yaw by Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974)."""

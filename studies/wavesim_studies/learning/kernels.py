@@ -9,7 +9,6 @@ A copy's random numbers are hashes of its own key: no copy sees another, and how
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from wavesim_sdk.compiled import normal, uniform
@@ -19,7 +18,6 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store
 from wavesim_server.elementary import atan2, exp, log, sin_cos
 
-_kernel = kernel(Path(__file__).parent, Path(integrators.__file__).parent)
 L = r.LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 DEPTH = 20.0  #: m, of the middle of all tasks: far from surface and bed
@@ -353,7 +351,7 @@ def _end(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, out: Out
                 _show(copies.work, l, out.observation[first + l])
 
 
-@_kernel
+@kernel
 def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thrusters: int) -> None:
     """One step of all copies. ``actions`` (n, thrusters) in -1..1."""
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
@@ -379,7 +377,7 @@ def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thruste
             _end(f, copies, block, size, rules, out, thrusters)
 
 
-@_kernel
+@kernel
 def begin(f: Fleet, copies: Copies, chosen: Any, rules: Rules, out: Out, thrusters: int) -> None:
     """A new episode of the chosen copies."""
     n = chosen.shape[0]

@@ -11,13 +11,11 @@ gyro bias, accelerometer bias, then those of the optional states that ``ix`` (6)
 clone (p, attitude).
 
 Error-state filter after Sola (2017, arXiv 1711.02508), errors in W; coning and sculling of two samples (Savage 1998).
-Numba looks only at the file of a function, not at those it calls: after a change here touch `kernels.py`.
 """
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +39,7 @@ SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME
 MEMORY = 14
 
 #: for what Python calls
-kernel = parts.kernel(Path(__file__).parent, nogil=True)
+kernel = parts.kernel(nogil=True)
 
 # ------------------------------------------------------------------ rotations
 

@@ -1,0 +1,36 @@
+"""Processor time of a cold compilation of all that a trial needs, an empty cache, one process.
+
+    python -m benchmarks.compilation
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        begun = time.process_time()
+        from wavesim_server import cache
+        from wavesim_server.simulation import Simulation  # noqa: F401  # with all kernels
+
+        def took(what: str, run: Callable[[], object]) -> None:
+            start = time.process_time()
+            run()
+            print(f"{what:42} {time.process_time() - start:6.1f} s", flush=True)
+
+        print(f"{'imports':42} {time.process_time() - begun:6.1f} s")
+        with cache.nothing_collected():
+            world = cache.small_world()
+            took("sound, by itself", world.compile_sound)
+            took("motion, translated", world.compile_motion)
+            took("the tick, and what else a trial asks for", cache.exercise)
+        print(f"{'together':42} {time.process_time() - begun:6.1f} s")
+
+
+if __name__ == "__main__":
+    main()
