@@ -1,6 +1,6 @@
 """Processor time of a cold compilation of all that a trial needs, an empty cache, one process.
 
-    python -m benchmarks.compilation
+python -m benchmarks.compilation
 """
 
 from __future__ import annotations
