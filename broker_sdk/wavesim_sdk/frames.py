@@ -35,13 +35,30 @@ def rotation(q_WB: Array) -> Array:
     return R
 
 
+def roll(q_WB: Array) -> Array:
+    """Roll (...) in rad of unit quaternions (..., 4)."""
+    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
+    return np.asarray(atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)))
+
+
+def pitch(q_WB: Array) -> Array:
+    """Pitch (...) in rad of unit quaternions (..., 4)."""
+    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
+    return np.asarray(asin(2 * (w * y - z * x)))
+
+
+def heading(q_WB: Array) -> Array:
+    """Heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4)."""
+    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
+    return np.asarray(atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+
+
+ANGLES = {"roll": roll, "pitch": pitch, "heading": heading}
+
+
 def euler(q_WB: Array) -> Array:
     """(..., 3) roll, pitch, heading in rad; heading in (-pi, pi]."""
-    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
-    roll = atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
-    pitch = asin(2 * (w * y - z * x))
-    heading = atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-    return np.stack([roll, pitch, heading], axis=-1)
+    return np.stack([angle(q_WB) for angle in ANGLES.values()], axis=-1)
 
 
 def wrap(angle: float) -> float:

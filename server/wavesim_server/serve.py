@@ -137,7 +137,7 @@ class Supervisor:
         self.port = int(sock.getsockname()[1])
         commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
         common = ["--config", str(loaded.path), "--name", options.name, "--seed", str(options.seed)]
-        common += ["--commands-fd", str(commands), "--events-fd", str(events)]
+        common += ["--commands-fd", str(commands), "--events-fd", str(events), "--supervisor", str(os.getpid())]
         extra = ["--log", options.log] if options.log else []
         extra += [] if options.speed is None else ["--pace", str(options.speed)]
         extra += [] if options.duration is None else ["--duration", str(options.duration)]

@@ -87,7 +87,12 @@ def test_its_numbers_are_the_same_everywhere() -> None:
     found = set()
     for more in ({}, OLD_NUMPY, OLD_LIBC, {"NUMBA_DISABLE_JIT": "1"}):
         done = subprocess.run(
-            [sys.executable, __file__], env={**os.environ, **more}, capture_output=True, text=True, check=True
+            [sys.executable, "-m", __name__],
+            cwd=ON_BOARD.parents[1],
+            env={**os.environ, **more},
+            capture_output=True,
+            text=True,
+            check=True,
         )
         found.add(done.stdout)
     assert len(found) == 1, found

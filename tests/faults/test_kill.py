@@ -205,6 +205,20 @@ def test_orphans_end_when_the_supervisor_is_killed(
     assert wipe(name), "what a killed supervisor leaves is found and removed"
 
 
+def test_parts_that_are_still_starting_end_without_their_supervisor(config: Callable[..., Loaded], name: str) -> None:
+    """It is gone before they could ask who their parent is."""
+    with subprocess.Popen([*CLI, "serve", str(config(CONFIG).path), "--name", name, "--port", "0"]) as server:
+        until(lambda: set(children(server.pid)) == {"engine", "front"})
+        parts = children(server.pid).values()
+        for pid in parts:
+            os.kill(pid, signal.SIGSTOP)
+        server.kill()
+    for pid in parts:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in parts))
+    wipe(name)
+
+
 def test_a_front_that_crashes_is_started_again(
     config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -210,7 +211,7 @@ def test_a_tick_that_fails_ends_the_run_with_one_line(
 
     monkeypatch.setattr(harbour.sea, "advance", broken)
     harbour.commands.push(*messages.encode(messages.Execute(1, commands.encode(Control("start", None)))))
-    assert process.run(harbour.engine, -1) == messages.FAILED == 70
+    assert process.run(harbour.engine, -1, os.getppid()) == messages.FAILED == 70
     said = capsys.readouterr().err
     assert said.startswith(
         "wavesim: the engine failed at 0.000 s of simulation time and the run ends: ZeroDivisionError: here"

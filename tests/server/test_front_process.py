@@ -38,7 +38,7 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
 
     front = harbour.front
     front.events = SimpleNamespace(pop_all=endless)  # type: ignore[assignment]  # as fast as it is taken
-    process = Process(front, queue, bell)
+    process = Process(front, queue, bell, os.getppid())
     served = asyncio.create_task(process.run(open_socket("127.0.0.1", 0)))
     try:
         async with asyncio.timeout(30):

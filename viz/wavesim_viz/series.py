@@ -34,7 +34,7 @@ def motion_of(key: str, p: Array, q: Array, speed: Array) -> Array:
             return speed
         case "roll" | "pitch" | "heading":
             with np.errstate(invalid="ignore"):
-                angle = np.degrees(frames.euler(q)[:, ("roll", "pitch", "heading").index(key)])
+                angle = np.degrees(frames.ANGLES[key](q))
             return np.asarray(angle % 360.0 if key == "heading" else angle)
     raise Trouble(f"there is no motion '{key}'")
 
@@ -65,7 +65,7 @@ class LogLines:
             case "motion":
                 s = self.log.get(f"/state/{body}", STATE)
                 p, q, v = (s.records[n] for n in ("p_WB_W", "q_WB", "v_WB_B"))
-                return _seconds(s.time_ns), motion_of(rest, p, q, np.linalg.norm(v, axis=1))
+                return _seconds(s.time_ns), motion_of(rest, p, q, np.sqrt(np.einsum("ij,ij->i", v, v)))
             case "nav":
                 return self._navigation(body, rest)
             case "actuator":

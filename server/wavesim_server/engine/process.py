@@ -28,7 +28,7 @@ from wavesim_server.resources import refused, ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
 
-IDLE_S = 0.1  #: at most between two looks at the parent process
+IDLE_S = 0.1  #: at most between two looks at the supervisor
 FLUSH_S = 5.0  #: for the last events, when the front is behind
 PLACES = 3  #: of the program, innermost last, in the line about a tick that failed
 
@@ -51,21 +51,20 @@ def attached(simulation: Simulation, name: str, events_fd: int, log: bool) -> En
     )
 
 
-def run(engine: Engine, commands_fd: int) -> int:
-    """Until a shutdown command, or the death of the parent process; returns the exit code.
+def run(engine: Engine, commands_fd: int, supervisor: int) -> int:
+    """Until a shutdown command, or the death of the supervisor (its process id), also during a long start; returns the exit code.
 
     What a session or a command does wrong never gets here (see :mod:`wavesim_server.engine.orders`). A tick that fails has no
     other tick to go on from: then the run ends with one line, and the log has all that happened before.
     """
-    parent = os.getppid()
     try:
-        _turns(engine, commands_fd, parent)
+        _turns(engine, commands_fd, supervisor)
         code = 0
     except Exception as error:
         sys.stderr.write(f"wavesim: {_failure(engine, error)}\n")
         code = FAILED
     limit = time.monotonic() + FLUSH_S
-    while not engine.flush() and os.getppid() == parent and time.monotonic() < limit:
+    while not engine.flush() and os.getppid() == supervisor and time.monotonic() < limit:
         time.sleep(FULL_S)
     return code
 
@@ -81,10 +80,10 @@ def _failure(engine: Engine, error: Exception) -> str:
     )
 
 
-def _turns(engine: Engine, commands_fd: int, parent: int) -> None:
+def _turns(engine: Engine, commands_fd: int, supervisor: int) -> None:
     priority, slips = Priority(), 0
     engine.begin(time.monotonic())
-    while not engine.over and os.getppid() == parent:
+    while not engine.over and os.getppid() == supervisor:
         due = engine.turn(time.monotonic())
         priority.set(engine.in_real_time)
         if engine.pace.slips > slips:
@@ -105,7 +104,17 @@ def _turns(engine: Engine, commands_fd: int, parent: int) -> None:
 def main() -> None:
     """Entry point of the process; arguments come from the supervisor."""
     parser = argparse.ArgumentParser()
-    for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--pace", "--duration", "--log"):
+    for name in (
+        "--config",
+        "--name",
+        "--seed",
+        "--commands-fd",
+        "--events-fd",
+        "--supervisor",
+        "--pace",
+        "--duration",
+        "--log",
+    ):
         parser.add_argument(name)
     a = parser.parse_args()
     try:
@@ -122,7 +131,7 @@ def main() -> None:
         engine.end_tick = round(float(a.duration) * 1e9 / simulation.step_ns)
     cache.exercise()
     os.eventfd_write(int(a.events_fd), 1)
-    sys.exit(run(engine, int(a.commands_fd)))
+    sys.exit(run(engine, int(a.commands_fd), int(a.supervisor)))
 
 
 if __name__ == "__main__":

@@ -59,13 +59,13 @@ class Console:
 class Process:
     """The core with its socket, its queue and its clock."""
 
-    def __init__(self, front: Front, queue: CommanderQueue, events_fd: int) -> None:
+    def __init__(self, front: Front, queue: CommanderQueue, events_fd: int, supervisor: int) -> None:
         self.front, self.queue, self.events_fd = front, queue, events_fd
         front.gauges = self._gauges
         self.udp: Udp | None = None
         self._ended = asyncio.Event()
         self._more = False  # events are left, and will be taken in the next turn of the loop
-        self._parent = os.getppid()
+        self._supervisor = supervisor  #: its process id; without it nothing goes on
         self._address: tuple[str, int] = ("", 0)
 
     def _gauges(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Process:
             self.front.receive(data, sender, now)
 
     async def _time(self) -> None:
-        while os.getppid() == self._parent:
+        while os.getppid() == self._supervisor:
             now = time.monotonic()
             if now - self.front.now > ASLEEP_S:
                 self._read(now)  # before anybody is found to be silent
@@ -193,7 +193,16 @@ def attached(loaded: Loaded, name: str, seed: int, commands_fd: int, log: LogWri
 def main() -> None:
     """Entry point of the process; arguments come from the supervisor."""
     parser = argparse.ArgumentParser()
-    for name in ("--config", "--name", "--seed", "--commands-fd", "--events-fd", "--socket-fd", "--log"):
+    for name in (
+        "--config",
+        "--name",
+        "--seed",
+        "--commands-fd",
+        "--events-fd",
+        "--supervisor",
+        "--socket-fd",
+        "--log",
+    ):
         parser.add_argument(name)
     parser.add_argument("--again", action="store_true")
     a = parser.parse_args()
@@ -211,7 +220,7 @@ def main() -> None:
     sock.setblocking(False)
 
     async def serve() -> None:
-        await Process(front, queue, int(a.events_fd)).run(sock)
+        await Process(front, queue, int(a.events_fd), int(a.supervisor)).run(sock)
 
     try:
         asyncio.run(serve())
