@@ -62,7 +62,9 @@ class Adcp(Scenery):
         p, m, cells = profile.parameters, now.mounted, profile.parameters.cells
         directions = times(m.R_WS[:, None], profile.along)
         starts = self.starts(now, np.zeros((1, 3)))
-        reach = (profile.middles[-1] + p.cell) / profile.steep**2  # so far that side lobes of a cell in range are seen
+        reach = (profile.middles[-1] + p.cell) / (
+            profile.steep * profile.steep
+        )  # so far that side lobes of a cell in range are seen
         ranges, _ = self.look(now, starts, directions, reach)
         slant = profile.middles / profile.steep
         beams = np.zeros((len(now), 4, cells))

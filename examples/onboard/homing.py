@@ -31,7 +31,7 @@ class Homer(Auv):
         guess = body.position[0] - GUESS[0], body.position[1] - GUESS[1]
         assert self.transducer is not None
         c, lever = loaded.config.acoustics.sound_speed, self.transducer.position
-        self.navigator = Reference(guess, c, lever, doubt=math.hypot(*GUESS))
+        self.navigator = Reference(guess, c, lever, doubt=float(hypot(*GUESS)))
         self.docked = False
 
     def _listen(self, step: Step) -> None:

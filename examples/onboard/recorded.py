@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import program
+from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.config import Body, Loaded
 from wavesim_sdk.errors import ConfigError
@@ -53,7 +54,7 @@ class Recorded:
         if not self.track or time > self.track[0][-1] + SOON:
             return None
         at, north, east = self.track
-        place = [float(np.interp(time, at, x)) for x in (north, east)]
+        place = [float(interpolate(time, at, x)) for x in (north, east)]
         return [*place, None, None, None, None, *place, None, None]
 
 

@@ -212,7 +212,7 @@ def _together(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]
 def _numbers(line: Line, world: World) -> Floats:
     """The row of a line."""
     segment = line.length / line.segments
-    displaced = world.density * 0.25 * math.pi * line.diameter**2 * segment
+    displaced = world.density * 0.25 * math.pi * line.diameter * line.diameter * segment
     o = np.zeros(w.LINE)
     o[w.L_LENGTH], o[w.L_EA] = segment, line.stiffness
     o[w.L_DAMPING] = line.damping * math.sqrt(line.stiffness * line.mass) * segment

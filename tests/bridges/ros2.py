@@ -356,6 +356,8 @@ class Node:
 
         class Ear(Listener):
             def on_data_available(self, reader: Any) -> None:
+                if reader is None:  # while it is being made
+                    return
                 try:
                     for sample in reader.take(100):
                         if sample.sample_info.valid_data:
@@ -367,6 +369,7 @@ class Node:
         qos = Qos(Policy.Reliability.Reliable(duration(seconds=0)), Policy.History.KeepLast(1000), *late)
         ear = Ear()  # type: ignore[no-untyped-call]
         reader = DataReader(self._participant, Topic(self._participant, inside + topic, kind), qos=qos, listener=ear)
+        ear.on_data_available(reader)  # what came before it could be asked
         self._kept += [reader, ear]
         return reader
 

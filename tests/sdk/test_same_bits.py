@@ -24,6 +24,7 @@ _JUDGED = "whether a configuration is refused"
 EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/config/meaning.py": _JUDGED,
     "broker_sdk/wavesim_sdk/config/plausible.py": _JUDGED,
+    "broker_sdk/wavesim_sdk/config/lines.py::check": _JUDGED,
     "broker_sdk/wavesim_sdk/config/suites.py::_one": _JUDGED,
     "broker_sdk/wavesim_sdk/ocean/bed.py::read_soundings": _JUDGED,
     "server/wavesim_server/dynamics/kind.py::_check_step": _JUDGED,

@@ -23,7 +23,7 @@ def test_lines_are_drawn(open_page: Callable[[str], Page], tmp_path: Path) -> No
     with on_stage(Tethered(), tmp_path) as url:
         page = open_page(url)
         page.wait(
-            "window.wavesim && wavesim.store.cables.length && wavesim.view.cables.lines.geometry.attributes.position"
+            "window.wavesim && wavesim.store.cables.length && wavesim.view.cables.lines.geometry.attributes.position?.count"
         )
         drawn = page.see("Array.from(wavesim.view.cables.lines.geometry.attributes.position.array)")
         # east, up, south; not from the second node to the third
