@@ -50,6 +50,7 @@ from wavesim_server.dynamics import effort, meetings, touch, trim
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.fleet import Fleet, Form
+from wavesim_server.dynamics.kind import free_axes
 from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.climate import Climate
@@ -285,12 +286,11 @@ class Simulation:
         if commands is None:
             b[r.NU : r.NU + 6] = *body.velocity, *body.angular_velocity
             return
-        # the speed is that through the water
-        b[r.NU : r.NU + 3] = turned(b[r.CURRENT : r.CURRENT + 3], frames.rotation(b[r.QW : r.QW + 4])) + [
-            body.speed,
-            0.0,
-            0.0,
-        ]
+        # the speed is that through the water, which does not move what the model holds
+        v = turned(b[r.CURRENT : r.CURRENT + 3], frames.rotation(b[r.QW : r.QW + 4])) + [body.speed, 0.0, 0.0]
+        free = free_axes(self.occupants[row].model)
+        for k in range(3):
+            b[r.NU + k] = v[k] if k in free else 0.0
         self.fleet.command(row, commands)
         self.fleet.settle(row)
 

@@ -239,3 +239,15 @@ def test_the_wing_of_a_hull_that_goes_straight_astern(config: Callable[..., Load
         sim.advance(1)
         found.append(sim.fleet.body(row)[r.NU : r.NU + 3].copy())
     assert np.allclose(found[0], found[1], rtol=1e-6) and found[0][0] > -0.999
+
+
+@pytest.mark.parametrize("model", ["boat", "ship"])
+def test_the_water_does_not_start_what_a_model_holds(config: Callable[..., Loaded], model: str) -> None:
+    """A vessel that moves in the plane goes straight on in waves; she sank, or took off, at the water's first vertical speed."""
+    body = f'<fleet><vehicle name="v" model="{model}" position="0 0 0 m" speed="4 m/s"/></fleet>'
+    sim = Simulation(config(f'<time step="10 ms"/><world><bed depth="80 m"/><waves height="1.2 m"/></world>{body}'))
+    sim.enter_residents()
+    sim.advance(2000)
+    state = sim.state()[0]
+    assert state["p_WB_W"][2] == 0.0 and state["v_WB_B"][2] == 0.0
+    assert 60.0 < state["p_WB_W"][0] < 100.0 and abs(state["p_WB_W"][1]) < 5.0
