@@ -4,6 +4,7 @@ are rosbags'); controllers as users write them."""
 import contextlib
 import math
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -352,16 +353,17 @@ class Node:
     def read(
         self, topic: str, kind: type, call: Callable[[Any], None], latched: bool = False, inside: str = "rt"
     ) -> DataReader[Any]:
-        node = self
+        node, turn = self, threading.RLock()  # what is taken together is told together, whoever takes it: in order
 
         class Ear(Listener):
             def on_data_available(self, reader: Any) -> None:
                 if reader is None:  # while it is being made
                     return
                 try:
-                    for sample in reader.take(100):
-                        if sample.sample_info.valid_data:
-                            call(sample)
+                    with turn:
+                        for sample in reader.take(100):
+                            if sample.sample_info.valid_data:
+                                call(sample)
                 except Exception as error:
                     node.errors.append(error)
 

@@ -104,6 +104,7 @@ CASES = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("case", CASES)
 def test_levels_against_a_dense_bundle(case: str) -> None:
     """Surface and bottom reflect all here, so that nothing but the tubes is compared."""

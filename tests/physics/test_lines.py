@@ -162,6 +162,7 @@ def steady(start: tuple[float, float], keys: dict[str, float], speed: float) -> 
     return solve_ivp(slope, (0.0, length), [0.0, 0.0, *start], rtol=1e-9, atol=1e-9).y[:2, -1]
 
 
+@pytest.mark.compiled
 def test_a_float_on_a_thin_line_is_carried_off_by_the_lines_drag() -> None:
     """75 m of 8 mm under a float that lifts 397 N, in 0.8 m/s: 24 m out and 4.3 m down. Fails without the drag of the line, which
     is five times what the float's would do."""
@@ -220,6 +221,7 @@ MOORDYN_AT_REST = 1101.8
 MOORDYN = {4.0: 1249.6, 8.0: 1250.2, 12.0: 1317.2, 16.0: 1420.8, 20.0: 1511.8}
 
 
+@pytest.mark.compiled
 def test_a_fairlead_that_moves_pulls_as_in_moordyn() -> None:
     """The line of OC4 (835 m of chain, partly on the bed). Fails with the wrong added mass, damping, or dynamics of the bed."""
     chain = line(
@@ -351,6 +353,7 @@ def test_what_cannot_be_is_refused(keys: dict[str, str], says: str) -> None:
     assert found.value.line
 
 
+@pytest.mark.compiled
 def test_the_trial_of_moored_bodies(root: Path) -> None:
     """Half a minute: nothing sinks, breaks or freezes; the buoy is pulled off, the profile is that of the layers."""
     sim = Simulation.from_config(root / "examples/trials/moored.xml")
