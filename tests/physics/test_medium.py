@@ -147,6 +147,7 @@ def test_threshold_band_and_death(config: Callable[..., Loaded]) -> None:
         assert outcome(config, PLAIN, noise=f"{at_receiver + offset} dB") is expected
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("tick", ["1 ms", "20 ms"])
 def test_recharge(config: Callable[..., Loaded], tick: str) -> None:
     """A query inside the recharge time gets no answer, one just after does."""

@@ -77,6 +77,7 @@ def kinetic(sim: Simulation, row: int) -> float:
     return float(0.5 * nu @ mass @ nu)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("speed", [1.0, 5.0, 30.0])
 def test_nothing_goes_through_a_thin_wall(config: Callable[..., Loaded], shape: str, speed: float) -> None:
