@@ -117,6 +117,8 @@ def test_levels_against_a_dense_bundle(case: str) -> None:
 #: depth and range in m; loss in dB, incoherent, mean over +- 1 km, by Bellhop (Acoustics Toolbox of May 2023, built with
 #: gfortran, run by `python -m benchmarks.bellhop` on 2026-11-23) for the toolbox's case Munk: 50 Hz, 1000 m, +-20.3 deg
 BELLHOP = {(800.0, 35e3): 91.54, (2000.0, 35e3): 83.36, (3500.0, 20e3): 82.34, (3500.0, 50e3): 89.76}
+
+
 @pytest.mark.compiled
 def test_levels_against_bellhop() -> None:
     """Away from caustics; bottom of Rayleigh's coefficient at the angle of each bounce."""

@@ -76,6 +76,8 @@ def line(**keys: str) -> str:
 
 def end(position: str, body: str = "") -> str:
     return f"<end position='{position}'{f' body={chr(34)}{body}{chr(34)}' if body else ''}/>"
+
+
 @pytest.mark.compiled
 def test_a_line_between_two_anchors_hangs_as_the_elastic_catenary() -> None:
     """Fails with the weight at the wrong nodes, buoyancy left out, or a wrong strain."""
@@ -92,6 +94,8 @@ def test_a_line_between_two_anchors_hangs_as_the_elastic_catenary() -> None:
     told = sim.lines()[0]["tension"]
     along = weight * 30.0 / 80 * 0.9
     assert told[1] == pytest.approx(high - along, rel=1.5e-3) and told[0] == pytest.approx(low, abs=along)
+
+
 @pytest.mark.compiled
 def test_on_the_bed_lies_what_is_too_long() -> None:
     """Without friction the tension along the bed is that at the touch-down: the closed form of a line partly at rest."""
@@ -114,6 +118,8 @@ def test_on_the_bed_lies_what_is_too_long() -> None:
     assert found[:, 2].max() == pytest.approx(20.0, abs=1e-6)
     assert record["tension"][0] == pytest.approx(h, rel=0.02)
     assert record["on_bed"] == pytest.approx(50.0 - free(h), abs=1.0)
+
+
 @pytest.mark.compiled
 def test_a_taut_string_swings_at_its_frequencies() -> None:
     """In air, between anchors: k/(2 L) sqrt(T/m). Fails with added mass or drag in air, or a wrong mass."""
