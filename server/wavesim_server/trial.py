@@ -94,7 +94,7 @@ class Trial:
             with shared_objects(self.loaded, self.name), same_layout():
                 server = Supervisor(self.loaded, self.options, sock)
                 try:
-                    self._say("starting server (the first time its kernels are compiled: about a minute)")
+                    self._say("starting server")
                     server.wait_ready(self.name)
                     wall = self._take_part(server)
                 finally:

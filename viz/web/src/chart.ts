@@ -2,13 +2,13 @@
 // which missions are drawn.
 
 import { colour, css, scaleBar } from "./dom";
-import { CONDITIONS } from "./alarms";
 import { drawCables } from "./cables";
 import { Enc } from "./enc";
 import { SIGNAL } from "./link";
 import { Pointer } from "./pointer";
 import { QUIET } from "./sounds";
 import type { Store, Track } from "./store";
+import { drawBodies, triangle } from "./symbols";
 import { contours, depths, ramp } from "./terrain";
 import { pen, roundStep, sheet } from "./pen";
 import { Tiles } from "./tiles";
@@ -143,7 +143,7 @@ export class Chart {
     if (this.show.spheres) this.signals(c);
     if (this.store.cables.length) drawCables(c, this.store.cables, (n, e) => this.px(n, e), this.dark);
     if (this.show.traffic) drawTraffic(c, this.store, (n, e) => this.px(n, e), this.scale);
-    this.bodies(c);
+    drawBodies(c, this.store, (n, e) => this.px(n, e), this.scale, this.dark, this.show.labels);
     if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);
     this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark);
     this.rose(c, w);
@@ -267,7 +267,7 @@ export class Chart {
     c.stroke();
     c.setLineDash([]);
     for (const p of this.draft?.area ?? []) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
-    for (const b of this.draft?.beacons ?? []) this.triangle(c, ...this.px(b.position[0], b.position[1]), css("--warm"), b.name);
+    for (const b of this.draft?.beacons ?? []) triangle(c, ...this.px(b.position[0], b.position[1]), css("--warm"), b.name);
     c.strokeStyle = css("--soft");
     for (const b of s.boxes) {
       const [x, y] = this.px(b[0]!, b[1]!);
@@ -340,55 +340,6 @@ export class Chart {
       c.stroke();
     }
     c.globalAlpha = 1;
-  }
-
-  private triangle(c: CanvasRenderingContext2D, x: number, y: number, fill: string, name: string): void {
-    c.fillStyle = fill;
-    c.beginPath();
-    c.moveTo(x, y - 8);
-    c.lineTo(x + 7, y + 5);
-    c.lineTo(x - 7, y + 5);
-    c.fill();
-    c.fillText(name, x + 9, y - 4);
-  }
-
-  private bodies(c: CanvasRenderingContext2D): void {
-    c.font = "600 11px system-ui, sans-serif";
-    const many = this.store.rows.length > 80;
-    for (const [row, e] of this.store.beliefs) {
-      if (!Number.isFinite(e[0])) continue;
-      c.strokeStyle = colour(row);
-      c.beginPath();
-      c.ellipse(...this.px(e[0]!, e[1]!), Math.max(2 * (e[4] ?? 0) * this.scale, 3), Math.max(2 * (e[3] ?? 0) * this.scale, 3), 0, 0, 7);
-      c.stroke();
-    }
-    for (let k = 0; k < this.store.rows.length; k++) {
-      const row = this.store.rows[k]!, body = this.store.bodies.get(row);
-      if (!body) continue;
-      const [x, y] = this.px(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!);
-      if (x < -30 || y < -30 || x > this.canvas.clientWidth + 30 || y > this.canvas.clientHeight + 30) continue;
-      if (body.type === "buoy") { this.triangle(c, x, y, "#ff9a4d", many || !this.show.labels ? "" : body.name); continue; }
-      const [w, i, j, l] = this.store.quaternion.subarray(4 * k, 4 * k + 4) as unknown as [number, number, number, number];
-      const heading = Math.atan2(2 * (w * l + i * j), 1 - 2 * (j * j + l * l));
-      c.save();
-      c.translate(x, y);
-      c.rotate(heading);
-      c.fillStyle = colour(row);
-      c.strokeStyle = this.dark ? "#04101a" : "#fff";
-      c.lineWidth = 1.2;
-      c.beginPath();
-      c.moveTo(0, -11);
-      c.quadraticCurveTo(5, -4, 4.5, 8);
-      c.lineTo(-4.5, 8);
-      c.quadraticCurveTo(-5, -4, 0, -11);
-      c.fill();
-      c.stroke();
-      c.restore();
-      if (row === this.store.chosen) { c.strokeStyle = colour(row); c.beginPath(); c.arc(x, y, 16, 0, 7); c.stroke(); }
-      const condition = CONDITIONS[this.store.condition[k]!];
-      if (condition) { c.fillStyle = css("--bad"); c.fillText(`⚠ ${body.name}: ${condition}`, x + 12, y - 6); }
-      else if (this.show.labels && (!many || row === this.store.chosen)) { c.fillStyle = css("--ink"); c.fillText(body.name, x + 12, y - 6); }
-    }
   }
 
   private rose(c: CanvasRenderingContext2D, w: number): void {

@@ -1,6 +1,7 @@
 // The keys: which one was meant, whatever Caps Lock says and wherever the last click went.
 
 import { add, h } from "./dom";
+import { legend } from "./symbols";
 
 export const KEYS: [string, string][] = [
   ["Space", "start, pause or go on"], ["N", "one step (hold it: step after step)"], ["X", "stop"], ["+  −", "faster, slower"],
@@ -36,11 +37,11 @@ export function nextSpeed(at: number, by: number, speeds: number[]): number {
   return next ?? at;
 }
 
-/** The page with the keys, on or off. */
+/** The page with the keys and the legend, on or off. */
 export function showKeys(): void {
   const old = document.querySelector(".help");
   if (old) { old.remove(); return; }
   const line = ([keys, text]: [string, string]): HTMLElement => { const td = h("td", {}); for (const key of keys.split("  ")) add(td, h("kbd", {}, key), " "); return h("tr", {}, td, h("td", {}, text)); };
-  const box = h("div", { class: "box" }, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEYS.map(line))), h("p", { class: "soft" }, "North, east, down are mapped to the right, up and towards you: see the viewer's guide (docs/viewer.md)."));
+  const box = h("div", { class: "box" }, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEYS.map(line))), h("h2", {}, "Legend"), legend(), h("p", { class: "soft" }, "North, east, down are mapped to the right, up and towards you: see the viewer's guide (docs/viewer.md)."));
   document.body.append(h("div", { class: "help", onclick: (e: MouseEvent) => { if ((e.target as HTMLElement).classList.contains("help")) showKeys(); } }, box));
 }

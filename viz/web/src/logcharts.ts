@@ -136,7 +136,7 @@ export class LogCharts {
     this.changed();
   }
 
-  /** All lines as one table, at the times of each chart's first line. */
+  /** All lines as tables, one for each chart, at the times of its first line. */
   private async save(): Promise<void> {
     const parts: string[] = [];
     for (const chart of this.charts) {

@@ -80,7 +80,7 @@ export class Ranges {
   }
 
   private save(): void {
-    const lines = ["time s,from,value,truth,one-way", ...this.points.map((p) => [p.time, this.store.name(p.from), p.value, p.truth ?? "", Number(p.one)].join())];
+    const lines = ["time s,from,value,truth,one-way", ...this.points.map((p) => [+p.time.toFixed(9), this.store.name(p.from), p.value, p.truth ?? "", Number(p.one)].join())];
     keep(new Blob([lines.join("\n")], { type: "text/csv" }), `${this.what}.csv`);
   }
 }

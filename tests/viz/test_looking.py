@@ -1,0 +1,303 @@
+"""What an operator looks at: places and lengths on the chart, sound in space and time, ranges, two logs side by side."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pymap3d
+import pytest
+
+from tests.viz.browser import Page
+from tests.viz.stage import Stage, on_stage
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.tables import RECEPTION, SENT, STATE
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_viz.frame import Frame, bodies, reception_rows, sent_rows
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
+ORIGIN = [41.18, -8.71]
+NOW = 20.0  # s
+SHIP = [20.0, 6.0, 3.0]  # m
+HEARD, COLLISION, ECHO = 0, 8, 11
+PULSE, REQUEST, REPLY = 0, 2, 3
+
+
+def received(
+    at: float, after: float, source: int, receiver: int, kind: int, outcome: int = HEARD, **more: float
+) -> Any:
+    """A reception, `after` seconds after its emission."""
+    r = np.zeros(1, RECEPTION.dtype)
+    r["measured"] = r["azimuth"] = r["elevation"] = np.nan
+    r["one_way"] = r["range"] = r["distance"] = 1500.0 * after
+    r["duration"], r["source"], r["receiver"], r["kind"], r["outcome"] = 0.1, source, receiver, kind, outcome
+    r["emission_ns"], r["arrival_ns"] = round(1e9 * (at - after)), round(1e9 * at)
+    for name, v in more.items():
+        r[name] = v
+    return r
+
+
+class Bay(Stage):
+    """A ship and a vehicle that lie still between a shore and the deep, and what was heard in the last seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = NOW
+        north, east = np.linspace(-100.0, 100.0, 5), np.linspace(-100.0, 100.0, 5)
+        depth = 30.0 + 0.2 * np.broadcast_to(north[:, None], (5, 5))
+        look = {"name": "ship", "type": "surface", "title": "", "source": "", "validated": "", "shape": {"kind": "box", "size": SHIP}, "appearance": "", "mass": None, "thrusters": [], "fins": [], "tanks": [], "transducer": None}  # fmt: skip
+        self.described |= {"origin": ORIGIN, "models": {"ship": look}, "bed": {"north": north.tolist(), "east": east.tolist(), "depth": depth.tolist()}}  # fmt: skip
+        sent = np.zeros(2, SENT.dtype)
+        sent["id"], sent["source"], sent["kind"], sent["duration"] = (7, 8), (0, 2), (REQUEST, REPLY), 0.1
+        sent["emission_ns"] = (15_000_000_000, 15_200_000_000)
+        heard = [
+            received(15.05, 0.05, 0, 2, REQUEST, id=7), received(15.25, 0.05, 2, 0, REPLY, id=8, query=7, measured=75.25, azimuth=np.pi / 2, elevation=0.5),
+            received(15.3, 0.1, 0, 1, REQUEST, COLLISION, id=7), received(17.0, 0.2, 1, 0, PULSE, id=9), received(17.5, 0.7, 1, 0, PULSE, ECHO, id=9),
+        ]  # fmt: skip
+        self.told: dict[str, Any] | None = {"sent": sent_rows(sent), "receptions": reception_rows(np.concatenate(heard)), "notices": [], "missed": 0}  # fmt: skip
+
+    def roster(self) -> list[list[Any]]:
+        return [[0, "ship", "ship", "surface", 1], [1, "auv", "lauv", "underwater", 1], [2, "mark", "buoy", "buoy", 1]]
+
+    def frame(self) -> Frame:
+        p = np.array([[0.0, 0.0, 0.0], [-40.0, 30.0, 5.0], [40.0, 40.0, 0.0]])
+        return Frame(self.now, 200, 2, bodies(range(3), p, [[1, 0, 0, 0]] * 3, np.zeros((3, 3))))
+
+    def sounds(self) -> dict[str, Any] | None:
+        told, self.told = self.told, None
+        return told
+
+    def beliefs(self) -> list[list[float]]:
+        return [[1, -40.0, 42.0, 5.0, 1.0, 1.0, 0.1]]
+
+
+@pytest.fixture
+def bay(tmp_path: Path) -> Iterator[tuple[Bay, str]]:
+    source = Bay()
+    with on_stage(source, tmp_path) as url:
+        yield source, url
+
+
+def loaded(page: Page) -> None:
+    page.wait("window.wavesim && wavesim.store.rows.length === 3 && wavesim.store.events.length > 5")
+
+
+def painted(page: Page, north: float, east: float, picks: str, near: int = 2) -> bool:
+    """Whether a pixel of the chart so near to a place is as wanted: an expression of r, g, b."""
+    return bool(page.see(
+        f"(() => {{ wavesim.chart.render(); const c = wavesim.chart.canvas, f = c.width / c.clientWidth, p = wavesim.chart.px({north}, {east}),"
+        f" d = c.getContext('2d').getImageData(Math.round(p[0] * f) - {near}, Math.round(p[1] * f) - {near}, {2 * near + 1}, {2 * near + 1}).data;"
+        f" for (let k = 0; k < d.length; k += 4) {{ const [r, g, b] = d.slice(k, k + 3); if ({picks}) return true }} return false }})()"
+    ))  # fmt: skip
+
+
+RED, TEAL, PALE = "r > 200 && g < 150 && b < 150", "r < 110 && g > 160 && b > 160", "r > 200 && g > 200 && b > 200"
+
+
+def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page: Callable[[str], Page]) -> None:
+    """The pointer's place, latitude, longitude and depth; lengths and bearings of a measure; colours of depths; a ship as long and
+    as wide as it is; corners around the chosen body and a dashed ellipse with a cross where it believes to be."""
+    _, url = bay
+    page = open_page(url)
+    loaded(page)
+    page.page.keyboard.press("4")
+    page.see("wavesim.chart.look([0, 0], 4)")
+    box = page.page.locator("canvas.chart").bounding_box()
+    assert box is not None
+
+    def point(north: float, east: float) -> None:
+        x, y = page.see(f"wavesim.chart.px({north}, {east})")
+        page.page.mouse.move(box["x"] + x, box["y"] + y)
+
+    point(-20, 15)
+    told = page.see("document.querySelector('#pointer .num').textContent")
+    lat, lon, _ = pymap3d.ned2geodetic(-20.0, 15.0, 0.0, *ORIGIN, 0.0)
+    assert "-20.0 N  15.0 E" in told and "bed 26.0 m" in told
+    assert f"41°{(lat - 41) * 60:07.4f}'N  8°{(-lon - 8) * 60:07.4f}'W" in told.replace("  ", "  ")
+    page.page.click("#measure")
+    for place in ((-20, -20), (10, -20), (10, 20)):
+        point(*place)
+        page.page.mouse.click(
+            *(b + v for b, v in zip((box["x"], box["y"]), page.see(f"wavesim.chart.px{place}"), strict=True))
+        )
+    point(10, 30)
+    told = page.see("document.querySelector('#pointer .num').textContent")
+    assert "10.0 m  090.0°  (80.0 m in all)" in told
+    assert painted(page, -5, -20, "r > 200 && g > 170 && b < 150"), "its line"
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.press("h")
+    page.see("wavesim.chart.look([0, 0], 4)")
+    assert not painted(page, -5, -20, "r > 200 && g > 170 && b < 150")
+    # the legend of depths: from the colour of the shallowest to that of the deepest
+    assert page.see(
+        "(() => { const c = wavesim.chart.canvas, f = c.width / c.clientWidth, d = (y) => [...c.getContext('2d').getImageData((c.clientWidth - 19) * f, y * f, 1, 1).data].join();"
+        " return d(99) !== d(200) })()"
+    )
+    # the ship is 20 m long and 6 m wide; from far away all are as small as can be seen
+    assert (
+        painted(page, 8, 0, RED)
+        and painted(page, -9, 2, RED)
+        and painted(page, -9, -2, RED)
+        and not painted(page, -4, 5, RED)
+    )
+    page.see("wavesim.chart.look([0, 0], 0.5)")
+    assert painted(page, 12, 0, RED) and not painted(page, 28, 0, RED)
+    # chosen or believed: one is framed, the other is dashed with a cross and a line to the truth
+    page.see("wavesim.chart.look([-40, 35], 10); wavesim.chart.show.labels = false")
+    assert painted(page, -40, 42, TEAL) and painted(page, -40, 36, TEAL), "the cross and the line"
+    around = [painted(page, -40 + 2 * np.cos(a), 42 + 2 * np.sin(a), TEAL, 0) for a in np.arange(0.3, 6.0, 0.11)]
+    assert 0.15 < np.mean(around) < 0.85 and not painted(page, -38.3, 28.3, PALE)
+    page.see("wavesim.app.choose(1)")
+    assert painted(page, -38.3, 28.3, PALE) and not painted(page, -38.3, 30, PALE), "corners"
+    page.page.keyboard.press("?")
+    assert page.see("document.querySelectorAll('#legend canvas').length") > 8
+    page.shot("legend")
+    page.page.keyboard.press("?")
+    page.clean()
+
+
+def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]) -> None:
+    """Signals by what became of them, of the chosen body, of ranges; slots; held while time goes on; the table and the chart of
+    two-way and one-way ranges and of bearings, and a table to take away."""
+    source, url = bay
+    page = open_page(url)
+    loaded(page)
+    page.see("wavesim.app.bottom.show('signals')")
+    page.page.select_option("select[aria-label='Which events']", "heard")
+    cells = "[...document.querySelectorAll('#events tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    page.wait(f"({cells}).length === 3")
+    pulse, reply, request = page.see(cells)
+    assert reply[1:4] == ["range reply", "mark", "ship"] and reply[7:12] == [
+        "75.250",
+        "75.000",
+        "75.000",
+        "0.250",
+        "90.0, 28.6",
+    ]
+    assert pulse[7:12] == ["", "300.000", "300.000", "", ""] and request[8] == "75.000"
+
+    page.see("wavesim.app.bottom.show('sound')")
+    chips = "Object.fromEntries([...document.querySelectorAll('.reasons button')].map(b => [b.dataset.outcome, [b.textContent, b.classList.contains('off')]]))"
+    page.wait("document.querySelectorAll('.reasons button').length === 3")
+    assert page.see(chips) == {"0": ["heard 3", False], "8": ["collision 1", False], "11": ["echo 1", True]}
+    lines = "document.querySelector('#spacetime').getContext('2d')"
+    at = (
+        "(t, v) => { const c = document.querySelector('#spacetime'), f = c.width / c.clientWidth, x = 92 + (c.clientWidth - 92) * (1 - (%g - t) / 10), y = v * (c.clientHeight - 18),"
+        f" d = {lines}.getImageData(Math.round(x * f) - 2, Math.round((y - 2) * f), 5, 1).data; let best = 0;"
+        " for (let k = 0; k < d.length; k += 4) best = Math.max(best, d[k + 3]); return best }" % NOW
+    )
+    lane = {0: 1 / 6, 1: 1 / 2, 2: 5 / 6}  # vehicles first, then buoys
+    assert page.see(f"({at})(15.03, {lane[0]})") > 200, "what was sent fills its lane as long as it lasts"
+    assert page.see(f"({at})(15.3, {lane[1]})") > 150 and page.see(f"({at})(19, {lane[0] + 0.08})") == 0
+    page.page.locator(".reasons button[data-outcome='8']").click()
+    assert page.see(chips)["8"] == ["collision 1", True] and page.see(f"({at})(15.36, {lane[1]})") < 100
+    page.page.click("#sound-ranges")
+    assert page.see(chips)["0"][0] == "heard 2", "without the pulse"
+    page.see("wavesim.app.choose(1)")
+    page.page.click("#sound-own")
+    assert page.see(chips)["0"][0] == "heard 0" and page.see(chips)["8"][0] == "collision 1"
+    page.page.click("#sound-own")
+    page.page.click("#sound-ranges")
+    between = f"({at})(18.5, {lane[0] + 0.08})"
+    assert page.see(between) == 0
+    page.page.locator("input[placeholder='slot s']").fill("0.5")
+    page.page.keyboard.press("Tab")
+    assert page.see(between) > 0, "a border between slots"
+    page.shot("sound-lanes")
+    page.page.click("#freeze")
+    source.now = 30.0
+    page.wait("wavesim.store.time === 30")
+    page.page.click("#sound-far")
+    assert page.see(chips)["0"][0] == "heard 1", "of the chosen body, still of the frozen time"
+    page.page.click("#freeze")
+    page.wait(f"({chips})[0][0] === 'heard 0'")
+    source.now = NOW
+    page.wait(f"wavesim.store.time === {NOW}")
+    page.see("wavesim.app.choose(0)")
+    page.see("wavesim.app.bottom.show('ranges')")
+    page.wait(
+        "document.querySelector('#ranges-told').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
+    )
+    page.page.select_option("select[aria-label='What was measured']", "azimuth")
+    page.wait("document.querySelector('#ranges-told').textContent.startsWith('1 of ship')")
+    page.shot("bearings")
+    with page.page.expect_download() as coming:
+        page.page.get_by_title("What is shown as a table").click()
+    assert coming.value.path().read_text().splitlines() == ["time s,from,value,truth,one-way", "15.25,mark,90,,0"]
+    page.clean()
+
+
+@pytest.fixture
+def runs(config: Callable[..., Loaded], tmp_path: Path) -> tuple[Path, Path]:
+    """Two logs of a vehicle that dives, the second twice as deep."""
+    found = config('<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>')
+    state, paths = np.zeros(1, STATE.dtype), (tmp_path / "one.mcap", tmp_path / "two.mcap")
+    state["q_WB"][:, 0] = 1.0
+    for factor, path in enumerate(paths, 1):
+        writer = LogWriter(path, found, 1)
+        writer.body(0, 0, "a", "lauv", "underwater", True)
+        for k in range(101):
+            state["p_WB_W"][0] = 0.1 * k, 0.0, factor * k
+            state["v_WB_B"][0, 0] = 1.0
+            writer.table(k * 100_000_000, "state", [0], state.tobytes())
+        writer.close()
+    return paths
+
+
+def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Callable[[str], Page]) -> None:
+    """Lines of both, under one cursor, with their values; a stretch looked at closely; a table of it; and the charts and panels are
+    there again the next time."""
+    url = view(runs[0], "--compare", runs[1]).url
+    page = open_page(url)
+    page.wait("window.wavesim && wavesim.store.rows.length === 1 && wavesim.store.weather?.replay?.other")
+    page.see("wavesim.link.control('pause'); wavesim.link.control('seek', 2)")
+    page.see("wavesim.app.bottom.show('charts')")
+    page.wait("document.querySelector(\"select[aria-label='Field of the line']\").options.length > 3")
+    page.page.get_by_label("Beside it the other log's").check()
+    for field in ("depth, m", "speed, m/s"):
+        page.page.select_option("select[aria-label='Field of the line']", label=field)
+        page.page.click("#add-line")
+    data = "wavesim.app.logCharts.charts.map(c => c.plot?.plot.data.map(d => Array.from(d)) ?? [])"
+    page.wait(f"({data}).length === 2 && ({data}).every(d => d.length === 3 && d[0].length > 50)")
+    (x, one, two), _ = page.see(data)
+    assert np.array(one) == pytest.approx(10.0 * np.array(x), abs=1e-3) and np.array(two) == pytest.approx(
+        20.0 * np.array(x), abs=1e-3
+    )
+    assert page.see("wavesim.app.logCharts.charts[0].plot.plot.scales.y.dir") == -1, "depths point down"
+    # the pointer over one chart tells the values of all at that time
+    over = page.page.locator("#log-charts .plot .u-over")
+    box = over.first.bounding_box()
+    assert box is not None
+    page.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 20)
+    values = "[...document.querySelectorAll('#log-charts .plot')].map(p => [...p.querySelectorAll('.u-value')].map(v => Number(v.textContent)))"
+    page.wait(f"({values})[1][1] === 1")
+    (t, depth, other), (also, *_) = page.see(values)
+    assert depth == pytest.approx(10 * t, abs=0.06) and other == pytest.approx(20 * t, abs=0.11) and also == t
+    page.shot("two-logs")
+    # ticks
+    ticks = "wavesim.app.logCharts.charts.flatMap(c => c.plot.plot.axes.flatMap(a => a._values))"
+    assert not [v for v in page.see(ticks) if v.startswith("-0") and float(v) == 0.0] and "0" in page.see(ticks)
+    # closer
+    page.page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 20)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 20, steps=3)
+    page.page.mouse.up()
+    page.wait(f"({data})[0][0].length && ({data})[0][0].at(-1) < 5")
+    with page.page.expect_download() as coming:
+        page.page.click("#csv")
+    _, first, _ = coming.value.path().read_text().split('"time s",')  # a table for each chart
+    head, *rows = csv.reader(first.strip().splitlines())
+    assert head == ["a depth m", "a (other) depth m"] and 1.5 < float(rows[0][0]) < 2.5 and 3.5 < float(rows[-1][0]) < 5
+    assert all(float(r[2]) == pytest.approx(20 * float(r[0]), abs=1e-3) for r in rows)
+    # as it was left
+    page.page.keyboard.press("[")
+    page.page.reload()
+    page.wait(
+        f"wavesim?.store?.weather && ({data}).length === 2 && ({data}).every(d => d.length === 3 && d[0].length > 50)"
+    )
+    assert page.see("[wavesim.app.bottom.open, wavesim.app.root.className]") == ["charts", "no-left"]
+    page.page.keyboard.press("[")
+    page.clean()
