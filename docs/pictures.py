@@ -40,14 +40,21 @@ def keep(name: str, picture: bytes | Path) -> None:
     """A picture as a PNG with a palette, no wider than a page."""
     with Image.open(io.BytesIO(picture) if isinstance(picture, bytes) else picture) as image:
         plain = image.convert("RGB")
-        for colours in (256, 128, 64):
-            out = io.BytesIO()
-            few = plain.quantize(colours, Image.Quantize.MAXCOVERAGE)  # small dots keep their colours
-            plain.quantize(palette=few, dither=Image.Dither.FLOYDSTEINBERG if colours < 256 else Image.Dither.NONE).save(out, "PNG", optimize=True)
+        for colours, dither in ((256, True), (256, False), (128, False), (64, False)):
+            out, how = io.BytesIO(), Image.Dither.FLOYDSTEINBERG if dither else Image.Dither.NONE
+            plain.quantize(palette=palette(plain, colours), dither=how).save(out, "PNG", optimize=True)
             if out.tell() < MOST:
                 break
     (IMAGES / f"{name}.png").write_bytes(out.getvalue())
     print(f"{out.tell() // 1000:4d} kB  {IMAGES / name}.png", flush=True)
+
+
+def palette(plain: Image.Image, colours: int) -> Image.Image:
+    """Most of the colours for what is shaded, where each covers as many pixels; the others so that small dots keep theirs."""
+    dots, found = 3 * colours // 8, Image.new("P", (1, 1))
+    shaded = plain.quantize(colours - dots, Image.Quantize.MEDIANCUT).getpalette() or []
+    found.putpalette(shaded[: 3 * (colours - dots)] + (plain.quantize(dots, Image.Quantize.MAXCOVERAGE).getpalette() or [])[: 3 * dots])
+    return found
 
 
 def trial(config: str) -> Path:
@@ -92,8 +99,8 @@ def at(page: Page, time: float, before: float = 0.0) -> None:
 
 def drawn(page: Page) -> None:
     """Nothing moves any more, and no message covers the picture."""
-    page.evaluate("() => document.querySelectorAll('.toast').forEach(t => t.remove())")
-    page.wait_for_function("() => [...document.querySelectorAll('#bar *')].some(e => !e.children.length && e.textContent === 'still')")
+    page.evaluate("() => { document.querySelectorAll('.toast').forEach(t => t.remove()); wavesim.app.wake() }")
+    page.wait_for_function("() => !wavesim.app.turning")  # as sharp as the screen
 
 
 def shot(page: Page, name: str, selector: str = "") -> None:

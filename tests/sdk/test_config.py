@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -217,3 +218,12 @@ def test_the_schema_agrees_with_the_reader(root: Path) -> None:
         '<network port="x"/>',
     ):
         assert not schema.validate(etree.fromstring(f"<wavesim>{bad}</wavesim>")), bad
+
+
+def test_a_vehicles_computer_reads_it_without_the_simulator(config: Callable[..., Loaded]) -> None:
+    """Models of the library are the SDK's: where no other part of ours is installed, a configuration that names one is read."""
+    path = config('<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>').path
+    others = [f"wavesim_{part}" for part in ("server", "emulators", "viz", "bridges", "studies")]
+    code = f"import sys; sys.modules.update(dict.fromkeys({others})); from wavesim_sdk.config import load; print(load({str(path)!r}).model('lauv').name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "lauv\n", done.stderr

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from wavesim_sdk import metrics
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import CLOCK, RECEPTION, SENT, STATE, Outcome, SignalKind
+from wavesim_server import cli
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import HEALTH, LogWriter
+from wavesim_server.trial import Trial, Unbounded
 
 
 @pytest.fixture
@@ -89,6 +92,22 @@ def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> No
     assert [v["distance_m"] for v in table["vehicles"]] == [0.0, None], "where it was thrown is no distance"
     assert "c            FROZEN     0" in report.text(table)
     assert "c         FROZEN at 0.250 s: its state was no longer finite" in report.text(table).splitlines()
+
+
+def test_a_trial_with_a_frozen_body_has_an_exit_code_of_its_own(
+    tmp_path: Path, loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def logged(trial: Trial, plots: bool) -> str:
+        trial.folder.mkdir(parents=True)
+        run(trial.log, loaded, frozen=True)
+        return trial._finish(plots, wall=1.0)
+
+    monkeypatch.setattr(Trial, "run", logged)
+    monkeypatch.setattr(cli.cache, "warm", lambda _: None)
+    arguments = [str(loaded.path), "--out", str(tmp_path), "--duration", "1", "--no-plots", "--quiet"]
+    done = CliRunner().invoke(cli.trial, arguments)
+    assert isinstance(done.exception, Unbounded) and done.exception.exit_code == 13
+    assert "c at 0.250 s" in str(done.exception) and "c         FROZEN" in done.stdout
 
 
 @pytest.mark.parametrize("counter", sorted(report.TROUBLES))

@@ -331,7 +331,7 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     page.page.locator(".fault-form button.on").click()
     page.page.wait_for_selector(".toast")
     page.until(lambda: len(source.faults) == 2)
-    # a push and other weather, in SI; what is left empty is not said
+    # a push, other weather, another attitude, in SI; what is left empty is not said
     page.page.click("#tab-orders")
     page.page.get_by_label("Push X").fill("50")
     page.page.get_by_label("Push N", exact=True).fill("-2.5")
@@ -339,9 +339,13 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     for label, number in (("Weather wind", "12"), ("Weather from", "90")):
         page.page.get_by_label(label, exact=True).fill(number)
     page.page.click("#weather")
+    for label, number in (("roll", "0"), ("pitch", "0"), ("heading", "180")):
+        page.page.get_by_label(f"Pose {label}").fill(number)
+    page.page.click("#pose")
     page.shot("orders")
-    page.until(lambda: len(source.orders) == 2)
-    push, weather = source.orders
+    page.until(lambda: len(source.orders) == 3)
+    push, weather, pose = source.orders
+    assert pose == Order("pose", 0, {"attitude": [0, 0, pytest.approx(math.pi)]}), "its place is left as it is"
     assert push == Order("push", 0, {"force": [50, 0, 0], "torque": [0, 0, -2.5]})
     assert (
         weather.verb == "weather"

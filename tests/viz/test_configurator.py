@@ -220,6 +220,11 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     for _ in range(4):
         page.page.get_by_role("button", name="undo").click()
     assert len(page.see(ways)) == 2
+    page.page.click("#again")  # the round once more
+    assert page.see(ways)[2:] == page.see(ways)[:2]
+    for _ in range(2):
+        page.page.get_by_role("button", name="undo").click()
+    assert len(page.see(ways)) == 2
     page.page.get_by_role("button", name="beacons").click()
     click(-20, 20)
     page.page.get_by_role("button", name="fences", exact=True).click()

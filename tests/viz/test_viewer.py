@@ -260,7 +260,14 @@ def test_a_viewer_that_only_looks_cannot_control(
     server, _ = sea
     page = open_page(view("--server", name).url)
     page.wait(f"{READY} === 3")
-    assert page.see("document.querySelector('#do-start').disabled")
+    assert page.see("document.querySelector('#do-start').disabled && document.querySelector('#do-mission').disabled")
+    page.page.keyboard.press("m")  # who may not save a mission is told before drawing one
+    page.page.wait_for_selector(".toast.bad")
+    assert (
+        "--control" in page.page.locator(".toast").text_content()
+        and page.page.locator("#mission:not(.hidden)").count() == 0
+    )
+    page.see("document.querySelector('.toast').remove()")
     page.see("wavesim.link.control('start')")
     page.page.wait_for_selector(".toast.bad")
     assert "--control" in page.page.locator(".toast").text_content()

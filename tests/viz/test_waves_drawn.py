@@ -25,7 +25,8 @@ SEA = """
 <fleet><vehicle name="own" model="otter" position="0 0 0 m" attitude="0 0 20 deg"/>
 <vehicle name="ferry" model="boat" position="300 -60 0 m" attitude="0 0 170 deg" speed="3 m/s"/>
 <vehicle name="trawler" model="boat" position="150 200 0 m" attitude="0 0 250 deg" speed="2 m/s"/>
-<buoy name="mark" model="buoy" position="12 9 0.2 m"/></fleet>
+<buoy name="mark" model="buoy" position="12 9 0.2 m"/>
+<line name="mooring" length="45 m" diameter="8 mm" mass="40 g/m" stiffness="60 kN" segments="12"><end body="mark" position="0 0 0.25 m"/><end position="12 9 40 m"/></line></fleet>
 """
 #: height of the drawn surface (m, up) under a place, by a ray from above through the drawn triangles
 DRAWN = """([n, e]) => { const v = wavesim.view, r = v.ray({ clientX: 0, clientY: 0 }), f = v.heights.factor;
@@ -48,6 +49,7 @@ def test_sea_and_traffic_as_the_server_has_them(
     page.wait(f"wavesim.store.last.tick === {tick} && wavesim.store.settled()")
     page.see("wavesim.store.now()")
 
+    lines_are_drawn(page, shared)
     waves_are_drawn(page, shared)
     traffic_is_drawn(page, shared)
 
@@ -58,6 +60,21 @@ def test_sea_and_traffic_as_the_server_has_them(
     page.page.wait_for_timeout(600)
     assert page.see("wavesim.view.frames") == frames
     page.clean()
+
+
+def lines_are_drawn(page: Any, shared: SharedState) -> None:
+    """From node to node of the server's own table, from the anchor or the buoy to the other."""
+    (line,) = shared.vehicles["lines"].snapshot()[1]
+    nodes = line["nodes_W"].reshape(-1, 3)[: line["nodes"]]
+    assert len(nodes) == 13 and np.ptp(nodes[:, 2]) > 30.0
+    page.wait("wavesim.store.cables.length === 1 && wavesim.store.cables[0].name === 'mooring'")
+    page.wait(f"Math.abs(wavesim.store.cables[0].points[5] - {nodes[1, 2]}) < 1e-3")
+    page.see("wavesim.view.render()")
+    drawn = page.see(
+        "(() => { const g = wavesim.view.cables.lines.geometry; return Array.from(g.attributes.position.array).slice(0, 3 * Math.min(g.drawRange.count, g.attributes.position.count)) })()"
+    )
+    ends = np.array(drawn).reshape(-1, 2, 3) @ np.array([[0, 1, 0], [0, 0, -1], [-1, 0, 0]])  # x east, y up, z south
+    assert ends[:, 0] == pytest.approx(nodes[:-1], abs=2e-3) and ends[:, 1] == pytest.approx(nodes[1:], abs=2e-3)
 
 
 def waves_are_drawn(page: Any, shared: SharedState) -> None:

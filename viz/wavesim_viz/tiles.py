@@ -137,7 +137,8 @@ def _there(z: int, x: int, y: int) -> bool:
 def _drawn(path: Path, kind: str | None, told: str) -> None:
     if kind is None:
         raise ConfigError(
-            f"its tiles are no pictures (format: {told}); PNG, JPEG and WebP are drawn, vector tiles are not", str(path)
+            f"its tiles are no pictures (format: {told}); PNG, JPEG and WebP are drawn, vector tiles are not: QGIS makes pictures of them (Generate XYZ tiles, MBTiles)",
+            str(path),
         )
 
 

@@ -267,7 +267,11 @@ export class Chart {
     c.stroke();
     c.setLineDash([]);
     for (const p of this.draft?.area ?? []) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
-    for (const b of this.draft?.beacons ?? []) triangle(c, ...this.px(b.position[0], b.position[1]), css("--warm"), b.name);
+    for (const b of this.draft?.beacons ?? []) {
+      const [x, y] = this.px(b.position[0], b.position[1]);
+      triangle(c, x, y, css("--warm"));
+      c.fillText(b.name, x + 9, y - 4);
+    }
     c.strokeStyle = css("--soft");
     for (const b of s.boxes) {
       const [x, y] = this.px(b[0]!, b[1]!);

@@ -1,6 +1,6 @@
 // Compass cards, and the instruments drawn over the on-board view.
 
-import { css } from "./dom";
+import { css, number } from "./dom";
 import { pen, sheet } from "./pen";
 
 /** A card that turns under a fixed mark; ``heading`` in degrees is at the top. */
@@ -90,10 +90,10 @@ export function hud(canvas: HTMLCanvasElement, v: Instruments): void {
   c.stroke();
   c.font = "600 12px system-ui, sans-serif";
   c.textBaseline = "alphabetic";
-  const left = [`HDG ${v.heading.toFixed(1)}°`, `DEPTH ${v.depth.toFixed(2)} m`, `SPEED ${v.speed.toFixed(2)} m/s`];
+  const left = [`HDG ${number(v.heading, 1)}°`, `DEPTH ${number(v.depth, 2)} m`, `SPEED ${number(v.speed, 2)} m/s`];
   left.forEach((t, i) => c.fillText(t, 10, hh - 44 + 17 * i));
   c.textAlign = "right";
-  const right = [`ROLL ${v.roll.toFixed(1)}°`, `PITCH ${v.pitch.toFixed(1)}°`, v.altitude === null ? "" : `ALT ${v.altitude.toFixed(1)} m`];
+  const right = [`ROLL ${number(v.roll, 1)}°`, `PITCH ${number(v.pitch, 1)}°`, v.altitude === null ? "" : `ALT ${number(v.altitude, 1)} m`];
   right.forEach((t, i) => c.fillText(t, w - 10, hh - 44 + 17 * i));
   c.textAlign = "left";
 }

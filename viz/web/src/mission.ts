@@ -72,7 +72,8 @@ export class Mission {
     const trip = this.trip(points);
     const put = (k: number): void => { const a = points[k]!, b = points[k + 1] ?? a; points.splice(k + 1, 0, [round((a[0] + b[0]) / 2), round((a[1] + b[1]) / 2), a[2], a[3]]); changed(); };
     const rows = points.map((p, k) => h("tr", {}, h("td", { class: "n soft", title: `${number(trip[k]!.distance, 0)} m from the start` }, k + 1), ...[0, 1, 2, 3].map((i) => cell(p, k, i)), h("td", { class: "n soft" }, lasting(trip[k]!.time)), h("td", {}, h("button", { class: "small", title: "Put one in after it", onclick: () => put(k) }, "+"), h("button", { class: "small", title: "Take it out", "aria-label": `Take out waypoint ${k + 1}`, onclick: () => { points.splice(k, 1); changed(); } }, "×"))));
-    return h("div", { class: "list waypoints" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", "after", ""].map((t) => h("th", {}, t)))), h("tbody", {}, ...rows)));
+    const again = h("button", { id: "again", class: "small", disabled: points.length < 2, title: "The round once more: all its waypoints again", onclick: () => { points.push(...structuredClone(points)); changed(); } }, "round again");
+    return h("div", { class: "list waypoints" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", "after", ""].map((t) => h("th", {}, t)))), h("tbody", {}, ...rows)), again);
   }
 
   private fresh(): Draft {

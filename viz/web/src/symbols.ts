@@ -4,6 +4,7 @@
 import { CONDITIONS } from "./alarms";
 import { colour, css, h } from "./dom";
 import type { Store } from "./store";
+import { place } from "./traffic";
 
 const LONG = 19, WIDE = 9, TRIANGLE = 15; // px, at least
 type Px = (north: number, east: number) => [number, number];
@@ -22,7 +23,7 @@ function hull(c: CanvasRenderingContext2D, long: number, wide: number): void {
   c.quadraticCurveTo(-b * 1.1, -0.3 * a, 0, -a);
 }
 
-export function triangle(c: CanvasRenderingContext2D, x: number, y: number, fill: string, name: string, size = TRIANGLE): void {
+export function triangle(c: CanvasRenderingContext2D, x: number, y: number, fill: string, size = TRIANGLE): void {
   const f = size / TRIANGLE;
   c.fillStyle = fill;
   c.beginPath();
@@ -30,7 +31,6 @@ export function triangle(c: CanvasRenderingContext2D, x: number, y: number, fill
   c.lineTo(x + 7 * f, y + 5 * f);
   c.lineTo(x - 7 * f, y + 5 * f);
   c.fill();
-  c.fillText(name, x + 9 * f, y - 4);
 }
 
 /** Corners around what is chosen. */
@@ -65,6 +65,7 @@ function belief(c: CanvasRenderingContext2D, at: [number, number], truth: [numbe
 export function drawBodies(c: CanvasRenderingContext2D, store: Store, px: Px, scale: number, dark: boolean, labels: boolean): void {
   c.font = "600 11px system-ui, sans-serif";
   const many = store.rows.length > 80, [w, hh] = [c.canvas.clientWidth, c.canvas.clientHeight];
+  const names: [text: string, x: number, y: number, fill: string][] = [], taken: [number, number, number][] = [];
   const at = (k: number): [number, number] => px(store.ned[3 * k]!, store.ned[3 * k + 1]!);
   for (let k = 0; k < store.rows.length; k++) {
     const row = store.rows[k]!, body = store.bodies.get(row);
@@ -72,7 +73,7 @@ export function drawBodies(c: CanvasRenderingContext2D, store: Store, px: Px, sc
     const [x, y] = at(k), size = store.scene?.models[body.model]?.shape.size, [long, wide] = symbolSize(size, scale);
     if (x < -long - 11 || y < -long - 11 || x > w + long + 11 || y > hh + long + 11) continue;
     const buoy = body.type === "buoy", named = labels && (!many || row === store.chosen);
-    if (buoy) triangle(c, x, y, "#ff9a4d", named ? body.name : "", Math.max(TRIANGLE, (size?.[0] ?? 0) * scale));
+    if (buoy) triangle(c, x, y, "#ff9a4d", Math.max(TRIANGLE, (size?.[0] ?? 0) * scale));
     else {
       const [q, i, j, l] = store.quaternion.subarray(4 * k, 4 * k + 4) as unknown as [number, number, number, number];
       c.save();
@@ -87,15 +88,15 @@ export function drawBodies(c: CanvasRenderingContext2D, store: Store, px: Px, sc
       c.restore();
     }
     if (row === store.chosen) corners(c, x, y, Math.max(17, 0.5 * long + 6));
-    const condition = CONDITIONS[store.condition[k]!];
-    if (condition) { c.fillStyle = css("--bad"); c.fillText(`⚠ ${body.name}: ${condition}`, x + 12, y - 6); }
-    else if (!buoy && named) { c.fillStyle = css("--ink"); c.fillText(body.name, x + 12, y - 6); }
+    const condition = CONDITIONS[store.condition[k]!], text = condition ? `⚠ ${body.name}: ${condition}` : named ? body.name : "";
+    if (text) names.push([text, x + 12, y - 6, css(condition ? "--bad" : "--ink")]);
   }
   for (const [row, e] of store.beliefs) {
     if (!Number.isFinite(e[0])) continue;
     const k = store.index.get(row);
     belief(c, px(e[0]!, e[1]!), k === undefined ? null : at(k), 2 * (e[4] ?? 0) * scale, 2 * (e[3] ?? 0) * scale, colour(row));
   }
+  for (const [text, x, y, fill] of names) { c.fillStyle = fill; c.fillText(text, ...place(taken, x, y, 7 * text.length)); }
 }
 
 type Sample = (c: CanvasRenderingContext2D) => void;
@@ -116,7 +117,7 @@ function stroke(c: CanvasRenderingContext2D, tint: string, dash: number[] = [], 
 export function legend(): HTMLElement {
   const lines: [Sample, string][] = [
     [(c) => { c.translate(22, 12); c.rotate(Math.PI / 2); c.fillStyle = colour(1); hull(c, LONG, WIDE); c.fill(); }, "a vehicle, its bow ahead; to scale where it is larger than this"],
-    [(c) => triangle(c, 22, 13, "#ff9a4d", ""), "a buoy or beacon"],
+    [(c) => triangle(c, 22, 13, "#ff9a4d"), "a buoy or beacon"],
     [(c) => corners(c, 22, 12, 11), "the chosen body"],
     [(c) => belief(c, [16, 12], [40, 12], 9, 9, colour(1)), "where its navigator believes to be: twice its standard deviation, and a line to where it is (a cloud of one in 3D)"],
     [(c) => stroke(c, colour(1)), "way of a body, in its own colour"],
