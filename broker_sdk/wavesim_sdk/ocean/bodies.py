@@ -10,7 +10,6 @@ import functools
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import inner, norm, times, turned
@@ -33,7 +32,9 @@ def _cross(a: Array, b: Array) -> Array:
     return np.asarray(x * y - a[:, [2, 0, 1]] * b[:, [1, 2, 0]])
 
 
-def _tree(points: Array) -> cKDTree:
+def _tree(points: Array) -> Any:
+    from scipy.spatial import cKDTree  # a quarter of a second, which a world without solids does not need
+
     return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # built anew at each tick
 
 
@@ -71,7 +72,7 @@ class Bodies:
         self._sorted: list[Any] = [None, None]  # along north and east: order, and places in it
 
     @functools.cached_property
-    def _tree(self) -> cKDTree:
+    def _tree(self) -> Any:
         return _tree(self.p)
 
     def cast(self, starts: Array, along: Array, ranges: Array, maximum: float, own: Rows) -> tuple[Array, Rows]:
