@@ -27,13 +27,14 @@ SOURCES := broker_sdk server emulators viz bridges studies examples tests benchm
 # more than the usual two cores: tests wait for other processes a third of their time (four were no faster)
 WORKERS ?= 3
 
-.PHONY: help trial compiled web wheels test test-uncompiled coverage test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
+.PHONY: help trial compiled web wheels test test-long test-uncompiled coverage test-mhkit test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
 	@echo "make web       build the viewer's page (\`make trial\` does so too)"
-	@echo "make test      set up, run all tests"
+	@echo "make test      set up, run the tests"
 	@echo "make wheels    build the wheels of all distributions into dist"
+	@echo "make test-long run the long ones: shipped trials, tutorials, studies, one hash on a busy machine"
 	@echo "make lint types imports docs-check test-uncompiled test-mhkit test-wheels    the other checks of CI"
 	@echo "make coverage  which lines the tests run: kernels uncompiled, all else as far as it is in the tests' own process"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
@@ -61,12 +62,15 @@ wheels: $(VENV)/.installed $(PAGE)
 test: $(VENV)/.tools $(PAGE) $(VENV)/.oracles $(VENV)/.judges
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
+test-long: $(VENV)/.tools $(PAGE) $(VENV)/.judges  # shipped trials, tutorials, studies in whole; one hash on a busy machine
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m long $(ARGS)
+
 test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results, and which of their lines were run
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -W default::RuntimeWarning -m "not compiled" $(KERNELS:%=--cov=%) \
 		--cov-branch --cov-report=term:skip-covered tests/physics
 
 coverage: test-uncompiled  # and of all else, as far as tests run it in their own process
-	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not system and not mhkit and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) \
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not system and not long and not mhkit and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) \
 		--cov-report=term:skip-covered tests/sdk tests/protocol tests/server tests/world tests/emulators tests/studies tests/viz tests/bridges
 
 test-wheels: $(VENV)/.tools wheels  # in an environment that knows nothing of this folder

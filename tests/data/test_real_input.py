@@ -78,6 +78,7 @@ def trial(root: Path, data_dir: Path, tmp_path_factory: pytest.TempPathFactory) 
     return run_trial(config, folder, f"real{os.getpid()}", "--duration", "270", "--no-plots")[0]
 
 
+@pytest.mark.long
 @pytest.mark.system
 @pytest.mark.xdist_group("real")
 def test_the_echosounder_follows_the_soundings(trial: Log, data_dir: Path) -> None:
@@ -97,6 +98,7 @@ def test_the_echosounder_follows_the_soundings(trial: Log, data_dir: Path) -> No
         assert np.ptp(seen) > 1.0, "the bottom is not flat"
 
 
+@pytest.mark.long
 @pytest.mark.system
 @pytest.mark.xdist_group("real")
 def test_the_ctd_and_the_drift_follow_the_volume(trial: Log, data_dir: Path) -> None:
@@ -145,6 +147,7 @@ def test_the_ctd_and_the_drift_follow_the_volume(trial: Log, data_dir: Path) -> 
     assert flow[:, 1] == pytest.approx(judge("eastward_sea_water_velocity_meter_per_sec")(at) + tide[1], abs=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.system
 @pytest.mark.xdist_group("real")
 def test_navigation_works_there_too(trial: Log) -> None:

@@ -17,7 +17,7 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("determinism"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("determinism"), pytest.mark.timeout(240)]
 
 BROKERS = 10
 CONFIG = """<time step="20 ms" duration="12 s"/><log state_rate="10 Hz"/><network lockstep_timeout="60 s" keepalive_timeout="60 s"/>

@@ -42,6 +42,7 @@ def test_every_sensor_is_in_the_test() -> None:
     assert {*WATER.split(), *VESSEL.split(), "sonar", "camera"} == set(SENSORS), "frames: test_sonars.py"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("model", "depth", "height", "sensors"),
     [

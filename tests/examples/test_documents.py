@@ -95,6 +95,7 @@ def is_rules(block: Block) -> bool:
 # ------------------------------------------------------------------ tutorials
 
 
+@pytest.mark.long
 @pytest.mark.system
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("tutorial", NAMES)

@@ -66,6 +66,7 @@ def test_what_everybody_carries_is_told_before_a_run(root: Path, loaded: Loaded)
     assert {b["name"]: [s["name"] for s in b["sensors"]] for b in bodies} == SUITES
 
 
+@pytest.mark.long
 def test_a_fleet_of_five_suites(
     root: Path, serve: Callable[..., Server], loaded: Loaded, emulators: list[subprocess.Popen[str]], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from wavesim_sdk.tables import STATE
 AWAY = 4.0
 
 
+@pytest.mark.long
 @pytest.mark.system
 @pytest.mark.xdist_group("trials")
 @pytest.mark.timeout(200)

@@ -17,7 +17,7 @@ from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, Outcome
 from wavesim_server.resources import wipe
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("trials"), pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("trials"), pytest.mark.timeout(200)]
 
 
 def trial(root: Path, out: Path, which: str, seconds: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from wavesim_sdk.recorded import parse_map, read_columns
 from wavesim_sdk.tables import ESTIMATE, STATE
 from wavesim_server.study import replay
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(200)]
 
 
 def sailed(root: Path, out: Path, which: str, seconds: int) -> tuple[dict[str, Any], Log]:

@@ -31,6 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.long
 def test_it_is_better_than_the_filter_and_lives_by_its_labels(folder: Path) -> None:
     found = learned.learn(folder, epochs=200)
     assert found["missions"] == {"train": 4, "validation": 1, "test": 2}
