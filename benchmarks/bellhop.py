@@ -110,7 +110,7 @@ def ours(case: Case, steps: int = STEPS) -> tuple[list[float], list[bool]]:
         total, bounded = 0.0, False
         for x in np.linspace(middle - w, middle + w, steps):
             some = rays.search(z, c, case.source, depth, x, BOUNCES, fan, count, found, none, out[0])
-            for angle, down, reversals, _ in found[:some].tolist():
+            for angle, down, reversals, *_ in found[:some].tolist():
                 if math.degrees(angle) > case.angles or not rays.ray(
                     z, c, case.source, depth, angle, down > 0, reversals, none, out[0]
                 ):

@@ -162,7 +162,7 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
     n = rays.launch(z, c, source, fan, none)
     count = rays.search(z, c, source, receiver, x, 2, fan, n, found, none, out)
     assert count >= 3
-    for theta, down, reversals, seconds in found[:count].tolist():
+    for theta, down, reversals, seconds, *_ in found[:count].tolist():
         end, depth, time, length = integrate(
             z, c, source, theta * (1 if down else -1), x, 0.5 if profile != "munk" else 5.0
         )
