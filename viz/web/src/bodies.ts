@@ -10,11 +10,11 @@ import { SOFTWARE } from "./pen";
 import { bodyMaterial, geometry } from "./shapes";
 import type { Store } from "./store";
 
-/** From so many bodies of a model on, each is drawn coarsely. */
+/** From so many bodies on, each is drawn coarsely. */
 const MANY = SOFTWARE ? 24 : 128;
 const GENERIC: ModelLook = { name: "", type: "underwater", title: "", source: "", validated: "", shape: { kind: "cylinder", size: [2, 0.2, 0.2] }, appearance: "", mass: null, thrusters: [], fins: [], tanks: [], transducer: null };
 
-interface Kind { model: ModelLook; meshes: THREE.InstancedMesh[]; rows: number[]; capacity: number; size: number; own: boolean }
+interface Kind { model: ModelLook; meshes: THREE.InstancedMesh[]; rows: number[]; capacity: number; size: number; own: boolean; coarse: boolean }
 
 /** All bodies. */
 export class Bodies {
@@ -39,15 +39,16 @@ export class Bodies {
 
   private kind(store: Store, name: string, count: number): Kind {
     let kind = this.kinds.get(name);
-    if (kind && kind.capacity >= count + 1) return kind;
+    const coarse = store.rows.length >= (kind?.coarse ? MANY / 2 : MANY); // not to and fro with each that comes and goes
+    if (kind && kind.capacity >= count + 1 && kind.coarse === coarse) return kind;
     const capacity = Math.max(16, 2 ** Math.ceil(Math.log2(count + 1)));
     const model = kind?.model ?? this.model(store, name);
-    const old = kind && (kind.own || kind.capacity < MANY === capacity < MANY) ? kind.meshes.map((m) => [m.geometry, m.material] as const) : null;
-    const parts = old ?? [[geometry(model, capacity >= MANY), bodyMaterial] as const];
+    const old = kind && (kind.own || kind.coarse === coarse) ? kind.meshes.map((m) => [m.geometry, m.material] as const) : null;
+    const parts = old ?? [[geometry(model, coarse), bodyMaterial] as const];
     for (const m of kind?.meshes ?? []) { this.group.remove(m); m.dispose(); }
     const meshes = parts.map(([g, material]) => this.instanced(g, material, capacity, name));
     if (!kind && model.appearance) this.load(name);
-    kind = { model, meshes, rows: [], capacity, size: model.shape.size[0], own: kind?.own ?? false };
+    kind = { model, meshes, rows: [], capacity, size: model.shape.size[0], own: kind?.own ?? false, coarse };
     this.kinds.set(name, kind);
     return kind;
   }

@@ -94,6 +94,6 @@ export function hud(canvas: HTMLCanvasElement, v: Instruments): void {
   left.forEach((t, i) => c.fillText(t, 10, hh - 44 + 17 * i));
   c.textAlign = "right";
   const right = [`ROLL ${number(v.roll, 1)}°`, `PITCH ${number(v.pitch, 1)}°`, v.altitude === null ? "" : `ALT ${number(v.altitude, 1)} m`];
-  right.forEach((t, i) => c.fillText(t, w - 10, hh - 44 + 17 * i));
+  if (w > 250) right.forEach((t, i) => c.fillText(t, w - 10, hh - 44 + 17 * i));
   c.textAlign = "left";
 }

@@ -5,6 +5,7 @@ import { CONDITIONS } from "./alarms";
 import { colour, css, number, scaleBar } from "./dom";
 import type { Meeting } from "./link";
 import { pen } from "./pen";
+import { corners } from "./symbols";
 import { ahead, danger, DANGER, label, left, place } from "./traffic";
 import type { View3D } from "./view3d";
 
@@ -63,13 +64,7 @@ export class Names {
         c.arc(p[0], p[1], chosen ? 4.5 : 3, 0, 7);
         c.fill();
       }
-      if (chosen && !near) {
-        c.strokeStyle = colour(row);
-        c.lineWidth = 1.5;
-        c.beginPath();
-        c.arc(p[0], p[1], 13, 0, 7);
-        c.stroke();
-      }
+      if (chosen && !near) corners(c, p[0], p[1], 13);
       if (!free(p[0] + 9, p[1] - 17, 12 + 7 * body.name.length, 16) && !chosen) continue;
       const condition = CONDITIONS[store.condition[k]!];
       text(condition ? `⚠ ${body.name}` : body.name, p[0] + 9, p[1] - 9, condition ? css("--bad") : ink);

@@ -4,9 +4,11 @@ import * as THREE from "three";
 import { colour } from "./dom";
 import { toThree } from "./frames";
 import { WILD } from "./link";
+import { SOFTWARE } from "./pen";
 import type { Store } from "./store";
 
 const MOST = 60000; // pieces of ways, of all bodies together
+const MOST_POINTS = SOFTWARE ? 12000 : 200000; // of the ways of a log, of all bodies together
 const LONGEST = 200; // m: who goes farther between two pictures was put there
 
 export class Ways {
@@ -44,16 +46,18 @@ export class Ways {
   private whole(dark: boolean): void {
     for (const line of this.tracks) { this.group.remove(line); line.geometry.dispose(); }
     this.tracks = [];
+    const all = [...this.store.tracks.values()].reduce((n, t) => n + (t.whole ? (t.ned.length + t.believed.length) / 3 : 0), 0), stride = Math.max(1, Math.ceil(all / MOST_POINTS));
     for (const [row, track] of this.store.tracks) {
       if (!track.whole) continue;
       for (const [points, times, c, opacity] of [[track.ned, track.time, colour(row), 0.9], [track.believed, track.believedTime, dark ? "#ffffff" : "#12283a", 0.75]] as const) {
-        const position = new Float32Array(points.length);
-        for (let k = 0; k < points.length; k += 3) position.set(toThree(points[k]!, points[k + 1]!, points[k + 2]!), k);
+        const kept = times.map((_, k) => k).filter((k) => k % stride === 0 || k === times.length - 1);
+        if (kept.length < 2) continue; // nothing to draw costs as much as a short line
+        const position = new Float32Array(kept.flatMap((k) => toThree(points[3 * k]!, points[3 * k + 1]!, points[3 * k + 2]!)));
         const g = new THREE.BufferGeometry();
         g.setAttribute("position", new THREE.BufferAttribute(position, 3));
         const line = new THREE.Line(g, new THREE.LineBasicMaterial({ color: c, transparent: true, opacity }));
         line.frustumCulled = false;
-        line.userData = { times };
+        line.userData = { times: kept.map((k) => times[k]!) };
         this.tracks.push(line);
         this.group.add(line);
       }
