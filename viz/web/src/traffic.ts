@@ -127,7 +127,7 @@ export function labelTraffic(c: CanvasRenderingContext2D, store: Store, px: Px, 
   c.strokeStyle = dark ? "#04101acc" : "#ffffffdd";
   for (const m of ahead(t)) {
     if (left(m, store) <= 0) continue;
-    const [x0, y0] = px((m.own_at[0] + m.other_at[0]) / 2, (m.own_at[1] + m.other_at[1]) / 2), text = label(m, store), [x, y] = place(taken, x0 + 8, y0 - 6, 6.4 * text.length, c.canvas.clientWidth);
+    const [x0, y0] = px((m.own_at[0] + m.other_at[0]) / 2, (m.own_at[1] + m.other_at[1]) / 2), text = label(m, store), [x, y] = place(taken, x0 + 8, y0 - 6, 6.4 * text.length, c.canvas.clientWidth - 90);
     c.strokeText(text, x, y);
     c.fillStyle = tones[danger(m, t)];
     c.fillText(text, x, y);
