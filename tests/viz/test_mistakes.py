@@ -19,16 +19,20 @@ EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 
 
 def test_no_server(name: str) -> None:
-    clear(wavesim("viz", "--server", name), 3, "no server owns the shared memory")
-    clear(wavesim("viz", "--remote", "127.0.0.1:1"), 5, "no server answers at 127.0.0.1:1; is one running there?")
+    clear(wavesim("viz", "--server", name, "--port", "0"), 3, "no server owns the shared memory")
+    clear(
+        wavesim("viz", "--remote", "127.0.0.1:1", "--port", "0"),
+        5,
+        "no server answers at 127.0.0.1:1; is one running there?",
+    )
 
 
 def test_no_log(tmp_path: Path) -> None:
-    clear(wavesim("viz", tmp_path / "absent.mcap"), 6, "cannot read")
+    clear(wavesim("viz", tmp_path / "absent.mcap", "--port", "0"), 6, "cannot read")
     (tmp_path / "foreign.mcap").write_bytes(b"\x89MCAP0\r\n" + bytes(100))
-    clear(wavesim("viz", tmp_path / "foreign.mcap"), 6, "is no WaVeSim log")
+    clear(wavesim("viz", tmp_path / "foreign.mcap", "--port", "0"), 6, "is no WaVeSim log")
     (tmp_path / "text.mcap").write_text("hello")
-    clear(wavesim("viz", tmp_path / "text.mcap"), 6, "is no MCAP file")
+    clear(wavesim("viz", tmp_path / "text.mcap", "--port", "0"), 6, "is no MCAP file")
 
 
 def test_wrong_words(tmp_path: Path) -> None:
@@ -47,6 +51,8 @@ def test_port_taken() -> None:
         s.bind(("127.0.0.1", 0))
         s.listen()
         clear(wavesim("configure", "--port", s.getsockname()[1]), 8, "choose another with --port")
+        # before a log is read, which may be long
+        clear(wavesim("viz", "absent.mcap", "--port", s.getsockname()[1]), 8, "choose another with --port")
 
 
 def test_page_not_built(tmp_path: Path) -> None:

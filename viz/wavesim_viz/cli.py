@@ -106,6 +106,9 @@ def viz(
         raise click.UsageError("give a log or --remote, not both")
     if compare is not None and log is None:
         raise click.UsageError("--compare stands beside a LOG")
+    host, _, number = (remote or "").rpartition(":")
+    if remote is not None and not (number.isdigit() and host):
+        raise click.UsageError("--remote is ADDRESS:PORT, such as 10.0.0.7:9750")
     _page_is_built()
     from wavesim_viz.alarms import Rules
     from wavesim_viz.s57 import read_cell
@@ -114,6 +117,7 @@ def viz(
     rules = Rules.read(alarms) if alarms is not None else None
     charted = open_tiles(tiles) if tiles is not None else None
     cell = read_cell(enc) if enc is not None else None
+    sock = _listen(address, port)  # a long log takes its time to be read: nobody waits for it in vain
     source: Any
     if log is not None:
         from wavesim_viz.replay import Replay
@@ -124,15 +128,12 @@ def viz(
     elif remote is not None:
         from wavesim_viz.remote import Remote
 
-        host, _, number = remote.rpartition(":")
-        if not number.isdigit() or not host:
-            raise click.UsageError("--remote is ADDRESS:PORT, such as 10.0.0.7:9750")
         source = Remote((host.strip("[]"), int(number)), rate, config)
     else:
         from wavesim_viz.live import Live
 
         source = Live(server, config)
-    _serve(source, source.name, address, port, rate, folder, control, open_, "", rules, charted, cell)
+    _serve(source, source.name, address, sock, rate, folder, control, open_, "", rules, charted, cell)
 
 
 @click.command()
@@ -172,7 +173,7 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
 def configure(port: int, address: str, rate: float, folder: Path, open_: bool) -> None:
     """Make and change vehicle models in the browser: place thrusters, fins, sensors; try; save."""
     _page_is_built()
-    _serve(None, "configurator", address, port, rate, folder, True, open_, "#configure")
+    _serve(None, "configurator", address, _listen(address, port), rate, folder, True, open_, "#configure")
 
 
 def _page_is_built() -> None:
@@ -182,11 +183,26 @@ def _page_is_built() -> None:
         raise NoPage("the viewer's page is not built; run `make web` (it needs Node.js: `apt-get install nodejs npm`)")
 
 
+def _listen(address: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    except ValueError:
+        raise ConfigError(f"--address {address}: that is no IP address") from None
+    sock = socket.socket(family)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((address, port))
+        sock.listen(128)
+    except OSError as error:
+        raise PortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; choose another with --port") from None
+    return sock
+
+
 def _serve(
     source: Any,
     name: str,
     address: str,
-    port: int,
+    sock: socket.socket,
     rate: float,
     folder: Path,
     control: bool,
@@ -201,16 +217,6 @@ def _serve(
     from wavesim_viz.doors import open_site
     from wavesim_viz.web import Access, make_app
 
-    try:
-        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
-    except ValueError:
-        raise ConfigError(f"--address {address}: that is no IP address") from None
-    sock = socket.socket(family)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind((address, port))
-    except OSError as error:
-        raise PortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; choose another with --port") from None
     access = Access.make(address, sock.getsockname()[1], control)
 
     async def run() -> None:
