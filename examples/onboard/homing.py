@@ -18,7 +18,6 @@ from wavesim_sdk.elementary import atan2, hypot
 NEAR = 25.0  #: m from the dock at which it slows down
 DOCKED = 3.0  #: m at which it stops
 GUESS = 30.0, -40.0  #: m that its first belief is off
-RANGE = 1.0  #: m, of a round trip: the speed of sound is not quite the assumed one
 ANGLE = math.radians(1.0)  #: of the head
 
 

@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.conftest import wavesim
 from wavesim_sdk.log import read
-from wavesim_sdk.tables import RECEPTION, Outcome
+from wavesim_sdk.tables import RECEPTION, STATE, Outcome
 from wavesim_server.resources import wipe
 
 pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("trials"), pytest.mark.timeout(200)]
@@ -37,6 +38,11 @@ def test_homing_by_usbl(root: Path, tmp_path: Path) -> None:
     assert lauv["ranges"] == 170 and lauv["range_error_rms_m"] < 0.1
     assert lauv["navigation_rms_m"] < 5.0, "the first guess was 50 m off"
     assert lauv["distance_m"] == pytest.approx(370.0, abs=25.0), "it stopped at the dock"
+    log = read(tmp_path / f"usbl-dock{os.getpid()}" / "run.mcap")
+    state, told = log.get("/state/lauv", STATE), log.series["/estimate/lauv"]
+    true = [np.interp(told.time_ns, state.time_ns, state.records["p_WB_W"][:, i]) for i in (0, 1)]
+    error = np.linalg.norm(told.records["p_WB_W"][:, :2] - np.transpose(true), axis=1)
+    assert error[told.time_ns > 4_000_000_000].max() < 3.0, "two answers are enough"
 
 
 def test_one_way_ranging_with_drifting_clocks(root: Path, tmp_path: Path) -> None:

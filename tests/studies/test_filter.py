@@ -221,6 +221,54 @@ def test_a_range_belongs_to_both_its_ends() -> None:
     assert errors[0] > 0.8 and errors[1] < 0.1
 
 
+def test_a_sphere_is_no_plane() -> None:
+    """How much longer ways are on average, and by how much they differ, because of what is uncertain across them: against places
+    drawn by chance."""
+    rng, far = np.random.default_rng(8), np.array([90.0, -120.0, 60.0])
+    base, deviation = _somewhere(), [20.0, 12.0, 3.0]
+    root = frames.rotation(frames.quaternion(0.3, 0.2, 0.6)) @ np.diag(deviation)
+    k = FULL.size
+    for i in (0, k):
+        for j in (0, k):
+            base.P[i : i + 3, j : j + 3] = root @ root.T
+    found, moved = np.zeros(2), rng.standard_normal((200_000, 3)) @ root.T
+    for row, poses in ((MEASUREMENTS["one way"], [base.x]), (MEASUREMENTS["round trip"], [base.x, base.clones[0, 1:]])):
+        models.curvature(row, base.x, base.clones, base.count, 0, base.P, found)
+        ways, slopes = np.zeros(len(moved)), np.zeros(len(moved))
+        for pose in poses:
+            q = pose[6:10] if pose is base.x else pose[3:7]
+            way = pose[:3] + frames.rotation(q) @ LEVER - far
+            ways += np.linalg.norm(way + moved, axis=1)
+            slopes += np.linalg.norm(way) + moved @ way / np.linalg.norm(way)
+        left = (ways - slopes) / (1.0 + base.optional("sound")[0])
+        assert found[0] > 0.5 and found == pytest.approx([left.mean(), left.std()], rel=0.1)
+
+
+def test_who_begins_far_off_finds_its_place_by_the_first_answers() -> None:
+    """Direction and range of one beacon, once in 2 s; the first belief is 50 m off. The range alone, weighed as if the beacon were where
+    it is thought to be seen, would make it sure of a place three metres beside its own, and it would refuse what is right."""
+    o, design = voyage(20.0, 5.0, leg=1e9, sway=0.0), Design(accelerometer_noise=1e-2)
+    beacon = np.array([270.0, 250.0, 25.0])
+    rows = [_trips(o, beacon[None], 2.0, 0.3)]
+    for trip in rows[0]:
+        at = o.p[round(trip[models.T] * o.rate)]
+        north, east, down = o.R[0].T @ (beacon - at)
+        level = math.hypot(north, east)
+        sight = math.atan2(east, north), math.atan2(down, level)
+        rows.append(make.direction(trip[models.T], *sight, beacon, DEG, sensor=6)[None])
+    for first in (5, 6):  # of those of one time: by the number of the sensor
+        rng = np.random.default_rng(first)
+        told = noisy(np.concatenate(rows), rng)
+        told[told[:, models.SENSOR] == 6, models.SENSOR] = 11 - first
+        misled = o.p[0] + [-30.0, 40.0, 0.0]
+        start = design.start(0.0, misled, o.v[0], o.q[0], [(50.0, 50.0, 0.1), 0.1, 0.1 * DEG, 1e-6, 1e-4])
+        track = estimate(design, start, o.imu, told, o.t[o.every(1.0)][6:])
+        error = (track.p - o.p[o.every(1.0)][6:])[:, :2]
+        assert (track.told[:, 0] != 0.0).all(), "nothing is refused"
+        nees = np.einsum("ti,ti->t", error, np.linalg.solve(track.covariance[:, :2, :2], error[:, :, None])[:, :, 0])
+        assert nees.max() < 13.8, "1 in 1000 for two axes"
+
+
 def test_long_baseline_is_as_good_as_four_ranges_allow() -> None:
     """0.5 m, every 4 s, 2 m/s, with a Doppler log. The bound is the filter's own covariance at the truth (posterior Cramer-Rao for
     Gaussian noise, with derivatives at the true state), here that of a run without noise."""

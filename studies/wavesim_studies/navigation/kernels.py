@@ -34,6 +34,7 @@ from wavesim_studies.navigation.models import (
     M,
     T,
     Z,
+    curvature,
     expect,
 )  # fmt: skip
 from wavesim_studies.navigation.motion import (
@@ -76,12 +77,24 @@ def _factor(S: Array, m: int, L: Array) -> None:
 
 @part
 def _innovation(
-    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, P: Array, work: Array, y: Array
-) -> bool:
-    """Innovation y; ``work`` (14, N): H (4), P H^T (4), gain (4), two for the caller."""
+    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, P: Array, work: Array, y: Array, noise: Array,
+    white: Array,
+) -> bool:  # fmt: skip
+    """Innovation y and the covariance ``noise`` (4, 4) of what P does not tell; ``work`` (14, N): H (4), P H^T (4), gain (4), two for the
+    caller."""
     n, m, kind = count[0] + CLONE * count[1], int(e[M]), int(e[KIND])
     if not expect(e, x, ix, clones, count, w, image, work, y):
         return False
+    for a in range(m):
+        for b in range(m):
+            noise[a, b] = e[NOISE + 4 * a + b]
+    if kind in (
+        ROUND_TRIP,
+        ONE_WAY,
+    ):  # else, begun with a great doubt, it would be sure of the way to a place beside its own
+        curvature(e, x, clones, count, image, P, white)
+        y[0] += white[0]
+        noise[0, 0] += white[1] * white[1]
     for k in range(m):
         y[k] = e[Z + k] - y[k]
         if kind in (ANGLES, DIRECTION):
@@ -97,7 +110,9 @@ def _innovation(
 
 
 @part
-def _weigh(e: Array, n: int, share: float, work: Array, y: Array, S: Array, L: Array, white: Array) -> float:
+def _weigh(
+    e: Array, n: int, share: float, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
+) -> float:
     """Normalised innovation squared; ``share`` of 1: all of P, else covariance intersection with what is known twice."""
     m, nis = int(e[M]), 0.0
     for a in range(m):
@@ -112,7 +127,7 @@ def _weigh(e: Array, n: int, share: float, work: Array, y: Array, S: Array, L: A
                     for j in range(3):
                         known += work[a, i] * e[EXTRA + 3 * i + j] * work[b, j]
                 s += known / (1.0 - share)
-            S[a, b] = s + e[NOISE + 4 * a + b]
+            S[a, b] = s + noise[a, b]
     _factor(S, m, L)
     for a in range(m):
         s = y[a]
@@ -124,12 +139,14 @@ def _weigh(e: Array, n: int, share: float, work: Array, y: Array, S: Array, L: A
 
 
 @part
-def _best_share(e: Array, n: int, P: Array, work: Array, y: Array, S: Array, L: Array, white: Array) -> float:
+def _best_share(
+    e: Array, n: int, P: Array, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
+) -> float:
     """The share of P that leaves the least variance of position; 1 = better not to listen."""
     m, best, least = int(e[M]), 1.0, P[0, 0] + P[1, 1] + P[2, 2]
     for step in range(1, 50):
         share = 0.02 * step
-        _weigh(e, n, share, work, y, S, L, white)
+        _weigh(e, n, share, work, y, noise, S, L, white)
         trace = (P[0, 0] + P[1, 1] + P[2, 2]) / share
         for i in range(3):
             for a in range(m):
@@ -165,7 +182,7 @@ def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
 @part
 def _listen(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, P: Array, told: Array, work: Array, y: Array,
-    S: Array, L: Array, white: Array,
+    noise: Array, S: Array, L: Array, white: Array,
 ) -> float:  # fmt: skip
     """Does it pass the gate, as itself or as an echo? The share of P that it is weighed with; 0 = refused, negative = it says nothing."""
     n, m, kind, images = count[0] + CLONE * count[1], int(e[M]), int(e[KIND]), 1
@@ -173,13 +190,13 @@ def _listen(
         images = 9 if kind == ROUND_TRIP else 3  # it may be an echo off the surface or the bed
     gate, share = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0
     for image in range(images):
-        if not _innovation(e, x, ix, clones, count, w, image, P, work, y):
+        if not _innovation(e, x, ix, clones, count, w, image, P, work, y, noise, white):
             return -1.0
         if image == 0 and e[SHARED] > 0.0:
-            share = _best_share(e, n, P, work, y, S, L, white)
+            share = _best_share(e, n, P, work, y, noise, S, L, white)
             if share == 1.0:
                 return -1.0
-        nis = _weigh(e, n, share, work, y, S, L, white)
+        nis = _weigh(e, n, share, work, y, noise, S, L, white)
         if image == 0:
             told[0], told[1] = 0.0, nis
             for k in range(m):
@@ -218,7 +235,7 @@ def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
 
 
 @part
-def _joseph(e: Array, n: int, m: int, share: float, P: Array, work: Array, white: Array) -> None:
+def _joseph(e: Array, n: int, m: int, share: float, P: Array, work: Array, noise: Array, white: Array) -> None:
     """P = (1 - K H) P, then (1 - K H)^T from the right, then + K R K^T."""
     for i in range(n):
         for a in range(m):
@@ -231,7 +248,7 @@ def _joseph(e: Array, n: int, m: int, share: float, P: Array, work: Array, white
             for j in range(n):
                 left += P[i, j] * work[a, j]
             for b in range(m):
-                r = e[NOISE + 4 * b + a]
+                r = noise[b, a]
                 if e[SHARED] > 0.0:
                     for c in range(3):
                         for d in range(3):
@@ -262,9 +279,9 @@ def update(
     """Take a measurement, in Joseph's form, if it passes the gate."""
     n, m, N = count[0] + CLONE * count[1], int(e[M]), P.shape[0]
     work, y, white = np.empty((14, N)), np.empty(4), np.zeros(4)
-    S, L = np.empty((4, 4)), np.zeros((4, 4))
+    noise, S, L = np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
     told[0], told[1] = -1.0, math.nan
-    share = _listen(e, x, ix, clones, count, w, P, told, work, y, S, L, white)
+    share = _listen(e, x, ix, clones, count, w, P, told, work, y, noise, S, L, white)
     if share < 0.0:
         return
     if share == 0.0:
@@ -278,7 +295,7 @@ def update(
             for k in range(m):
                 work[4 + k, i] /= share
     _gain(n, m, work, L, white)
-    _joseph(e, n, m, share, P, work, white)
+    _joseph(e, n, m, share, P, work, noise, white)
     for i in range(n):
         work[12, i] = 0.0
         for a in range(m):

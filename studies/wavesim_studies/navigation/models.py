@@ -191,6 +191,45 @@ def _way(
 
 
 @part
+def _bend(u: Array, d: float, P: Array, o: int, found: Array) -> None:
+    """Add to ``found`` (2) how a distance d along u is off on average, and its deviation, because a sphere is no plane: the position is
+    uncertain by the block of P at o, and what is uncertain across the way makes it longer."""
+    square, trace = 0.0, 0.0
+    along = 0.0
+    for i in range(3):
+        for j in range(3):
+            along += u[i] * P[o + i, o + j] * u[j]
+    for i in range(3):
+        for j in range(3):
+            q = along * u[i] * u[j] + P[o + i, o + j]
+            for k in range(3):
+                q -= u[i] * u[k] * P[o + k, o + j] + P[o + i, o + k] * u[k] * u[j]
+            square += q * q
+            if i == j:
+                trace += q
+    found[0] += 0.5 * trace / d
+    found[1] += math.sqrt(0.5 * square) / d
+
+
+@part
+def curvature(e: Array, x: Array, clones: Array, count: Array, image: int, P: Array, found: Array) -> None:
+    """Of a way of sound: mean and deviation (m) of what its derivative leaves out, by the terms of second order (Bar-Shalom, Li &
+    Kirubarajan 2001, 10.3); the legs of a round trip are off alike. Turning about a lever arm is left out."""
+    found[0] = found[1] = 0.0
+    R, u, arm = np.empty((3, 3)), np.empty(3), np.empty(3)
+    fit = 1.0 / (1.0 + x[SOUND])
+    matrix(x[Q_:G_], R)
+    _bend(u, _leg(x[0:3], R, e, image % 3, u, arm), P, 0, found)
+    if int(e[KIND]) == ROUND_TRIP:
+        for k in range(count[1]):
+            if clones[k, 0] == e[ID]:
+                matrix(clones[k, 4:8], R)
+                _bend(u, _leg(clones[k, 1:4], R, e, image // 3, u, arm), P, count[0] + CLONE * k, found)
+    found[0] *= fit
+    found[1] *= fit
+
+
+@part
 def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
     """Azimuth and elevation of the way to a beacon; rows: R_SB."""
     y, g = np.empty(3), np.empty(3)
