@@ -27,7 +27,8 @@ GRAVITY = 9.81
 RATES = RATE_SIGMA * math.sqrt(0.1)  #: rad/sqrt(s), of an AHRS at 10 Hz
 AGILITY = 0.1  #: m/s/sqrt(s), how much the vehicle speeds up unasked
 CURRENT, CURRENT_WALK = 0.2, 0.002  #: m/s, m/s/sqrt(s)
-ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: instruments; at one time in this order: a range to a place beside the own says little
+# what comes at one time is taken in this order: a range says little before it is known from where
+ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: instruments
 JOLT = 400.0  #: gate of speeds: what begins to move is no outlier
 MEMORY = 2.0  #: s: the longest that an answer may take
 TWO_WAY, ONE_WAY = 0.3, 0.3  #: m, of lengths by sound: beacons swing on their moorings
