@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.tables import ACTUATION, STATE
+from wavesim_sdk.tables import ACTUATION, LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz.plots import Run, draw, motion, tracks
 
@@ -80,6 +80,29 @@ def test_obstacles_and_contacts_are_drawn(config: Callable[..., Loaded], tmp_pat
     assert pier.center == (0.0, 0.0) and pier.radius == 3.0
     (mark,) = [line for line in figure.axes[0].lines if line.get_label() == "contact"]
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (0.0, 1.0)
+
+
+def test_lines_are_drawn_as_they_lie_at_the_end(config: Callable[..., Loaded], tmp_path: Path) -> None:
+    """Broken ones with their gap; and nothing is said of an echosounder where there is none."""
+    loaded = config(
+        '<world><bed depth="20 m"/></world><fleet><vehicle name="auv" model="lauv" position="0 0 5 m"/><line name="tow" length="40 m" diameter="8 mm" '
+        'mass="0.1 kg/m" stiffness="10 kN" segments="3"><end body="auv" position="0 0 0 m"/><end position="0 30 20 m"/></line></fleet>'
+    )
+    writer = LogWriter(tmp_path / "run.mcap", loaded, 1)
+    writer.body(0, 0, "auv", "lauv", "underwater", True)
+    writer.table(0, "state", [0], np.zeros(1, STATE.dtype).tobytes())
+    line = np.zeros(1, LINES.dtype)
+    line["present"], line["name"], line["nodes"], line["broken"] = 1, b"tow", 4, -1
+    for second, broken in ((0, -1), (1, 1)):
+        line["broken"], line["nodes_W"][0, :12] = broken, [0, 0, 0, 0, 10, 5, 0, 20, 9, second, 30, 20]
+        writer.table(second * 10**9, "lines", [0], line.tobytes())
+    writer.close()
+    figure = tracks(Run(tmp_path / "run.mcap"))
+    assert figure is not None
+    (drawn,) = [x for x in figure.axes[0].lines if x.get_label() == "line at the end"]
+    assert np.array_equal(drawn.get_xydata(), [(0, 0), (10, 0), (np.nan,) * 2, (20, 0), (30, 1)], equal_nan=True)
+    assert figure.axes[0].get_xlim()[1] > 30.0, "the chart holds it"
+    assert [a.get_title(loc="left") for a in figure.axes if a.get_ylabel() == "depth (m)"] == ["Depth"]
 
 
 def test_the_chart_holds_the_whole_track(log: Path) -> None:

@@ -21,6 +21,7 @@ from wavesim_sdk.encounters import CONTACT
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
+from wavesim_viz.cables import told
 from wavesim_viz.scene import of_log
 
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#6a4c93", "#30638e", "#8c564b")
@@ -99,6 +100,7 @@ def tracks(run: Run) -> Figure | None:
     chart, profile = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
     _bed(run, chart, figure.add_subplot(grid[0, 1]))
     ways: list[Any] = []
+    sounded = False
     for name in run.vehicles:
         p = run.state(name).records["p_WB_W"]
         if not len(p):
@@ -130,8 +132,9 @@ def tracks(run: Run) -> Figure | None:
             )
         time = run.state(name).time_ns * 1e-9
         profile.plot(time, p[:, 2], color=colour, label=name)
-        _bottom_under(run, profile, name, colour)
+        sounded |= _bottom_under(run, profile, name, colour)
     _obstacles(run, chart)
+    ways += _cables(run, chart)
     _contacts(run, chart)
     for name in run.buoys:
         p = run.state(name).records["p_WB_W"]
@@ -158,7 +161,9 @@ def tracks(run: Run) -> Figure | None:
     profile.invert_yaxis()
     profile.set_xlabel("time (s)")
     profile.set_ylabel("depth (m)")
-    profile.set_title("Depth, and the sea bed under each vehicle as its echosounder saw it (dots)")
+    profile.set_title(
+        "Depth, and the sea bed under each vehicle as its echosounder saw it (dots)" if sounded else "Depth"
+    )
     return figure
 
 
@@ -171,6 +176,19 @@ def _obstacles(run: Run, chart: Axes) -> None:
         chart.add_patch(Polygon(corners, fc=FAINT, ec=INK, lw=0.6, alpha=0.7, zorder=3))
     for x, y, _, radius, _ in scene["piers"]:
         chart.add_patch(Circle((y, x), radius, fc=FAINT, ec=INK, lw=0.6, alpha=0.7, zorder=3))
+
+
+def _cables(run: Run, chart: Axes) -> list[Any]:
+    """Lines as they lie at the end, from above; their nodes (n, 2), east and north."""
+    ways, label = [], "line at the end"
+    for topic, series in run.log.series.items():
+        if topic.startswith("/lines/") and len(series.records):
+            for line in told(series.records[-1:]):
+                nodes = np.reshape(line["points"], (-1, 3))[:, 1::-1]
+                ways.append(nodes if line["broken"] < 0 else np.insert(nodes, line["broken"] + 1, np.nan, axis=0))
+                chart.plot(*ways[-1].T, color=INK, lw=0.9, zorder=3.5, label=label)
+                label = ""
+    return ways
 
 
 def _contacts(run: Run, chart: Axes) -> None:
@@ -227,14 +245,17 @@ def _reach(chart: Axes, ways: Sequence[Any]) -> None:
         limits(min(first, low[k] - margin), max(last, high[k] + margin))
 
 
-def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> None:
-    state = run.state(name)
+def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> bool:
+    """Whether an echosounder saw it."""
+    state, sounded = run.state(name), False
     for (body, _), echo in run.log.of_type("echosounder").items():
         good = echo.records["valid"] == 1
         if body == name and good.any() and len(state.time_ns) > 1:
             at = echo.records["time_ns"][good]
             depth = np.interp(at, state.time_ns, state.records["p_WB_W"][:, 2])
             profile.plot(at * 1e-9, depth + echo.records["range"][good], ".", ms=1.2, color=colour, alpha=0.5)
+            sounded = True
+    return sounded
 
 
 def navigation(run: Run) -> Figure | None:
