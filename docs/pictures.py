@@ -207,6 +207,18 @@ def boats() -> None:
         shot(page, "boats")
 
 
+def encounter() -> None:
+    """Imazu's case 13 as a live trial: own ship sees by radar and AIS alone."""
+    subprocess.run([*CLI, "traffic", "trials", str(RUNS / "imazu"), "13"], check=True, stdout=subprocess.DEVNULL)
+    with opened("viz", trial("runs/imazu/imazu-13.xml") / "run.mcap") as page:
+        at(page, 262.0)
+        page.locator("#fleet tr[data-row='0']").click()
+        page.keyboard.press("4")
+        page.click("#tab-traffic")
+        page.evaluate("() => wavesim.chart.look([-40, 0], 1.2)")
+        shot(page, "traffic")
+
+
 def report() -> None:
     """A campaign that takes seconds: how far a vehicle is set off by a current, with its propeller at different speeds."""
     with tempfile.TemporaryDirectory() as folder:
@@ -301,7 +313,7 @@ def traffic() -> None:
 
 
 ALL: dict[str, Callable[[], None]] = {
-    f.__name__.replace("_", "-"): f for f in (demo, configurator, space_time, mission, sonars, boats, traffic, report, tutorials)
+    f.__name__.replace("_", "-"): f for f in (demo, configurator, space_time, mission, sonars, boats, encounter, traffic, report, tutorials)
 }
 
 
