@@ -102,7 +102,7 @@ def test_lines_are_drawn_as_they_lie_at_the_end(config: Callable[..., Loaded], t
     (drawn,) = [x for x in figure.axes[0].lines if x.get_label() == "line at the end"]
     assert np.array_equal(drawn.get_xydata(), [(0, 0), (10, 0), (np.nan,) * 2, (20, 0), (30, 1)], equal_nan=True)
     assert figure.axes[0].get_xlim()[1] > 30.0, "the chart holds it"
-    assert [a.get_title(loc="left") for a in figure.axes if a.get_ylabel() == "depth (m)"] == ["Depth"]
+    assert [a.get_title() for a in figure.axes if a.get_ylabel() == "depth (m)"] == ["Depth"]
 
 
 def test_the_chart_holds_the_whole_track(log: Path) -> None:
