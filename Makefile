@@ -67,7 +67,7 @@ test-long: $(VENV)/.tools $(PAGE) $(VENV)/.judges  # shipped trials, tutorials, 
 
 test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results, and which of their lines were run
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) -W default::RuntimeWarning -m "not compiled" $(KERNELS:%=--cov=%) \
-		--cov-branch --cov-report=term:skip-covered tests/physics
+		--cov-branch --cov-report=term:skip-covered --durations=10 tests/physics
 
 coverage: test-uncompiled  # and of all else, as far as tests run it in their own process
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not system and not long and not mhkit and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) \

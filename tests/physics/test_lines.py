@@ -188,6 +188,7 @@ def test_a_float_on_a_thin_line_is_carried_off_by_the_lines_drag() -> None:
     assert np.abs(sim.state()["v_WB_B"][0]).max() < 1e-3
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("speed", [1.0, 2.0, 3.0])
 def test_the_depth_of_a_towed_body_follows_from_the_speed(speed: float) -> None:
     """A weight of 40 kg on 50 m: fails with drag along and across mixed up, or of a velocity over ground."""
@@ -241,6 +242,7 @@ def test_a_fairlead_that_moves_pulls_as_in_moordyn() -> None:
         assert 1e-3 * sim.lines()[0]["tension"][1] == pytest.approx(MOORDYN[4.0 * k], rel=0.015), 4 * k
 
 
+@pytest.mark.compiled
 def test_a_heavy_body_hangs_at_rest_and_its_line_carries_it() -> None:
     """A stiff line on a light body: the tension is the weight, nothing moves, and the forces of the body add up to none."""
     rope = line(
