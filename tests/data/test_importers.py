@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +186,106 @@ def test_which_axes_of_a_dune_boat_move_is_asked(data_dir: Path, tmp_path: Path)
 def test_a_setting_that_nothing_asks_for_is_refused(data_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--set mass: nothing asks for it"):
         imported(data_dir / "dune/vsim-models.ini", tmp_path, section="lauv", mass="30")
+
+
+def leaves(table: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Places and values of all that a file says (of lists of numbers the ends), and in each table one key that nobody knows."""
+    if isinstance(table, dict):
+        yield (*at, "strange"), 0.0
+        for key, value in table.items():
+            yield from leaves(value, (*at, key))
+    elif isinstance(table, list):
+        for key in {0, len(table) - 1} if table and not isinstance(table[0], dict) else range(len(table)):
+            yield from leaves(table[key], (*at, key))
+    else:
+        yield at, table
+
+
+def other(value: Any) -> Any:
+    """Another value of its kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return 1.5 * value + 0.125
+    return 3.5 if value is None else value.replace(".", "x.") if "." in value else f"{value}x"
+
+
+SETTINGS = {
+    "size": "10 3 1",
+    "cross-flow-density": "1000",
+    "thrusters": "0 0 0 1 0 0 9",
+    "inertia": "1 2 3",
+    "mass": "9",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "needs"),
+    [
+        ("odin/Odin.yaml", "size cross-flow-density"),
+        ("vehicles/eca_a9_model_params.yaml", "thrusters"),
+        ("vehicles/rexrov2_model_params_exact.yaml", "thrusters"),
+        ("vehicles/BlueROV.yaml", "thrusters size mass inertia"),
+        *((f"sookshma/model/{part}.yml", "") for part in ("geometry", "inertia", "hydrodynamics", "control_surfaces", "sensors")),
+        ("sookshma/model/initial_conditions.yml", ""),
+    ],
+)  # fmt: skip
+def test_nothing_of_a_file_is_dropped_in_silence(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, needs: str
+) -> None:
+    """Every number of it, changed, changes the model, what is noted or what is refused; a key more in any of its tables does, too."""
+    monkeypatch.setattr(yaml, "safe_load", lambda text: yaml.load(text, yaml.CSafeLoader))  # the same, faster
+    if "sookshma" in file:
+        path = boat(data_dir, tmp_path)
+        changed = path / Path(file).name
+    else:
+        path = changed = tmp_path / Path(file).name
+        changed.write_text((data_dir / file).read_text())
+    settings = {k: SETTINGS[k] for k in needs.split()}
+
+    def outcome() -> Any:
+        try:
+            return read(path, None, settings, "deg", True)
+        except ConfigError as refused:
+            return str(refused)
+
+    table = yaml.safe_load(changed.read_text())
+    before = outcome()
+    assert not isinstance(before, str), before
+    silent = []
+    for at, value in leaves(table):
+        if any(f"{key} = {{" in note for key in at for note in before.notes):  # a table that is named as a whole
+            continue
+        changed_table = copy.deepcopy(table)
+        inner = changed_table
+        for key in at[:-1]:
+            inner = inner[key]
+        inner[at[-1]] = other(value)
+        changed.write_text(json.dumps(changed_table))  # which is YAML, and is written faster
+        if outcome() == before:
+            silent.append((at, value))
+    assert not silent, silent
+
+
+def test_nothing_of_a_dune_section_is_dropped_in_silence(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "models.ini"
+    text = (data_dir / "dune/vsim-models.ini").read_text()
+    begin = text.index("/lauv]")
+    end = text.index("\n[", begin)
+    lines = text[begin:end].splitlines()
+    before = read(data_dir / "dune/vsim-models.ini", "lauv", {}, "deg", True)
+    keys = [k for k, line in enumerate(lines) if re.match(r"[A-Z][\w ]+=", line)]
+    assert len(keys) > 15
+    for k in keys:
+        name, _, rest = lines[k].partition("=")
+        first = re.match(r"\s*(-?[\d.]+)(.*)", rest)
+        value = f" {1.5 * float(first[1]) + 0.125}{first[2]}" if first else f"{rest}x"
+        path.write_text(text[:begin] + "\n".join([*lines[:k], f"{name}={value}", *lines[k + 1 :]]) + text[end:])
+        try:
+            found = read(path, "lauv", {}, "deg", True)
+        except ConfigError:
+            continue
+        assert found != before._replace(files=found.files), lines[k]
+    path.write_text(text[:begin] + "\n".join([*lines, "Strange Key = 7"]) + text[end:])
+    with pytest.raises(ConfigError, match="Strange Key = 7"):
+        read(path, "lauv", {}, "deg")

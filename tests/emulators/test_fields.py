@@ -23,15 +23,18 @@ COS, SIN = math.cos(math.radians(25)), math.sin(math.radians(25))
 
 
 def test_the_earths_field_is_that_of_the_world_magnetic_model(config: Make) -> None:
-    """Values of NOAA's own test for WMM2025 (2025.0, at the surface): units, axes and the sign of down."""
-    for latitude, longitude, north, east, down in (
-        (80.0, 0.0, 6521.6, 145.9, 54791.5),
-        (0.0, 120.0, 39677.8, -109.6, -10580.2),
+    """The rows at the surface of NOAA's own table for WMM2025 (WMM2025_TEST_VALUES.txt of its coefficients): units, axes, the sign of down,
+    and the change with the years."""
+    for year, latitude, longitude, north, east, down in (
+        (2025.0, 80.0, 0.0, 6521.6, 145.9, 54791.5),
+        (2025.0, 0.0, 120.0, 39677.8, -109.6, -10580.2),
+        (2025.0, -80.0, -120.0, 6117.5, 15751.9, -52022.5),
+        (2027.5, 80.0, 0.0, 6500.8, 294.5, 54869.4),
+        (2027.5, 0.0, 120.0, 39701.6, -167.4, -10381.8),
+        (2027.5, -80.0, -120.0, 6200.7, 15730.3, -51783.7),
     ):
-        world = config(
-            f'<world latitude="{latitude} deg" longitude="{longitude} deg"><magnetic year="2025"/></world>'
-        ).config.world
-        assert 1e9 * field(world) == pytest.approx([north, east, down], abs=0.06)
+        place = f'<world latitude="{latitude} deg" longitude="{longitude} deg"><magnetic year="{year}"/></world>'
+        assert 1e9 * field(config(place).config.world) == pytest.approx([north, east, down], abs=0.06)
 
 
 def test_a_heading_follows_from_the_field_at_any_attitude(config: Make) -> None:

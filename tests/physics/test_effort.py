@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from tests.physics.test_terms import TERMS, model_text
+from wavesim_sdk import frames
 from wavesim_sdk.config import Loaded, library
 from wavesim_sdk.tables import EFFORT
 from wavesim_server import Simulation
+from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import free_axes, mass_matrices
 from wavesim_server.values import numbers
@@ -23,6 +25,20 @@ WEATHER = (
 )
 
 
+def share(sim: Simulation, row: int) -> float:
+    """What is left of the water's forces and inertia of a body: from the volume that is under the local water plane."""
+    model, p, b = sim.occupants[row].model, sim.fleet.coefficients(row), sim.fleet.body(row)
+    if model.restoring is not None or 2 not in free_axes(model):
+        return 1.0
+    up = np.array([-b[r.SLOPE], -b[r.SLOPE + 1], 1.0]) / math.sqrt(1.0 + b[r.SLOPE] ** 2 + b[r.SLOPE + 1] ** 2)
+    normal = frames.rotation(b[r.QW : r.QW + 4]).T @ up
+    part = hydrostatics.submerged(
+        p[r.SHAPE], *p[r.HALF : r.HALF + 3], p[r.REACH], *normal, -up[2] * (b[r.PZ] - b[r.LEVEL])
+    )[0]
+    wet = min(1.0, part * p[r.FULL_B] / min(p[r.FULL_B], p[r.WEIGHT]))
+    return float(wet * (2.0 - wet))
+
+
 def check(sim: Simulation, row: int) -> np.void:
     """The sums, and M a; returns the row."""
     found = sim.effort()[row]
@@ -32,7 +48,7 @@ def check(sim: Simulation, row: int) -> np.void:
     assert np.allclose(sum(found[p] for p in PARTS), total, rtol=0.0, atol=1e-12 * scale)
     rigid, added = mass_matrices(model)
     free = free_axes(model)
-    inertia = (rigid + added)[np.ix_(free, free)]
+    inertia = (rigid + share(sim, row) * added)[np.ix_(free, free)]
     assert np.allclose(inertia @ a[free], total[free], rtol=1e-9, atol=1e-9 * scale)
     assert np.isfinite(found["total"]).all()
     return found

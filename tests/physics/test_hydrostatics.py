@@ -129,7 +129,8 @@ def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., Loaded]) -> Non
         row,
         zero
         | {r.WEIGHT: half * 9.81}
-        | {r.MASS + k: float(v) for k, v in enumerate(mass.ravel())}
+        | {row + k: float(v) for row in (r.MASS, r.INERTIA) for k, v in enumerate(mass.ravel())}
+        | {r.ADDED + 7 * k: 33.54 for k in range(3)}
         | {r.MINV + k: float(v) for k, v in enumerate(np.linalg.inv(mass).ravel())},
     )
     b = sim.fleet.body(row)

@@ -6,7 +6,7 @@ import math
 
 from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import hydrostatics
-from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, minimum, select, sqrt, store
+from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, minimum, select, splat, sqrt, store
 from wavesim_server.dynamics.rows import (
     BUOYANCY,
     BUOYANCY_CENTRE,
@@ -15,6 +15,7 @@ from wavesim_server.dynamics.rows import (
     KIND_FACES,
     LANES,
     LEVEL,
+    NUR,
     PRESENT,
     PZ,
     RB,
@@ -25,6 +26,7 @@ from wavesim_server.dynamics.rows import (
     STATE,
     TMP,
     VOLUME,
+    WET,
 )
 from wavesim_server.dynamics.types import Floats, Ints
 
@@ -36,6 +38,7 @@ def submerged(params: Floats, work: Floats) -> None:
     store(work, BUOYANCY_CENTRE, broadcast(params, RB))
     store(work, BUOYANCY_CENTRE + 1, broadcast(params, RB + 1))
     store(work, BUOYANCY_CENTRE + 2, broadcast(params, RB + 2))
+    store(work, WET, splat(1.0))
 
 
 @inlined
@@ -53,31 +56,65 @@ def floating(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Fl
     store(work, TMP + 1, ny)
     store(work, TMP + 2, nz)
     store(work, TMP + 3, -z * s)
+    _displaced(block, params, work, kind, tables)
+
+
+@inlined
+def an_instant_later(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, instant: float) -> None:
+    """Buoyancy when a body has moved on through the water for an instant; its centre stays that of now."""
+    nx, ny, nz = load(work, TMP), load(work, TMP + 1), load(work, TMP + 2)
+    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
+    p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
+    x, y, d = load(work, BUOYANCY_CENTRE), load(work, BUOYANCY_CENTRE + 1), load(work, BUOYANCY_CENTRE + 2)
+    store(work, TMP, nx + instant * (ny * r - nz * q))
+    store(work, TMP + 1, ny + instant * (nz * p - nx * r))
+    store(work, TMP + 2, nz + instant * (nx * q - ny * p))
+    store(work, TMP + 3, load(work, TMP + 3) - instant * (nx * u + ny * v + nz * w))
+    _displaced(block, params, work, kind, tables)
+    store(work, BUOYANCY_CENTRE, x)
+    store(work, BUOYANCY_CENTRE + 1, y)
+    store(work, BUOYANCY_CENTRE + 2, d)
+
+
+@part
+def _displaced(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
+    """Buoyancy and its centre under the plane in the first rows of what is computed lane by lane."""
+    nx, ny, nz = load(work, TMP), load(work, TMP + 1), load(work, TMP + 2)
     if kind[KIND_FACES]:
         _floating_mesh(block, params, work, kind, tables)
     elif params[SHAPE] == hydrostatics.SPHERE:
         radius = broadcast(params, HALF)
-        d = minimum(maximum(-z * s, -radius), radius)
+        d = minimum(maximum(load(work, TMP + 3), -radius), radius)
         cap = radius - d
         square = radius * radius - d * d
         volume = (math.pi / 3.0) * cap * cap * (3.0 * radius - cap)
         moment = (0.25 * math.pi) * square * square / maximum(volume, 1e-300)
-        store(work, BUOYANCY, broadcast(params, FULL_B) * volume / ((4.0 / 3.0 * math.pi) * radius * radius * radius))
+        share = volume / ((4.0 / 3.0 * math.pi) * radius * radius * radius)
+        full = broadcast(params, FULL_B)
+        store(work, BUOYANCY, select(cap < 2.0 * radius, full * share, full))
         store(work, BUOYANCY_CENTRE, broadcast(params, RB) + moment * nx)
         store(work, BUOYANCY_CENTRE + 1, broadcast(params, RB + 1) + moment * ny)
         store(work, BUOYANCY_CENTRE + 2, broadcast(params, RB + 2) + moment * nz)
-    elif params[SHAPE] == hydrostatics.BOX and _is_upright(block, params, work):
-        _upright_box(params, work)
     else:
+        is_box = params[SHAPE] == hydrostatics.BOX
+        if is_box:
+            _upright_box(params, work)
         for l in range(LANES):
-            fraction, mx, my, mz = hydrostatics.submerged(
-                params[SHAPE], params[HALF], params[HALF + 1], params[HALF + 2], params[REACH],
-                element(work, TMP, l), element(work, TMP + 1, l), element(work, TMP + 2, l), element(work, TMP + 3, l),
-            )  # fmt: skip
-            work[BUOYANCY * LANES + l] = params[FULL_B] * fraction
-            work[BUOYANCY_CENTRE * LANES + l] = params[RB] + mx
-            work[(BUOYANCY_CENTRE + 1) * LANES + l] = params[RB + 1] + my
-            work[(BUOYANCY_CENTRE + 2) * LANES + l] = params[RB + 2] + mz
+            if not (is_box and _is_upright(block, params, work, l)):
+                _displaced_by_one(params, work, l)
+
+
+@part
+def _displaced_by_one(params: Floats, work: Floats, l: int) -> None:
+    """The same for one box or cylinder at any attitude."""
+    fraction, mx, my, mz = hydrostatics.submerged(
+        params[SHAPE], params[HALF], params[HALF + 1], params[HALF + 2], params[REACH],
+        element(work, TMP, l), element(work, TMP + 1, l), element(work, TMP + 2, l), element(work, TMP + 3, l),
+    )  # fmt: skip
+    work[BUOYANCY * LANES + l] = params[FULL_B] * fraction
+    work[BUOYANCY_CENTRE * LANES + l] = params[RB] + mx
+    work[(BUOYANCY_CENTRE + 1) * LANES + l] = params[RB + 1] + my
+    work[(BUOYANCY_CENTRE + 2) * LANES + l] = params[RB + 2] + mz
 
 
 @part
@@ -85,6 +122,11 @@ def _floating_mesh(block: Floats, params: Floats, work: Floats, kind: Ints, tabl
     """Submerged part of hulls from meshes."""
     for l in range(LANES):
         if element(block, PRESENT, l) == 0.0:
+            continue
+        if element(work, TMP + 3, l) <= -params[REACH]:  # to the bit as if nobody else were near the surface
+            work[BUOYANCY * LANES + l] = params[FULL_B]
+            for i in range(3):
+                work[(BUOYANCY_CENTRE + i) * LANES + l] = params[RB + i]
             continue
         nx, ny, nz = element(work, TMP, l), element(work, TMP + 1, l), element(work, TMP + 2, l)
         volume, mx, my, mz = hydrostatics.mesh(kind, tables, nx, ny, nz, element(work, TMP + 3, l))
@@ -96,15 +138,12 @@ def _floating_mesh(block: Floats, params: Floats, work: Floats, kind: Ints, tabl
         work[(BUOYANCY_CENTRE + 2) * LANES + l] = mz * by
 
 
-@part
-def _is_upright(block: Floats, params: Floats, work: Floats) -> bool:
-    """Whether the water plane cuts only the four upright edges of every box of a block."""
-    for l in range(LANES):
-        if element(block, PRESENT, l) != 0.0:
-            tilt = abs(element(work, TMP, l)) * params[HALF] + abs(element(work, TMP + 1, l)) * params[HALF + 1]
-            if not tilt + abs(element(work, TMP + 3, l)) < abs(element(work, TMP + 2, l)) * params[HALF + 2]:
-                return False
-    return True
+@inlined
+def _is_upright(block: Floats, params: Floats, work: Floats, l: int) -> bool:
+    """Whether the water plane cuts only the four upright edges of a box, or there is none."""
+    tilt = abs(element(work, TMP, l)) * params[HALF] + abs(element(work, TMP + 1, l)) * params[HALF + 1]
+    inside = tilt + abs(element(work, TMP + 3, l)) < abs(element(work, TMP + 2, l)) * params[HALF + 2]
+    return inside or element(block, PRESENT, l) == 0.0
 
 
 @inlined

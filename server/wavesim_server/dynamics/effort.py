@@ -16,7 +16,7 @@ import numpy as np
 
 from wavesim_sdk.parts import inlined, part
 from wavesim_sdk.parts import kernel as entry
-from wavesim_server.dynamics import afloat, kernel, terms
+from wavesim_server.dynamics import afloat, emerging, kernel, terms
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.lanes import element, load, splat, store
@@ -58,6 +58,10 @@ def _block(
     for i in range(r.SLOTS):
         store(work, r.ACTUATORS + i, load(block, r.A_NOW + i))
     kernel.kinematics(block, params, work, k)
+    if flags & r.HAS_RESTORING == 0 and afloat.is_afloat(block, params):
+        kernel.buoyancy(block, params, work, kind, tables)
+    else:
+        afloat.submerged(params, work)
     _clear(work)
     if flags & (r.HAS_LAW | r.HAS_TERMS):
         terms.basis(work, kind[r.KIND_FINS])
@@ -69,10 +73,6 @@ def _block(
         terms.restoring(block, params, work)
     if flags & r.HAS_BALLAST:
         terms.ballast(params, work, kind[r.KIND_TANKS])
-    if flags & r.HAS_RESTORING == 0 and afloat.is_afloat(block, params):
-        afloat.floating(block, params, work, kind, tables)
-    else:
-        afloat.submerged(params, work)
     _take(work, parts, _RESTORING)
     if moored:
         kernel.mooring(block, work, k)
@@ -80,9 +80,34 @@ def _block(
 
 
 @part
+def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Floats, h: float, o: Floats) -> None:
+    """Those by the parts of a body, then what makes the equation one of nu'; ``turn``: acceleration of the water in B."""
+    wet = element(work, r.WET, l)
+    for i in range(6):
+        load = o[RESTORING + i] + o[DRAG + i] + o[ACTUATORS + i] + o[ENVIRONMENT + i] + o[EXTERNAL + i] + o[CONTACT + i]
+        work[(r.LOADS + i) * r.LANES + l] = load
+    if wet < 1.0:
+        emerging.accelerate(params, work)
+        for i in range(6):
+            o[ACCELERATION + i] = turn[i] + jump[i] / h + element(work, r.LOADS + i, l)
+    else:
+        for i in range(6):
+            o[ACCELERATION + i] = turn[i] + jump[i] / h
+            for k in range(6):
+                o[ACCELERATION + i] += params[r.MINV + 6 * i + k] * element(work, r.LOADS + k, l)
+    for i in range(6):
+        for k in range(6):
+            if params[r.FREE + i] != 0.0 and params[r.FREE + k] != 0.0:
+                inertia = params[r.INERTIA + 6 * i + k] - (1.0 - wet) * params[r.ADDED + 6 * i + k]
+                o[DRAG + i] += inertia * turn[k]
+                o[CONTACT + i] += inertia * jump[k] / h
+
+
+@part
 def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats) -> None:
     """The row of one body; ``jump`` is what contacts changed of its velocity in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
+    wet = element(work, r.WET, l)
     for i in range(6):
         nu[i] = element(work, r.NUR + i, l)
     # weight and buoyancy
@@ -92,11 +117,11 @@ def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jum
     lever = np.array([params[r.WG + i] - buoyancy * element(work, r.BUOYANCY_CENTRE + i, l) for i in range(3)])
     for i in range(6):
         o[RESTORING + i] = element(parts, _RESTORING + i, l)
-        o[ACTUATORS + i] = element(parts, _ACTUATORS + i, l)
+        o[ACTUATORS + i] = wet * element(parts, _ACTUATORS + i, l)
         o[ENVIRONMENT + i] = element(block, r.ENV + i, l)
         o[EXTERNAL + i] = element(block, r.EXT + i, l)
         o[CONTACT + i] = element(parts, _MOORING + i, l)
-        o[DRAG + i] = element(parts, _HULL + i, l)
+        o[DRAG + i] = wet * element(parts, _HULL + i, l)
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         o[RESTORING + i] += net * down[i]
@@ -105,8 +130,10 @@ def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jum
     for i in range(6):
         for k in range(6):
             speed = element(work, r.HEAVE, l) if k == 2 else nu[k]
-            o[DRAG + i] -= (params[r.DL + 6 * i + k] + params[r.DQ + 6 * i + k] * abs(speed)) * speed
-            momentum[i] += params[r.MASS + 6 * i + k] * nu[k]
+            o[DRAG + i] -= wet * ((params[r.DL + 6 * i + k] + params[r.DQ + 6 * i + k] * abs(speed)) * speed)
+            momentum[i] += (params[r.MASS + 6 * i + k] - (1.0 - wet) * params[r.ADDED_MOMENTUM + 6 * i + k]) * nu[k]
+            if wet < 1.0:
+                o[DRAG + i] -= element(work, r.WETTING, l) * params[r.ADDED + 6 * i + k] * nu[k]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         o[DRAG + i] -= nu[3 + j] * momentum[k] - nu[3 + k] * momentum[j]
@@ -118,24 +145,7 @@ def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jum
             + element(work, r.PULL + i, l)
         )
         turn[i] *= params[r.FREE + i]
-    # accelerations by these, then what makes the equation one of nu'
-    for i in range(6):
-        o[ACCELERATION + i] = turn[i] + jump[i] / h
-        for k in range(6):
-            load = (
-                o[RESTORING + k]
-                + o[DRAG + k]
-                + o[ACTUATORS + k]
-                + o[ENVIRONMENT + k]
-                + o[EXTERNAL + k]
-                + o[CONTACT + k]
-            )
-            o[ACCELERATION + i] += params[r.MINV + 6 * i + k] * load
-    for i in range(6):
-        for k in range(6):
-            if params[r.MINV + 7 * i] != 0.0 and params[r.MINV + 7 * k] != 0.0:
-                o[DRAG + i] += params[r.INERTIA + 6 * i + k] * turn[k]
-                o[CONTACT + i] += params[r.INERTIA + 6 * i + k] * jump[k] / h
+    _accelerations(params, work, l, turn, jump, h, o)
     for i in range(6):
         o[TOTAL + i] = (
             o[RESTORING + i] + o[DRAG + i] + o[ACTUATORS + i] + o[ENVIRONMENT + i] + o[EXTERNAL + i] + o[CONTACT + i]

@@ -13,8 +13,8 @@ Steps through it are in :mod:`wavesim_server.dynamics.integrators`.
 from __future__ import annotations
 
 from wavesim_sdk.parts import inlined
-from wavesim_server.dynamics import radiation, registry, rotation, terms
-from wavesim_server.dynamics.afloat import floating
+from wavesim_server.dynamics import afloat as surface
+from wavesim_server.dynamics import emerging, radiation, registry, rotation, terms
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.rows import (
     A_CMD,
@@ -215,7 +215,18 @@ def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes
 
 
 @inlined
-def solve(params: Floats, work: Floats, k: int) -> None:
+def _keep(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: Lanes, fn: Lanes) -> None:
+    """All that acts on bodies in the water, for those that leave it."""
+    store(work, FORCE, fx)
+    store(work, FORCE + 1, fy)
+    store(work, FORCE + 2, fz)
+    store(work, FORCE + 3, fk)
+    store(work, FORCE + 4, fm)
+    store(work, FORCE + 5, fn)
+
+
+@inlined
+def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
     """Drag, Coriolis, gravity; then the accelerations into row k. Any couplings."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
@@ -237,6 +248,8 @@ def solve(params: Floats, work: Floats, k: int) -> None:
     fk -= _drag3(params, 3, 0, u, w, q) + _drag3(params, 3, 1, v, p, r)
     fm -= _drag3(params, 4, 0, u, w, q) + _drag3(params, 4, 1, v, p, r)
     fn -= _drag3(params, 5, 0, u, w, q) + _drag3(params, 5, 1, v, p, r)
+    if partly_out:
+        _keep(work, fx, fy, fz, fk, fm, fn)
     tx, ty, tz = _acceleration_of_current(params, work)
     store(work, k + NU, tx + _row(params, MINV, fx, fy, fz, fk, fm, fn))
     store(work, k + NU + 1, ty + _row(params, MINV + 6, fx, fy, fz, fk, fm, fn))
@@ -247,7 +260,7 @@ def solve(params: Floats, work: Floats, k: int) -> None:
 
 
 @inlined
-def solve_symmetric(params: Floats, work: Floats, k: int) -> None:
+def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
     """The same for bodies that are alike to port and starboard: half of each matrix is zero."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
@@ -261,6 +274,8 @@ def solve_symmetric(params: Floats, work: Floats, k: int) -> None:
     fk -= _drag3(params, 3, 1, v, p, r)
     fm -= _drag3(params, 4, 0, u, w, q)
     fn -= _drag3(params, 5, 1, v, p, r)
+    if partly_out:
+        _keep(work, fx, fy, fz, fk, fm, fn)
     tx, ty, tz = _acceleration_of_current(params, work)
     store(work, k + NU, tx + _row3(params, MINV, fx, fz, fm))
     store(work, k + NU + 1, ty + _row3(params, MINV + 7, fy, fk, fn))
@@ -365,6 +380,19 @@ def hull(block: Floats, params: Floats, work: Floats, kind: Ints, number: int) -
 
 
 @inlined
+def buoyancy(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> bool:
+    """Of bodies at the surface, with the share of the water's forces that is left; whether one of them is partly out of it."""
+    surface.floating(block, params, work, kind, tables)
+    partly_out = emerging.is_partly_out(block, params, work)
+    if partly_out:
+        now = load(work, BUOYANCY)
+        surface.an_instant_later(block, params, work, kind, tables, emerging.INSTANT)
+        emerging.wetting(params, work)
+        store(work, BUOYANCY, now)
+    return partly_out
+
+
+@inlined
 def stage(
     block: Floats,
     params: Floats,
@@ -381,21 +409,26 @@ def stage(
     flags, k = kind[KIND_FLAGS], DERIVATIVES + STATE_ROWS * number
     lags(block, params, work, kind, gain, part)
     kinematics(block, params, work, k)
+    partly_out = False
+    if afloat:
+        partly_out = buoyancy(block, params, work, kind, tables)
     for i in range(6):
         store(work, FORCE + i, load(block, EXT + i) + load(block, ENV + i))
     if flags & (HAS_LAW | HAS_TERMS):
         terms.basis(work, kind[KIND_FINS])
     actuators(block, params, work, kind, tables)
     hull(block, params, work, kind, number)
+    if partly_out:
+        emerging.fade(block, work)
     if flags & HAS_RESTORING:
         terms.restoring(block, params, work)
     if flags & HAS_BALLAST:
         terms.ballast(params, work, kind[KIND_TANKS])
     if moored:
         mooring(block, work, k)
-    if afloat:
-        floating(block, params, work, kind, tables)
     if flags & IS_FULL:
-        solve(params, work, k)
+        solve(params, work, k, partly_out)
     else:
-        solve_symmetric(params, work, k)
+        solve_symmetric(params, work, k, partly_out)
+    if partly_out:
+        emerging.solve(params, work, k)

@@ -193,11 +193,14 @@ def _body(p: Floats, model: Model, world: World, hull: Hull | None) -> None:
     if model.coriolis_added == "plane":
         p[r.LIFTED : r.LIFTED + 6] = added[:, 2] if model.coriolis else total[:, 2]
     if model.coriolis:  # C is made of this momentum; being of a symmetric matrix it does no work
-        carried = rigid + (added if model.coriolis_added == "whole" else added * np.outer(PLANE, PLANE))
+        swept = added if model.coriolis_added == "whole" else added * np.outer(PLANE, PLANE)
+        carried = rigid + swept
         p[r.MASS : r.MASS + 36] = (0.5 * (carried + carried.T)).ravel()
+        p[r.ADDED_MOMENTUM : r.ADDED_MOMENTUM + 36] = (0.5 * (swept + swept.T)).ravel()
     p[r.INERTIA : r.INERTIA + 36] = total.ravel()
+    p[r.ADDED : r.ADDED + 36] = added.ravel()
     free = free_axes(model)
-    p[r.FREE : r.FREE + 3] = [float(i in free) for i in range(3)]
+    p[r.FREE : r.FREE + 6] = [float(i in free) for i in range(6)]
     inverse = np.zeros((6, 6))
     inverse[np.ix_(free, free)] = matrix_inverse(total[np.ix_(free, free)])
     p[r.MINV : r.MINV + 36] = inverse.ravel()

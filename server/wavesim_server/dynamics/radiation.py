@@ -24,6 +24,7 @@ from wavesim_server.dynamics.rows import (
     RIGID_ROWS,
     STATE,
     STATE_ROWS,
+    WET,
 )
 from wavesim_server.dynamics.types import Floats, Ints
 
@@ -36,15 +37,15 @@ def oscillators(params: Floats, work: Floats, kind: Ints, stage: int) -> None:
     k = DERIVATIVES + STATE_ROWS * stage + RIGID_ROWS + first
     for i in range(n):
         b = OSC_COUPLING + 6 * i
-        drive = (
+        motion = (
             broadcast(params, b) * load(work, NUR)
             + broadcast(params, b + 1) * load(work, NUR + 1)
             + broadcast(params, b + 2) * load(work, HEAVE)
             + broadcast(params, b + 3) * load(work, NUR + 3)
             + broadcast(params, b + 4) * load(work, NUR + 4)
             + broadcast(params, b + 5) * load(work, NUR + 5)
-            - broadcast(params, OSC_SQUARE + i) * load(work, place + i)
         )
+        drive = load(work, WET) * motion - broadcast(params, OSC_SQUARE + i) * load(work, place + i)
         for j in range(n):
             drive = drive - broadcast(params, OSC_DAMPING + n * i + j) * load(work, place + n + j)
         rate = load(work, place + n + i)

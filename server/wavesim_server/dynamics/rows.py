@@ -125,8 +125,10 @@ BY_GRAVITY = _p.take()  # its inverse; 0 without gravity
 TERMS = 48
 TERM = _p.take(TERMS)  # coefficients of named derivatives
 LIFTED = _p.take(6)  # column of M_A (and M_RB, of models without C) for heave: of hulls on the surface
-FREE = _p.take(3)  # 1 where surge, sway, heave move
+FREE = _p.take(6)  # 1 of the degrees of freedom that move
 INERTIA = _p.take(36)  # M_RB + M_A as given, for what is told of forces; MINV is its inverse
+ADDED = _p.take(36)  # M_A as given, for bodies that leave the water,
+ADDED_MOMENTUM = _p.take(36)  # and its part of MASS
 OTHER_COEFFICIENTS = 16
 OTHER = _p.take(BALLASTS * OTHER_COEFFICIENTS)  # coefficients of actuators of registered types
 EXTRAS = 64
@@ -157,6 +159,11 @@ BASIS = 16 + FINS
 HEAVE = _w.take()  # speed that drag and memory in heave feel: along B, or down, of hulls on the surface
 THRUST = _w.take(THRUSTERS)  # of each thruster in this stage
 TMP = _w.take(4)  # what is computed lane by lane
+WET = _w.take()  # share of the water's forces and inertia that is left, see emerging,
+WETTING = _w.take()  # and how fast it grows, 1/s; 0 where it falls
+MATRIX = _w.take(36)  # inertia of bodies that are partly out of the water,
+LOADS = _w.take(6)  # what acts on them,
+MOMENTUM = _w.take(6)  # and momentum that they have left to the water
 WORK = _w.next * LANES
 
 # ------------------------------------------------------------------ what a kind of body needs

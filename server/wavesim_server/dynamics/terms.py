@@ -114,6 +114,7 @@ from wavesim_server.dynamics.rows import (
     THRUST,
     THRUSTERS,
     TMP,
+    WET,
     WING_AREA,
     WING_DRAG,
     WING_INDUCED,
@@ -485,7 +486,9 @@ def memory(params: Floats, work: Floats, kind: Ints, count: int, stage: int) -> 
         system = KIND_MEMORIES + MEMORY_INTS * m
         last, first = kind[system + MEMORY_ORDER] - 1, kind[system + MEMORY_FIRST]
         k, x = DERIVATIVES + STATE_ROWS * stage + RIGID_ROWS + first, STATE + MU + first
-        drive = load(work, kind[system + MEMORY_SOURCE]) - broadcast(params, MEM_A + first) * load(work, x)
+        drive = load(work, WET) * load(work, kind[system + MEMORY_SOURCE]) - broadcast(params, MEM_A + first) * load(
+            work, x
+        )
         force = broadcast(params, MEM_C + first) * load(work, x)
         for i in range(1, last + 1):
             store(work, k + i - 1, load(work, x + i))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +50,7 @@ class Keys(Mapping[str, Any]):
 
     def __init__(self, table: Mapping[str, Any], where: str = "") -> None:
         self._table, self._where, self._asked = table, where, set[str]()
+        self._idle: list[str] = []
 
     def __getitem__(self, key: str) -> Any:
         self._asked.add(key)
@@ -62,17 +63,30 @@ class Keys(Mapping[str, Any]):
         return len(self._table)
 
     def without(self, *keys: str) -> None:
-        """These say nothing about the model."""
+        """These say nothing about the model: its code does not use them, or they are told otherwise."""
+        self._idle += [k for k in keys if k in self._table and k not in self._asked]
         self._asked.update(keys)
 
     @property
     def unread(self) -> list[str]:
         """`where: key = value` of each entry that says something and was not asked for."""
+        return self._named(k for k in self._table if k not in self._asked)
+
+    @property
+    def idle(self) -> list[str]:
+        """The same of those that say nothing about the model."""
+        return self._named(self._idle)
+
+    def _named(self, keys: Iterable[str]) -> list[str]:
         at = f"{self._where}: " if self._where else ""
-        left = [(k, v) for k, v in self._table.items() if k not in self._asked]
-        return [
-            f"{at}{k} = {str(v)[:60]}" for k, v in left if not (v in NOTHING if np.isscalar(v) or v is None else not v)
-        ]
+        return [f"{at}{k} = {str(self._table[k])[:60]}" for k in keys if _says(self._table[k])]
+
+
+def _says(value: Any) -> bool:
+    """Whether an entry says something: anything but zeros, `None` and what is empty."""
+    if isinstance(value, Mapping):
+        return any(map(_says, value.values()))
+    return any(map(_says, value)) if isinstance(value, list | tuple) else value not in NOTHING
 
 
 def text(*numbers: float) -> str:
@@ -116,6 +130,12 @@ class Draft:
             list_ = self.add("derivatives", **system)
             for name, value in nonzero.items():
                 etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
+
+    def left_of(self, table: Keys) -> None:
+        """Name what of a table finds no place, and what of it has no meaning for the model."""
+        self.left += table.unread
+        if table.idle:
+            self.notes.append(f"without a meaning for the model: {', '.join(table.idle)}")
 
     def ask(self, key: str, count: int) -> list[float] | None:
         """Numbers that the user gave for what the file lacks; notes the gap otherwise."""

@@ -78,5 +78,5 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
             law="coefficients", per_angle=text(*per), speed="total", limit=f"{FIN_ANGLE} rad",
         )  # fmt: skip
     s.without("Integration Method")  # of the solver
-    draft.left += s.unread
+    draft.left_of(s)
     return draft

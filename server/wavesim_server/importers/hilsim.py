@@ -65,11 +65,10 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
         -d["Z_z"], -d["K_phi"], -d["M_theta"], -d["Z_theta"], -d["M_z"],
     )  # fmt: skip
     draft.matrix("restoring", g)
-    wind = [
-        d.get(key, 0.0) for key in ("A_Fw", "A_Lw", "s_H", "s_L", "CD_l_af_0", "CD_l_af_pi", "CD_t", "delta", "kappa")
-    ]
-    if wind[0]:
-        frontal, lateral, height, forward, *coefficients = (float(x) for x in wind)
+    frontal, lateral = float(d.get("A_Fw", 0.0)), float(d.get("A_Lw", 0.0))
+    if frontal or lateral:
+        others = ("s_H", "s_L", "CD_l_af_0", "CD_l_af_pi", "CD_t", "delta", "kappa")
+        height, forward, *coefficients = (float(d.get(key, 0.0)) for key in others)
         draft.add(
             "wind-drag", frontal=f"{frontal:g} m2", lateral=f"{lateral:g} m2", length=f"{d['L_pp']:g} m",
             height=f"{height:g} m", forward=f"{forward:g} m", drag=text(*coefficients),
@@ -90,7 +89,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
             )
             etree.SubElement(t, "deflector", lag=f"{d['T_beta']:g} s")
     draft.notes.append("hilsim's code adds fluid memory of another hull, which is not in this file")
-    draft.left += d.unread
+    draft.left_of(d)
     return draft
 
 
@@ -102,6 +101,7 @@ def _rigid_body(draft: Draft, m: Array) -> None:
     if odd and (half := draft.ask_text("rigid-body", f": {', '.join(odd)}")) is not None:
         if half not in ("upper", "lower"):
             raise ConfigError(f"--set rigid-body: {SETTINGS['rigid-body']}; it is '{half}'")
+        draft.notes.append(f"of M_RB the {half} half is taken: {', '.join(odd)}")
         triangle = np.triu(m) if half == "upper" else np.tril(m)
         m = triangle + triangle.T - np.diag(np.diag(m))
     draft.matrix("rigid-body", m)

@@ -48,10 +48,10 @@ def read(folder: Path, settings: dict[str, str], angles: str | None) -> Draft:
         _thruster(draft, Keys(one, f"thrusters.yml {k + 1}"))
     _sensors(draft, _part(folder, "sensors.yml", needed=False))
     _start(draft, _part(folder, "initial_conditions.yml", needed=False))
-    geometry.without("CO", "geometry_file")  # of the drawing
+    geometry.without("geometry_file")  # of the drawing
     controls.without("naca_number", "naca_file", "delta_max", "deltad_max", "area")  # the surfaces name them
     for part in (geometry, inertia, hydro, controls, thrusters):
-        draft.left += part.unread
+        draft.left_of(part)
     return draft
 
 
@@ -68,12 +68,13 @@ def _part(folder: Path, name: str, needed: bool = True) -> Keys:
 def _matrix(table: Keys, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
     """A 6x6 matrix of the file, None where it says None."""
     value = table.get(key)
-    return None if isinstance(value, str) or value is None else np.array(value, float).reshape(6, 6)
+    return None if isinstance(value, str | None) and value in NOTHING else np.array(value, float).reshape(6, 6)
 
 
 def _masses(draft: Draft, folder: Path, name: str, geometry: Keys, inertia: Keys) -> None:
-    mass = float(inertia["mass"])
-    draft.add("mass", value=f"{mass:g} kg", centre=text(*geometry["CG"]["position"]) + " m")
+    mass, centre = float(inertia["mass"]), Keys(geometry["CG"], "geometry.yml: CG")
+    draft.add("mass", value=f"{mass:g} kg", centre=text(*centre["position"]) + " m")
+    draft.left_of(centre)
     rigid, added = _matrix(inertia, "inertia_matrix"), _matrix(inertia, "added_mass_matrix")
     gyration = geometry.get("gyration")
     if rigid is not None:
@@ -134,7 +135,7 @@ def _surface(
             area=f"{s['control_surface_area']:g} m2", **common,
         )  # fmt: skip
         etree.SubElement(fin, "aerofoil").text = "  ".join(text(*row) for row in aerofoil)
-    draft.left += s.unread
+    draft.left_of(s)
     return found
 
 
@@ -171,7 +172,7 @@ def _thruster(draft: Draft, t: Keys) -> None:
         deduction=text(float(t.get("tp") or 0.0)),
     )  # fmt: skip
     t.without("thruster_id", "T_prop", "J_vs_KT")  # which that code does not use
-    draft.left += t.unread
+    draft.left_of(t)
 
 
 #: its type -> ours
@@ -200,7 +201,8 @@ def _sensors(draft: Draft, table: Keys) -> None:
         if s.get("use_custom_covariance"):
             _noise(draft, element, Keys(s["custom_covariance"], s["sensor_type"]), kind, rate)
         s.without("sensor_topic", "actuator_type", "actuator_id", "custom_covariance")
-        draft.left += s.unread
+        draft.left_of(s)
+    draft.left_of(table)
     if len(list_):
         draft.elements.append(list_)
 
@@ -224,7 +226,7 @@ def _noise(draft: Draft, element: etree._Element, covariances: Keys, kind: str, 
             element.set(ours, f"{sigma / math.sqrt(rate):.6g}")  # of a sample -> per square root of Hz
         if np.count_nonzero(m - np.diag(np.diag(m))) or np.ptp(np.diag(m)):
             draft.notes.append(f"{element.tag}: of {key} the mean of the variances is taken, the same for each axis")
-    draft.left += covariances.unread
+    draft.left_of(covariances)
 
 
 def _start(draft: Draft, table: Keys) -> None:
@@ -239,5 +241,4 @@ def _start(draft: Draft, table: Keys) -> None:
         f'it starts so: <vehicle model="{draft.name}" position="{text(*place)} m" attitude="{text(*turn)} rad" '
         f'velocity="{text(*motion[:3])} m/s" angular_velocity="{text(*motion[3:])} rad/s" .../>'
     )
-    table.without("use_quaternion")
-    draft.left += table.unread
+    draft.left_of(table)  # `use_quaternion` among it: a turn by a quaternion is not read

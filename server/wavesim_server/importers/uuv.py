@@ -27,11 +27,12 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
     if mass is not None:
         draft.add("mass", value=f"{mass[0]:g} kg", centre=text(*flip @ d.get("cog", [0.0, 0.0, 0.0])) + " m")
     if "inertial" in d:
-        i = d["inertial"]
+        i = Keys(d["inertial"], "inertial")
         draft.add(
             "inertia", xx=f"{i['ixx']:g}", yy=f"{i['iyy']:g}", zz=f"{i['izz']:g}", xy=f"{-i['ixy'] + 0.0:g}",
             xz=f"{-i['ixz'] + 0.0:g}", yz=f"{i['iyz']:g}",
         )  # fmt: skip
+        draft.left_of(i)
     elif (three := draft.ask("inertia", 3)) is not None:
         draft.add("inertia", xx=f"{three[0]:g}", yy=f"{three[1]:g}", zz=f"{three[2]:g}")
     cob = d["cob"] if "cob" in d else [0.0, 0.0, d.get("coBM", 0.0)]
@@ -42,7 +43,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
         draft.matrix("added-mass", np.diag(np.array(h["added_mass"], float)))
         draft.matrix("linear-drag", np.diag(np.array(h["linear_damping"], float)))
         draft.matrix("quadratic-drag", np.diag(np.array(h["quadratic_damping"], float)))
-        draft.left += h.unread
+        draft.left_of(h)
     else:
         draft.matrix("added-mass", FLIP @ np.array(d["Ma"], float) @ FLIP)
         for tag, key in (("linear-drag", "linear_damping"), ("quadratic-drag", "quad_damping")):
@@ -55,7 +56,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
         draft.notes.append(f"made for water of {d['density']:g} kg/m3: <world density=...>")
     _thrusters(draft)
     d.without("base_link")
-    draft.left += d.unread
+    draft.left_of(d)
     return draft
 
 
