@@ -46,7 +46,7 @@ from wavesim_sdk.tables import (
 from wavesim_server import seabed, tick
 from wavesim_server.acoustics import medium, memory
 from wavesim_server.acoustics.channel import Channel, Fittings
-from wavesim_server.dynamics import effort, meetings, touch, trim
+from wavesim_server.dynamics import effort, meetings, sleep, touch, trim
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.fleet import Fleet, Form
@@ -342,6 +342,7 @@ class Simulation:
     def _remember(self, row: int) -> None:
         """The state of a body is a new one, not come about by contact."""
         self._work.last[row] = self.fleet.body(row)[: r.RIGID_ROWS]
+        sleep.stir(self._touch.sleep, row)
 
     def _place(self, row: int) -> None:
         """A transducer is here now, and was: after a jump no path leads through the water in between."""
@@ -385,6 +386,7 @@ class Simulation:
             raise ValueError(f"'{self.occupants[row].name}' has no thrusters")
         wanted = numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, STRONG, (6, count))
         self.fleet.allocate(row, wanted.reshape(6, count))
+        sleep.stir(self._touch.sleep, row)
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
         """Apply an external force (N) and torque (N m) in B, at the origin, until it is changed."""

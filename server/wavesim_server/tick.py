@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from wavesim_sdk.parts import inlined, kernel, part
 from wavesim_server.acoustics import medium, memory
-from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation
+from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.touch import Touch
@@ -99,14 +99,17 @@ def move(
         weather.at_nodes(air, sea.flow, rig.nodes, start)
         lines.beds(rig, sea.bed, sea.net)
         lines.begin(f, rig)
+    if touch.sleep.asleep[0]:
+        sleep.wake_changed(f, touch.sleep, touch.meetings, work.order, n, tick)
     integrators.step_all(
         f.blocks, f.heads, machine.sequence, f.params, machine.kinds, machine.tables, machine.work, h, integrator
     )
     if tied:
         lines.advance(f, rig, h, tick + 1)
+    touch.sleep.asleep[0] = sleep.keep(f, touch.sleep, work.order, n) if touch.sleep.asleep[0] else 0
     new, fastest = bodies.survey(f, work.order, n, work.last, work.faults)
     work.counters[2] += new
-    work.counters[1] += contact.resolve(f, work.order, n, touch, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1)
+    work.counters[1] += contact.resolve(f, work.order, n, touch, work.last, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1)
     if machine.meters.shape[0]:
         fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
     transducers(f, work, sound, tick + 1)

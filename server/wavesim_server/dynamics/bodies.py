@@ -8,6 +8,7 @@ from typing import NamedTuple
 from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.rows import (
+    ASLEEP,
     BLOCK_KIND,
     HALF,
     LANES,
@@ -76,14 +77,24 @@ def speed_bound(f: Bodies, row: int) -> float:
     return math.sqrt(u * u + v * v + w * w) + reach * math.sqrt(p * p + q * q + r * r)
 
 
+@inlined
+def is_asleep(f: Bodies, row: int) -> bool:
+    """Whether a body lies still and is left alone, see :mod:`wavesim_server.dynamics.sleep`."""
+    slot = f.slots[row]
+    return bool(f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] != 0.0)
+
+
 @part
 def survey(f: Bodies, order: Ints, count: int, last: Floats, faults: Ints) -> tuple[int, float]:
-    """Hold bodies whose state is no longer finite at their last finite one. (how many are new, greatest speed)."""
+    """Hold bodies whose state is no longer finite at their last finite one. (how many are new, greatest speed). Who sleeps is
+    as before."""
     new, fastest = 0, 0.0
     for i in range(count):
         row = order[i]
         slot = f.slots[row]
         b, l = f.blocks[slot // LANES], slot % LANES
+        if b[ASLEEP * LANES + l] != 0.0:
+            continue
         total = 0.0
         for k in range(RIGID_ROWS):
             total += b[k * LANES + l]

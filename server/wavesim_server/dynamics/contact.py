@@ -11,12 +11,13 @@ Pairs that can meet are listed with a skin around each body, and listed anew whe
 from __future__ import annotations
 
 from wavesim_sdk.parts import part
-from wavesim_server.dynamics.bodies import Bodies
+from wavesim_server.dynamics import sleep
+from wavesim_server.dynamics.bodies import Bodies, is_asleep
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs
 from wavesim_server.dynamics.impulses import approach, correct_overlap, friction_impulse, normal_impulse, prepare
 from wavesim_server.dynamics.meetings import BED, meet
-from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with_bed
-from wavesim_server.dynamics.rows import CLEARANCE, LANES
+from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with_bed, touches
+from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
 from wavesim_server.dynamics.touch import (
     C_A,
     C_B,
@@ -27,7 +28,7 @@ from wavesim_server.dynamics.touch import (
     N_STALE,
     Touch,
 )
-from wavesim_server.dynamics.types import Ints
+from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import Bed, Net
 
 ITERATIONS = 24  #: sweeps over all contacts
@@ -35,15 +36,31 @@ ITERATIONS = 24  #: sweeps over all contacts
 
 @part
 def resolve(
-    f: Bodies, order: Ints, count: int, t: Touch, fastest: float, h: float, bed: Bed, net: Net, cursor: Ints, tick: int
+    f: Bodies,
+    order: Ints,
+    count: int,
+    t: Touch,
+    last: Floats,
+    fastest: float,
+    h: float,
+    bed: Bed,
+    net: Net,
+    cursor: Ints,
+    tick: int,
 ) -> int:
-    """All contacts of this tick; ``fastest`` is the greatest speed of any body. Returns how many touch."""
+    """All contacts of this tick; ``last`` holds the states before them, ``fastest`` is the greatest speed of any body. Returns how
+    many touch."""
     t.travel[0] += 2.0 * fastest * h
     if t.travel[0] > SKIN or t.counters[N_STALE]:
         t.counters[N_STALE] = 0
         list_pairs(f, order, count, t)
     n = 0
+    sleepers = t.sleep.asleep[0] > 0
+    if sleepers:
+        _wake_touched(f, t, h, tick)
     for i in range(t.counters[N_PAIRS]):
+        if sleepers and (is_asleep(f, t.pairs[i, 0]) or t.pairs[i, 1] >= 0 and is_asleep(f, t.pairs[i, 1])):
+            continue
         n = contacts_of_pair(f, t, n, t.pairs[i, 0], t.pairs[i, 1], h)
     # A body is looked at only when it may have used up its last clearance, were it as fast as the fastest: the test stands
     # here because a call costs more than all the rest of it (NamedTuples are counted in and out).
@@ -51,6 +68,8 @@ def resolve(
     for i in range(count):
         slot = f.slots[order[i]]
         b, l = f.blocks[slot // LANES], slot % LANES
+        if b[ASLEEP * LANES + l] != 0.0:
+            continue
         b[CLEARANCE * LANES + l] -= way
         if not b[CLEARANCE * LANES + l] > 0.0:
             n = contacts_with_bed(f, t, n, order[i], h, bed, net, cursor)
@@ -75,5 +94,20 @@ def resolve(
             meet(t.meetings, a, b if b >= BED else -2 - t.meetings.owners[-2 - b], tick, c[C_SPEED])
             if b >= 0:
                 meet(t.meetings, b, a, tick, c[C_SPEED])
+                t.sleep.notes[a, sleep.BESIDE] = t.sleep.notes[b, sleep.BESIDE] = tick
             correct_overlap(f, c, t.levers[i], h)
+    for i in range(n):
+        c, row = t.contacts[i], int(t.contacts[i, C_A])
+        note = t.sleep.notes[row]
+        if (c[C_IMPULSE] > 0.0 or c[C_GAP] < 0.0) and note[sleep.SEEN] != tick and note[sleep.BESIDE] != tick:
+            sleep.watch(f, t.sleep, row, last, tick)
     return touching
+
+
+@part
+def _wake_touched(f: Bodies, t: Touch, h: float, tick: int) -> None:
+    """Wake whom another body comes to touch in this tick: its own contacts are looked for then as well."""
+    for i in range(t.counters[N_PAIRS]):
+        a, b = t.pairs[i, 0], t.pairs[i, 1]
+        if b >= 0 and is_asleep(f, a) != is_asleep(f, b) and touches(f, t, a, b, h):
+            sleep.wake(f, t.sleep, t.meetings, a if is_asleep(f, a) else b, tick - 1)

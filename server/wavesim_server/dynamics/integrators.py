@@ -19,6 +19,7 @@ from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
 from wavesim_server.dynamics.rows import (
     A_NOW,
     ACTUATORS,
+    ASLEEP,
     BLOCK_BODIES,
     BLOCK_KIND,
     BLOCK_MOORED,
@@ -31,6 +32,7 @@ from wavesim_server.dynamics.rows import (
     KIND_FLAGS,
     KIND_STATES,
     KIND_THRUSTERS,
+    LANES,
     NU,
     QW,
     QX,
@@ -174,6 +176,9 @@ def step_all(
     """One step of every block. ``blocks`` (n, BLOCK), ``heads`` (n, 3), ``sequence`` (n) the order to take them in,
     ``params`` (kinds, PARAMS), ``kinds`` (kinds, KIND), ``tables`` (t, 2, TABLE_POINTS), ``work`` (WORK)."""
     for i in sequence:
-        if heads[i, BLOCK_BODIES]:
+        awake = float(heads[i, BLOCK_BODIES])
+        for l in range(LANES):
+            awake -= blocks[i, ASLEEP * LANES + l]
+        if awake:
             k = heads[i, BLOCK_KIND]
             step_block(blocks[i], params[k], work, kinds[k], tables, h, integrator, heads[i, BLOCK_MOORED] != 0)

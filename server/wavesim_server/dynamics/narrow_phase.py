@@ -128,6 +128,16 @@ def contacts_of_pair(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) ->
 
 
 @part
+def touches(f: Bodies, t: Touch, ra: int, rb: int, h: float) -> bool:
+    """Whether two bodies touch, or may do so within the step."""
+    ga, gb = t.shapes[0], t.shapes[1]
+    geometry(f, ra, ga)
+    geometry(f, rb, gb)
+    far = shapes.distance(ga, gb, t.work[:ON_A], t.work[ON_A], t.work[ON_B])
+    return far - ga[ROUND] - gb[ROUND] <= (speed_bound(f, ra) + speed_bound(f, rb)) * h + SLOP
+
+
+@part
 def _holds_point(g: Floats, x: float, y: float, z: float) -> bool:
     """Whether a point lies in a core, or within a hair of it."""
     dx, dy, dz = x - g[X], y - g[Y], z - g[Z]

@@ -59,6 +59,7 @@ MOOR = _b.take(6)  # anchor W (3), length, stiffness, damping
 PULLED = _b.take(6)  # force and torque of the lines, held for this tick, B
 LINED = _b.take()  # 1 of bodies that lines are made for
 CLEARANCE = _b.take()  # way to go before the sea bed must be looked at again
+ASLEEP = _b.take()  # 1 of bodies that lie still and are left where they are
 PRESENT = _b.take()
 BLOCK_ROWS = _b.next
 BLOCK = BLOCK_ROWS * LANES

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_server.dynamics.meetings import Meetings, meetings
+from wavesim_server.dynamics.sleep import Sleep, beds
 from wavesim_server.dynamics.shapes import GEOMETRY
 from wavesim_server.dynamics.types import Floats, Ints
 
@@ -51,6 +52,7 @@ class Touch(NamedTuple):
     travel: Floats  # (1,): way since the pairs were listed
     counters: Ints
     meetings: Meetings
+    sleep: Sleep
 
 
 def memory_for(capacity: int, fixed: Floats, owners: Sequence[int], step: float) -> Touch:
@@ -68,4 +70,5 @@ def memory_for(capacity: int, fixed: Floats, owners: Sequence[int], step: float)
         np.array([math.inf]),
         np.zeros(4, np.int64),
         meetings(capacity, owners, step),
+        beds(capacity, step),
     )

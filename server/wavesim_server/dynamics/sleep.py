@@ -1,0 +1,190 @@
+"""Bodies that lie still sleep: they are neither stepped nor looked at for contacts until something changes. Compiled.
+
+A body sleeps when for a second it has touched the sea bed or obstacles in every tick and nothing else, while nothing that
+drives it has changed and it has moved by less than CREEP, and evenly: what begins to tip or swings through its turning
+point moves unevenly.  It keeps its pose, and its velocity is zero.  It wakes before the tick in which a number that
+drives it is another one: a command, a fault, a push, wind, waves, density, the pull of a line; a current, by more than
+DRIFT, for a tide changes it in every tick; when another body comes to touch it; and when it is put somewhere, or given
+other coefficients.  Bodies that touch other bodies, float, have lines or a mooring do not sleep.
+
+What is left out is the creep of a body at rest that is awake: it falls for half a tick before its contacts hold it, along a
+slope or with a current, and is brought back along their normals only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from wavesim_sdk.parts import inlined, part
+from wavesim_server.dynamics.bodies import Bodies
+from wavesim_server.dynamics.meetings import PARTNERS, WHEN, Meetings
+from wavesim_server.dynamics.rows import (
+    A_CMD,
+    A_NOW,
+    ASLEEP,
+    BLOCK_KIND,
+    BLOCK_ROWS,
+    CURRENT,
+    ENV,
+    LANES,
+    LEVEL,
+    LINED,
+    MOOR,
+    NU,
+    PX,
+    PZ,
+    QW,
+    REACH,
+    SLOTS,
+)
+from wavesim_server.dynamics.types import Floats, Ints
+
+SETTLE_S = 1.0  #: for so long a body must lie still
+CREEP = 5e-4  #: and any point of it moves by less than this meanwhile, m
+EVEN, HAIR = 0.01, 1e-6  #: of the way, and m, by which its halves may differ
+DRIFT = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that does not count
+#: of the notes: tick in which a body was last seen to lie, tick since which it has lain as it does, tick in which it last
+#: touched another body
+SEEN, SINCE, BESIDE = 0, 1, 2
+
+
+class Sleep(NamedTuple):
+    """Memory of who sleeps, and of who may soon."""
+
+    kept: Floats  # (rows, BLOCK_ROWS): a body as it lay down
+    notes: Ints  # (rows, 3)
+    half: Floats  # (rows,): way in the first half of its time, m
+    asleep: Ints  # (1,): how many
+    ticks: Ints  # (1,): half of the time for which it must lie still
+
+
+def beds(capacity: int, step: float) -> Sleep:
+    """Memory for a fleet of this size; ``step`` is the tick in s."""
+    return Sleep(
+        np.zeros((capacity, BLOCK_ROWS)),
+        np.full((capacity, 3), -1, np.int64),
+        np.zeros(capacity),
+        np.zeros(1, np.int64),
+        np.array([max(1, round(0.5 * SETTLE_S / step))], np.int64),
+    )
+
+
+def stir(s: Sleep, row: int) -> None:
+    """A body was changed by hand: it wakes in the next tick, and has not lain still."""
+    s.kept[row] = np.nan
+
+
+@inlined
+def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
+    """Whether all that drives a body is as it was. The water plane does not: who is near it does not sleep."""
+    for k in range(A_CMD, CURRENT):
+        if b[k * LANES + l] != kept[k]:
+            return False
+    for k in range(CURRENT, LEVEL):
+        if not abs(b[k * LANES + l] - kept[k]) <= DRIFT:
+            return False
+    for k in range(ENV, LINED + 1):
+        if b[k * LANES + l] != kept[k]:
+            return False
+    return True
+
+
+@inlined
+def _is_deep(f: Bodies, slot: int) -> bool:
+    """Whether the surface is far from a body, as far as its buoyancy is concerned."""
+    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    return b[PZ * LANES + l] - b[LEVEL * LANES + l] >= 1.5 * p[REACH] + 1.0
+
+
+@inlined
+def _way(f: Bodies, slot: int, kept: Floats) -> float:
+    """How far any point of a body can have moved."""
+    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    way = turn = 0.0
+    for k in range(3):
+        way += (b[(PX + k) * LANES + l] - kept[PX + k]) ** 2
+    for k in range(4):
+        turn += (b[(QW + k) * LANES + l] - kept[QW + k]) ** 2
+    return math.sqrt(way) + 2.0 * float(p[REACH]) * math.sqrt(turn)
+
+
+@part
+def watch(f: Bodies, s: Sleep, row: int, last: Floats, tick: int) -> None:
+    """A body lies at the end of this tick; lay it to sleep if it has done so for long enough. ``last``: (rows, RIGID_ROWS), its
+    state before contacts."""
+    slot, note, kept = f.slots[row], s.notes[row], s.kept[row]
+    b, l = f.blocks[slot // LANES], slot % LANES
+    still = note[SEEN] == tick - 1 and _is_driven_alike(b, l, kept)
+    note[SEEN] = tick
+    if still:
+        way, ticks = _way(f, slot, kept), tick - note[SINCE]
+        still = way < CREEP
+        if ticks == s.ticks[0]:
+            s.half[row] = way
+        elif still and ticks >= 2 * s.ticks[0]:
+            still = False  # from here on, if it does not sleep now
+            if abs(way - 2.0 * s.half[row]) <= EVEN * way + HAIR and _may_sleep(f, slot):
+                for k in range(6):  # contacts act on it as they did
+                    last[row, NU + k] -= b[(NU + k) * LANES + l]
+                    b[(NU + k) * LANES + l] = 0.0
+                b[ASLEEP * LANES + l] = 1.0
+                s.asleep[0] += 1
+    if not still:
+        note[SINCE] = tick
+        for k in range(BLOCK_ROWS):
+            kept[k] = b[k * LANES + l]
+
+
+@inlined
+def _may_sleep(f: Bodies, slot: int) -> bool:
+    """Whether a body is one of those that do: deep, free, its actuators where they are told to be."""
+    b, l = f.blocks[slot // LANES], slot % LANES
+    if b[LINED * LANES + l] != 0.0 or b[(MOOR + 4) * LANES + l] != 0.0 or not _is_deep(f, slot):
+        return False
+    for k in range(NU + 6, A_NOW):  # memory of its own waves
+        if b[k * LANES + l] != 0.0:
+            return False
+    for k in range(SLOTS):
+        goal = b[(A_CMD + k) * LANES + l]
+        if not abs(b[(A_NOW + k) * LANES + l] - goal) <= 1e-9 * abs(goal):
+            return False
+    return True
+
+
+@part
+def wake(f: Bodies, s: Sleep, m: Meetings, row: int, tick: int) -> None:
+    """A body goes on from where it lies; what it touched when it fell asleep it has touched all the while."""
+    slot = f.slots[row]
+    f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] = 0.0
+    s.asleep[0] -= 1
+    for k in range(PARTNERS):
+        if m.last[row, k, WHEN] == s.notes[row, SEEN]:
+            m.last[row, k, WHEN] = tick
+    s.notes[row, SEEN] = -1
+
+
+@part
+def wake_changed(f: Bodies, s: Sleep, m: Meetings, order: Ints, count: int, tick: int) -> None:
+    """Wake whom anything drives otherwise in this tick than when it fell asleep, or whom the surface is near."""
+    for i in range(count):
+        slot = f.slots[order[i]]
+        b, l = f.blocks[slot // LANES], slot % LANES
+        if b[ASLEEP * LANES + l] != 0.0 and not (_is_driven_alike(b, l, s.kept[order[i]]) and _is_deep(f, slot)):
+            wake(f, s, m, order[i], tick)
+
+
+@part
+def keep(f: Bodies, s: Sleep, order: Ints, count: int) -> int:
+    """Those that sleep stay what they were, though others of their block have been stepped. Returns how many."""
+    asleep = 0
+    for i in range(count):
+        slot = f.slots[order[i]]
+        b, l = f.blocks[slot // LANES], slot % LANES
+        if b[ASLEEP * LANES + l] != 0.0:
+            asleep += 1
+            for k in range(A_CMD):
+                b[k * LANES + l] = s.kept[order[i], k]
+    return asleep
