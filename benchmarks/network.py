@@ -194,51 +194,56 @@ def round_trip() -> None:
             server.end()
 
 
-def library() -> None:
-    """Simulated seconds per second of the engine alone: 100 vehicles and 20 beacons, ten ranges asked for a second: each from one
-    beacon by modem (everybody hears the packet, one answers), or from all at once by a pulse (everybody hears, all twenty answer)."""
+def talking(modem: bool, tick: int, simulated: float = 40.0) -> tuple[float, float, float]:
+    """(simulated seconds per second of the engine alone, receptions, ranges a second): 100 vehicles and 20 beacons, ten ranges
+    asked for a second in ticks of ``tick`` ms: each from one beacon by modem (everybody hears the packet, one answers), or from
+    all at once by a pulse (everybody hears, all twenty answer)."""
 
-    def node(k: int, modem: bool) -> str:
+    def node(k: int) -> str:
         inner = f'<modem address="{k + 1}" frequency="25 kHz" bit_rate="5000" preamble="10 ms"/>' if modem else ""
         asks = "" if modem or k < 100 else ' query="25 kHz" reply="26 kHz" turn_around="15 ms"'
         return f'<transducer position="0 0 0.2 m" listen_low="20 kHz" listen_high="32 kHz" recharge="200 ms"{asks}>{inner}</transducer>'
 
+    auvs = "".join(
+        f'<vehicle name="v{k}" model="lauv" position="{60 * (k % 10)} {60 * (k // 10)} 30 m">{node(k)}</vehicle>'
+        for k in range(100)
+    )
+    buoys = "".join(
+        f'<buoy name="b{k}" model="buoy" position="{150 * (k % 5)} {150 * (k // 5)} 1 m">{node(100 + k)}</buoy>'
+        for k in range(20)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c.xml"
+        path.write_text(
+            f'<wavesim><time step="{tick} ms"/><shared vehicles="128" signals="1024"/><world><bed depth="200 m"/></world>'
+            f"<fleet>{auvs}{buoys}</fleet></wavesim>"
+        )
+        sim = Simulation(load_config(path))
+    sim.enter_residents()
+    sim.ping(sim.rows[0], 25_000.0)  # loads the kernels
+    sim.advance(100)
+    sim.take_signals()
+    per, heard, ranges = 100 // tick, 0, 0
+    begun = time.perf_counter()
+    for k in range(int(simulated * 10)):  # each tenth of a second one vehicle
+        if modem:
+            sim.range_request(sim.rows[k % 100], 101 + k % 20)
+        else:
+            sim.ping(sim.rows[k % 100], 25_000.0)
+        sim.advance(per)
+        receptions = sim.take_signals()[1]
+        heard += len(receptions)
+        ranges += int(np.isfinite(receptions["measured"]).sum())
+    return simulated / (time.perf_counter() - begun), heard / simulated, ranges / simulated
+
+
+def library() -> None:
     for modem, what in ((True, "ranges by modem"), (False, "ranges by pulses")):
-        auvs = "".join(
-            f'<vehicle name="v{k}" model="lauv" position="{60 * (k % 10)} {60 * (k // 10)} 30 m">{node(k, modem)}</vehicle>'
-            for k in range(100)
-        )
-        buoys = "".join(
-            f'<buoy name="b{k}" model="buoy" position="{150 * (k % 5)} {150 * (k // 5)} 1 m">{node(100 + k, modem)}</buoy>'
-            for k in range(20)
-        )
         for tick in (20, 4):
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "c.xml"
-                path.write_text(
-                    f'<wavesim><time step="{tick} ms"/><shared vehicles="128" signals="1024"/><world><bed depth="200 m"/></world>'
-                    f"<fleet>{auvs}{buoys}</fleet></wavesim>"
-                )
-                sim = Simulation(load_config(path))
-            sim.enter_residents()
-            sim.ping(sim.rows[0], 25_000.0)  # loads the kernels
-            sim.advance(100)
-            sim.take_signals()
-            per, heard, ranges, simulated = 100 // tick, 0, 0, 40.0
-            begun = time.perf_counter()
-            for k in range(int(simulated * 10)):  # each tenth of a second one vehicle
-                if modem:
-                    sim.range_request(sim.rows[k % 100], 101 + k % 20)
-                else:
-                    sim.ping(sim.rows[k % 100], 25_000.0)
-                sim.advance(per)
-                receptions = sim.take_signals()[1]
-                heard += len(receptions)
-                ranges += int(np.isfinite(receptions["measured"]).sum())
-            took = time.perf_counter() - begun
+            factor, heard, ranges = talking(modem, tick)
             print(
-                f"library, 100 vehicles, 20 beacons, {what}, tick {tick:2} ms: {simulated / took:6.0f} x real time; "
-                f"{heard / simulated:.0f} receptions and {ranges / simulated:.0f} ranges a second"
+                f"library, 100 vehicles, 20 beacons, {what}, tick {tick:2} ms: {factor:6.0f} x real time; "
+                f"{heard:.0f} receptions and {ranges:.0f} ranges a second"
             )
 
 

@@ -35,9 +35,10 @@ class Ctd(InWater):
 
     def measure(self, now: Batch, out: Record) -> None:
         p_W = self.place(now, out)
-        pressure = self.water.pressure(p_W) + PRESSURE_SIGMA * now.noise(0)
-        temperature = self.water.temperature(p_W, now.time) + TEMPERATURE_SIGMA * now.noise(1)
-        conductivity = self.water.conductivity(p_W, now.time) + CONDUCTIVITY_SIGMA * now.noise(2)
+        noise = now.noise.several(3)
+        pressure = self.water.pressure(p_W) + PRESSURE_SIGMA * noise[:, 0]
+        temperature = self.water.temperature(p_W, now.time) + TEMPERATURE_SIGMA * noise[:, 1]
+        conductivity = self.water.conductivity(p_W, now.time) + CONDUCTIVITY_SIGMA * noise[:, 2]
         gauge = np.maximum(pressure - self.water.world.pressure_0, 0.0)
         out["pressure"], out["temperature"], out["conductivity"] = pressure, temperature, conductivity
         out["salinity"] = seawater.salinity(conductivity, temperature, gauge)

@@ -6,6 +6,7 @@ Pressure here is gauge pressure in dbar, temperature IPTS-68 in C.  Valid for 2 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,15 @@ def density(salinity_: Array, temperature: Array, pressure: Array) -> Array:
     return np.asarray(surface / (1.0 - p / (k + p * (first + p * second))))
 
 
+@functools.lru_cache
+def _sine_squared(latitude: float) -> float:
+    """The same for a whole run."""
+    return float(sin(latitude) * sin(latitude))
+
+
 def depth(pressure: Array, latitude: float) -> Array:
     """Depth in m of a standard ocean (35, 0 C) at a gauge pressure in dbar and a latitude in rad (Saunders & Fofonoff)."""
-    p, x = np.asarray(pressure, float), sin(latitude) * sin(latitude)
+    p, x = np.asarray(pressure, float), _sine_squared(latitude)
     gravity = 9.780318 * (1.0 + (5.2788e-3 + 2.36e-5 * x) * x) + 1.092e-6 * p
     return np.asarray(p * (9.72659 + p * (-2.2512e-5 + p * (2.279e-10 - p * 1.82e-15))) / gravity)
 
