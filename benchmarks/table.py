@@ -39,7 +39,10 @@ def of_a_core() -> dict[str, float]:
     found["mixed fleet of 100, ns"] = kernel.per_vehicle(kernel.fleet(100, sorted(library())), 100)
     whole = kernel.fleet(1000, ["lauv"])
     found["whole tick of 1000, ns"] = paired.least(lambda: whole.advance(20), 7) / 20 / 1000 * 1e9
-    few, many = acoustics.measure(1000, 1000, 50e3, 5e3, 2.0, False), acoustics.measure(1000, 1000, 5e3, 5e3, 0.4, False)
+    few, many = (
+        acoustics.measure(1000, 1000, 50e3, 5e3, 2.0, False),
+        acoustics.measure(1000, 1000, 5e3, 5e3, 0.4, False),
+    )
     found["reception, few at once, us"] = few["us"] / few["arrivals"]
     found["reception where all hear all, us"] = many["us"] / many["arrivals"]
     found["body at rest on the bed, us a tick"] = paired.resting()[0]

@@ -109,7 +109,9 @@ def move(
     touch.sleep.asleep[0] = sleep.keep(f, touch.sleep, work.order, n) if touch.sleep.asleep[0] else 0
     new, fastest = bodies.survey(f, work.order, n, work.last, work.faults)
     work.counters[2] += new
-    work.counters[1] += contact.resolve(f, work.order, n, touch, work.last, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1)
+    work.counters[1] += contact.resolve(
+        f, work.order, n, touch, work.last, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1
+    )
     if machine.meters.shape[0]:
         fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
     transducers(f, work, sound, tick + 1)

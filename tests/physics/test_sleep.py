@@ -86,7 +86,9 @@ def test_it_wakes_in_the_next_tick_by(config: Callable[..., Loaded], reason: str
     sim.advance(1)
     assert not asleep(sim, 0)
     sim.advance(2)
-    assert news == 1 and (reason in ("a pose", "a velocity") or not sim.take_meetings()), "it has lain there all the while"
+    assert news == 1 and (reason in ("a pose", "a velocity") or not sim.take_meetings()), (
+        "it has lain there all the while"
+    )
 
 
 def test_a_tide_counts_by_a_millimetre_a_second(config: Callable[..., Loaded]) -> None:
