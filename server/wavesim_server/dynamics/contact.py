@@ -10,7 +10,7 @@ Pairs that can meet are listed with a skin around each body, and listed anew whe
 
 from __future__ import annotations
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import sleep
 from wavesim_server.dynamics.bodies import Bodies, is_asleep
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs
@@ -59,19 +59,19 @@ def resolve(
     if sleepers:
         _wake_touched(f, t, h, tick)
     for i in range(t.counters[N_PAIRS]):
-        if sleepers and (is_asleep(f, t.pairs[i, 0]) or t.pairs[i, 1] >= 0 and is_asleep(f, t.pairs[i, 1])):
-            continue
-        n = contacts_of_pair(f, t, n, t.pairs[i, 0], t.pairs[i, 1], h)
+        a, b = t.pairs[i, 0], t.pairs[i, 1]
+        if not (sleepers and (is_asleep(f, a) or (b >= 0 and is_asleep(f, b)))):
+            n = contacts_of_pair(f, t, n, a, b, h)
     # A body is looked at only when it may have used up its last clearance, were it as fast as the fastest: the test stands
     # here because a call costs more than all the rest of it (NamedTuples are counted in and out).
     way = fastest * h * (1.0 + bed.slope)
     for i in range(count):
         slot = f.slots[order[i]]
-        b, l = f.blocks[slot // LANES], slot % LANES
-        if b[ASLEEP * LANES + l] != 0.0:
+        block, l = f.blocks[slot // LANES], slot % LANES
+        if block[ASLEEP * LANES + l] != 0.0:
             continue
-        b[CLEARANCE * LANES + l] -= way
-        if not b[CLEARANCE * LANES + l] > 0.0:
+        block[CLEARANCE * LANES + l] -= way
+        if not block[CLEARANCE * LANES + l] > 0.0:
             n = contacts_with_bed(f, t, n, order[i], h, bed, net, cursor)
     if n == 0:
         return 0
@@ -85,6 +85,12 @@ def resolve(
             normal_impulse(f, c, levers, max(c[C_GAP], 0.0) / h)
             if c[C_IMPULSE] > 0.0:
                 friction_impulse(f, c, levers, t.directions)
+    return _touched(f, t, n, last, h, tick)
+
+
+@inlined
+def _touched(f: Bodies, t: Touch, n: int, last: Floats, h: float, tick: int) -> int:
+    """What comes of the contacts that were solved: news, overlaps undone, bodies that lie still. Returns how many touch."""
     touching = 0
     for i in range(n):
         c = t.contacts[i]

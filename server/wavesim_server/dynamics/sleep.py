@@ -80,16 +80,14 @@ def stir(s: Sleep, row: int) -> None:
 @inlined
 def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
     """Whether all that drives a body is as it was. The water plane does not: who is near it does not sleep."""
+    alike = True
     for k in range(A_CMD, CURRENT):
-        if b[k * LANES + l] != kept[k]:
-            return False
+        alike &= b[k * LANES + l] == kept[k]
     for k in range(CURRENT, LEVEL):
-        if not abs(b[k * LANES + l] - kept[k]) <= DRIFT:
-            return False
+        alike &= abs(b[k * LANES + l] - kept[k]) <= DRIFT
     for k in range(ENV, LINED + 1):
-        if b[k * LANES + l] != kept[k]:
-            return False
-    return True
+        alike &= b[k * LANES + l] == kept[k]
+    return alike
 
 
 @inlined

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_server.dynamics.meetings import Meetings, meetings
-from wavesim_server.dynamics.sleep import Sleep, beds
 from wavesim_server.dynamics.shapes import GEOMETRY
+from wavesim_server.dynamics.sleep import Sleep, beds
 from wavesim_server.dynamics.types import Floats, Ints
 
 #: a contact: row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction impulse
