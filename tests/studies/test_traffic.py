@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from wavesim_sdk.avoidance import Avoider
 from wavesim_sdk.config import load
@@ -17,6 +18,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.targets import Target
 from wavesim_server.study import empty_sea
 from wavesim_studies.traffic import mission, trials
+from wavesim_studies.traffic.cli import traffic
 from wavesim_studies.traffic.encounters import IMAZU, imazu, read_dnv
 from wavesim_studies.traffic.sail import SUITED, sail
 from wavesim_studies.traffic.score import Track, judge
@@ -220,3 +222,10 @@ def test_a_situation_of_dnv(tmp_path: Path) -> None:
     path.write_text('{"ownShip": {}, "targetShips": []}')
     with pytest.raises(ConfigError, match="'own' has no usable position"):
         read_dnv(path)
+
+
+@pytest.mark.parametrize("model", ["lauv", "oter"])
+def test_own_ship_is_a_surface_vessel(tmp_path: Path, model: str) -> None:
+    for asked in (["imazu", "1"], ["trials", str(tmp_path), "1"]):
+        done = CliRunner().invoke(traffic, [*asked, "--model", model])
+        assert isinstance(done.exception, ConfigError) and f"'{model}'" in str(done.exception), done.output

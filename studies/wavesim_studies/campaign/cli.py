@@ -97,6 +97,10 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
     write(table, plan.folder / "table.csv", {})
     _write(plan.folder / "report.html", page(plan, table))
     click.echo(_counted(states, len(plan.rows)))
+    _reasons(table)
+    done = [row for row in table if row["status"] == "ok"]
+    if empty := [m.name for m in plan.metrics if done and all(row.get(m.name) is None for row in done)]:
+        click.echo(f"wavesim: no run gave a value of {', '.join(empty)}", err=True)
     click.echo(f"table     {plan.folder / 'table.csv'}\nreport    {plan.folder / 'report.html'}")
 
 
@@ -126,6 +130,11 @@ def status(file: Path, out: Path, as_json: bool) -> None:
         click.echo(json.dumps({"runs": len(plan.rows), "done": len(table), "states": states}))
         return
     click.echo(_counted(states, len(plan.rows)))
+    _reasons(table)
+
+
+def _reasons(table: list[dict[str, Any]]) -> None:
+    """Why runs did not end well."""
     for (state, reason), n in Counter((r["status"], r["reason"]) for r in table if r["reason"]).most_common(10):
         click.echo(f"{n:6} {state}: {reason}")
 

@@ -80,7 +80,9 @@ def _number(value: Any) -> float | None:
 def _run(plan: Plan, row: Row, folder: Path) -> tuple[Any, str]:
     if plan.campaign.run.kind == "function":
         assert plan.program is not None
-        told = dict(plan.program(dict(row.factors), row.seed))
+        told = plan.program(dict(row.factors), row.seed)
+        if not isinstance(told, dict):
+            raise WaveSimError(f"{plan.campaign.run.program} returned no dictionary of metrics but {told!r:.40}")
         return told, hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()
     path = folder / "config.xml"
     data = plan.configuration(row, folder)

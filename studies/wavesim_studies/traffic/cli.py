@@ -94,12 +94,17 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
 
 
 def _known(model: str) -> None:
+    """Own ship can be of this model."""
     from wavesim_sdk.config import library
     from wavesim_sdk.errors import ConfigError
     from wavesim_sdk.names import nearest
 
     if model not in library():
         raise ConfigError(f"there is no model '{model}'{nearest(model, library())}")
+    if library()[model].box is None:
+        raise ConfigError(
+            f"'{model}' is no surface vessel; that own ship is made of a <box> tells how long and wide she is"
+        )
 
 
 def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
