@@ -119,9 +119,9 @@ export class LogCharts {
   }
 
   private async load(chart: Chart): Promise<void> {
-    const found = await lines(this.wanted(chart), { ...this.span, points: 1500 });
-    if (!found || !this.charts.includes(chart)) return;
     const two = this.place.clientWidth > WIDE && this.charts.length > 1, width = Math.max((this.place.clientWidth - 24) / (two ? 2 : 1) - 8, 200);
+    const found = await lines(this.wanted(chart), { ...this.span, points: Math.min(1500, Math.ceil(3 * width)) }); // of each pixel the first, the least and the greatest
+    if (!found || !this.charts.includes(chart)) return;
     if (!chart.plot) {
       const rows = chart.lines.map((l) => this.rowOf(l.body)), same = new Set(rows).size < rows.length, units = [...new Set(chart.lines.map((l) => l.unit))];
       chart.plot = new Plot({

@@ -37,6 +37,7 @@ export class Profile {
     this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, factor, h("label", { class: "row" }, this.surface, "from the surface"), this.told), h("div", { class: "sound-place" }, this.canvas));
     this.canvas.addEventListener("pointermove", (e) => { this.pointer = e.offsetX; this.update(); });
     this.canvas.addEventListener("pointerleave", () => { this.pointer = null; this.update(); });
+    new ResizeObserver(() => this.update()).observe(this.canvas); // its head may have taken another line
   }
 
   update(): void {

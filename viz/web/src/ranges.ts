@@ -47,6 +47,7 @@ export class Ranges {
     const what = h("select", { "aria-label": "What was measured", onchange: () => { this.what = what.value as What; this.update(); } }, ...WHATS.map(([key, text]) => h("option", { value: key }, text)));
     const span = h("select", { "aria-label": "How long", onchange: () => { this.span = Number(span.value); this.update(); } }, ...SPANS.map((s) => h("option", { value: s, selected: s === this.span }, s < 120 ? `${s} s` : `${s / 60} min`)));
     this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, what, span, this.told, h("span", { class: "grow" }), h("button", { title: "What is shown as a table", onclick: () => this.save() }, "CSV")), h("div", { class: "sound-place" }, this.canvas));
+    new ResizeObserver(() => this.update()).observe(this.canvas); // its head may have taken another line
   }
 
   update(): void {

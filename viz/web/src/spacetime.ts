@@ -42,6 +42,7 @@ export class SpaceTime {
       h("div", { class: "events-head" }, span, this.freeze, toggle("sound-own", "chosen only", "Signals from and to the chosen body", () => (this.own = !this.own)), toggle("sound-ranges", "ranges only", "Range requests and replies", () => (this.ranges = !this.ranges)),
         toggle("sound-far", "by range", "Vertical: range from the chosen body, instead of a lane for each", () => (this.far = !this.far)), slot, this.reasons),
       h("div", { class: "sound-place" }, this.canvas, this.told));
+    new ResizeObserver(() => this.update()).observe(this.canvas); // its head may have taken another line
     let held: number | null = null;
     this.canvas.addEventListener("pointerdown", (e) => { held = this.frozen === null ? null : e.offsetX; });
     this.canvas.addEventListener("pointermove", (e) => {

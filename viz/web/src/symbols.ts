@@ -87,9 +87,10 @@ export function drawBodies(c: CanvasRenderingContext2D, store: Store, px: Px, sc
       c.stroke();
       c.restore();
     }
-    if (row === store.chosen) corners(c, x, y, Math.max(17, 0.5 * long + 6));
+    const chosen = row === store.chosen, frame = Math.max(17, 0.5 * long + 6);
+    if (chosen) corners(c, x, y, frame);
     const condition = CONDITIONS[store.condition[k]!], text = condition ? `⚠ ${body.name}: ${condition}` : named ? body.name : "";
-    if (text) names.push([text, x + 12, y - 6, css(condition ? "--bad" : "--ink")]);
+    if (text) names.push([text, x + (chosen ? frame + 4 : 12), y - 6, css(condition ? "--bad" : "--ink")]);
   }
   for (const [row, e] of store.beliefs) {
     if (!Number.isFinite(e[0])) continue;
