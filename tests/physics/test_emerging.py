@@ -54,6 +54,7 @@ def fly(sim: Simulation, row: int, centre: np.ndarray, within: float) -> int:
     return len(found)
 
 
+@pytest.mark.compiled
 def test_a_sphere_that_is_thrown_out_flies_a_parabola(config: Make) -> None:
     """In a current, with drag and added mass in the water."""
     sim = ball(config, drag=30.0)
@@ -66,6 +67,7 @@ def test_a_sphere_that_is_thrown_out_flies_a_parabola(config: Make) -> None:
     assert np.allclose(v, [0.4, 0.0, 0.0], rtol=0.0, atol=0.05), "the current has it again"
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["lauv", "remus100"])
 def test_an_auv_that_broaches(config: Make, name: str) -> None:
     """With its propeller at full speed and its rudder over, neither of which has any hold in the air."""
@@ -114,6 +116,7 @@ def energy(sim: Simulation, row: int, mass: float, z: float, v: np.ndarray) -> f
     return float(0.5 * (mass + share(sim, row) * 0.5 * RHO * VOLUME) * v @ v - mass * G * z + RHO * G * lifted)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("mass", [0.5 * RHO * VOLUME, RHO * VOLUME, 2.0 * RHO * VOLUME])
 def test_energy_only_falls(config: Make, mass: float) -> None:
     """Without drag: a ball is thrown up, flies, falls back, dives, and comes up again; nothing moves the water."""
