@@ -26,11 +26,13 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
     """An empty medium for the acoustics of a configuration."""
     a, world = loaded.config.acoustics, loaded.config.world
     bottom = deepest(loaded)
-    z, c = sound.profile(loaded, water, bottom)
     mode = memory.ISO if a.profile == "constant" else memory.GRADIENT if a.profile == "gradient" else memory.RAYS
     echoes = a.multipath is not None and a.multipath.order > 0
     if mode == memory.GRADIENT and echoes:
         mode = memory.RAYS
+    rough = bool(world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east)
+    uneven = rough and (mode == memory.ISO or (mode == memory.RAYS and echoes))
+    z, c = sound.profile(loaded, water, lowest(loaded) if uneven and mode == memory.RAYS else bottom)
     each = echoes or a.sum != "first"  # every path is followed
     many = 1
     if mode == memory.ISO and a.multipath:
@@ -49,14 +51,13 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
     if a.multipath is not None:
         b = a.multipath
         w.surface_loss, w.density_ratio, w.attenuation = b.surface_loss, b.bottom_density, b.bottom_attenuation
-        w.speed_ratio = c[-1] / b.bottom_speed
+        w.speed_ratio = (interpolate(np.array([bottom]), z, c)[0] if uneven else c[-1]) / b.bottom_speed
         if b.surface != "flat":
             w.roughness, w.bubbles = roughness(world, b.surface)
     w.summing = memory.SUMS.index(a.sum)
     o = world.obstacles
     fixed = o.block or o.pier or o.tunnel or o.mesh
-    rough = world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east
-    w.uneven = bool(rough) and mode == memory.ISO
+    w.uneven = uneven
     w.blocking = a.blocking and bool(fixed or rough)
     w.faded, w.echoes, w.step = loaded.config.log.faded, echoes or mode == memory.RAYS, step
     return m
@@ -75,6 +76,15 @@ def deepest(loaded: Loaded) -> float:
     """Depth of the flat bottom that echoes and profiles know: of the bed at the origin (the mean of soundings)."""
     t = triangles(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
+
+
+def lowest(loaded: Loaded) -> float:
+    """Depth in m to which a profile is needed over a bed that is not level; of a plane that falls, twice that at the origin."""
+    t, bed = triangles(loaded), loaded.config.world.bed
+    if t is not None:
+        return float(t.points[:, 2].max())
+    falls = 2.0 if bed.slope_north or bed.slope_east else 1.0
+    return falls * bed.depth + sum(max(b.height, 0.0) for b in bed.bump)
 
 
 def carriers(a: Acoustics, wind: float, frequency: float, band: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.motion import Tick, attitude, clock, where
 from wavesim_server.acoustics.paths import Scene
 from wavesim_server.acoustics.types import Record
-from wavesim_server.acoustics.ways import Way, barred, bent, source_image, straight, travel_time
+from wavesim_server.acoustics.ways import Way, barred, bent, mirrored, source_image, straight, travel_time
 from wavesim_server.draws import normal, uniform
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import acos, atan2, exp, hypot, log, log10, power, sin_cos
@@ -166,12 +166,12 @@ def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
         if way.length != way.length:  # where it is now, no such path leads
             return -1
     else:
-        travel = travel_time(m, s, e, x, y, z)
+        travel = travel_time(m, scene, s, e, x, y, z)
         if travel != travel:
             if candidate.first:
                 lost(m, s, j, candidate.path, a.SHADOW, time, x, y, z)
             return -1
-        way = bent(m, s, candidate.path, x, y, z)
+        way = mirrored(m, s, z) if candidate.bed else bent(m, s, candidate.path, x, y, z)
     level = _level(m, s, j, way, tick, time)
     toward = way.rx * vx + way.ry * vy + way.rz * vz
     left = way.sx * signal.vx + way.sy * signal.vy + way.sz * signal.vz

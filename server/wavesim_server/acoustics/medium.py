@@ -25,7 +25,7 @@ from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.motion import Tick, clock, where
 from wavesim_server.acoustics.queues import free_candidate, new_candidate, pop, push, schedule
 from wavesim_server.acoustics.types import Record, Records
-from wavesim_server.acoustics.ways import source_image, travel_time
+from wavesim_server.acoustics.ways import over_bed, source_image, travel_time
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
 
@@ -258,19 +258,24 @@ def _spread(m: Medium, scene: Scene, e: int, node: int, time: float, tick: Tick,
             else:
                 lost(m, s, j, 0, a.SHADOW, time + far / c, place.x, place.y, place.z)
         else:
-            _find_rays(m, s, j, time, tick, angles)
+            _find_rays(m, scene, s, j, time, tick, angles)
     schedule(m, new_candidate(m, s, a.RETIRE, 0, 0.0, 0.0), time + signal.reach / c, tick.number)
     return int(m.counters[0].nodes - 1 - within)
 
 
 @part
-def _find_rays(m: Medium, s: int, j: int, time: float, tick: Tick, angles: int) -> None:
+def _find_rays(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick, angles: int) -> None:
     """Candidates for every eigenray to where a node is now: all of them with echoes, else only the first to arrive."""
     x, y, z, _, _, _ = where(m, tick, j, time)
     signal, w = m.signals[s], m.water[0]
     across = hypot(x - signal.x, y - signal.y)
     zs, zr, across = rays.within(m.profile_z, signal.z, z, across)
-    count = rays.search(m.profile_z, m.profile_c, zs, zr, across, w.order, m.fan, angles, m.eigenrays, m.none, m.ray[0])
+    level = w.uneven == 0
+    count = rays.search(
+        m.profile_z, m.profile_c, zs, zr, across, w.order, m.fan, angles, m.eigenrays, m.none, m.ray[0], level
+    )
+    if not level:
+        count = over_bed(m, scene, s, x, y, z, count)
     if count == 0:
         far = hypot(across, zr - zs)
         lost(m, s, j, 0, a.SHADOW, time + far / w.fastest, x, y, z)
@@ -285,17 +290,19 @@ def _find_rays(m: Medium, s: int, j: int, time: float, tick: Tick, angles: int) 
             found = m.eigenrays[k]
             path = 2 * found.reversals + found.down
             earliest = time + found.time * slower - 2.0 * w.step
-            _consider(m, s, j, path, k == first, found.angle, found.time, earliest, tick)
+            e = _consider(m, s, j, path, k == first, found.angle, found.time, earliest, tick)
+            m.candidates[e].bed, m.candidates[e].sx, m.candidates[e].sy = found.bed, found.sx, found.sy
 
 
 @part
 def _consider(
     m: Medium, s: int, j: int, path: int, first: bool, angle: float, travel: float, earliest: float, tick: Tick
-) -> None:
+) -> int:
     """A new candidate; one that may arrive in this tick is looked at before the next event."""
     e = new_candidate(m, s, j, path, angle, travel)
     m.candidates[e].first = 1 if first else 0
     schedule(m, e, earliest, tick.number if earliest > tick.end else tick.number - 1)
+    return e
 
 
 @part
@@ -365,7 +372,7 @@ def _look(m: Medium, scene: Scene, e: int, tick: Tick) -> None:
         t = end
         for k in range(4):  # at the end of the tick, then where it has brought the node back to
             x, y, z, _, _, _ = where(m, tick, j, t)
-            travel = travel_time(m, s, e, x, y, z)
+            travel = travel_time(m, scene, s, e, x, y, z)
             if travel != travel:
                 if candidate.first:
                     lost(m, s, j, path, a.SHADOW, end, x, y, z)

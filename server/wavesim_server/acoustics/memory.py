@@ -17,6 +17,7 @@ import numpy as np
 from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
 from wavesim_server import pointers
 from wavesim_server.acoustics.rays import ANGLES, EIGENRAY, FAN, RAY
+from wavesim_server.acoustics.terrain import FANS, LEGS, SHOT
 from wavesim_server.acoustics.types import Array, Ints, Records
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
@@ -217,6 +218,9 @@ CANDIDATE = _record(
     integer("next", "", "Next of the same tick, or next free record."),
     value("angle", "rad", "Launch angle of its ray when it was last looked at."),
     value("travel", "s", "Travel time then."),
+    value("sx", "", "Of a ray over a bed that is not level: its direction at the source then, W."),
+    value("sy", "", ""),
+    integer("bed", "", "1 = it is such a one."),
 )
 
 HEARING = _record(
@@ -343,6 +347,8 @@ class Medium(NamedTuple):
     fan: Records = _rows(FAN, ANGLES + 8)
     eigenrays: Records = _rows(EIGENRAY, PATHS)
     ray: Records = _rows(RAY, 1)
+    shot: Records = _rows(SHOT, 1)
+    legs: Array = _rows(np.float64, FANS * LEGS, 4)  #: of rays over a bed that is not level
     points: Array = _rows(np.float64, 256, 3)  #: of a path, W, m
     none: Array = _rows(np.float64, 0, 2)
     sent: Records = _rows(_with_handle(), "sent")

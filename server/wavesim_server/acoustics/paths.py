@@ -135,9 +135,9 @@ def _buried(scene: Scene, ax: float, ay: float, az: float, bx: float, by: float,
 
 
 @part
-def blocked(scene: Scene, points: Array, n: int) -> bool:
-    """Whether anything stands in the way of a path through ``n`` points (n, 3)."""
-    rough = scene.bed.soundings or scene.bed.slope > 0.0
+def blocked(scene: Scene, points: Array, n: int, bed: bool) -> bool:
+    """Whether anything stands in the way of a path through ``n`` points (n, 3); ``bed``: that, too."""
+    rough = bed and (scene.bed.soundings or scene.bed.slope > 0.0)
     for i in range(n - 1):
         a, b = points[i], points[i + 1]
         for k in range(scene.fixed.shape[0]):

@@ -68,7 +68,7 @@ def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, tr
     m.counters[0].free_candidate = candidate.next
     m.counters[0].left_candidates -= 1
     candidate.signal, candidate.node, candidate.path = signal, node, path
-    candidate.angle, candidate.travel = angle, travel
+    candidate.angle, candidate.travel, candidate.bed = angle, travel, 0
     m.signals[signal].pending += 1
     return int(k)
 

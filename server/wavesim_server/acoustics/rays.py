@@ -59,6 +59,9 @@ EIGENRAY = Table(
         integer("down", "", "1 = launched downwards."),
         integer("reversals", "", "Turns in the water and bounces."),
         value("time", "s", "Travel time."),
+        value("sx", "", "Of one that bounces off a bed which is not level: its direction at the source, W."),
+        value("sy", "", ""),
+        integer("bed", "", "1 = it is such a one."),
     ),
 )
 FLAT = 1e-5  #: the flattest launch angle of the fan, rad
@@ -385,9 +388,10 @@ def search(
     found: Records,
     none: Array,
     out: Record,
+    bed: bool = True,
 ) -> int:
     """All paths to a receiver with at most so many bounces, by a fan of ``n`` rays; returns how many. ``found``: records
-    EIGENRAY; ``out``: a record RAY."""
+    EIGENRAY; ``out``: a record RAY; ``bed``: whether they may bounce off the bottom."""
     count = 0
     flattest = _flattest(z, c, source, receiver)
     for reversals in range(bounces + 3):
@@ -413,7 +417,7 @@ def search(
                     x = _distance(z, c, source, receiver, fan[k], down, reversals, none)
                 lower = (reversals + 1) // 2 if down else reversals // 2
                 hits = (lower if cls & 2 else 0) + (reversals - lower if cls & 1 else 0)
-                if math.isnan(x) or hits > bounces:
+                if math.isnan(x) or hits > bounces or (not bed and cls & 2 and lower > 0):
                     before = math.nan
                     continue
                 f = x - distance
@@ -422,7 +426,7 @@ def search(
                     if not math.isnan(root):
                         eigenray = found[count]
                         eigenray.angle, eigenray.down, eigenray.reversals = root, 1 if down else 0, reversals
-                        eigenray.time = out.time
+                        eigenray.time, eigenray.bed = out.time, 0
                         count += 1
                 before, angle, kind = f, theta, cls
     return count
@@ -451,10 +455,11 @@ def nearest(
     found: Records,
     none: Array,
     out: Record,
+    bed: bool,
 ) -> int:
     """The eigenray whose travel time is nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
     n = launch(z, c, source, fan, none)
-    count = search(z, c, source, receiver, distance, bounces, fan, n, found, none, out)
+    count = search(z, c, source, receiver, distance, bounces, fan, n, found, none, out, bed)
     best, gap = -1, 1e-3
     for k in range(count):
         if abs(found[k].time - travel) < gap:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from wavesim_sdk.parts import part
 from wavesim_server.acoustics import memory as a
-from wavesim_server.acoustics import paths, rays, slopes, tubes
+from wavesim_server.acoustics import paths, rays, slopes, terrain, tubes
 from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.paths import Scene
 from wavesim_server.elementary import cos
@@ -37,13 +37,15 @@ class Way(NamedTuple):
 
 
 @part
-def travel_time(m: Medium, s: int, e: int, x: float, y: float, z: float) -> float:
-    """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` then holds the ray.
+def travel_time(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> float:
+    """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` then holds the ray, or ``m.shot``.
 
     The ray is followed from where it was when last looked at. Where it has turned into one of another kind, as a ray
     whose turning point passes the receiver does, the ray with the nearest travel time takes its place.
     """
     signal, w, candidate, ray = m.signals[s], m.water[0], m.candidates[e], m.ray[0]
+    if candidate.bed:
+        return _travel_over_bed(m, scene, s, e, x, y, z)
     dx, dy = x - signal.x, y - signal.y
     across = math.sqrt(dx * dx + dy * dy)
     if w.mode == a.GRADIENT:
@@ -55,8 +57,9 @@ def travel_time(m: Medium, s: int, e: int, x: float, y: float, z: float) -> floa
     angle = rays.again(m.profile_z, m.profile_c, zs, zr, across, candidate.angle, path % 2 == 1, path // 2, m.none, ray)
     if angle != angle:
         k = rays.nearest(
-            m.profile_z, m.profile_c, zs, zr, across, w.order, candidate.travel, m.fan, m.eigenrays, m.none, ray
-        )
+            m.profile_z, m.profile_c, zs, zr, across, w.order, candidate.travel, m.fan, m.eigenrays, m.none, ray,
+            w.uneven == 0,
+        )  # fmt: skip
         if k < 0:
             return math.nan
         found = m.eigenrays[k]
@@ -64,6 +67,65 @@ def travel_time(m: Medium, s: int, e: int, x: float, y: float, z: float) -> floa
         candidate.path = 2 * found.reversals + found.down
     candidate.angle, candidate.travel = angle, ray.time
     return float(ray.time)
+
+
+@part
+def over_bed(m: Medium, scene: Scene, s: int, x: float, y: float, z: float, found: int) -> int:
+    """Add to the ``found`` eigenrays of the medium those to a point that bounce off a bed which is not level; how many there are then."""
+    signal, w = m.signals[s], m.water[0]
+    ground = terrain.ground(scene, w.order, signal.x, signal.y, x, y)
+    zs, zr, _ = rays.within(m.profile_z, signal.z, z, 0.0)
+    return terrain.scan(
+        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, x, y, zr, m.eigenrays, found, terrain.legs_of(m.legs), m.none, m.shot[0]
+    )  # fmt: skip
+
+
+@part
+def _travel_over_bed(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> float:
+    """The same of a ray that bounces off a bed which is not level; ``m.shot`` then holds it."""
+    candidate, shot = m.candidates[e], m.shot[0]
+    if not _aimed(m, scene, s, candidate.path, candidate.sx, candidate.sy, x, y, z):
+        count, best, gap = over_bed(m, scene, s, x, y, z, 0), -1, 1e-3
+        for k in range(count):
+            away = abs(m.eigenrays[k].time - candidate.travel)
+            if away < gap:
+                best, gap = k, away
+        if best < 0:
+            return math.nan
+        found = m.eigenrays[best]
+        candidate.path = 2 * found.reversals + found.down
+        if not _aimed(m, scene, s, candidate.path, found.sx, found.sy, x, y, z):
+            return math.nan
+    candidate.sx, candidate.sy, candidate.travel = shot.sx, shot.sy, shot.time
+    return float(shot.time)
+
+
+@part
+def _aimed(m: Medium, scene: Scene, s: int, path: int, sx: float, sy: float, x: float, y: float, z: float) -> bool:
+    """Whether a ray near a direction comes to a point; ``m.shot`` then holds it."""
+    signal = m.signals[s]
+    ground = terrain.ground(scene, m.water[0].order, signal.x, signal.y, x, y)
+    zs, zr, _ = rays.within(m.profile_z, signal.z, z, 0.0)
+    sz = math.sqrt(max(1.0 - sx * sx - sy * sy, 0.0))
+    return terrain.aim(
+        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, x, y, zr, path // 2, sx, sy, sz if path % 2 == 1 else -sz,
+        terrain.legs_of(m.legs), m.none, m.shot[0],
+    )  # fmt: skip
+
+
+@part
+def mirrored(m: Medium, s: int, z: float) -> Way:
+    """Of the ray over a bed which is not level that ``m.shot`` holds."""
+    signal, w, shot = m.signals[s], m.water[0], m.shot[0]
+    taken, sine_bed = terrain.loss(
+        terrain.legs_of(m.legs)[terrain.NOW], shot.bottom, w.density_ratio, w.speed_ratio, w.attenuation
+    )
+    spread = shot.spread if w.spreading == 0.0 else -1.0
+    c_source, c_here = rays.speed(m.profile_z, m.profile_c, signal.z), rays.speed(m.profile_z, m.profile_c, z)
+    return Way(
+        shot.length, shot.sx, shot.sy, shot.sz, shot.rx, shot.ry, shot.rz, c_source, c_here, shot.surface, shot.bottom,
+        shot.caustics, shot.sine_top, sine_bed, spread, taken,
+    )  # fmt: skip
 
 
 @part
@@ -168,9 +230,26 @@ def barred(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float
         n = candidate.path // 2 + 2
     elif m.water[0].mode == a.ISO:
         n = paths.unfold(candidate.path, m.water[0].bottom, signal.x, signal.y, signal.z, x, y, z, m.points)
+    elif candidate.bed:
+        return _struck(m, scene, s, candidate.path, x, y, z)
     else:
         n = _bend(m, s, candidate.path, candidate.angle, x, y, z)
-    return paths.blocked(scene, m.points, n)
+    return paths.blocked(scene, m.points, n, True)
+
+
+@part
+def _struck(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float) -> bool:
+    """Whether an obstacle stands in the way of the ray that ``m.shot`` holds; the bed does not, which has turned it."""
+    signal, shot = m.signals[s], m.shot[0]
+    ground = terrain.ground(scene, m.water[0].order, signal.x, signal.y, x, y)
+    zs, zr, _ = rays.within(m.profile_z, signal.z, z, 0.0)
+    p = m.points
+    p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, zs
+    n = terrain.trace(
+        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, shot.sx, shot.sy, shot.sz, zr, path // 2, False,
+        terrain.legs_of(m.legs)[terrain.BESIDE], p, shot,
+    )  # fmt: skip
+    return paths.blocked(scene, p, n, False)
 
 
 @part

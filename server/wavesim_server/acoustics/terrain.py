@@ -1,0 +1,488 @@
+"""Rays in a sound speed that depends on depth, over a bed whose depth changes along their way, compiled.
+
+A ray is shot, not solved for: from layer to layer as in :mod:`rays`, and where it meets the bed it is mirrored in the plane
+that touches it there, in three dimensions, so that its invariant and its bearing change.  A fan of such rays in the vertical plane
+through source and receiver brackets those that come near; each is then aimed by Newton's method with two neighbours, to the two
+sides and up and down, which are the edges of its tube as well:
+
+    |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
+
+with d1, d2 what the neighbours move by at the receiver's depth, per rad.  The bed's curvature is in it.
+Left out: diffraction; ways between two rays of the fan that leave together and come together again; a bed finer than a 128th of the way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from wavesim_sdk.parts import part
+from wavesim_sdk.tables import Table, integer, value
+from wavesim_server.acoustics import paths, rays, slopes
+from wavesim_server.acoustics.paths import Scene
+from wavesim_server.acoustics.tubes import FOCUS_DB
+from wavesim_server.acoustics.types import Array, Record, Records
+from wavesim_server.elementary import cos, exp, hypot, log, log10, sin
+from wavesim_server.seabed import bed_depth
+
+SHOT = Table(
+    "shot",
+    "A ray over a bed that is not level.",
+    "medium",
+    (
+        value("x", "m", "Where it crosses the receiver's depth, W."),
+        value("y", "m", ""),
+        value("time", "s", "Travel time."),
+        value("length", "m", "Along it."),
+        value("sx", "", "Its direction at the source, W."),
+        value("sy", "", ""),
+        value("sz", "", ""),
+        value("rx", "", "At the receiver."),
+        value("ry", "", ""),
+        value("rz", "", ""),
+        integer("surface", "", "Bounces off the surface."),
+        integer("bottom", "", "Bounces off the bottom."),
+        value("sine_top", "", "Mean sine of its grazing angles at the surface."),
+        value("spread", "dB", "Spreading loss."),
+        integer("caustics", "", "Passed."),
+    ),
+)
+LEGS = 10  #: between reversals, at most
+FANS = 7  #: arrays of legs:
+NOW, BEFORE, NEXT, KEPT, BESIDE, TRIED, BEYOND = range(FANS)
+X, Y, KINDS, SINE = range(4)  #: and their columns: where, what has been met till there; sines at the bed, by bounce
+ANGLES, BACK = 192, 16  #: rays of the fan to each side; of them beyond the vertical
+TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: digits of what a ray has met
+SIDE = 1e-6  #: rad, between a ray and its neighbours
+NEAR = 1e-3  #: m, by which an aimed ray may miss; its time is corrected to second order
+TURNS = 24
+DIVISIONS = 4  #: changes of kind that are looked for between two rays of the fan
+
+
+class Ground(NamedTuple):
+    """What a ray must look out for: the bed, above which depth there is none on this way, how steep it is, in which steps it
+    is looked at and how far, in m; most bounces."""
+
+    scene: Scene
+    floor: float
+    steep: float
+    hop: float
+    limit: float
+    order: int
+
+
+@part
+def legs_of(legs: Array) -> Array:
+    """The arrays of legs, (FANS, LEGS, 4), in one of two dimensions."""
+    return legs.reshape(FANS, LEGS, 4)
+
+
+@part
+def depth_of(g: Ground, x: float, y: float) -> float:
+    return float(bed_depth(g.scene.bed, g.scene.net, g.scene.cursor, 0, x, y))
+
+
+@part
+def ground(scene: Scene, order: int, ax: float, ay: float, bx: float, by: float) -> Ground:
+    """The bed between two places, looked at in 32 steps."""
+    far, least, steep = hypot(bx - ax, by - ay), math.inf, 0.0
+    before = math.nan
+    for k in range(33):
+        u = k / 32.0
+        depth = bed_depth(scene.bed, scene.net, scene.cursor, 0, ax + u * (bx - ax), ay + u * (by - ay))
+        least = min(least, depth)
+        if k > 0 and far > 1.0:
+            steep = max(steep, abs(depth - before) * 32.0 / far)
+        before = depth
+    steep = min(2.0 * steep + 0.05, scene.bed.slope)
+    reach = max(far, 0.0) / 64.0 + scene.bed.slope * max(least, 0.0)
+    limit = 1.5 * far + 2.0 * max(least, 1.0)
+    return Ground(scene, least - steep * reach, steep, max(limit / 128.0, 0.25), limit, order)
+
+
+@part
+def bend(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
+    """(change of depth, sine, cosine) after a range along a circle, from a sine and cosine; ``turn`` is what the sine loses
+    per metre of range. No trigonometry, exact."""
+    loss = turn * way
+    sb = sa - loss
+    cb = math.sqrt(max(ca * ca + loss * (sa + sb), 0.0))
+    return way * (sa + sb) / max(ca + cb, 1e-300), sb, cb
+
+
+@part
+def meets(
+    g: Ground, x: float, y: float, z: float, hx: float, hy: float, down: bool, rise: float, way: float, sa: float,
+    sb: float, ca: float, turn: float,
+) -> float:  # fmt: skip
+    """Range from (x, y, z) at which part of a ray in one layer meets the bed; -1 if it does not. ``rise``: how much its depth
+    changes, over the range ``way``."""
+    sign = 1.0 if down else -1.0
+    if max(z, z + sign * rise) < g.floor:
+        return -1.0
+    clear = depth_of(g, x, y) - z
+    if clear > (rise if down else 0.0) + g.steep * way:
+        return -1.0
+    u, cosine, most = 0.0, ca, max(sa, sb)
+    while True:
+        step = max(max(clear, 0.0) / ((most if down else 0.0) + g.steep + 1e-9), g.hop)
+        ahead = u + max(step * cosine, 1e-9 * way)
+        if ahead >= way:
+            ahead, drop = way, rise
+        else:
+            drop, _, cosine = bend(sa, ca, turn, ahead)
+        over = depth_of(g, x + hx * ahead, y + hy * ahead) - (z + sign * drop)
+        if over <= 0.0:
+            break
+        if ahead >= way:
+            return -1.0
+        u, clear = ahead, over
+    a, fa, b, fb, side = u, max(clear, 0.0), ahead, over, 0
+    for _ in range(60):
+        if b - a < 1e-11 * max(way, 1.0) or fa <= 0.0:
+            break
+        middle = (a * fb - b * fa) / (fb - fa)
+        drop, _, _ = bend(sa, ca, turn, middle)
+        f = depth_of(g, x + hx * middle, y + hy * middle) - (z + sign * drop)
+        if abs(f) < 1e-10:
+            return middle
+        if f < 0.0:
+            b, fb = middle, f
+            if side == 1:
+                fa *= 0.5
+            side = 1
+        else:
+            a, fa = middle, f
+            if side == -1:
+                fb *= 0.5
+            side = -1
+    return a
+
+
+@part
+def _layer(z: Array, c: Array, here: float, down: bool, receiver: float, limit: float) -> tuple[float, float, bool]:
+    """(depth to which it goes, dc/dz, whether the receiver's depth lies in it) of the layer that a ray enters; below the profile
+    the speed stays the same."""
+    bottom = z.shape[0] - 1
+    if here > z[bottom] or (down and here == z[bottom]):
+        edge, fall = (here + limit if down else z[bottom]), 0.0
+    else:
+        k = rays.layer_of(z, here)
+        if not down and k > 0 and here <= z[k]:
+            k -= 1
+        edge, fall = (z[k + 1] if down else z[k]), (c[k + 1] - c[k]) / (z[k + 1] - z[k])
+    return edge, fall, (here < receiver <= edge) if down else (edge <= receiver < here)
+
+
+@part
+def _mirror(g: Ground, x: float, y: float, qx: float, qy: float, qz: float) -> tuple[float, float, float, float]:
+    """(slowness after a bounce off the bed, its part across the bed before; not positive if it comes from below), s/m."""
+    nx, ny, nz, _ = slopes.plane(g.scene, x, y)
+    along = qx * nx + qy * ny + qz * nz
+    return qx - 2.0 * along * nx, qy - 2.0 * along * ny, qz - 2.0 * along * nz, -along
+
+
+@part
+def trace(
+    z: Array, c: Array, g: Ground, x: float, y: float, depth: float, sx: float, sy: float, sz: float, receiver: float,
+    last: int, whole: bool, legs: Array, track: Array, out: Record,
+) -> int:  # fmt: skip
+    """Follow a ray from a place by a direction: ``legs`` gets where each of its ways between reversals crosses the receiver's depth.
+
+    Ends where the way after ``last`` reversals does so: 1, or the number of points if ``track`` (n, 3) has room for them; ``out``
+    is filled then. 0 if that does not come about. Times and lengths only if it is ``whole``.
+    """
+    legs[:, X], legs[:, KINDS] = math.nan, 0.0
+    here, down = depth, sz > 0.0
+    ca = rays.speed(z, c, here)
+    qx, qy = sx / ca, sy / ca
+    x0, y0, leg, kinds, n = x, y, 0, 0.0, 1
+    time = length = top = 0.0
+    surface = beds = 0
+    for _ in range(100_000):  # a ray ends long before
+        p = max(hypot(qx, qy), 1e-13)
+        hx, hy = qx / p, qy / p
+        edge, fall, crosses = _layer(z, c, here, down, receiver, g.limit)
+        target = receiver if crosses else edge
+        cb = ca + fall * (target - here)
+        turns = p * cb >= 1.0 and abs(fall) > 0.0 and (fall > 0.0) == down
+        if turns:
+            cb, crosses = 1.0 / p, False
+            target = here + (cb - ca) / fall
+        sa, sb = rays.sine(p * ca), rays.sine(p * cb)
+        rise = abs(target - here)
+        way = p * (ca + cb) / (sa + sb) * rise if sa + sb > 0.0 else 0.0
+        turn = p * fall if down else -p * fall
+        meeting = meets(g, x, y, here, hx, hy, down, rise, way, sa, sb, p * ca, turn)
+        if meeting >= 0.0:
+            rise, sb, _ = bend(sa, p * ca, turn, meeting)
+            way, turns, crosses = meeting, False, False
+            target = here + (rise if down else -rise)
+            cb = ca + fall * (target - here)
+        if whole and rise > 0.0:
+            _, dt, ds = rays.leg(ca, cb, rise, p)
+            time, length = time + dt, length + ds
+        x, y, here, ca = x + hx * way, y + hy * way, target, cb
+        if n < track.shape[0]:
+            track[n, 0], track[n, 1], track[n, 2] = x, y, here
+            n += 1
+        if crosses:
+            legs[leg, X], legs[leg, Y], legs[leg, KINDS] = x, y, kinds
+            if leg == last:
+                break
+        back = False
+        if meeting >= 0.0:
+            qx, qy, qz, sine = _mirror(g, x, y, qx, qy, sb / ca if down else -sb / ca)
+            if not sine > 0.0:
+                break
+            legs[min(beds, LEGS - 1), SINE] = sine * ca
+            beds, kinds, back = beds + 1, 4.0 * kinds + BED, (qz > 0.0) != down
+        elif turns:
+            kinds, back = 4.0 * kinds + TURNED, True
+        elif not down and target == z[0]:
+            surface, top, kinds, back = surface + 1, top + sb, 4.0 * kinds + SURFACE, True
+        if back:
+            down, leg = not down, leg + 1
+        # done, or away, or where no bed is known
+        spent = leg > last or beds + surface > g.order
+        if spent or not hypot(x - x0, y - y0) < g.limit or here > z[-1] + g.limit:
+            break
+    if leg != last or legs[last, X] != legs[last, X]:
+        return 0
+    out.x, out.y, out.time, out.length = x, y, time, length
+    out.sx, out.sy, out.sz = sx, sy, sz
+    out.rx, out.ry, out.rz = qx * ca, qy * ca, (sb if down else -sb)
+    out.surface, out.bottom, out.sine_top = surface, beds, top / max(surface, 1)
+    return n
+
+
+@part
+def _times(kinds: float, wanted: float) -> int:
+    """How often a ray has met something, by the digits of what it has met."""
+    count = 0
+    while kinds >= 1.0:
+        rest = math.floor(0.25 * kinds)
+        if kinds - 4.0 * rest == wanted:
+            count += 1
+        kinds = rest
+    return count
+
+
+@part
+def aim(
+    z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, reversals: int,
+    sx: float, sy: float, sz: float, legs: Array, none: Array, out: Record,
+) -> bool:  # fmt: skip
+    """The ray from a to b near a direction, with so many reversals (Newton); ``out`` holds it. False if it has gone."""
+    e = f = h = i = 0.0  # what its place moves by, per rad: up and down (e, f), to the side (h, i)
+    tx = ty = tz = ux = uy = 0.0
+    caustics, kinds, previous, fresh, whole = 0, 0.0, math.inf, False, False
+    px, py, pz = sx, sy, sz
+    for _ in range(TURNS):
+        if trace(z, c, g, ax, ay, az, sx, sy, sz, bz, reversals, True, legs[NOW], none, out) == 0 or (
+            kinds > 0.0 and legs[NOW, reversals, KINDS] != kinds
+        ):
+            if math.isinf(previous):
+                return False
+            sx, sy, sz = 0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz)  # back half of the way
+            continue
+        mx, my = bx - out.x, by - out.y
+        miss = hypot(mx, my)
+        if miss > previous:
+            sx, sy, sz = 0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz)
+            continue
+        kinds, whole = legs[NOW, reversals, KINDS], fresh
+        if not fresh:
+            level = max(hypot(sx, sy), 1e-12)
+            ux, uy = -sy / level, sx / level
+            tx, ty, tz = -sz * sx / level, -sz * sy / level, level
+            good, caustics, e, f = _moved(z, c, g, ax, ay, az, sx, sy, sz, tx, ty, tz, bz, reversals, legs, none, out)
+            if not good:
+                return False
+            good, _, h, i = _moved(z, c, g, ax, ay, az, sx, sy, sz, ux, uy, 0.0, bz, reversals, legs, none, out)
+            if not good:
+                return False
+            fresh = miss < 1.0
+        if miss < NEAR:
+            break
+        area = e * i - f * h
+        if area == 0.0:
+            return False
+        up, aside = (mx * i - my * h) / area, (my * e - mx * f) / area
+        size = hypot(up, aside)
+        if size > 0.1:
+            up, aside = up * 0.1 / size, aside * 0.1 / size
+        px, py, pz, previous = sx, sy, sz, miss
+        sx, sy, sz = sx + up * tx + aside * ux, sy + up * ty + aside * uy, sz + up * tz
+        size = math.sqrt(sx * sx + sy * sy + sz * sz)
+        sx, sy, sz = sx / size, sy / size, sz / size
+    if not whole and trace(z, c, g, ax, ay, az, sx, sy, sz, bz, reversals, True, legs[NOW], none, out) == 0:
+        return False
+    mx, my = bx - out.x, by - out.y
+    if not hypot(mx, my) < rays.MISS:
+        return False
+    ca, cb = rays.speed(z, c, az), rays.speed(z, c, bz)
+    more = out.rx * mx + out.ry * my
+    out.time, out.length = out.time + more / cb, out.length + more
+    tube = abs(e * i - f * h) * abs(out.rz) * ca / cb
+    out.spread = max(10.0 * log10(max(tube, 1.0)), 20.0 * log10(max(out.length, 1.0)) - FOCUS_DB)
+    out.caustics = caustics
+    return True
+
+
+@part
+def _moved(
+    z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, sx: float, sy: float, sz: float, tx: float,
+    ty: float, tz: float, depth: float, reversals: int, legs: Array, none: Array, out: Record,
+) -> tuple[bool, int, float, float]:  # fmt: skip
+    """(whether there is such a neighbour, caustics between both rays, by how much it has moved per rad) of a ray beside that of
+    ``legs[NOW]``, on the one side or the other. The steeper ray comes down nearer by, and farther away from after a turn, unless
+    both have crossed."""
+    for k in range(2):
+        d = SIDE if k == 0 else -SIDE
+        ok = trace(
+            z, c, g, ax, ay, az, sx + d * tx, sy + d * ty, sz + d * tz, depth, reversals, False, legs[BESIDE], none, out
+        )
+        if ok and legs[BESIDE, reversals, KINDS] == legs[NOW, reversals, KINDS]:
+            count, before = 0, -d * sz
+            for r in range(reversals + 1):
+                dx, dy = legs[BESIDE, r, X] - legs[NOW, r, X], legs[BESIDE, r, Y] - legs[NOW, r, Y]
+                if dx == dx:
+                    ahead = dx * (legs[NOW, r, X] - ax) + dy * (legs[NOW, r, Y] - ay)
+                    if _times(legs[NOW, r, KINDS], TURNED) % 2 == 1:
+                        ahead = -ahead
+                    if ahead * before < 0.0:
+                        count += 1
+                    before = ahead
+            last = legs[BESIDE, reversals], legs[NOW, reversals]
+            return True, count, (last[0][X] - last[1][X]) / d, (last[0][Y] - last[1][Y]) / d
+    return False, 0, 0.0, 0.0
+
+
+@part
+def _angle(k: int) -> float:
+    """Launch angle of a ray of the fan: from level to the vertical and somewhat beyond."""
+    if k < ANGLES - BACK:
+        return float(rays.FLAT * exp(log(1.5706 / rays.FLAT) / (ANGLES - BACK - 1) * k))
+    return 1.5706 + 0.05 * (k - (ANGLES - BACK) + 1)
+
+
+@part
+def scan(
+    z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
+    count: int, legs: Array, none: Array, out: Record,
+) -> int:  # fmt: skip
+    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` of those found; returns how
+    many there are then."""
+    far = hypot(bx - ax, by - ay)
+    lx, ly = ((bx - ax) / far, (by - ay) / far) if far > 1e-9 else (1.0, 0.0)
+    most = min(g.order + 2, LEGS - 1)
+    for side in range(2):
+        sign = 1.0 if side == 1 else -1.0
+        before = math.nan
+        for k in range(ANGLES):
+            angle = _angle(k)
+            level, rise = cos(angle), sign * sin(angle)
+            trace(z, c, g, ax, ay, az, level * lx, level * ly, rise, bz, most, False, legs[NEXT], none, out)
+            for _ in range(DIVISIONS):
+                if before != before or _alike(g, legs[BEFORE], legs[NEXT], ax, ay):
+                    break
+                # between both the kind of ray changes: as far as it stays, and from there on
+                low, high = before, angle
+                legs[NOW] = legs[BEFORE]
+                legs[BEYOND] = legs[NEXT]
+                while high - low > 1e-7:
+                    middle = 0.5 * (low + high)
+                    level, rise = cos(middle), sign * sin(middle)
+                    trace(z, c, g, ax, ay, az, level * lx, level * ly, rise, bz, most, False, legs[TRIED], none, out)
+                    if _alike(g, legs[BEFORE], legs[TRIED], ax, ay):
+                        low = middle
+                        legs[NOW] = legs[TRIED]
+                    else:
+                        high = middle
+                        legs[BEYOND] = legs[TRIED]
+                count = _between(
+                    z, c, g, ax, ay, az, bx, by, bz, lx, ly, sign, before, low, found, count, legs, none, out
+                )
+                before = high
+                legs[BEFORE] = legs[BEYOND]
+            if before == before:
+                legs[NOW] = legs[NEXT]
+                count = _between(
+                    z, c, g, ax, ay, az, bx, by, bz, lx, ly, sign, before, angle, found, count, legs, none, out
+                )
+            before = angle
+            legs[BEFORE] = legs[NEXT]
+    return count
+
+
+@part
+def _alike(g: Ground, one: Array, other: Array, ax: float, ay: float) -> bool:
+    """Whether two rays have met the same as far as they come near the receiver."""
+    for r in range(LEGS):
+        a, b = hypot(one[r, X] - ax, one[r, Y] - ay), hypot(other[r, X] - ax, other[r, Y] - ay)
+        away = a != a or b != b or one[r, KINDS] != other[r, KINDS]
+        if away and (a < 0.8 * g.limit or b < 0.8 * g.limit):
+            return False
+    return True
+
+
+@part
+def _between(
+    z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, lx: float,
+    ly: float, sign: float, before: float, angle: float, found: Records, count: int, legs: Array, none: Array,
+    out: Record,
+) -> int:  # fmt: skip
+    """Add the rays to b between two of the fan, that of ``legs[BEFORE]`` and that of ``legs[NOW]``."""
+    for r in range(LEGS):
+        kinds = legs[NOW, r, KINDS]
+        if kinds != legs[BEFORE, r, KINDS] or _times(kinds, BED) == 0 or count >= found.shape[0]:
+            continue
+        fa = (legs[BEFORE, r, X] - bx) * lx + (legs[BEFORE, r, Y] - by) * ly
+        fb = (legs[NOW, r, X] - bx) * lx + (legs[NOW, r, Y] - by) * ly
+        if not fa * fb <= 0.0:
+            continue
+        a, b, side, middle = before, angle, 0, 0.5 * (before + angle)
+        good = False
+        for _ in range(40):
+            middle = (a * fb - b * fa) / (fb - fa) if fa != fb else 0.5 * (a + b)
+            level, rise = cos(middle), sign * sin(middle)
+            if not trace(z, c, g, ax, ay, az, level * lx, level * ly, rise, bz, r, False, legs[BESIDE], none, out):
+                break
+            if legs[BESIDE, r, KINDS] != kinds:
+                break
+            f = (out.x - bx) * lx + (out.y - by) * ly
+            good = abs(f) < 1.0 or abs(f) < 1e-3 * g.limit
+            if good:
+                break
+            if f * fb > 0.0:
+                b, fb = middle, f
+                if side == 1:
+                    fa *= 0.5
+                side = 1
+            else:
+                a, fa = middle, f
+                if side == -1:
+                    fb *= 0.5
+                side = -1
+        if not good:
+            continue
+        level, rise = cos(middle), sign * sin(middle)
+        legs[KEPT] = legs[NOW]
+        if aim(z, c, g, ax, ay, az, bx, by, bz, r, level * lx, level * ly, rise, legs, none, out):
+            eigenray = found[count]
+            eigenray.angle, eigenray.down, eigenray.reversals = middle, 1 if out.sz > 0.0 else 0, r
+            eigenray.time, eigenray.sx, eigenray.sy, eigenray.bed = out.time, out.sx, out.sy, 1
+            count += 1
+        legs[NOW] = legs[KEPT]
+    return count
+
+
+@part
+def loss(legs: Array, bottom: int, density: float, speed: float, attenuation: float) -> tuple[float, float]:
+    """(loss in dB of all bounces off the bed, mean sine there) of the ray of ``legs``; see :func:`paths.bottom_loss`."""
+    total = sines = 0.0
+    for k in range(min(bottom, LEGS)):
+        sines += legs[k, SINE]
+        total += paths.bottom_loss(legs[k, SINE], density, speed, attenuation)
+    return total, sines / max(bottom, 1)
