@@ -22,7 +22,7 @@ from wavesim_studies.campaign.statistics import Difference, Table
 
 _STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b2733}
 h1,h2{line-height:1.2}table{border-collapse:collapse;margin:.6rem 0}td,th{padding:.15rem .6rem;border-bottom:1px solid #d5dde5;text-align:right}
-td:first-child,th:first-child{text-align:left}code{background:#eef2f6;padding:0 .25em;border-radius:3px}img{max-width:100%}
+td:first-child,th:first-child,td:has(code){text-align:left}code{background:#eef2f6;padding:0 .25em;border-radius:3px}img{max-width:100%}
 .bad{color:#b3261e}.wide{overflow-x:auto}summary{cursor:pointer}"""
 _WORST = 5
 _INK, _SHADE = "#1f5f8b", "#9cc3dd"
@@ -162,7 +162,7 @@ def _metric(plan: Plan, table: Table, metric: Named) -> str:
     ]
     parts += [
         "<p>The worst runs, and how to have each again:</p>",
-        _html(["run", *factors, f"{metric.name} {metric.unit}", ""], rows),
+        _html(["run", *factors, _label(metric), ""], rows),
     ]
     return "".join(parts)
 

@@ -34,6 +34,7 @@ TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
 BEGIN = (0.05, 0.05, 0.005)  #: m, m/s, rad: position, velocity and attitude at the start
 SWING = 0.05  #: m, of a moored beacon about the place where it rests
 DATUM = 0.3  #: m, how far moored beacons are from their places, all alike: a current carries them to one side
+BEND = 3e-3  #: rad, by which sound comes from elsewhere than its source lies
 JOLT = 400.0  #: gate of speeds without an inertial unit: what begins to move, or to turn, is no outlier
 RANDOM_ACCELERATION = 0.1  #: m/s/sqrt(s), of a vehicle with neither an inertial unit nor a log of its speed
 
@@ -114,7 +115,7 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
     if "sound" not in without:
         ranges, datum = _sound(log, loaded, name, unit, len(sensors))
         if ranges:
-            rows, sensors = [*rows, np.array(ranges)], [*sensors, "sound"]
+            rows, sensors = [*rows, np.array(ranges)], [*sensors, "sound", "directions"]
     begun = design.start(
         float(t[first]),
         s["p_WB_W"][first] + arm,
@@ -262,7 +263,8 @@ def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Arra
 
 
 def _sound(log: Log, loaded: Loaded, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
-    """Round trips to beacons whose places the configuration tells, and how well it knows these (m)."""
+    """Round trips to beacons whose places the configuration tells, where a USBL head hears them from (as the next sensor), and how well
+    the configuration knows these places (m)."""
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     mine = next(row for row, b in log.bodies.items() if b["name"] == name)
     transducer = loaded.transducer(bodies[name]) if name in bodies else None
@@ -291,7 +293,20 @@ def _sound(log: Log, loaded: Loaded, name: str, unit: Array, sensor: int) -> tup
                 sensor=sensor,
             )
         )
+        if transducer.head is not None and np.isfinite(r["azimuth"]) and np.isfinite(r["elevation"]):
+            sight, sigma = (float(r["azimuth"]), float(r["elevation"])), _sight_sigma(transducer.head)
+            sigma = float(np.hypot(sigma, (DATUM if moored else 0.0) / max(float(r["measured"]), 1.0)))
+            there_W = np.array(beacon.position) + there.position
+            rows.append(make.direction(int(r["arrival_ns"]) * 1e-9, *sight, there_W, sigma, lever, sensor=sensor + 1))
     return rows, datum
+
+
+def _sight_sigma(head: Any) -> float:
+    """Of a direction by a head, rad: its timing across its hydrophones, and how far ways bend."""
+    places = np.array([h.position for h in head.hydrophone])
+    wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
+    timing = np.linalg.norm([head.timing_noise, head.timing_resolution / 12.0**0.5])
+    return float(np.linalg.norm([head.sound_speed * timing / wide, BEND]))
 
 
 def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
