@@ -31,8 +31,8 @@ def assembly(function: Any, *signature: object) -> str:
     ("function", "signature", "operations"),
     [
         (kernel.kinematics, (_A, _A, _A, _I), 108),
-        (kernel.solve, (_A, _A, _I), 361),
-        (kernel.solve_symmetric, (_A, _A, _I), 217),
+        (kernel.solve, (_A, _A, _I, nb.boolean), 361),
+        (kernel.solve_symmetric, (_A, _A, _I, nb.boolean), 217),
         (kernel.lag, (_A, _A, _A, _I, _I, _I, nb.float64), 52),
         (terms.thrusters, (_A, _A, _A, _I, nb.boolean), 64),
         (terms.fins, (_A, _A, _A, _I), 34),
