@@ -3,14 +3,17 @@ machine disturb least, of the trial and its start in wall time.
 
     python -m benchmarks.table [--core] [--against OTHER_CHECKOUT]
 
-``--core`` leaves out the trial and the compilation (5 of 8 minutes). With another checkout, its figures in turn and the ratios.
+``--core`` leaves out the trial and the compilation, more than half of the time. With another checkout, its figures in turn and the ratios.
 """
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the floor is that of one core
+
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
