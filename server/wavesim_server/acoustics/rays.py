@@ -403,8 +403,7 @@ def search(
                     theta = flattest
                     if theta < fan[0].angle or not ray(z, c, source, receiver, theta, down, reversals, none, out):
                         continue
-                    x = out.x
-                    cls = -1
+                    x, cls = out.x, -1
                     for i in range(n):
                         if fan[i].angle > theta:
                             cls = fan[i].bounces
@@ -414,10 +413,14 @@ def search(
                     if theta <= flattest:
                         continue
                     cls = fan[k].bounces
-                    x = _distance(z, c, source, receiver, fan[k], down, reversals, none)
                 lower = (reversals + 1) // 2 if down else reversals // 2
                 hits = (lower if cls & 2 else 0) + (reversals - lower if cls & 1 else 0)
-                if math.isnan(x) or hits > bounces or (not bed and cls & 2 and lower > 0):
+                if hits > bounces or (not bed and cls & 2 and lower > 0):
+                    before = math.nan
+                    continue
+                if k >= 0:
+                    x = _distance(z, c, source, receiver, fan[k], down, reversals, none)
+                if math.isnan(x):
                     before = math.nan
                     continue
                 f = x - distance

@@ -51,7 +51,8 @@ LEGS = 10  #: between reversals, at most
 FANS = 7  #: arrays of legs:
 NOW, BEFORE, NEXT, KEPT, BESIDE, TRIED, BEYOND = range(FANS)
 X, Y, KINDS, SINE = range(4)  #: and their columns: where, what has been met till there; sines at the bed, by bounce
-ANGLES, BACK = 192, 16  #: rays of the fan to each side; of them beyond the vertical
+ANGLES, BACK = 112, 12  #: rays of the fan to each side; of them beyond the vertical
+FLAT = 2e-3  #: the flattest of them but one, rad
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: digits of what a ray has met
 SIDE = 1e-6  #: rad, between a ray and its neighbours
 NEAR = 1e-3  #: m, by which an aimed ray may miss; its time is corrected to second order
@@ -323,9 +324,11 @@ def aim(
         return False
     ca, cb = rays.speed(z, c, az), rays.speed(z, c, bz)
     more = out.rx * mx + out.ry * my
-    out.time, out.length = out.time + more / cb, out.length + more
+    out.time += more / cb
+    length: float = out.length + more
+    out.length = length
     tube = abs(e * i - f * h) * abs(out.rz) * ca / cb
-    out.spread = max(10.0 * log10(max(tube, 1.0)), 20.0 * log10(max(out.length, 1.0)) - FOCUS_DB)
+    out.spread = max(10.0 * log10(max(tube, 1.0)), 20.0 * log10(max(length, 1.0)) - FOCUS_DB)
     out.caustics = caustics
     return True
 
@@ -362,8 +365,10 @@ def _moved(
 @part
 def _angle(k: int) -> float:
     """Launch angle of a ray of the fan: from level to the vertical and somewhat beyond."""
+    if k == 0:
+        return rays.FLAT
     if k < ANGLES - BACK:
-        return float(rays.FLAT * exp(log(1.5706 / rays.FLAT) / (ANGLES - BACK - 1) * k))
+        return float(FLAT * exp(log(1.5706 / FLAT) / (ANGLES - BACK - 2) * (k - 1)))
     return 1.5706 + 0.05 * (k - (ANGLES - BACK) + 1)
 
 
@@ -391,7 +396,7 @@ def scan(
                 low, high = before, angle
                 legs[NOW] = legs[BEFORE]
                 legs[BEYOND] = legs[NEXT]
-                while high - low > 1e-7:
+                while high - low > 1e-6:
                     middle = 0.5 * (low + high)
                     level, rise = cos(middle), sign * sin(middle)
                     trace(z, c, g, ax, ay, az, level * lx, level * ly, rise, bz, most, False, legs[TRIED], none, out)
