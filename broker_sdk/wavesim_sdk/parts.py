@@ -77,6 +77,9 @@ class _KernelLibrary(JITCodeLibrary):
         for library in libraries:
             if isinstance(library, _Library):
                 self._final_module.link_in(_module(library), preserve=True)
+        for function in self._final_module.functions:  # nobody else calls this copy of a part
+            if not function.is_declaration and function.linkage.name == "linkonce_odr":
+                function.linkage = "internal"
         self._linking_libraries = [library for library in libraries if not isinstance(library, _Library)]
         super().finalize()
 
