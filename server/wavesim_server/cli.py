@@ -139,6 +139,9 @@ def info(file: Path, as_json: bool) -> None:
 @click.option("--parquet", type=click.Path(path_type=Path), help="Folder for one Parquet file per table.")
 @click.option("--netcdf", type=click.Path(path_type=Path), help="Folder for one NetCDF file (CF 1.8) per table.")
 @click.option("--tum", type=click.Path(path_type=Path), help="Folder for the true track of each body as a TUM file.")
+@click.option(
+    "--rosbag", "bag", type=click.Path(path_type=Path), help="Folder for a bag of ROS 2: Odometry, Imu, NavSatFix ..."
+)
 @click.option("--dataset", type=click.Path(path_type=Path), help="Dataset that the log is added to, as one mission.")
 @click.option("--xtf", "side_scan", type=click.Path(path_type=Path), help="File for the frames of a side-scan.")
 @click.option(
@@ -148,20 +151,22 @@ def info(file: Path, as_json: bool) -> None:
 @click.option("--vehicle", default="", help="Whose sonar, if several have one.")
 @click.option("--sonar", default="", help="Which one, by its name, if the vehicle has several.")
 def export(
-    file: Path, folder: Path | None, parquet: Path | None, netcdf: Path | None, tum: Path | None, dataset: Path | None,
-    side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str, sonar: str,
+    file: Path, folder: Path | None, parquet: Path | None, netcdf: Path | None, tum: Path | None, bag: Path | None,
+    dataset: Path | None, side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str, sonar: str,
 ) -> None:  # fmt: skip
     """Write the tables of a log for other tools, or the frames of a sonar as a file for survey software."""
     from wavesim_sdk.sonars import kmall, xtf
+    from wavesim_server.logbook import bag as rosbags
     from wavesim_server.logbook import datasets, rosbag
     from wavesim_server.logbook.export import write_csv, write_frames
 
     writers = (
         (folder, write_csv), (parquet, datasets.write_parquet), (netcdf, datasets.write_netcdf), (tum, datasets.write_tum),
+        (bag, rosbags.write),
     )  # fmt: skip
-    if all(out is None for out in (folder, parquet, netcdf, tum, dataset, side_scan, soundings, ros)):
+    if all(out is None for out in (folder, parquet, netcdf, tum, bag, dataset, side_scan, soundings, ros)):
         raise click.UsageError(
-            "name what to write: --csv, --parquet, --netcdf, --tum, --dataset, --xtf, --kmall or --ros"
+            "name what to write: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"
         )
     for out, write in writers:
         for name, rows in write(file, out) if out is not None else ():

@@ -34,7 +34,7 @@ EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/encounters.py": "read from a log",
     "broker_sdk/wavesim_sdk/hull.py": "models are drafted before a run",
     "broker_sdk/wavesim_sdk/ocean/bed.py::Triangles": "Qhull's triangles; which of two a point on their edge belongs to",
-    "broker_sdk/wavesim_sdk/ocean/bodies.py::(module)": "SciPy's tree proposes pairs, our own code decides",
+    "broker_sdk/wavesim_sdk/ocean/bodies.py::_tree": "SciPy's tree proposes pairs, our own code decides",
     "broker_sdk/wavesim_sdk/ocean/volume.py::Cloud": "SciPy's tree finds neighbours",
     "server/wavesim_server/environment/exposure.py::_vessel": "a reader of files",
     "broker_sdk/wavesim_sdk/sonars": "images of sonars: outside of the promise",

@@ -147,7 +147,7 @@ def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_exported_is_said_in_a_line(log: Path, tmp_path: Path, config: Callable[..., Loaded]) -> None:
     for arguments, code, text in (
-        ([], 2, "name what to write: --csv, --parquet, --netcdf, --tum, --dataset, --xtf, --kmall or --ros"),
+        ([], 2, "name what to write: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"),
         (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no such sonar of this kind (--vehicle, --sonar): it has auv bed"),
         (["--kmall", tmp_path / "none" / "b.kmall"], 6, "cannot write"),
     ):  # fmt: skip

@@ -103,9 +103,11 @@ def _way(f: Bodies, slot: int, kept: Floats) -> float:
     b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.heads[slot // LANES, BLOCK_KIND]]
     way = turn = 0.0
     for k in range(3):
-        way += (b[(PX + k) * LANES + l] - kept[PX + k]) ** 2
+        step = b[(PX + k) * LANES + l] - kept[PX + k]
+        way += step * step
     for k in range(4):
-        turn += (b[(QW + k) * LANES + l] - kept[QW + k]) ** 2
+        step = b[(QW + k) * LANES + l] - kept[QW + k]
+        turn += step * step
     return math.sqrt(way) + 2.0 * float(p[REACH]) * math.sqrt(turn)
 
 

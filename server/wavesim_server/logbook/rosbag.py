@@ -31,17 +31,25 @@ _PARTS = {
     "geometry_msgs/Vector3": "float64 x\nfloat64 y\nfloat64 z",
     "marine_acoustic_msgs/SonarImageData": "bool is_bigendian\nuint32 dtype\nuint32 beam_count\nuint8[] data",
     "marine_acoustic_msgs/DetectionFlag": "uint8 flag",
+    "geometry_msgs/Point": "float64 x\nfloat64 y\nfloat64 z",
+    "geometry_msgs/Quaternion": "float64 x\nfloat64 y\nfloat64 z\nfloat64 w",
+    "geometry_msgs/Pose": "geometry_msgs/Point position\ngeometry_msgs/Quaternion orientation",
+    "geometry_msgs/PoseWithCovariance": "geometry_msgs/Pose pose\nfloat64[36] covariance",
+    "geometry_msgs/Twist": "geometry_msgs/Vector3 linear\ngeometry_msgs/Vector3 angular",
+    "geometry_msgs/TwistWithCovariance": "geometry_msgs/Twist twist\nfloat64[36] covariance",
+    "sensor_msgs/NavSatStatus": "int8 status\nuint16 service",
     "sensor_msgs/PointField": "string name\nuint32 offset\nuint8 datatype\nuint32 count",
 }
 
 
-def _schema(fields: str, *parts: str) -> str:
+def definition(fields: str, *parts: str) -> str:
+    """A message with a header, and of the messages within it (``parts``) what they are."""
     used = ("std_msgs/Header", "builtin_interfaces/Time", *parts)
     return "\n".join(["std_msgs/Header header\n" + fields, *(f"{_RULE}\nMSG: {name}\n{_PARTS[name]}" for name in used)])
 
 
 def _acoustic(fields: str, *parts: str) -> str:
-    return _schema(f"marine_acoustic_msgs/PingInfo ping_info\n{fields}", "marine_acoustic_msgs/PingInfo", *parts)
+    return definition(f"marine_acoustic_msgs/PingInfo ping_info\n{fields}", "marine_acoustic_msgs/PingInfo", *parts)
 
 
 IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acoustic_msgs/msg/SonarDetections"
@@ -59,17 +67,17 @@ SCHEMAS = {
         "float32[] tx_angles\nfloat32[] rx_angles",
         "marine_acoustic_msgs/DetectionFlag",
     ),
-    POINTS: _schema(
+    POINTS: definition(
         "uint32 height\nuint32 width\nsensor_msgs/PointField[] fields\nbool is_bigendian\nuint32 point_step\nuint32 row_step\n"
         "uint8[] data\nbool is_dense",
         "sensor_msgs/PointField",
     ),
-    ECHO: _schema(
+    ECHO: definition(
         "float32 angle\nuint8 gain\nuint16 number_of_samples\nuint16 transmit_frequency\nuint16 speed_of_sound\nuint8 range\n"
         "uint8[] intensities"
     ),
-    PICTURE: _schema("uint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data"),
-    SCAN: _schema(
+    PICTURE: definition("uint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data"),
+    SCAN: definition(
         "float32 angle_min\nfloat32 angle_max\nfloat32 angle_increment\nfloat32 time_increment\nfloat32 scan_time\nfloat32 range_min\n"
         "float32 range_max\nfloat32[] ranges\nfloat32[] intensities"
     ),

@@ -112,7 +112,7 @@ class App {
     this.view.theme(this.dark);
     this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (p) => { this.sonars.take(p); this.wake(); }, (part, error) => this.mishaps.fail(part, error));
     window.addEventListener("keydown", (e) => this.key(e));
-    for (const what of ["resize", "keydown", "keyup", "pointerdown", "pointermove", "pointerup", "wheel", "hashchange", "focus"]) window.addEventListener(what, () => this.wake(), { passive: true });
+    for (const what of ["resize", "keydown", "keyup", "pointerdown", "pointermove", "pointerup", "wheel", "hashchange", "focus", "input", "change"]) window.addEventListener(what, () => this.wake(), { passive: true });
     window.addEventListener("hashchange", () => { this.wanted = viewOf(location.hash); this.return(); });
     document.addEventListener("visibilitychange", () => this.wake());
     new ResizeObserver(() => this.wake()).observe(this.stage);
