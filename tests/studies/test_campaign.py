@@ -335,11 +335,13 @@ def test_what_gave_no_value_and_why_is_said_at_the_end(folder: Path) -> None:
     (folder / "mine.py").write_text(
         "def none(factors, seed):\n    return {'x': 1.0}\ndef three(factors, seed):\n    return 3\n"
     )
-    for which, said in (("none", "no run gave a value of y"), ("three", "returned no dictionary of metrics but 3")):
+    for which, said, code in (
+        ("none", "no run gave a value of y", 0), ("three", "returned no dictionary of metrics but 3", 17),
+    ):  # fmt: skip
         inner = f'<run kind="function" program="mine.py:{which}"/><workers count="1"/><metric name="y"/>'
         path = plan(folder, inner, "", which).path
         done = CliRunner().invoke(campaign, ["run", str(path), "--out", str(folder / "runs"), "--quiet"])
-        assert done.exit_code == 0 and said in done.output, done.output
+        assert getattr(done.exception, "exit_code", done.exit_code) == code and said in done.output, done.output
 
 
 def test_the_report_needs_no_network_and_has_a_command_for_each_row(folder: Path) -> None:

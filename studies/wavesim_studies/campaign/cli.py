@@ -46,6 +46,12 @@ class Different(WaveSimError):
     exit_code = 16
 
 
+class Fruitless(WaveSimError):
+    """Not one run of a campaign ended well."""
+
+    exit_code = 17
+
+
 @click.group()
 def campaign() -> None:
     """Run one configuration many times, with factors that differ, and judge it."""
@@ -102,6 +108,8 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
     if empty := [m.name for m in plan.metrics if done and all(row.get(m.name) is None for row in done)]:
         click.echo(f"wavesim: no run gave a value of {', '.join(empty)}", err=True)
     click.echo(f"table     {plan.folder / 'table.csv'}\nreport    {plan.folder / 'report.html'}")
+    if table and not done:
+        raise Fruitless("none of the runs ended well; why stands above, and in the table")
 
 
 def _counted(states: Counter[str], of: int) -> str:
