@@ -56,7 +56,7 @@ web: $(PAGE)
 
 wheels: $(VENV)/.installed $(PAGE)
 	@rm -rf dist $(PARTS:%=%/build)
-	@$(PIP:install=wheel) $(OWN) -w dist $(PARTS:%=./%)
+	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check $(OWN) -w dist $(PARTS:%=./%)
 	@rm -rf $(PARTS:%=%/build)
 	@ls dist/*.whl
 
