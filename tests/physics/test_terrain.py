@@ -50,9 +50,7 @@ def test_a_wedge_by_images(config: Make, tmp_path: Path, slope: tuple[float, flo
     world = f'<bed depth="60 m" slope_north="{slope[0]}" slope_east="{slope[1]}"/>'
     knots = ((0, 1500), (40, 1500), (90, 1500), (200, 1500))
     found = echoes(config, tmp_path, world, 3, knots, A, B)
-    wanted = sorted(
-        (far, sines, *key) for key, ways in wedge(3, 60.0, slope).items() for far, _, _, sines in ways if key[1]
-    )
+    wanted = sorted((far, sines, *key) for key, ways in wedge(3, 60.0, slope).items() for far, sines in ways if key[1])
     assert [k[:2] for k in found] == [(surface, bottom) for _, _, surface, bottom in wanted]
     for (_, _, length, level, arrival), (far, sines, _, _) in zip(found, wanted, strict=True):
         assert length == pytest.approx(far, abs=1e-6) and arrival == pytest.approx(far / 1500.0 * 1e9, abs=1.5)

@@ -137,16 +137,24 @@ def direction(points: Array, k: int) -> tuple[float, float, float]:
 
 
 @part
-def sines(points: Array, path: int) -> tuple[float, float]:
-    """Mean sines of the grazing angles at surface and bed, of a path that :func:`mirrored` has filled in."""
-    n, surface, bed = path // 2, 0.0, 0.0
-    for i in range(n):
-        x, y, z = direction(points, i)
-        o = 2 * n + 3 + i
-        sine = abs(x * points[o, 0] + y * points[o, 1] + z * points[o, 2])
-        if (path % 2 == 1) == (i % 2 == 0):
-            bed += sine
+def sine(points: Array, path: int, k: int) -> float:
+    """Sine of the grazing angle of bounce ``k`` of a path that :func:`mirrored` has filled in."""
+    x, y, z = direction(points, k)
+    o = 2 * (path // 2) + 3 + k
+    return float(abs(x * points[o, 0] + y * points[o, 1] + z * points[o, 2]))
+
+
+@part
+def loss(points: Array, path: int, density: float, speed: float, attenuation: float) -> tuple[float, float, float]:
+    """(loss in dB of all bounces off the bed, mean sines of the grazing angles at surface and bed) of a path that
+    :func:`mirrored` has filled in; in a wedge it meets the bed at another angle each time. See :func:`paths.bottom_loss`."""
+    total = surface = bed = 0.0
+    for k in range(path // 2):
+        grazing = sine(points, path, k)
+        if (path % 2 == 1) == (k % 2 == 0):
+            bed += grazing
+            total += paths.bottom_loss(grazing, density, speed, attenuation)
         else:
-            surface += sine
+            surface += grazing
     at_surface, at_bed = paths.bounces(path)
-    return surface / max(at_surface, 1), bed / max(at_bed, 1)
+    return total, surface / max(at_surface, 1), bed / max(at_bed, 1)

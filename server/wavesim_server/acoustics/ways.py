@@ -160,9 +160,8 @@ def _over_slopes(m: Medium, scene: Scene, s: int, path: int, x: float, y: float,
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     sx, sy, sz = slopes.direction(m.points, 0)
     rx, ry, rz = slopes.direction(m.points, path // 2)
-    sine_top, sine_bed = slopes.sines(m.points, path)
+    taken, sine_top, sine_bed = slopes.loss(m.points, path, w.density_ratio, w.speed_ratio, w.attenuation)
     surface, bottom = paths.bounces(path)
-    taken = bottom * paths.bottom_loss(sine_bed, w.density_ratio, w.speed_ratio, w.attenuation)
     return Way(length, sx, sy, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine_top, sine_bed, -1.0, taken)
 
 
