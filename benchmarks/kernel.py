@@ -159,6 +159,22 @@ def of_one_vehicle() -> tuple[float, float]:
     return best(lambda: step(sim, none), 20_000) * 1e9, best(lambda: step(sim, many), 40) / 1000 * 1e9
 
 
+def by_threads(count: int, n: int, names: Sequence[str], rounds: int = 9) -> list[tuple[float, float]]:
+    """(by one thread, by so many), ns of wall time per vehicle and tick, in turn."""
+    fleets = fleet(n, names), fleet(n, names)
+    fleets[1].threads.count, fleets[1].threads.least = count, 0
+    found = []
+    for k in range(rounds + 1):  # the first compiles
+        times = []
+        for sim in fleets:
+            start = time.monotonic()
+            sim.advance(20)
+            times.append((time.monotonic() - start) / 20 / n * 1e9)
+        if k:
+            found.append((times[0], times[1]))
+    return found
+
+
 def main() -> None:
     print(f"# {platform.processor() or platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}")
     names = sorted(library())
@@ -193,6 +209,14 @@ def main() -> None:
             f"{theirs / mixed:.0f} | {tick:.0f} | {agreement:.0e} |"
         )
         sys.stdout.flush()
+    for which, models in (("LAUV", ["lauv"]), ("mixed", names)):
+        for n in (2000, 5000, 10_000):
+            pairs = np.array(by_threads(2, n, models))
+            one, two = pairs.min(axis=0)
+            ratio = np.median(pairs[:, 0] / pairs[:, 1])
+            print(
+                f"# two threads, {n} {which}: {one:.0f} -> {two:.0f} ns a tick, {one / two:.2f} x; median {ratio:.2f} x"
+            )
     call, within = of_one_vehicle()
     print(f"# one LAUV: {call:.0f} ns for a call of the kernel from Python, {within:.0f} ns for a step")
     costs: dict[str, float] = {name: per_vehicle(fleet(96, [name]), 96) for name in names}

@@ -38,6 +38,7 @@ KERNELS = (
     "pointers.py",
     "seabed.py",
     "start.py",
+    "threads.py",
     "tick.py",
 )
 #: what of the SDK is compiled into them: functions, and constants
@@ -135,10 +136,11 @@ def small_world() -> Simulation:
     return Simulation(load_text(world))
 
 
-def exercise() -> None:
+def exercise(threads: int = 1) -> None:
     """Ask a small world for all that compiled functions do, so that each is there, compiled or loaded, before time runs:
     whoever asks for one in mid-run would have everybody wait for its compilation."""
     world = small_world()
+    world.threads.count, world.threads.least = threads, 0
     # so near the bed, and each other, that they are looked at closely
     first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
     world.enter("second", "buoy", (0.0, 1.0, 29.5))

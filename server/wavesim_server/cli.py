@@ -47,6 +47,12 @@ port_option = click.option("--port", type=click.IntRange(0, 65535), help="UDP po
 @click.option("--log", "log_file", help="Log file, instead of the configuration's; empty = none.")
 @seed_option
 @click.option("--speed", type=float, help="Simulated seconds per wall second; 0 = as fast as possible.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 64),
+    default=1,
+    help="Threads for the ticks of fleets of thousands, at most as many as there are processors; the results are the same.",
+)
 @click.option("--start", is_flag=True, help="Start the timer at once, without waiting for `wavesim start`.")
 def serve(
     config: Path,
@@ -55,6 +61,7 @@ def serve(
     log_file: str | None,
     seed: int | None,
     speed: float | None,
+    threads: int,
     start: bool,
 ) -> None:
     """Run a server. It stands still until `wavesim start`; Ctrl-C ends it."""
@@ -69,7 +76,7 @@ def serve(
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--speed") from None
     loaded = _ready(config)
-    options = default_options(loaded, name, port, log_file, seed, speed)
+    options = default_options(loaded, name, port, log_file, seed, speed, threads)
 
     def started(server: Supervisor) -> None:
         if not server.wait_ready(options.name):

@@ -181,7 +181,7 @@ class Rigging:
         out["tension"][:, 1] = np.take_along_axis(tension, ints[:, w.I_SEGMENTS, None] - 1, axis=1)[:, 0]
         out["greatest"] = tension.max(axis=1)
         out["on_bed"] = lies.sum(axis=1) * self.rig.lines[:, w.L_LENGTH]
-        out["nodes_W"] = places.reshape(len(ints), -1)
+        out["nodes_W"] = places.reshape(out["nodes_W"].shape)
         table[: len(ints)][self._order] = out
 
 

@@ -63,6 +63,7 @@ class Options:
     log: str
     speed: float | None = None
     duration: float | None = None
+    threads: int = 1
 
 
 @contextlib.contextmanager
@@ -141,6 +142,7 @@ class Supervisor:
         extra = ["--log", options.log] if options.log else []
         extra += [] if options.speed is None else ["--pace", str(options.speed)]
         extra += [] if options.duration is None else ["--duration", str(options.duration)]
+        extra += [] if options.threads == 1 else ["--threads", str(options.threads)]
         self.engine = self._start("wavesim_server.engine.process", [*common, *extra], (commands, events))
         with contextlib.suppress(OSError):  # where the user may: the tick goes before everything else
             os.setpriority(os.PRIO_PROCESS, self.engine.pid, ENGINE_NICE)
@@ -297,8 +299,9 @@ def _log_of(loaded: Loaded) -> str:
 
 
 def default_options(
-    loaded: Loaded, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None
-) -> Options:
+    loaded: Loaded, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None,
+    threads: int = 1,
+) -> Options:  # fmt: skip
     """Command-line values over the configuration's."""
     config = loaded.config
     file = _log_of(loaded) if log is None else log
@@ -308,4 +311,5 @@ def default_options(
         config.network.port if port is None else port,
         str(Path(file).absolute()) if file else "",
         speed,
+        threads=threads,
     )

@@ -57,6 +57,7 @@ from wavesim_server.environment.climate import Climate
 from wavesim_server.rigging import Rigging
 from wavesim_server.start import Room
 from wavesim_server.stratification import Stratification
+from wavesim_server.threads import Threads
 from wavesim_server.values import FAR, STRONG, motion, numbers
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -88,9 +89,9 @@ class Entry:
 
 
 class Simulation:
-    """All bodies, the sea and the sound, advanced tick by tick."""
+    """All bodies, the sea and the sound, advanced tick by tick. ``threads`` share out large fleets; the numbers are the same."""
 
-    def __init__(self, loaded: Loaded, seed: int | None = None) -> None:
+    def __init__(self, loaded: Loaded, seed: int | None = None, threads: int = 1) -> None:
         config = loaded.config
         self.loaded, self.config = loaded, config
         self.seed = config.seed if seed is None else seed
@@ -121,6 +122,7 @@ class Simulation:
         self.channel = Channel(loaded, self.water, capacity, step, self.seed, self.climate.wind.mean)
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
         self._parts = effort.scratch()
+        self.threads = Threads(threads)
         self.occupants: dict[int, Occupant] = {}
         self._rows: dict[str, int] = {}  # by name
         self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
@@ -470,13 +472,14 @@ class Simulation:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`."""
         self._reorder()
         last, half, contacts, period = self.tick + ticks, False, self.contacts, self.stratification.period
+        go = self.threads.ticks if self.threads.pay(len(self.occupants)) else tick.ticks
         while self.tick < last or half:
             until = last
             if period:
                 if self.tick % period == 0 and not half:
                     self._stratify(self.rows)
                 until = self.tick if half else min(last, (self.tick // period + 1) * period)
-            self.tick, code, half = tick.ticks(
+            self.tick, code, half = go(
                 *self._movers(), self._scene, self.step_ns, self.tick, until, half
             )  # fmt: skip
             if code == memory.GROW:

@@ -116,9 +116,10 @@ def main() -> None:
         "--log",
     ):
         parser.add_argument(name)
+    parser.add_argument("--threads", type=int, default=1)
     a = parser.parse_args()
     try:
-        simulation = Simulation(load(Path(a.config)), int(a.seed))
+        simulation = Simulation(load(Path(a.config)), int(a.seed), a.threads)
         engine = attached(simulation, a.name, int(a.events_fd), bool(a.log))
     except WaveSimError as error:  # also where the supervisor died meanwhile
         sys.stderr.write(f"wavesim: {error}\n")
@@ -129,7 +130,7 @@ def main() -> None:
         engine.pace.speed = float(a.pace)
     if a.duration:
         engine.end_tick = round(float(a.duration) * 1e9 / simulation.step_ns)
-    cache.exercise()
+    cache.exercise(a.threads)
     os.eventfd_write(int(a.events_fd), 1)
     sys.exit(run(engine, int(a.commands_fd), int(a.supervisor)))
 

@@ -1,0 +1,74 @@
+"""Threads share out what bodies do by themselves; nobody can see from the numbers how many there were."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import pytest
+
+from wavesim_sdk.config import Loaded, library
+from wavesim_server import Simulation, threads
+
+WORLD = """<time step="4 ms"/><shared vehicles="64" signals="16"/>
+<world><bed depth="40 m"/><current north="0.2 m/s" tide_amplitude="0.1 m/s"/><wind speed="8 m/s" gusts="5"/>{waves}
+<obstacles><block position="30 -12 5 m" size="4 9 18 m"/></obstacles></world>
+<acoustics ambient_noise="60 dB"/>
+<fleet>{lines}
+<vehicle name="tug" model="lauv" position="0 600 20 m" speed="1 m/s"/><vehicle name="towed" model="remus100" position="-12 600 20 m"/>
+<buoy name="hanging" model="buoy" position="0 630 0 m"><mooring anchor="0 630 40 m" length="39 m" stiffness="200 N/m"/></buoy>
+</fleet>"""
+LINE = """<line name="tow" length="14 m" diameter="10 mm" mass="0.1 kg/m" stiffness="5 kN" segments="4">
+<end body="tug" position="-1 0 0 m"/><end body="towed" position="0.8 0 0 m"/></line>"""
+
+
+def digests(loaded: Loaded, count: int) -> tuple[list[str], int]:
+    """Of all that a run computes and tells, every hundred ticks; and how many slept in the end."""
+    sim = Simulation(loaded, threads=count)
+    sim.threads.least = 0
+    sim.enter_residents()
+    models = sorted(library())
+    for k in range(45):
+        model = models[k % len(models)]
+        deep = loaded.model(model).type == "underwater"
+        row = sim.enter(f"v{k}", model, (120.0 * (k % 9), 100.0 * (k // 9), 12.0 if deep else 0.0), (0.0, 0.0, 0.3 * k))
+        sim.command(row, [{0: 0.5, 1: 0.05}.get(a.kind) for a in sim.actuators(row)])
+    for k in range(3):  # they will sleep
+        sim.push(sim.enter(f"lying {k}", "lauv", (-50.0, 4.0 * k, 39.85)), (0.0, 0.0, 100.0))
+    found = []
+    for k in range(9):
+        lauv = sim.row_of("v4" if k < 5 else "tug")
+        assert lauv is not None
+        sim.ping(lauv, 25e3)
+        if k == 5:
+            sim.leave(lauv := sim.row_of("v4") or 0)
+            sim.fail(sim.row_of("tug") or 0, 0, "frozen", 0.3)
+        sim.advance(100)
+        told = [
+            table.tobytes() for table in (*sim.take_signals(), sim.state(), sim.actuation(), sim.lines(), sim.effort())
+        ]
+        found.append(
+            hashlib.sha256(
+                b"".join([*told, sim.fleet.blocks.tobytes(), repr(sim.take_meetings()).encode()])
+            ).hexdigest()
+        )
+    return found, int(sim._touch.sleep.asleep[0])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("waves", "lines", "sleepers"),
+    [("", "", 3), ('<waves height="1 m"/>', LINE, 0)],
+    ids=["sleepers", "a line in waves"],
+)
+def test_the_same_bits_by_any_number_of_threads(
+    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch, waves: str, lines: str, sleepers: int
+) -> None:
+    """Fails with a body that is left out or looked at twice, a speed that a share does not tell, or anything of a tick out of its
+    order."""
+    monkeypatch.setattr(threads, "TOGETHER", 2)  # three threads have some blocks each
+    loaded = config(WORLD.format(waves=waves, lines=lines))
+    one, asleep = digests(loaded, 1)
+    assert asleep == sleepers and len(set(one)) == len(one)
+    for count in (2, 3):
+        assert digests(loaded, count) == (one, asleep), count
