@@ -10,6 +10,8 @@ import pytest
 from tests.physics.test_dynamics import BARE, energy, set_velocity
 from wavesim_sdk.config import Loaded
 from wavesim_server import Simulation
+from wavesim_server.dynamics.impulses import ROLLING
+from wavesim_server.dynamics.rows import ASLEEP, NU
 
 HEAVY = BARE.format(volume=0.23, rb="0.1 0 -0.1", d=30, lag=0)
 NEUTRAL = BARE.format(volume=250 / 1025, rb="0.1 0.02 0.03", d=0, lag=0)
@@ -95,3 +97,45 @@ def test_far_bodies_do_not_touch(config: Callable[..., Loaded]) -> None:
         sim.enter(f"v{k}", "lauv", (3.0 * k, 0.0, 20.0))
     sim.advance(100)
     assert sim.contacts == 0
+
+
+BALL = """<models><model name="ball" type="underwater"><sphere diameter="1 m"/><mass value="600 kg"/><inertia xx="40" yy="40" zz="40"/>
+<added-mass diagonal="0 0 0 0 0 0"/><linear-drag diagonal="0 0 0 0 0 0"/></model></models>"""
+
+
+def test_a_ball_rolls_until_its_resistance_has_stopped_it(config: Callable[..., Loaded]) -> None:
+    """Its way is v^2 / (2 a) with a = k (m g - B) / (m + I / R^2) in water without drag; its energy only falls, and it keeps to its course
+    and to a pure rolling. Without resistance it would roll for ever."""
+    sim = Simulation(config(f'<time step="4 ms"/><world><bed depth="20 m"/></world>{BALL}'))
+    row, v, radius = sim.enter("b", "ball", (0.0, 0.0, 19.5)), 0.3, 0.5
+    set_velocity(sim, row, [v, 0, 0, 0, -v / radius, 0])
+    sim.advance(1)
+    slows = ROLLING * (600.0 * 9.81 - 1025.0 * 9.81 * 4.0 / 3.0 * np.pi * radius**3) / (600.0 + 40.0 / radius**2)
+    last = energy(sim, row)
+    for _ in range(125):
+        sim.advance(10)
+        assert energy(sim, row) <= last * (1 + 1e-9) + 1e-12
+        last = energy(sim, row)
+        if sim.tick == 251:
+            speed, rolls = (np.linalg.norm(sim.state()[key][row]) for key in ("v_WB_B", "w_WB_B"))
+            assert speed == pytest.approx(v - slows, rel=0.02) and rolls * radius == pytest.approx(speed, rel=0.01)
+    p = sim.state()["p_WB_W"][row]
+    assert p[0] == pytest.approx(v**2 / (2.0 * slows), rel=0.02) and abs(p[1]) < 1e-9
+    assert last < 1e-6
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("model", ["remus100", "eca-a9"])
+def test_a_torpedo_does_not_rock_on_the_bed(config: Callable[..., Loaded], model: str) -> None:
+    """Heavy by 20 N and heeled by 30 deg it sinks, touches the bed, and lies: it rocked on its keel for minutes, for friction
+    at a point does no work on what rolls."""
+    sim = Simulation(config('<time step="4 ms"/><world><bed depth="20 m"/></world>'))
+    row = sim.enter("v", model, (0.0, 0.0, 18.5), (0.5, 0.0, 0.0))
+    sim.push(row, (0.0, 0.0, 20.0))
+    while not sim.contacts:
+        sim.advance(25)
+        assert sim.tick < 5000
+    sim.advance(3000)
+    assert np.abs(sim.fleet.body(row)[NU : NU + 6]).max() < 1e-3, "twelve seconds after it touched"
+    sim.advance(5000)
+    assert sim.fleet.body(row)[ASLEEP], "and sleeps"

@@ -71,6 +71,7 @@ def test_a_good_file(config: Callable[..., Loaded]) -> None:
         ('<time pace="quick"/>', "'quick' is not allowed; allowed are: realtime, fast", 2),
         ('<shared group="true"/>', "write yes or no", 2),
         ('<network port="99999"/>', "above the greatest allowed", 2),
+        ('<world><current north="1000 m/s"/></world>', "1000 m/s is above the greatest allowed, 20 m/s", 2),
         ('<network port="x"/>', "not a whole number", 2),
         ("<time/><time/>", "may stand only once", 2),
         ("hello", "holds text", 1),

@@ -133,6 +133,26 @@ def image(sim: Simulation) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(config: Callable[..., Loaded]) -> None:
+    """The LAUV bears steps of 100 ms up to 2 m/s; in 10 m/s it flew beyond all numbers, as its drag grows with the flow."""
+
+    def stream(step: float, flow: str) -> Simulation:
+        sim = Simulation(config(f'<time step="{step} ms"/><world><current {flow}/><bed depth="100 m"/></world>'))
+        sim.enter("v", "lauv", (0.0, 0.0, 50.0))
+        return sim
+
+    stream(100, 'north="2 m/s"')
+    for flow in ('north="6 m/s" east="-8 m/s"', 'tide_amplitude="10 m/s"'):
+        with pytest.raises(
+            ConfigError, match=r"with a time step of 100 ms in a flow of 10 m/s: .* at most (\d+)"
+        ) as told:
+            stream(100, flow)
+    sim = stream(float(str(told.value).split("at most ")[1].split()[0]), 'east="10 m/s"')
+    while sim.time_ns < 10e9:
+        sim.advance(50)
+    assert np.linalg.norm(sim.fleet.body(0)[r.NU : r.NU + 3]) == pytest.approx(10.0, rel=0.05)
+
+
 def test_a_model_that_this_step_makes_unstable_is_refused_and_changes_nothing(config: Callable[..., Loaded]) -> None:
     """A model that the configuration does not name is looked at when somebody enters with it."""
     bad = config(f'<time step="0.1 ms"/>{DEEP}' + UNSTABLE.format("bad")).models["bad"]

@@ -15,15 +15,18 @@ from wavesim_sdk.elementary import cos
 #: mean wind by Beaufort number: middle of the class, m/s
 BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
 
+#: m/s to either side that each part of a flow may have: more than any stream of the sea
+MAX_CURRENT = 20.0
+
 
 @dataclass(frozen=True)
 class Drift:
     """A slowly varying flow: its speed and direction are first-order Gauss-Markov processes within limits."""
 
-    speed: float = key("Mean speed.", "speed", 0.0, low=0.0)
-    speed_deviation: float = key("Standard deviation without limits.", "speed", 0.0, low=0.0)
-    speed_minimum: float = key("Least speed.", "speed", 0.0, low=0.0)
-    speed_maximum: float = key("Greatest speed.", "speed", 10.0, low=0.0)
+    speed: float = key("Mean speed.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
+    speed_deviation: float = key("Standard deviation without limits.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
+    speed_minimum: float = key("Least speed.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
+    speed_maximum: float = key("Greatest speed.", "speed", 10.0, low=0.0, high=MAX_CURRENT)
     direction: float = key("Mean direction to which it flows.", "angle", 0.0)
     direction_deviation: float = key("Standard deviation without limits.", "angle", 0.0, low=0.0)
     direction_range: float = key("Greatest deviation to either side.", "angle", 3.141592653589793, low=0.0)
@@ -35,8 +38,8 @@ class Layer:
     """The flow at a depth; linear between layers, constant above the first and below the last."""
 
     depth: float = key("Depth.", "length", low=0.0)
-    north: float = key("Flow to the north.", "speed", 0.0)
-    east: float = key("Flow to the east.", "speed", 0.0)
+    north: float = key("Flow to the north.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
+    east: float = key("Flow to the east.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,22 @@ class Current:
     """Water flow: mean + amplitude cos(2 pi t / period + phase) along a direction, the same everywhere; to this
     are added the drift, the layers and the flow of a <volume>, where there are such."""
 
-    north: float = key("Mean flow to the north.", "speed", 0.0)
-    east: float = key("Mean flow to the east.", "speed", 0.0)
-    tide_amplitude: float = key("Amplitude of the tidal stream.", "speed", 0.0, low=0.0)
+    north: float = key("Mean flow to the north.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
+    east: float = key("Mean flow to the east.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
+    tide_amplitude: float = key("Amplitude of the tidal stream.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
     tide_direction: float = key("Direction to which the stream flows at phase 0.", "angle", 0.0)
     tide_period: float = key("Period of the tidal stream.", "time", 44714.16, low=1.0)
     tide_phase: float = key("Phase at the start.", "angle", 0.0)
     drift: Drift | None = child(Drift, "A slowly varying part.")
     layer: tuple[Layer, ...] = children(Layer, "Flow by depth, from the top.")
+
+    @property
+    def greatest(self) -> float:
+        """Speed that this flow hardly ever exceeds, m/s: its drift by three standard deviations."""
+        d = self.drift
+        drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0
+        layers = max((math.hypot(k.north, k.east) for k in self.layer), default=0.0)
+        return math.hypot(self.north, self.east) + self.tide_amplitude + drift + layers
 
 
 @dataclass(frozen=True)

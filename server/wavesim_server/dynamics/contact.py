@@ -14,7 +14,14 @@ from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import sleep
 from wavesim_server.dynamics.bodies import Bodies, is_asleep
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs
-from wavesim_server.dynamics.impulses import approach, correct_overlap, friction_impulse, normal_impulse, prepare
+from wavesim_server.dynamics.impulses import (
+    approach,
+    correct_overlap,
+    friction_impulse,
+    normal_impulse,
+    prepare,
+    rolling_impulse,
+)
 from wavesim_server.dynamics.meetings import BED, meet
 from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with_bed, touches
 from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
@@ -85,6 +92,10 @@ def resolve(
             normal_impulse(f, c, levers, max(c[C_GAP], 0.0) / h)
             if c[C_IMPULSE] > 0.0:
                 friction_impulse(f, c, levers, t.directions)
+    for i in range(n):
+        c = t.contacts[i]
+        if c[C_IMPULSE] > 0.0 and c[C_B] < 0.0:
+            rolling_impulse(f, c, t.levers[i], t.directions[0])
     return _touched(f, t, n, last, h, tick)
 
 

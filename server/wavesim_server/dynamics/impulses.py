@@ -11,7 +11,24 @@ import math
 from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.bodies import Bodies
-from wavesim_server.dynamics.rows import BLOCK_KIND, LANES, MINV, NU, PX, PY, PZ, QW, QX, QY, QZ
+from wavesim_server.dynamics.rows import (
+    BLOCK_KIND,
+    FREE,
+    HALF,
+    INERTIA,
+    LANES,
+    MINV,
+    NU,
+    PX,
+    PY,
+    PZ,
+    QW,
+    QX,
+    QY,
+    QZ,
+    SHAPE,
+)
+from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.touch import (
     C_A,
     C_B,
@@ -33,6 +50,7 @@ from wavesim_server.dynamics.types import Floats
 CORRECTION = 0.2  #: part of the overlap that is undone per tick
 RISE = 0.2  #: but no faster than this at each point of contact, m/s: a body that got inside another rises out of it
 FRICTION = 0.3
+ROLLING = 0.08  #: of rolling, over the radius: wheels on firm soil (Gillespie 1992; on sand 0.3, on concrete 0.015)
 
 
 @inlined
@@ -183,6 +201,41 @@ def friction_impulse(f: Bodies, c: Floats, levers: Floats, directions: Floats) -
     if b >= 0:
         _set_response(f, b, directions[1], D_JACOBIAN, directions[1], D_RESPONSE)
         _push(f, b, directions[1], D_RESPONSE, size)
+
+
+@part
+def rolling_impulse(f: Bodies, c: Floats, levers: Floats, twist: Floats) -> None:
+    """Resistance of what does not move to a round body that rolls or turns on it, at most ROLLING times its radius times the
+    contact's impulse: less of its turning about the point of contact, which stays where it is. ``twist`` (6,) is scratch.
+
+    Friction at a point does no work on a wheel: without this a torpedo on the bed would rock on its keel for minutes.
+    """
+    row, lever = int(c[C_A]), levers[0]
+    slot = f.slots[row]
+    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    if p[SHAPE] == BOX:
+        return
+    b, l = f.blocks[slot // LANES], slot % LANES
+    wx, wy, wz = b[(NU + 3) * LANES + l], b[(NU + 4) * LANES + l], b[(NU + 5) * LANES + l]
+    turning = math.sqrt(wx * wx + wy * wy + wz * wz)
+    if turning < 1e-12:
+        return
+    wx, wy, wz = wx / turning, wy / turning, wz / turning
+    rx, ry, rz = lever[L_ARM], lever[L_ARM + 1], lever[L_ARM + 2]
+    twist[0], twist[1], twist[2] = ry * wz - rz * wy, rz * wx - rx * wz, rx * wy - ry * wx
+    twist[3], twist[4], twist[5] = wx, wy, wz
+    for i in range(6):
+        twist[i] *= p[FREE + i]
+    inertia = momentum = 0.0
+    for i in range(6):
+        for k in range(6):
+            both = 0.5 * (p[INERTIA + 6 * i + k] + p[INERTIA + 6 * k + i]) * twist[i]
+            inertia += both * twist[k]
+            momentum += both * b[(NU + k) * LANES + l]
+    size = min(momentum, ROLLING * p[HALF + 1] * c[C_IMPULSE])
+    if size > 0.0 and inertia > 0.0:
+        for i in range(6):
+            b[(NU + i) * LANES + l] -= size / inertia * twist[i]
 
 
 @part

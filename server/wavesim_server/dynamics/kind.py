@@ -133,12 +133,12 @@ def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
         _lag(kind, slot, 0.0, tank.rate, timing)
     ints[r.KIND_TANKS] = len(model.ballast)
     ints[r.KIND_FLAGS] = flags | _registered(kind, model, timing)
-    _check_step(p, model, step, integrator)
+    _check_step(p, model, step, integrator, world.current.greatest)
     return kind
 
 
-def _check_step(p: Floats, model: Model, step: float, integrator: int) -> None:
-    """Refuse a step with which the linear motions of a model, at rest or at 2 m/s, would grow without bound."""
+def _check_step(p: Floats, model: Model, step: float, integrator: int, flow: float) -> None:
+    """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the flow."""
     inverse, stiffness = p[r.MINV : r.MINV + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
     if model.restoring is None:  # of a floating primitive: waterplane area; of any body: weight above buoyancy
@@ -149,7 +149,7 @@ def _check_step(p: Floats, model: Model, step: float, integrator: int) -> None:
     fading = np.diag(p[r.FADE : r.FADE + 6])
     dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (r.DL, r.DQ, r.LIFT))
     fastest = 0.0
-    for drag in (dl + fading, dl + 2.0 * (lift + 2.0 * dq)):
+    for drag in (dl + fading, dl + max(2.0, flow) * (lift + 2.0 * dq)):
         system = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ stiffness, -inverse @ drag]])
         fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
     if model.radiation is not None:
@@ -158,9 +158,10 @@ def _check_step(p: Floats, model: Model, step: float, integrator: int) -> None:
         fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
     stable = integrators.ALL[integrator].stable
     if fastest * step > stable:
+        among = f" in a flow of {flow:.3g} m/s" if flow > 2.0 else ""
         at(
             model.place,
-            f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms: its fastest motion changes by a "
+            f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms{among}: its fastest motion changes by a "
             f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms",
         )
 

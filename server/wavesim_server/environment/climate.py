@@ -32,7 +32,6 @@ CHANGES = {
     "wave_peak": ("waves", "peak"),
     "wave_direction": ("waves", "direction"),
 }
-MAX_CURRENT = 20.0  #: m/s
 
 
 class Climate:
@@ -195,8 +194,8 @@ class Climate:
 
 def _in_range(name: str, value: Any, key: Key) -> float:
     number = units.real(value)
-    low = -MAX_CURRENT if name.startswith("current") else -1e3 if key.low is None else key.low
-    high = MAX_CURRENT if name.startswith("current") else 1e3 if key.high is None else key.high
+    low = -1e3 if key.low is None else key.low
+    high = 1e3 if key.high is None else key.high
     if not low <= number <= high:
         raise ValueError(f"{name} {shown(value, 20)} is out of range ({low:g} to {high:g})")
     return number
