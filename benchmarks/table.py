@@ -40,6 +40,9 @@ def of_a_core() -> dict[str, float]:
     found["one vehicle, ns"] = kernel.per_vehicle(kernel.fleet(1, ["core"], kernel.CORE), 1)
     found["  the call from Python in it, ns"], found["  a step within a call, ns"] = kernel.of_one_vehicle()
     found["mixed fleet of 100, ns"] = kernel.per_vehicle(kernel.fleet(100, sorted(library())), 100)
+    lone = kernel.fleet(1, ["lauv"])
+    found["one LAUV: a call of advance(1), us"] = kernel.best(lambda: lone.advance(), 2000) * 1e6
+    found["  a tick within advance(50), ns"] = kernel.best(lambda: lone.advance(50), 400) / 50 * 1e9
     whole = kernel.fleet(1000, ["lauv"])
     found["whole tick of 1000, ns"] = paired.least(lambda: whole.advance(20), 7) / 20 / 1000 * 1e9
     one, two = zip(*kernel.by_threads(2, 10_000, ["lauv"]), strict=True)

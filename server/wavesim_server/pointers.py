@@ -6,6 +6,9 @@ the caller fills a table of addresses and shapes once.  Inside, the tuple is one
 an uncounted view of its array, made where it is used; so it costs nothing to hand the tuple on.  Whoever
 owns the arrays must keep them alive, and fill the table anew when one of them is replaced; no kernel changes it.
 
+For functions that work on tuples of their own, :func:`packed` and :func:`unpacked` do the same with a tuple of such tuples: the
+kernel that Python calls makes them again, of uncounted views.
+
 With compilation off the table is the tuple itself.
 """
 
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from llvmlite import ir
@@ -86,6 +89,11 @@ def _member(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> A
         found.set_metadata("invariant.load", builder.module.add_metadata([]))
         return found
 
+    return _view(context, builder, of, word)
+
+
+def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
+    """An uncounted view of an array, of whose place in a table ``word`` gives the address and then the lengths."""
     array = context.make_array(of)(context, builder)
     size = context.get_abi_sizeof(context.get_data_type(of.dtype))
     shape = [word(1 + k) for k in range(of.ndim)]
@@ -107,6 +115,87 @@ def views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
     def made(typing_context: Any, table: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+        return kind(table), build
+
+    return made
+
+
+def _leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
+    """(members on the way to it with dots between, array or number) of each that is no tuple."""
+    if not isinstance(value, tuple):
+        return [(name, value)]
+    names = value._fields  # type: ignore[attr-defined]  # of named tuples
+    return [leaf for n, v in zip(names, value, strict=True) for leaf in _leaves(v, f"{name}.{n}")]
+
+
+def packed(value: Any) -> Any:
+    """The table (1,) of a tuple of arrays, numbers and such tuples, for :func:`unpacked`: address and lengths of each array, and
+    each number. What there is of arrays is part of the type of the table, and so of the kernel."""
+    if PLAIN:
+        return value
+    columns: list[Any] = []
+    words: list[Any] = []
+    for name, leaf in _leaves(value):
+        if not isinstance(leaf, np.ndarray):
+            columns.append((name, "i8" if isinstance(leaf, int) else "f8"))  # a truth value is an integer
+            words.append(leaf)
+            continue
+        if not leaf.flags.c_contiguous or not leaf.flags.writeable:
+            raise ValueError("only contiguous arrays that may be written can be handed over by address")
+        columns.append((f"{name}:{leaf.dtype.str}", "i8", (1 + leaf.ndim,)))
+        words.append((leaf.__array_interface__["data"][0], *leaf.shape))
+    return np.array([tuple(words)], columns)
+
+
+def unpacked(of: Any) -> Any:
+    """A function for kernels: the tuple of a class from its table."""
+    if PLAIN:
+        return lambda table: table
+
+    def members(record: Any, kind: Any, name: str = "") -> Any:
+        """The type of a tuple, and how its members are read."""
+        kinds, reads = [], []
+        hints = get_type_hints(kind)
+        for member in kind._fields:
+            path, hint = f"{name}.{member}", hints[member]
+            if isinstance(hint, type) and issubclass(hint, tuple):
+                found, read = members(record, hint, path)
+            else:
+                column = next(c for c in record.fields if c == path or c.startswith(f"{path}:"))
+                field, dtype = record.fields[column], column.partition(":")[2]
+                if dtype:
+                    found = types.Array(from_dtype(np.dtype(dtype)), field.type.shape[0] - 1, "C")
+                else:
+                    found = types.boolean if hint is bool else field.type
+                read = (found, field.offset)
+            kinds.append(found)
+            reads.append(read)
+        made = types.BaseTuple.from_types(tuple(kinds), kind)
+        return made, (made, reads)
+
+    def built(context: Any, builder: Any, pointer: Any, read: Any) -> Any:
+        kind, where = read
+        if isinstance(where, list):
+            return context.make_tuple(builder, kind, [built(context, builder, pointer, one) for one in where])
+
+        def word(k: int, of: Any = _LONG) -> Any:
+            place = builder.gep(pointer, [ir.IntType(64)(where + 8 * k)])
+            return builder.load(builder.bitcast(place, of.as_pointer()))
+
+        if isinstance(kind, types.Array):
+            return _view(context, builder, kind, word)
+        if isinstance(kind, types.Boolean):
+            return builder.icmp_unsigned("!=", word(0), _LONG(0))
+        return word(0, context.get_value_type(kind))
+
+    @intrinsic
+    def made(typing_context: Any, table: Any) -> Any:
+        kind, read = members(table.dtype, of)
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            return built(context, builder, builder.bitcast(data, ir.IntType(8).as_pointer()), read)
 
         return kind(table), build
 

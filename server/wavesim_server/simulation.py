@@ -14,6 +14,7 @@ the simulation is as it was.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,7 @@ from wavesim_server.dynamics.kind import free_axes
 from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.climate import Climate
+from wavesim_server.pointers import packed
 from wavesim_server.rigging import Rigging
 from wavesim_server.start import Room
 from wavesim_server.stratification import Stratification
@@ -123,6 +125,8 @@ class Simulation:
         self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
         self._parts = effort.scratch()
         self.threads = Threads(threads)
+        self._made_of: tuple[Any, ...] = (None,)  # what the next was made of
+        self._kept: tuple[tick.Whole, Any]
         self.occupants: dict[int, Occupant] = {}
         self._rows: dict[str, int] = {}  # by name
         self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
@@ -472,36 +476,41 @@ class Simulation:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`."""
         self._reorder()
         last, half, contacts, period = self.tick + ticks, False, self.contacts, self.stratification.period
-        go = self.threads.ticks if self.threads.pay(len(self.occupants)) else tick.ticks
+        shared = self.threads.pay(len(self.occupants))
         while self.tick < last or half:
             until = last
             if period:
                 if self.tick % period == 0 and not half:
                     self._stratify(self.rows)
                 until = self.tick if half else min(last, (self.tick // period + 1) * period)
-            self.tick, code, half = go(
-                *self._movers(), self._scene, self.step_ns, self.tick, until, half
-            )  # fmt: skip
+            whole, table = self._whole()
+            if shared:
+                self.tick, code, half = self.threads.ticks(whole, table, self.step_ns, self.tick, until, half)
+            else:
+                self.tick, code, half = tick.ticks(table, self.step_ns, self.tick, until, half)
             if code == memory.GROW:
                 self.channel.grow()
             self.channel.collect()
         if self.contacts != contacts or self.config.fleet.line:
             self._hold_unbounded()
 
-    def _movers(self) -> tuple[Bodies, Any, int, Any, Any, Any, Any, Any, Any]:
-        """What moves the bodies, for the kernels of a tick."""
+    def _whole(self) -> tuple[tick.Whole, Any]:
+        """All that a tick works on and its table for the kernels; made anew when one of the arrays has been replaced."""
         f = self.fleet
-        machine = tick.Machine(
-            f.sequence, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters, f.rings, f.feedback
-        )
-        return (
-            self._bodies(), machine, f.integrator, self._touch, self.climate.weather, self._sea, self.rigging.rig, self._work,
-            self.channel.table,
+        made_of = (
+            f.blocks, f.slots, f.heads, f.params, f.sequence, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters,
+            f.rings, f.feedback, self._touch, self.climate.weather, self._sea, self.rigging.rig, self._work, self.channel.table,
+            self._scene,
         )  # fmt: skip
+        if not all(map(operator.is_, made_of, self._made_of)):
+            whole = tick.Whole(Bodies(*made_of[:4]), tick.Machine(*made_of[4:14]), f.integrator, *made_of[14:])
+            self._made_of, self._kept = made_of, (whole, packed(whole))
+        return self._kept
 
     def compile_motion(self) -> None:
         """What a tick's motion is made of, for the kernel of the tick."""
-        translate(tick.move, *self._movers(), self.step_ns, self.tick)
+        *movers, _ = self._whole()[0]
+        translate(tick.move, *movers, self.step_ns, self.tick)
 
     def compile_sound(self) -> None:
         """The kernel of a tick's sound, by itself."""

@@ -16,15 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_sdk.parts import kernel
+from wavesim_server import pointers
 from wavesim_server.acoustics import medium, memory
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
-from wavesim_server.dynamics.touch import Touch
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import weather
-from wavesim_server.environment.flow import Flow
-from wavesim_server.tick import Machine, Sea, Work, transducers
+from wavesim_server.tick import Whole, Work, transducers, whole
 
 LEAST = 2000  #: bodies of a thread, from which on it is worth its while
 TOGETHER = 16  #: blocks that a thread takes at a time
@@ -43,19 +42,21 @@ class Share(NamedTuple):
     fastest: Floats  # (1,): greatest speed of these
 
 
+share_of = pointers.unpacked(Share)
+
+
 @kernel(nogil=True)
-def apart(
-    f: Bodies, machine: Machine, integrator: int, air: weather.Weather, flow: Flow, share: Share, sound: Any,
-    step_ns: int, tick: int, what: int,
-) -> None:  # fmt: skip
-    """What the bodies of one thread do by themselves from ``tick`` to the next."""
+def apart(table: Any, own: Any, step_ns: int, tick: int, what: int) -> None:
+    """What the bodies of one thread do by themselves from ``tick`` to the next, by the tables of all and of its share."""
+    f, machine, integrator, _, air, sea, _, _, sound, _ = whole(table)
+    share = share_of(own)
     h, start = step_ns * 1e-9, tick * step_ns * 1e-9
     block = body = 0
     share.fastest[0] = 0.0
     for i in range(share.ends.shape[0]):
         rows = share.work.order[body : share.ends[i, 1]]
         if what & WATER:
-            weather.act(air, flow, f.blocks, f.slots, rows, rows.shape[0], tick, start, h)
+            weather.act(air, sea.flow, f.blocks, f.slots, rows, rows.shape[0], tick, start, h)
         if what & STEP:
             integrators.step_all(
                 f.blocks, f.heads, share.blocks[block : share.ends[i, 0]], f.params, machine.kinds, machine.tables,
@@ -71,11 +72,9 @@ def apart(
 
 
 @kernel(nogil=True)
-def between(
-    f: Bodies, machine: Machine, touch: Touch, air: weather.Weather, sea: Sea, rig: lines.Rig, work: Work, step_ns: int,
-    tick: int, fastest: float, what: int,
-) -> None:  # fmt: skip
+def between(table: Any, step_ns: int, tick: int, fastest: float, what: int) -> None:
     """What is between bodies, in the order of :func:`wavesim_server.tick.move`."""
+    f, machine, _, touch, air, sea, rig, work, _, _ = whole(table)
     h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, work.counters[0]
     tied, asleep = rig.groups.shape[0] > 0, touch.sleep.asleep[0] > 0
     if what & BEGIN:
@@ -109,53 +108,50 @@ class Threads:
         self._pool: ThreadPoolExecutor | None = None
         self._sequence: Ints | None = None  # that the shares are of
         self._shares: list[Share] = []
+        self._tables: list[Any] = []  # of them
 
     def pay(self, bodies: int) -> bool:
         """Whether they are faster than one, with so many bodies."""
         return self.count > 1 and bodies >= self.least * self.count
 
     def ticks(
-        self, f: Bodies, machine: Machine, integrator: int, touch: Touch, air: weather.Weather, sea: Sea, rig: lines.Rig,
-        work: Work, sound: Any, scene: medium.Scene, step_ns: int, tick: int, last_tick: int, half: bool,
-    ) -> tuple[int, int, bool]:  # fmt: skip
-        """What :func:`wavesim_server.tick.ticks` does."""
-        if machine.sequence is not self._sequence:
-            self._sequence, self._shares = machine.sequence, shares(f, machine.sequence, work, self.count)
-        serial = f, machine, touch, air, sea, rig, work, step_ns
+        self, of: Whole, table: Any, step_ns: int, tick: int, last_tick: int, half: bool
+    ) -> tuple[int, int, bool]:
+        """What :func:`wavesim_server.tick.ticks` does, for the tuple of all and its table."""
+        if of.machine.sequence is not self._sequence:
+            self._sequence, self._shares = of.machine.sequence, shares(of.f, of.machine.sequence, of.work, self.count)
+            self._tables = [pointers.packed(share) for share in self._shares]
         while tick < last_tick or half:
             if not half:
-                between(*serial, tick, 0.0, BEGIN)
-                each = f, machine, integrator, air, sea.flow
-                if rig.groups.shape[0] or touch.sleep.asleep[0]:
-                    self._all(each, sound, step_ns, tick, WATER)
-                    between(*serial, tick, 0.0, READY)
-                    self._all(each, sound, step_ns, tick, STEP)
-                    between(*serial, tick, 0.0, TIE)
-                    self._all(each, sound, step_ns, tick, SURVEY)
+                between(table, step_ns, tick, 0.0, BEGIN)
+                if of.rig.groups.shape[0] or of.touch.sleep.asleep[0]:
+                    self._all(table, step_ns, tick, WATER)
+                    between(table, step_ns, tick, 0.0, READY)
+                    self._all(table, step_ns, tick, STEP)
+                    between(table, step_ns, tick, 0.0, TIE)
+                    self._all(table, step_ns, tick, SURVEY)
                 else:
-                    self._all(each, sound, step_ns, tick, WATER | STEP | SURVEY)
+                    self._all(table, step_ns, tick, WATER | STEP | SURVEY)
                 for share in self._shares:
-                    work.counters[2] += share.work.counters[2]
+                    of.work.counters[2] += share.work.counters[2]
                     share.work.counters[2] = 0
-                between(*serial, tick, max(float(share.fastest[0]) for share in self._shares), CONTACTS)
-                self._all(each, sound, step_ns, tick, PLACES)
+                between(table, step_ns, tick, max(float(share.fastest[0]) for share in self._shares), CONTACTS)
+                self._all(table, step_ns, tick, PLACES)
                 tick += 1
             start, end = (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9
-            code = medium.advance(sound, scene, tick, start, end, f.slots.shape[0])
+            code = medium.advance(of.sound, of.scene, tick, start, end, of.f.slots.shape[0])
             half = code != memory.OK
             if half:
                 return tick, code, True
         return tick, memory.OK, False
 
-    def _all(self, each: tuple[Any, ...], sound: Any, step_ns: int, tick: int, what: int) -> None:
+    def _all(self, table: Any, step_ns: int, tick: int, what: int) -> None:
         """Every share, the first of them by whoever asks."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count - 1, "wavesim-tick")
-        first, *others = self._shares
-        begun = [
-            self._pool.submit(lambda share: apart(*each, share, sound, step_ns, tick, what), share) for share in others
-        ]
-        apart(*each, first, sound, step_ns, tick, what)
+        first, *others = self._tables
+        begun = [self._pool.submit(lambda own: apart(table, own, step_ns, tick, what), own) for own in others]
+        apart(table, first, step_ns, tick, what)
         for other in begun:
             other.result()
 

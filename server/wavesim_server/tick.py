@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wavesim_sdk.parts import inlined, kernel, part
+from wavesim_server import pointers
 from wavesim_server.acoustics import medium, memory
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
 from wavesim_server.dynamics import rows as r
@@ -48,6 +49,24 @@ class Work(NamedTuple):
     last: Floats
     faults: Ints
     counters: Ints  # bodies, contacts, new faults
+
+
+class Whole(NamedTuple):
+    """All that a tick works on."""
+
+    f: Bodies
+    machine: Machine
+    integrator: int
+    touch: Touch
+    air: weather.Weather
+    sea: Sea
+    rig: lines.Rig
+    work: Work
+    sound: Ints
+    scene: medium.Scene
+
+
+whole = pointers.unpacked(Whole)
 
 
 @part
@@ -118,26 +137,12 @@ def move(
 
 
 @kernel(nogil=True)
-def ticks(
-    f: Bodies,
-    machine: Machine,
-    integrator: int,
-    touch: Touch,
-    air: weather.Weather,
-    sea: Sea,
-    rig: lines.Rig,
-    work: Work,
-    sound: Any,
-    scene: medium.Scene,
-    step_ns: int,
-    tick: int,
-    last_tick: int,
-    half: bool,
-) -> tuple[int, int, bool]:
-    """Ticks from ``tick`` to ``last_tick``. Returns (tick reached, code, whether a tick is half done).
+def ticks(table: Any, step_ns: int, tick: int, last_tick: int, half: bool) -> tuple[int, int, bool]:
+    """Ticks from ``tick`` to ``last_tick`` of the table of :class:`Whole`. Returns (tick reached, code, whether a tick is half done).
 
     A tick is half done when its sound still needs room: the caller makes it and calls again.
     """
+    f, machine, integrator, touch, air, sea, rig, work, sound, scene = whole(table)
     capacity = f.slots.shape[0]
     while tick < last_tick or half:
         if not half:

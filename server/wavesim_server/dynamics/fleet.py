@@ -130,6 +130,7 @@ class Fleet:
         self.rings = np.zeros((0, 1))
         self._meters: Ints = np.zeros((0, 4), np.int64)
         self._metered = 0
+        self.meters = self._meters  # those in use: moving averages of shaft speeds, for `average`
         self._forms: dict[int, Form] = {}  # by model
         self._kind_of: dict[int, int] = {}  # row of the kinds, by model
         self._own: dict[int, tuple[int, list[int]]] = {}  # bodies with a kind of their own: its row, its tables
@@ -161,11 +162,6 @@ class Fleet:
             used = np.flatnonzero(self.heads[:, r.BLOCK_BODIES])
             self._sequence = used[np.argsort(self.heads[used, r.BLOCK_KIND], kind="stable")]
         return self._sequence
-
-    @property
-    def meters(self) -> Ints:
-        """Moving averages of shaft speeds, for :func:`average`."""
-        return self._meters[: self._metered]
 
     # -- bodies ------------------------------------------------------------------------------
 
@@ -219,6 +215,7 @@ class Fleet:
         for k in np.flatnonzero(self.meters[:, 0] == row)[::-1].tolist():  # the last one takes the free place
             self._metered -= 1
             self._meters[k], self.rings[k] = self._meters[self._metered], self.rings[self._metered]
+            self.meters = self._meters[: self._metered]
         self.slots[row] = -1
         del self._helms[row]
         if row in self._own:
@@ -310,6 +307,7 @@ class Fleet:
             self.rings = np.pad(self.rings, ((0, 0), (0, ticks - self.rings.shape[1])))
         self._meters[self._metered] = row, slot, ticks, 0
         self._metered += 1
+        self.meters = self._meters[: self._metered]
 
     # -- commands and faults -----------------------------------------------------------------
 
