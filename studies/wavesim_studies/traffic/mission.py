@@ -6,6 +6,7 @@ print(rms(track.off[track.times > 60.0]))
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -93,7 +94,8 @@ def sail(loaded: Loaded, name: str, radius: float, seconds: float) -> Sailed:
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     if name not in bodies or not bodies[name].waypoint:
         raise ConfigError(f"there is no '{name}' with way-points{nearest(name, bodies)}", str(loaded.path))
-    body, lab = bodies[name], Lab(loaded)
+    body = bodies[name]
+    lab = Lab(_alone(loaded, body))
     row = lab.enter(name, body.model, body.position, body.attitude)
     start = body.position[0], body.position[1]
     pilot = Pilot(loaded.model(body.model), start, body.waypoint, radius=radius)
@@ -108,6 +110,14 @@ def sail(loaded: Loaded, name: str, radius: float, seconds: float) -> Sailed:
         lab.run(PERIOD)
     rows, way = np.array(found), Way.of(body, radius)
     return Sailed(rows[:, 0], rows[:, 1:3], rows[:, 3], way.distance(rows[:, 1:3]), way.reached(rows[:, 1:3]))
+
+
+def _alone(loaded: Loaded, body: Body) -> Loaded:
+    """The configuration without anybody else: those who need no program would be in the way from the start, and be run into."""
+    fleet = dataclasses.replace(
+        loaded.config.fleet, vehicle=(dataclasses.replace(body, client="required"),), buoy=(), line=()
+    )
+    return dataclasses.replace(loaded, config=dataclasses.replace(loaded.config, fleet=fleet))
 
 
 def _to_leg(places: Array, a: Array, b: Array) -> Array:
