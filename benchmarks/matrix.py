@@ -42,7 +42,7 @@ with Broker("v", ("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), loc
         broker.answer([5.0])
 """
 _PLACES = {
-    "engine": "wavesim_server.engine", "front": "wavesim_server.network", "emulator": "emulate", "program": "program.py",
+    "engine": "wavesim-engine", "front": "wavesim-front", "emulator": "emulate", "program": "program.py",
 }  # fmt: skip
 
 
@@ -89,14 +89,21 @@ def expected(kind: str, phase: str, what: signal.Signals) -> tuple[int, str]:
 
 
 def _descendants(pid: int) -> dict[int, str]:
-    """Command lines of the children of a process."""
+    """The children of a process, see :func:`_what`."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    found[int(entry.name)] = _what(int(entry.name))
     return found
+
+
+def _what(pid: int) -> str:
+    """The name of a part of a server, else a process' command line."""
+    name = Path(f"/proc/{pid}/comm").read_text().strip()
+    line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return name if line and name.startswith("wavesim-") else line
 
 
 def _until(condition: Callable[[], bool], over: Callable[[], bool] = lambda: False) -> None:
@@ -224,8 +231,10 @@ def _alive(family: dict[int, str]) -> dict[int, str]:
     found = {}
     for pid, line in family.items():
         with contextlib.suppress(OSError):
-            now = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-            if now and (now == line or line == "trial"):
+            now = _what(pid)
+            if now and (
+                now == line or line == "trial" or now.startswith("wavesim-")
+            ):  # a fork takes its name a little later
                 found[pid] = line
     return found
 

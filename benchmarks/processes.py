@@ -27,9 +27,9 @@ def children(pid: int) -> dict[str, int]:
         if entry.name.isdigit():
             try:
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                name = (entry / "comm").read_text().strip()
             except OSError:
                 continue
-            if parent == pid:
-                found["engine" if "wavesim_server.engine" in line else "front"] = int(entry.name)
+            if parent == pid and name in ("wavesim-engine", "wavesim-front"):
+                found[name.removeprefix("wavesim-")] = int(entry.name)
     return found

@@ -53,7 +53,10 @@ def palette(plain: Image.Image, colours: int) -> Image.Image:
     """Most of the colours for what is shaded, where each covers as many pixels; the others so that small dots keep theirs."""
     dots, found = 3 * colours // 8, Image.new("P", (1, 1))
     shaded = plain.quantize(colours - dots, Image.Quantize.MEDIANCUT).getpalette() or []
-    found.putpalette(shaded[: 3 * (colours - dots)] + (plain.quantize(dots, Image.Quantize.MAXCOVERAGE).getpalette() or [])[: 3 * dots])
+    found.putpalette(
+        shaded[: 3 * (colours - dots)]
+        + (plain.quantize(dots, Image.Quantize.MAXCOVERAGE).getpalette() or [])[: 3 * dots]
+    )
     return found
 
 
@@ -63,7 +66,11 @@ def trial(config: str) -> Path:
     folder = RUNS / ("demo" if config == "config.xml" else path.stem)
     if not (folder / "table.json").is_file():
         print(f"runs {config}", flush=True)
-        subprocess.run([*CLI, "trial", str(path), "--out", str(RUNS), "--quiet", "--port", "0"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*CLI, "trial", str(path), "--out", str(RUNS), "--quiet", "--port", "0"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
     return folder
 
 
@@ -91,7 +98,9 @@ def at(page: Page, time: float, before: float = 0.0) -> None:
     page.evaluate("(t) => { wavesim.link.control('pause'); wavesim.link.control('seek', t) }", time - before)
     page.wait_for_function(f"() => Math.abs(wavesim.store.time - {time - before}) < 0.2")
     if before:
-        page.evaluate(f"() => {{ wavesim.link.control('speed', {1 if before > 3.0 else 0.2}); wavesim.link.control('start') }}")
+        page.evaluate(
+            f"() => {{ wavesim.link.control('speed', {1 if before > 3.0 else 0.2}); wavesim.link.control('start') }}"
+        )
         page.wait_for_function(f"() => wavesim.store.time > {time}")
         page.evaluate("() => wavesim.link.control('pause')")
     drawn(page)
@@ -157,7 +166,11 @@ def mission() -> None:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ROOT / "config.xml", folder)
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
-        server = subprocess.Popen([*CLI, "serve", f"{folder}/config.xml", "-s", "pictures", "--port", "0", "--log", ""], stderr=subprocess.PIPE, text=True)
+        server = subprocess.Popen(
+            [*CLI, "serve", f"{folder}/config.xml", "-s", "pictures", "--port", "0", "--log", ""],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert server.stderr is not None
         while "on UDP" not in server.stderr.readline():
             pass
@@ -227,14 +240,18 @@ def report() -> None:
             "def fly(lab, seconds):\n    lab.commands({'auv': {'propeller': 8.0}})\n    lab.run(seconds, 0.5)\n"
             "    return {'off': abs(lab.states()['auv']['east'])}\n"
         )
-        (here / "sea.xml").write_text('<wavesim><time step="20 ms"/><world><current north="0 m/s" east="0 m/s"/></world><fleet><vehicle name="auv" model="lauv" position="0 0 20 m"/></fleet></wavesim>')
+        (here / "sea.xml").write_text(
+            '<wavesim><time step="20 ms"/><world><current north="0 m/s" east="0 m/s"/></world><fleet><vehicle name="auv" model="lauv" position="0 0 20 m"/></fleet></wavesim>'
+        )
         (here / "campaign.xml").write_text(
             '<campaign name="current" config="sea.xml"><design kind="sensitivity" points="32"/><run program="fly.py:fly" duration="60 s"/>'
             '<factor name="across" low="0" high="0.5"><key path="world/current/east" text="{} m/s"/></factor>'
             '<factor name="along" low="-0.2" high="0.2"><key path="world/current/north" text="{} m/s"/></factor>'
             '<metric name="way" of="distance"/><metric name="off" unit="m" better="lower"/><success where="off &lt; 20"/></campaign>'
         )
-        subprocess.run([*CLI, "campaign", "run", str(here / "campaign.xml")], check=True, cwd=here, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*CLI, "campaign", "run", str(here / "campaign.xml")], check=True, cwd=here, stdout=subprocess.DEVNULL
+        )
         (made,) = here.rglob("report.html")
         page = BROWSER.new_page(viewport={"width": 1000, "height": 1200})
         page.goto(made.as_uri())
@@ -245,7 +262,11 @@ def report() -> None:
 def tutorials() -> None:
     """What following them leaves behind."""
     left = {
-        "vehicle": {"tutorial-pike": "pike.png", "tutorial-sail": "sail.png", "tutorial-firstdive": "runs/firstdive/tracks.png"},
+        "vehicle": {
+            "tutorial-pike": "pike.png",
+            "tutorial-sail": "sail.png",
+            "tutorial-firstdive": "runs/firstdive/tracks.png",
+        },
         "trial": {"tutorial-lake": "runs/lake/tracks.png"},
         "study": {"tutorial-radius": "radius.png"},
     }
@@ -269,11 +290,15 @@ def imazu(path: Path, cases: tuple[int, ...] = (5, 14)) -> None:
         met = round(SUITED["otter"][1])
         for k, (name, track) in enumerate(found.tracks.items()):
             places = track.places if k == 0 else track.places[: met + 1]  # then they run into each other
-            (line,) = axes.plot(places[:, 1], places[:, 0], lw=2.2 if k == 0 else 1.1, color=f"C{k}", zorder=3 - (k > 0))
+            (line,) = axes.plot(
+                places[:, 1], places[:, 0], lw=2.2 if k == 0 else 1.1, color=f"C{k}", zorder=3 - (k > 0)
+            )
             pair = next((q for q in found.score.pairs if q.other == name), None)
             near = f" ({pair.role.value}): nearest {pair.distance:.0f} m" if pair is not None else " ship"
             dots = places[::20]
-            axes.plot(dots[:, 1], dots[:, 0], ".", color=line.get_color(), ms=10 if k == 0 else 7, label=f"{name}{near}")
+            axes.plot(
+                dots[:, 1], dots[:, 0], ".", color=line.get_color(), ms=10 if k == 0 else 7, label=f"{name}{near}"
+            )
         axes.set(xlabel="east (m)", ylabel="north (m)", aspect="equal", xlim=(-60, 180), ylim=(-200, 90), title=f"Imazu's case {case}: otter, 3 m/s; score {found.score.total:.2f}")  # fmt: skip
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8, loc="lower right")
@@ -294,7 +319,9 @@ def ways(path: Path) -> None:
         found = sail(loaded, "odin", 45.0, 420.0)
         (line,) = chart.plot(found.places[:, 1], found.places[:, 0], lw=1.0)
         error = rms(found.off[found.times > 60.0])
-        off.plot(found.times, found.off, lw=0.9, color=line.get_color(), label=f"{trial}: rms {error:.1f} m after a minute")
+        off.plot(
+            found.times, found.off, lw=0.9, color=line.get_color(), label=f"{trial}: rms {error:.1f} m after a minute"
+        )
         body = next(b for b in loaded.config.fleet.bodies if b.name == "odin")
     legs = np.array([body.position[:2], *((w.north, w.east) for w in body.waypoint)])
     chart.plot(legs[:, 1], legs[:, 0], "k--", lw=0.8, marker="o", ms=4, zorder=0)
@@ -313,7 +340,8 @@ def traffic() -> None:
 
 
 ALL: dict[str, Callable[[], None]] = {
-    f.__name__.replace("_", "-"): f for f in (demo, configurator, space_time, mission, sonars, boats, encounter, traffic, report, tutorials)
+    f.__name__.replace("_", "-"): f
+    for f in (demo, configurator, space_time, mission, sonars, boats, encounter, traffic, report, tutorials)
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import glob
+import importlib
 import itertools
 import os
 import signal
@@ -19,6 +20,7 @@ from types import FrameType
 
 import posix_ipc
 
+from wavesim_sdk import forks
 from wavesim_sdk.area import DONE, MEMORY, Area, segment_name
 from wavesim_sdk.attach import make_semaphores
 from wavesim_sdk.commander import Commander
@@ -64,6 +66,19 @@ class Options:
     speed: float | None = None
     duration: float | None = None
     threads: int = 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the supervisor gives to a process of the server."""
+
+    loaded: Loaded
+    options: Options
+    commands: int  #: descriptor by which the engine is told of commands
+    events: int  #: and the front of events
+    supervisor: int  #: process id; without it nothing goes on
+    socket: int = -1  #: the front's UDP socket, a descriptor
+    again: bool = False  #: the front takes over from one that crashed
 
 
 @contextlib.contextmanager
@@ -137,19 +152,14 @@ class Supervisor:
         self.stopping: Callable[[], bool] = lambda: False
         self.port = int(sock.getsockname()[1])
         commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
-        common = ["--config", str(loaded.path), "--name", options.name, "--seed", str(options.seed)]
-        common += ["--commands-fd", str(commands), "--events-fd", str(events), "--supervisor", str(os.getpid())]
-        extra = ["--log", options.log] if options.log else []
-        extra += [] if options.speed is None else ["--pace", str(options.speed)]
-        extra += [] if options.duration is None else ["--duration", str(options.duration)]
-        extra += [] if options.threads == 1 else ["--threads", str(options.threads)]
-        self.engine = self._start("wavesim_server.engine.process", [*common, *extra], (commands, events))
+        common = Part(loaded, options, commands, events, os.getpid())
+        self.engine = self._start("wavesim-engine", "wavesim_server.engine.process", common, (commands, events))
         with contextlib.suppress(OSError):  # where the user may: the tick goes before everything else
             os.setpriority(os.PRIO_PROCESS, self.engine.pid, ENGINE_NICE)
-        self._front = [*common, "--socket-fd", str(sock.fileno())]
+        self._front = dataclasses.replace(common, socket=sock.fileno())
         self._fds: tuple[int, ...] = (commands, events, sock.fileno())
         self._socket = sock
-        self.front = self._start("wavesim_server.network.process", [*self._front, "--log", options.log], self._fds)
+        self.front = self._start("wavesim-front", "wavesim_server.network.process", self._front, self._fds)
         if not self.restarts:
             self._close()
 
@@ -173,14 +183,14 @@ class Supervisor:
             file=sys.stderr,
             flush=True,
         )
-        self.front = self._start("wavesim_server.network.process", [*self._front, "--log", again, "--again"], self._fds)
+        anew = dataclasses.replace(self._front, options=dataclasses.replace(self.options, log=again), again=True)
+        self.front = self._start("wavesim-front", "wavesim_server.network.process", anew, self._fds)
         return True
 
     @staticmethod  # a session of its own: Ctrl-C goes to the supervisor, which ends it in order
-    def _start(module: str, arguments: list[str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments], pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=True
-        )
+    def _start(name: str, module: str, part: Part, fds: tuple[int, ...]) -> forks.Fork:
+        """What only this process needs, the kernels say, it imports itself."""
+        return forks.start(name, lambda: importlib.import_module(module).main(part), fds)
 
     def wait_ready(self, name: str, timeout: float = 3600.0) -> bool:
         """Until the engine has its kernels and the front takes commands. Where kernels cannot be kept the engine compiles them

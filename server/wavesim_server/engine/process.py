@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import select
@@ -10,12 +9,12 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import posix_ipc
 
 from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.attach import semaphore
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.kinds import clean
 from wavesim_server import cache
@@ -27,6 +26,9 @@ from wavesim_server.priority import Priority
 from wavesim_server.resources import refused, ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
+
+if TYPE_CHECKING:
+    from wavesim_server.serve import Part
 
 IDLE_S = 0.1  #: at most between two looks at the supervisor
 FLUSH_S = 5.0  #: for the last events, when the front is behind
@@ -101,39 +103,21 @@ def _turns(engine: Engine, commands_fd: int, supervisor: int) -> None:
                 os.eventfd_read(commands_fd)
 
 
-def main() -> None:
-    """Entry point of the process; arguments come from the supervisor."""
-    parser = argparse.ArgumentParser()
-    for name in (
-        "--config",
-        "--name",
-        "--seed",
-        "--commands-fd",
-        "--events-fd",
-        "--supervisor",
-        "--pace",
-        "--duration",
-        "--log",
-    ):
-        parser.add_argument(name)
-    parser.add_argument("--threads", type=int, default=1)
-    a = parser.parse_args()
+def main(part: Part) -> None:
+    """The engine of a server, from its first tick to its last."""
+    options = part.options
     try:
-        simulation = Simulation(load(Path(a.config)), int(a.seed), a.threads)
-        engine = attached(simulation, a.name, int(a.events_fd), bool(a.log))
+        simulation = Simulation(part.loaded, options.seed)
+        engine = attached(simulation, options.name, part.events, bool(options.log))
     except WaveSimError as error:  # also where the supervisor died meanwhile
         sys.stderr.write(f"wavesim: {error}\n")
         sys.exit(error.exit_code)
     except (OSError, posix_ipc.Error) as error:
         refused("engine", error)
-    if a.pace:
-        engine.pace.speed = float(a.pace)
-    if a.duration:
-        engine.end_tick = round(float(a.duration) * 1e9 / simulation.step_ns)
-    cache.exercise(a.threads)
-    os.eventfd_write(int(a.events_fd), 1)
-    sys.exit(run(engine, int(a.commands_fd), int(a.supervisor)))
-
-
-if __name__ == "__main__":
-    main()
+    if options.speed is not None:
+        engine.pace.speed = options.speed
+    if options.duration is not None:
+        engine.end_tick = round(options.duration * 1e9 / simulation.step_ns)
+    cache.exercise()
+    os.eventfd_write(part.events, 1)
+    sys.exit(run(engine, part.commands, part.supervisor))

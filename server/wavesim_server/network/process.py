@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import math
@@ -19,7 +18,7 @@ import posix_ipc
 
 from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.commander import CommanderQueue
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import Loaded
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.batch import pack_address
 from wavesim_sdk.wire.udp import Address, Udp
@@ -31,6 +30,7 @@ from wavesim_server.ring import Ring
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
+    from wavesim_server.serve import Part
 
 EVENTS_S = 0.02  #: at most so long are events taken in a row
 FLOOD = 256  #: datagrams that are taken in a row
@@ -190,43 +190,25 @@ def attached(loaded: Loaded, name: str, seed: int, commands_fd: int, log: LogWri
     return front
 
 
-def main() -> None:
-    """Entry point of the process; arguments come from the supervisor."""
-    parser = argparse.ArgumentParser()
-    for name in (
-        "--config",
-        "--name",
-        "--seed",
-        "--commands-fd",
-        "--events-fd",
-        "--supervisor",
-        "--socket-fd",
-        "--log",
-    ):
-        parser.add_argument(name)
-    parser.add_argument("--again", action="store_true")
-    a = parser.parse_args()
+def main(part: Part) -> None:
+    """The front of a server, until the supervisor ends it."""
+    loaded, options = part.loaded, part.options
     try:
-        loaded = load(Path(a.config))
-        log = LogWriter(Path(a.log), loaded, int(a.seed)) if a.log else None
-        front = attached(loaded, a.name, int(a.seed), int(a.commands_fd), log, a.again)
-        queue = CommanderQueue(a.name, loaded.config.shared.group)
+        log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
+        front = attached(loaded, options.name, options.seed, part.commands, log, part.again)
+        queue = CommanderQueue(options.name, loaded.config.shared.group)
     except WaveSimError as error:
         sys.stderr.write(f"wavesim: {error}\n")
         sys.exit(error.exit_code)
     except (OSError, posix_ipc.Error) as error:
         refused("front", error)
-    sock = socket.socket(fileno=int(a.socket_fd))
+    sock = socket.socket(fileno=part.socket)
     sock.setblocking(False)
 
     async def serve() -> None:
-        await Process(front, queue, int(a.events_fd), int(a.supervisor)).run(sock)
+        await Process(front, queue, part.events, part.supervisor).run(sock)
 
     try:
         asyncio.run(serve())
     except OSError as error:
         refused("front", error)
-
-
-if __name__ == "__main__":
-    main()
