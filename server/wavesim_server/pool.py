@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,22 @@ class Pool:
         heapq.heappush(self._free, row)
 
 
+CACHE_LINE = 64  #: bytes, as wide as the widest register
+
+
+def aligned(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
+    """Zeros that begin with a cache line. NumPy's begin anywhere in one, and then every row of eight numbers of a kernel lies in
+    two: that took a sixth of its time."""
+    kind, count = np.dtype(dtype), math.prod(shape) if isinstance(shape, tuple) else shape
+    room = np.zeros(count * kind.itemsize + CACHE_LINE, np.uint8)
+    first = -room.__array_interface__["data"][0] % CACHE_LINE
+    return room[first : first + count * kind.itemsize].view(kind).reshape(shape)
+
+
 def roomy(array: Any, rows: int) -> Any:
     """The array itself if it has so many rows, else a copy at least twice as long, zero at its end."""
     if len(array) >= rows:
         return array
-    longer = np.zeros_like(array, shape=(max(rows, 2 * len(array)), *array.shape[1:]))
+    longer = aligned((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer

@@ -23,6 +23,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import weather
+from wavesim_server.pool import aligned
 from wavesim_server.tick import Whole, Work, transducers, whole
 
 LEAST = 2000  #: bodies of a thread, from which on it is worth its while
@@ -178,7 +179,7 @@ def shares(f: Bodies, sequence: Ints, work: Work, count: int) -> list[Share]:
         found.append(
             Share(
                 work._replace(order=bodies_, counters=np.array([len(bodies_), 0, 0])),
-                np.zeros(r.WORK),
+                aligned(r.WORK),
                 sequence[blocks],
                 ends.astype(np.int64).reshape(-1, 2),
                 np.zeros(1),

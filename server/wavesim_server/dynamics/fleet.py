@@ -26,7 +26,7 @@ from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import Kind, kind_of
 from wavesim_server.dynamics.types import Floats, Ints
-from wavesim_server.pool import Pool, roomy
+from wavesim_server.pool import Pool, aligned, roomy
 
 __all__ = ["Fleet", "Form", "shape_of"]
 
@@ -120,7 +120,7 @@ class Fleet:
         self.params = np.zeros((0, r.PARAMS))
         self.kinds = np.zeros((0, r.KIND), np.int64)
         self.tables = np.zeros((1, 2, r.TABLE_POINTS))
-        self.work = np.zeros(r.WORK)
+        self.work = aligned(r.WORK)
         self.wanted = np.zeros((capacity, r.SLOTS))
         self.feedback = np.zeros((capacity, r.SLOTS))
         self.places = np.zeros((capacity, r.SLOTS), np.int64)  # slots of the actuators, in the order of the model

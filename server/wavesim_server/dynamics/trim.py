@@ -12,7 +12,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.fleet import Form, Helm
 from wavesim_server.dynamics.types import Floats
-from wavesim_server.pool import roomy
+from wavesim_server.pool import aligned, roomy
 
 AHEAD = 0.3  #: thrusters whose force acts ahead or astern by at least this share take part
 CROOKED = 0.02  #: of the thrust, that may be left over to the side (for moments: times half the length)
@@ -38,7 +38,7 @@ class Towed:
         block[r.A_EFFECT : r.A_EFFECT + r.THRUSTERS + r.FINS] = 1.0
         block[r.NU] = speed
         self._rest = kind.rest
-        self._block, self._work, self._parts = block, np.zeros(r.WORK), effort.scratch()
+        self._block, self._work, self._parts = block, aligned(r.WORK), effort.scratch()
         self._out, self._last = np.zeros((r.LANES, effort.EFFORT)), np.zeros((r.LANES, r.RIGID_ROWS))
         self._last[:, r.NU] = speed
 

@@ -11,6 +11,7 @@ from wavesim_sdk.config import library
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
 from wavesim_server.dynamics import rows as r
+from wavesim_server.pool import aligned
 from wavesim_server.study import empty_sea, varied
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning.tasks import LAST_S, TASKS
@@ -70,10 +71,11 @@ class Core:
         first = fleet.blocks[fleet.slots[rows[0]] // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[
             :, fleet.slots[rows[0]] % r.LANES
         ]
-        filled = np.tile(np.repeat(first, r.LANES), (blocks, 1))
+        filled = aligned((blocks, r.BLOCK))
+        filled[:] = np.repeat(first, r.LANES)
         heads = np.array([[r.LANES, kinds[k % len(kinds)], 0] for k in range(blocks)], np.int64)
         self.fleet = kernels.Fleet(
-            filled, heads, fleet.params.copy(), fleet.kinds.copy(), fleet.tables.copy(), fleet.work.copy()
+            filled, heads, fleet.params.copy(), fleet.kinds.copy(), fleet.tables.copy(), aligned(r.WORK)
         )
         p = fleet.params[kinds[0]]
         return np.asarray(p[r.T_WRENCH : r.T_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
