@@ -93,9 +93,10 @@ def helm(model: Model, side: float) -> dict[str, float]:
     ahead = forward(model)
     for f in model.fin:
         if abs(f.normal[1]) > 0.5:
-            # the side to which positive force at its place turns the bow
+            # the side to which a positive angle turns the bow: by its own moment, or by a force to the side of its normal
             aft = f.position[0] < 0.0 or f.law != "linear"
-            commands[f.name] = side * (-math.copysign(f.limit, f.normal[1]) if aft else f.limit)
+            turn = f.per_angle[5] if f.law == "coefficients" else -f.normal[1] if aft else f.normal[1]
+            commands[f.name] = side * math.copysign(f.limit, turn)
     for k in ahead:
         swivel = model.thruster[k].swivel
         if swivel is not None:

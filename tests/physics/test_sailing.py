@@ -35,6 +35,10 @@ def test_it_stays_finite_upright_and_inside_its_stated_range(name: str, runs: li
             assert np.abs(run.track[:, 2]).max() < 2.0 * model.valid_sea + 1.0, run.manoeuvre
         # in waves the water itself moves: there the mean counts
         assert (run.end_speed if run.manoeuvre in ROUGH else run.speeds.max()) < model.valid_speed, run.manoeuvre
+        if run.manoeuvre in ("port", "starboard"):
+            assert (run.track[5:60, 12].mean() > 0.0) == (run.manoeuvre == "starboard"), (
+                "that is where its helm turns it"
+            )
     push = next(run for run in mine if run.manoeuvre == "push")
     assert np.abs(push.track[-60:, 10:13]).max() < math.radians(0.5), "what turned it has died out"
 
