@@ -269,31 +269,45 @@ ALONE = " ".join(f'{kind}_{what}="0"' for kind in ("gyro", "accelerometer") for 
 
 
 def allan(b: Bench, bodies: int, which: str, rate: float, values: int, taus: list[float]) -> Any:
-    """Allan deviations of the first axis at ``taus``, the mean over all bodies (`allantools`)."""
+    """Allan deviations of the first axis at ``taus``, the mean over all bodies (`allantools`); of several quantities in turn."""
     ticks = round(250 / rate)
-    series = []
+    series: dict[str, list[Any]] = {name: [] for name in which.split()}
     for k in range(values + 1):
         b.at(ticks * k)
-        series.append(b.out[which][:bodies, 0].copy())
-    data = np.array(series[1:])
-    found = [allantools.oadev(x, rate=rate, data_type="freq", taus=taus)[1] ** 2 for x in data.T]
-    return np.sqrt(np.mean(found, axis=0))
+        for name, rows in series.items():
+            rows.append(b.out[name][:bodies, 0].copy())
+    found = []
+    for rows in series.values():
+        each = [allantools.oadev(x, rate=rate, data_type="freq", taus=taus)[1] ** 2 for x in np.array(rows[1:]).T]
+        found.extend(np.sqrt(np.mean(each, axis=0)))
+    return np.array(found)
 
 
-@pytest.mark.parametrize(
-    ("grade", "white", "floor"), [("tactical", 4.363e-5, 2.424e-6), ("navigation", 5.818e-7, 5.66e-9)]
-)
-def test_grades_have_the_allan_deviations_of_their_data_sheets(
-    config: Make, grade: str, white: float, floor: float
-) -> None:
-    """At a second, the angular random walk; the height of the instability by itself, at 1.89 of its (here short) time."""
+DEG, HOUR, GRAVITY = math.radians(1.0), 3600.0, 9.80665
+#: of each grade, of gyros and accelerometers in the units of their sheets: random walks and instabilities, turned into SI
+SHEETS = {
+    "mems": (math.hypot(3.394e-4, 3.8785e-5 / math.sqrt(3)), math.hypot(4e-3, 6e-3 / math.sqrt(3)), 0.0, 0.0),
+    "tactical": (0.15 * DEG / math.sqrt(HOUR), 0.06 / math.sqrt(HOUR), 0.5 * DEG / HOUR, 0.05e-3 * GRAVITY),
+    "navigation": (0.002 * DEG / math.sqrt(HOUR), 5e-6 * GRAVITY, 0.0035 * DEG / HOUR / 3.0, 25e-6 * GRAVITY / 3.0),
+}
+
+
+@pytest.mark.parametrize("grade", SHEETS)
+def test_grades_have_the_allan_deviations_of_their_data_sheets(config: Make, grade: str) -> None:
+    """Gyros and accelerometers. At a second, the random walks of angle and velocity (the MEMS unit's biases walk too); the height of the
+    instability by itself, at 1.89 of its (here short) time."""
+    *white, gyro, accelerometer = SHEETS[grade]
     b = bench(config, motion.Imu, f'grade="{grade}" rate="10 Hz"', bodies=30)
-    assert allan(b, 30, "rates", 10.0, 400, [1.0]) == pytest.approx([white], rel=0.05)
-    quiet = f'grade="{grade}" gyro_noise="1e-15" instability_time="2 s" rate="10 Hz"'
+    assert allan(b, 30, "rates force", 10.0, 400, [1.0]) == pytest.approx(white, rel=0.05)
+    if not gyro:
+        return
+    quiet = f'grade="{grade}" gyro_noise="1e-15" accelerometer_noise="1e-15" instability_time="2 s" rate="10 Hz"'
     b = bench(config, motion.Imu, quiet, bodies=40)
     taus = [0.8, 3.8, 16.0]
-    found = allan(b, 40, "rates", 10.0, 800, taus)
-    assert found[1] == pytest.approx(floor, rel=0.07) and found[0] < found[1] > found[2]
+    for floor, found in zip(
+        (gyro, accelerometer), allan(b, 40, "rates force", 10.0, 800, taus).reshape(2, 3), strict=True
+    ):
+        assert found[1] == pytest.approx(floor, rel=0.07) and found[0] < found[1] > found[2]
 
 
 def test_steps_of_an_inertial_unit(config: Make) -> None:
