@@ -95,6 +95,7 @@ def test_a_good_file(config: Callable[..., Loaded]) -> None:
         ),
         ('<network address="10.0.0.1"/>', "not loopback", 0),
         ('<network address="example"/>', "not an IP address", 0),
+        ('<world><waves height="10 m"/><bed depth="6 m"/></world>', "cannot be in 6 m of water", 0),
         ('<world><soundings file="none.ini"/></world>', "the file 'none.ini' does not exist", 0),
     ],
 )

@@ -174,6 +174,13 @@ def _water(config: Config, path: Path) -> None:
         raise ConfigError("the water has a <volume> and <samples>; write one of them", str(path))
     if config.world.pressure_2 and not config.world.pressure_1:
         raise ConfigError("pressure_2 belongs to pressure_1; without both, pressure is a standard ocean's", str(path))
+    waves, deep = world.waves, world.waves.depth or (world.bed.depth if world.soundings is None else 0.0)
+    if waves.beaufort < 0 and 0.0 < deep < waves.height:
+        raise ConfigError(
+            f"waves of a significant height of {waves.height:g} m cannot be in {deep:g} m of water: they break before they are "
+            "0.6 of the depth high; make them lower, or give <waves> the `depth` that they travel in",
+            str(path),
+        )
     if len(world.scalar) > SCALARS:
         at(world.scalar[SCALARS].place, f"{len(world.scalar)} scalars; there are at most {SCALARS}")
     for s in world.scalar:
