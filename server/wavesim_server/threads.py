@@ -26,7 +26,7 @@ from wavesim_server.environment import weather
 from wavesim_server.pool import aligned
 from wavesim_server.tick import Whole, Work, transducers, whole
 
-LEAST = 2000  #: bodies of a thread, from which on it is worth its while
+LEAST = 2500  #: bodies of a thread, from which on it is worth its while
 TOGETHER = 16  #: blocks that a thread takes at a time
 #: what threads do apart, and one does between them
 WATER, STEP, SURVEY, PLACES = 1, 2, 4, 8
