@@ -152,9 +152,11 @@ class Threads:
             self._pool = ThreadPoolExecutor(self.count - 1, "wavesim-tick")
         first, *others = self._tables
         begun = [self._pool.submit(lambda own: apart(table, own, step_ns, tick, what), own) for own in others]
-        apart(table, first, step_ns, tick, what)
-        for other in begun:
-            other.result()
+        try:
+            apart(table, first, step_ns, tick, what)
+        finally:  # whoever interrupts this goes on when nobody works on the bodies any more
+            for other in begun:
+                other.result()
 
 
 def shares(f: Bodies, sequence: Ints, work: Work, count: int) -> list[Share]:
