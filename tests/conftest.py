@@ -7,7 +7,6 @@ import itertools
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import posix_ipc
 import pytest
 
+from tests.nursery import CLI, launch
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import NotRunning
@@ -22,7 +22,6 @@ from wavesim_server import cache
 from wavesim_server.resources import wipe
 
 ROOT = Path(__file__).parent.parent
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 _numbers = itertools.count(1)
 if (
     signal.getsignal(signal.SIGINT) == signal.SIG_IGN
@@ -100,11 +99,7 @@ class Server:
 
     def __init__(self, config_path: Path, name: str, *arguments: str) -> None:
         self.name = name
-        self.process = subprocess.Popen(
-            [*CLI, "serve", str(config_path), "--name", name, "--port", "0", *arguments],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.process = launch("serve", config_path, "--name", name, "--port", "0", *arguments, stderr=subprocess.PIPE)
         assert self.process.stderr is not None
         said = [self.process.stderr.readline()]
         while said[-1] and "on UDP" not in said[-1]:

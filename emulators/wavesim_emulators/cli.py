@@ -40,10 +40,11 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
             raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
         if sensor not in there:
             raise AttachError(f"nobody in {config} has a sensor of the type '{sensor}'{nearest(sensor, there)}")
+    kinds = {s: known[s].load() for s in wanted}
     if len(wanted) > 1:
         Manager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
         return
-    process = Process(known[wanted[0]].load()(loaded), server, free)
+    process = Process(kinds[wanted[0]](loaded), server, free)
     written = process.run(lambda: click.echo(f"emulator {wanted[0]} serves '{server}'", err=True))
     click.echo(f"emulator {wanted[0]}: {written} values written", err=True)
 

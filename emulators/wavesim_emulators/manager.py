@@ -6,12 +6,13 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from types import FrameType
 
+from wavesim_sdk import forks
 from wavesim_sdk.attach import SharedState
+from wavesim_sdk.cli import cli
 from wavesim_sdk.errors import NotRunning, WaveSimError
 
 POLL_S = 0.1
@@ -25,18 +26,15 @@ class Manager:
 
     def __init__(self, sensors: list[str], config: str, server: str, free: bool, say: Callable[[str], None]) -> None:
         self.server, self.say = server, say
-        self.command = [sys.executable, "-m", "wavesim_sdk.cli", "emulate"]
         self.tail = [config, "--server", server, *(["--free"] if free else [])]
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, forks.Fork] = {}
         self.quick = dict.fromkeys(sensors, 0)  # deaths in a row soon after the start
         self.begun: dict[str, float] = {}
         self._stop = False
 
     def _start(self, sensor: str) -> None:
-        # in a session of its own: Ctrl-C comes to the manager, which ends them in order
-        self.processes[sensor] = subprocess.Popen(
-            [*self.command, sensor, *self.tail], stdin=subprocess.DEVNULL, start_new_session=True
-        )
+        """As by its own command; in a session of its own: Ctrl-C comes to the manager, which ends them in order."""
+        self.processes[sensor] = forks.start(sensor, lambda: cli(["emulate", sensor, *self.tail]))
         with contextlib.suppress(OSError):  # a start of theirs takes a core for a second; the engine's tick goes first
             os.setpriority(os.PRIO_PROCESS, self.processes[sensor].pid, NICE)
         self.begun[sensor] = time.monotonic()
@@ -53,8 +51,8 @@ class Manager:
             while not self._stop and self.processes and simulation.alive():
                 time.sleep(POLL_S)
                 for sensor, process in list(self.processes.items()):
-                    if process.poll() is not None and simulation.alive() and not self._stop:
-                        self._died(sensor, process.returncode)
+                    if (code := process.poll()) is not None and simulation.alive() and not self._stop:
+                        self._died(sensor, code)
         except NotRunning:
             pass
         finally:

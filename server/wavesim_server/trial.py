@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from wavesim_sdk import forks
 from wavesim_sdk.area import SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
+from wavesim_sdk.cli import cli
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.config.model import Program
@@ -79,7 +83,7 @@ class Trial:
         speed = 1.0 if realtime else None
         port = config.network.port if port is None else port
         self.options = Options(self.name, self.seed, port, str(self.log), speed, self.duration)
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, subprocess.Popen[bytes] | forks.Fork] = {}
         self.lost: dict[str, int] = {}  # participants that ended before the run did -> their exit codes
         self.damage: list[str] = []  #: what the run should have had and has not
         self.frozen: list[str] = []  #: bodies whose state was no longer finite, and since when
@@ -131,6 +135,17 @@ class Trial:
                 start_new_session=True,  # Ctrl-C goes to the trial, which ends them
             )
 
+    def _emulate(self, sensor: str) -> None:
+        """As by its own command."""
+
+        def run() -> None:
+            os.chdir(self.loaded.path.parent)
+            cli(["emulate", sensor, str(self.loaded.path), "--server", self.name])
+
+        label = f"emulator-{sensor}"
+        with (self.folder / f"{label}.txt").open("wb") as out:
+            self.processes[label] = forks.start(sensor, run, output=out.fileno())
+
     def _command(self, name: str, program: Program, port: str) -> list[str]:
         here = ["--vehicle", name, "--port", port]
         if not program.bridge:
@@ -140,11 +155,14 @@ class Trial:
         return ["-m", "wavesim_sdk.cli", "bridge", program.bridge, *here, *period, *shlex.split(program.options)]
 
     def _take_part(self, server: Supervisor) -> float:
-        path = str(self.loaded.path)
         reader = SharedState(self.name)
         emulators = tuple(self.loaded.sensor_rows)
+        for entry in entry_points(group="wavesim.emulators"):
+            if entry.name in emulators:
+                with contextlib.suppress(ImportError):  # it says so itself
+                    entry.load()
         for s in emulators:
-            self._start(f"emulator-{s}", ["-m", "wavesim_sdk.cli", "emulate", s, path, "--server", self.name])
+            self._emulate(s)
         for b in self.loaded.config.fleet.bodies:
             if b.program is not None:
                 self._start(f"program-{b.name}", self._command(b.name, b.program, str(server.port)))
@@ -199,6 +217,7 @@ class Trial:
             return [line[:200] for line in file.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]]
 
     def _watch(self, server: Supervisor, reader: SharedState) -> None:
+        tqdm.monitor_interval = 0  # no thread: a front that crashes is forked anew
         with tqdm(
             total=self.duration,
             disable=self.quiet,
@@ -218,9 +237,9 @@ class Trial:
                 if server.check() is not None:
                     raise Stalled("the server ended before the trial did")
                 for label, process in self.processes.items():
-                    if process.poll() is not None and label not in self.lost:
-                        self.lost[label] = process.returncode
-                        self._say(f"{label} ended early (code {process.returncode}); the trial goes on without it")
+                    if (code := process.poll()) is not None and label not in self.lost:
+                        self.lost[label] = code
+                        self._say(f"{label} ended early (code {code}); the trial goes on without it")
                 time.sleep(0.05)
 
     def _account(self, status: dict[str, Any]) -> None:

@@ -18,7 +18,8 @@ import pymap3d
 import pytest
 
 from tests.bridges.dune import Bridge, Dune, autopilot, checksum, opened, packet, steady, through, until
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.nursery import launch
 from wavesim_bridges import imc, imc_codec
 from wavesim_bridges.dune import command
 from wavesim_bridges.dune_vehicle import (
@@ -386,7 +387,7 @@ def test_instruments_against_the_truth(
     world = WORLD.split("<fleet>")[0] + f"<fleet>{vehicle}{sensors}</sensors></vehicle></fleet>"
     path = config(world).path
     server = serve(path, "--speed", "1")
-    emulators = subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], stderr=subprocess.DEVNULL)
+    emulators = launch("emulate", "all", path, "-s", server.name, stderr=subprocess.DEVNULL)
     try:
         dunes.append(d := Dune(0))
         bridges.append(b := Bridge(server, "first", d.port, "--sensors"))

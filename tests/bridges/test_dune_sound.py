@@ -15,7 +15,8 @@ import pymap3d
 import pytest
 
 from tests.bridges.dune import ENTITIES, Bridge, Dune, beacons, opened, packet, parameters, text, texts, until
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.nursery import launch
 from wavesim_bridges import dune, imc
 from wavesim_bridges.core import Seat, Vehicle
 from wavesim_bridges.dune import Port, command
@@ -57,7 +58,7 @@ def statuses(dune: Dune, seq: int) -> list[str]:
 def test_sound_and_operators(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
     path = config(WORLD).path
     server = serve(path, "--speed", "2")
-    emulators = subprocess.Popen([*CLI, "emulate", "leak", str(path), "-s", server.name], stderr=subprocess.DEVNULL)
+    emulators = launch("emulate", "leak", path, "-s", server.name, stderr=subprocess.DEVNULL)
     try:
         with (
             Dune(0) as first, Dune(0, source=0x15) as second,

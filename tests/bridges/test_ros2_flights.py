@@ -23,7 +23,8 @@ from scipy.spatial.transform import Rotation
 from tests.bridges import ros2
 from tests.bridges.program import Program
 from tests.bridges.ros2 import Auv, Boat, Node, Rov, until
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
 
@@ -125,7 +126,7 @@ def test_three_vehicles_of_three_layouts(
     with rubbish on the topics, a bridge that is killed and back, and a controller that falls silent."""
     path = config(WORLD).path
     server = serve(path, "--speed", "8")
-    emulators = subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], stderr=subprocess.DEVNULL)
+    emulators = launch("emulate", "all", path, "-s", server.name, stderr=subprocess.DEVNULL)
     try:
         bridges += [
             Bridge(server, path, domain, "rov", "--lockstep"),

@@ -19,6 +19,7 @@ import pytest
 
 from tests import gpsd
 from tests.conftest import CLI, Server
+from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
@@ -162,7 +163,7 @@ def test_four_instruments_of_four_kinds_beside_a_pilot(
 
     path = config(WORLD).path
     server = serve(path, "--speed", "1")
-    emulators = subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name])
+    emulators = launch("emulate", "all", path, "-s", server.name)
     cleanup += [lambda: emulators.wait(15), emulators.terminate]
     programs = {
         "nmea": Program(server, "nmea", "auv"),

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
 from tests.e2e.test_sensors import await_sensors, latest, processes
+from tests.nursery import launch
 from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
@@ -57,7 +58,7 @@ def test_kill_freeze_and_swap(
     xml = WORLD.format(model=model, depth=depth, sensors="".join(element(s, height) for s in sensors))
     path = config(xml).path
     server = serve(path, "--speed", "1", "--log", str(tmp_path / "swapped.mcap"))
-    manager = subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], text=True)
+    manager = launch("emulate", "all", path, "-s", server.name)
     processes.append(manager)
     sent = set(sensors) - {"multibeam"}
     state = SharedState(server.name)
@@ -102,7 +103,7 @@ def test_kill_freeze_and_swap(
         assert manager.wait(30) == 0
         latest(broker, STALE_S + 0.6)
         assert set(latest(broker, 0.5)) == set(), "nobody writes: all are stale"
-        processes.append(subprocess.Popen([*CLI, "emulate", swap, str(path), "-s", server.name, "--free"], text=True))
+        processes.append(launch("emulate", swap, path, "-s", server.name, "--free"))
         limit = time.monotonic() + 60.0
         while set(latest(broker, 0.3)) != {swap} and time.monotonic() < limit:
             pass

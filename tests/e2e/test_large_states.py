@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import CLI, Server, wavesim
+from tests.conftest import Server, wavesim
+from tests.nursery import launch
 from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker, Step
@@ -42,7 +42,7 @@ def vessel(
         key = seal.key_for(tmp_path / "trial.keys", "mapper")
     path = config(WORLD.format(network='keys="trial.keys"' if key else "")).path
     server = serve(path, "--speed", "0")
-    emulators = subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name])
+    emulators = launch("emulate", "all", path, "-s", server.name)
     try:
         state = SharedState(server.name)
         until(lambda: all(state.vehicles[t].header[OWNER] for t in ("multibeam", "scanner", "imu", "ahrs")))

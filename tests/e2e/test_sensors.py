@@ -21,6 +21,7 @@ import pytest
 
 from tests import gpsd
 from tests.conftest import CLI, Server, wavesim
+from tests.nursery import launch
 from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
@@ -75,9 +76,7 @@ def test_any_set_of_emulators_is_kept_alive(
 ) -> None:
     path = config(FLEET.format(more="")).path
     server = serve(path, "--speed", "1")
-    manager = subprocess.Popen(
-        [*CLI, "emulate", "all", str(path), "-s", server.name], stderr=subprocess.PIPE, text=True
-    )
+    manager = launch("emulate", "all", path, "-s", server.name, stderr=subprocess.PIPE)
     processes.append(manager)
     names = ["gps", "ahrs", "echosounder", "speedlog", "ctd", "anemometer"]
     with Broker("boat", ("127.0.0.1", server.port)) as broker:
@@ -181,7 +180,7 @@ def test_gpsd_and_pynmea2_read_our_instruments(
     gpsd.find_gpsd()
     path = config(FLEET.format(more="")).path
     server = serve(path, "--speed", "1")
-    processes.append(subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], text=True))
+    processes.append(launch("emulate", "all", path, "-s", server.name))
     host, _, port = device(processes, server, "nmea", "--tcp", "0").rpartition(":")
     process, gpsd_port = gpsd.start(f"tcp://{host}:{port}")
     processes.append(process)
@@ -230,7 +229,7 @@ def test_all_instruments_of_a_boat_at_once(
     )
     path = config(world).path
     server = serve(path, "--speed", "1")
-    processes.append(subprocess.Popen([*CLI, "emulate", "ahrs", "scanner", str(path), "-s", server.name], text=True))
+    processes.append(launch("emulate", "ahrs", "scanner", path, "-s", server.name))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         datagrams.bind(("127.0.0.1", 0))
         datagrams.settimeout(40.0)
@@ -288,7 +287,7 @@ def test_brping_drives_our_echosounder(
 
     path = config(FLEET.format(more="")).path
     server = serve(path, "--speed", "1")
-    processes.append(subprocess.Popen([*CLI, "emulate", "echosounder", str(path), "-s", server.name], text=True))
+    processes.append(launch("emulate", "echosounder", path, "-s", server.name))
     port = int(device(processes, server, "ping1d", "--udp", "0").rpartition(":")[2])
     server.send("start")
     await_sensors(server.name, ["echosounder"])
@@ -339,7 +338,7 @@ def test_a_moored_ctd_on_a_serial_line_and_its_file(
     path = config(FLEET.format(more="")).path
     log = tmp_path / "run.mcap"
     server = serve(path, "--speed", "1", "--log", str(log))
-    processes.append(subprocess.Popen([*CLI, "emulate", "ctd", str(path), "-s", server.name], text=True))
+    processes.append(launch("emulate", "ctd", path, "-s", server.name))
     link = device(processes, server, "sbe37", "--link", str(tmp_path / "ttyCTD"))
     server.send("start")
     await_sensors(server.name, ["ctd"])
@@ -373,9 +372,7 @@ def test_a_doppler_log_by_tcp_and_its_faults(
         FLEET.format(more='<dvl noise="0" position="0 0 0.6 m"/><leak compartments="bow stern" rate="5 Hz"/>')
     ).path
     server = serve(path, "--speed", "1")
-    processes.append(
-        subprocess.Popen([*CLI, "emulate", "dvl", "ahrs", "leak", str(path), "-s", server.name], text=True)
-    )
+    processes.append(launch("emulate", "dvl", "ahrs", "leak", path, "-s", server.name))
     host, _, port = device(processes, server, "dvl", "--tcp", "0", "--format", "PD6").rpartition(":")
     server.send("start")
     await_sensors(server.name, ["dvl", "leak"])

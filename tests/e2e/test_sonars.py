@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
 from tests.e2e.test_sensors import processes
 from tests.emulators.bench import STEP_NS, Bench
+from tests.nursery import launch
 from wavesim_emulators.base import Emulator
 from wavesim_emulators.sonar.camera import Camera
 from wavesim_emulators.sonar.emulator import Sonar
@@ -59,7 +60,7 @@ def test_lost_frozen_killed_and_replaced(
         """A process that is asked and waited for."""
         header = shared.vehicles[kind].header
         before = int(header[OWNER])
-        process = subprocess.Popen([*CLI, "emulate", kind, str(loaded.path), "-s", server.name], text=True)
+        process = launch("emulate", kind, loaded.path, "-s", server.name)
         processes.append(process)
         limit = time.monotonic() + 60.0
         while int(header[OWNER]) in (0, before) or not header[SYNCHRONOUS]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgpack
 
-from tests.conftest import CLI
+from tests.nursery import launch
 from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.testing import FakeServer, LossyProxy
@@ -228,10 +228,7 @@ def join_with_wrong_key(command: list[str], folder: Path, file: str) -> subproce
 @contextlib.contextmanager
 def emulators(config: Path, server: str, *types: str) -> Iterator[None]:
     """Emulators of some types of sensors, which have taken up their tables."""
-    running = [
-        subprocess.Popen([*CLI, "emulate", kind, str(config), "-s", server], stderr=subprocess.DEVNULL)
-        for kind in types
-    ]
+    running = [launch("emulate", kind, config, "-s", server, stderr=subprocess.DEVNULL) for kind in types]
     tables = SharedState(server).vehicles
     limit = time.monotonic() + 60.0
     try:

@@ -24,8 +24,9 @@ import pytest
 import trimesh
 from lxml import etree
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
 from tests.examples.pages import Block, all_blocks, at_desk, differs, page_blocks
+from tests.nursery import launch
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sonars.frames import Reader
@@ -231,7 +232,7 @@ def emulators(config: Callable[..., Any], serve: Callable[..., Server], name: st
     """A server that stands still after a fifth of a second, and all emulators of its fleet, whose kernels are compiled."""
     path = config(SEA).path
     server = serve(path)
-    watched = subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", name], stderr=subprocess.PIPE, text=True)
+    watched = launch("emulate", "all", path, "-s", name, stderr=subprocess.PIPE)
     try:
         assert watched.stderr is not None
         for _ in range(5):  # how many there are, and each

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import CLI, Server, wavesim
+from tests.conftest import Server, wavesim
+from tests.nursery import launch
 from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
@@ -72,7 +73,7 @@ def test_a_fleet_of_five_suites(
 ) -> None:
     path, log = root / "examples/trials/fleet.xml", tmp_path / "fleet.mcap"
     server = serve(path, "--log", str(log))
-    emulators.append(subprocess.Popen([*CLI, "emulate", "all", str(path), "-s", server.name], text=True))
+    emulators.append(launch("emulate", "all", path, "-s", server.name))
     state = SharedState(server.name)
     assert {b: list(state.instruments(b)) for b in SUITES} == SUITES
     server.send("start")

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.nursery import launch
 from tests.viz.sea import READY, Opener, Page, colours
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
@@ -79,10 +80,7 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
 ) -> None:
     path = config(WORLD).path
     server = serve(path, "--log", str(tmp_path / "run.mcap"))
-    emulators = [
-        subprocess.Popen([*CLI, "emulate", kind, str(path), "-s", name], stderr=subprocess.DEVNULL)
-        for kind in ("sonar", "camera")
-    ]
+    emulators = [launch("emulate", kind, path, "-s", name, stderr=subprocess.DEVNULL) for kind in ("sonar", "camera")]
     try:
         viewer = view("--server", name, "--control")
         page = open_page(viewer.url)

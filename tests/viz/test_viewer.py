@@ -15,7 +15,8 @@ import pymap3d
 import pytest
 import trimesh
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.nursery import launch
 from tests.viz.sea import READY, SEA, Opener, Page, colours
 from wavesim_sdk import frames
 from wavesim_sdk.attach import SharedState
@@ -31,7 +32,7 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mar
 def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
     """Scene, joins and leaves, a click, numbers as in shared memory, keys, signals, notices, no stranger, no error."""
     server, _ = sea
-    emulator = subprocess.Popen([*CLI, "emulate", "ctd", str(sea[1]), "--server", name], stderr=subprocess.DEVNULL)
+    emulator = launch("emulate", "ctd", sea[1], "--server", name, stderr=subprocess.DEVNULL)
     try:
         page = open_page(view("--server", name, "--control").url)
         page.wait(f"{READY} === 3")  # the guest is not here yet
@@ -437,7 +438,7 @@ def test_remote_viewer(sea: tuple[Server, Path], view: Any, open_page: Opener, n
     """An observer session instead of shared memory: the same bodies; a listener's for the one that is looked into, with what it
     has and what its instruments say; it cannot control."""
     server, path = sea
-    emulator = subprocess.Popen([*CLI, "emulate", "ctd", str(path), "--server", name], stderr=subprocess.DEVNULL)
+    emulator = launch("emulate", "ctd", path, "--server", name, stderr=subprocess.DEVNULL)
     try:
         page = open_page(view("--remote", f"127.0.0.1:{server.port}", "--config", path, "--control").url)
         page.wait(f"{READY} === 3")

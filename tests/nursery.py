@@ -1,0 +1,145 @@
+"""Programs of ours as forks of one process that has imported them and loaded the kernels.
+
+Two hundred tests want a server.  Starting one costs 1.4 s of processor time, most of it imports and kernels that are the same each time;
+here a fork has them at once.  What it does then is what the command does.  Where a test starts a program with an environment of its
+own it gets a new interpreter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import IO, Any
+
+from wavesim_sdk import console, forks
+from wavesim_server import cache
+
+CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+MOST_BYTES = 200_000  #: of a request
+#: of the test that runs; nobody but pytest reads it
+_OWN = ("PYTEST_CURRENT_TEST",)
+
+
+def _environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k not in _OWN}
+
+
+class Nursery:
+    """The process that forks, as seen by the tests."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.environment = _environment()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.nursery", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                cwd=Path(__file__).parent.parent,
+                start_new_session=True,
+            )
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+    def ask(self, request: Any, *fds: int) -> Any:
+        """The answer to a request."""
+        socket.send_fds(self._socket, [json.dumps(request).encode()], fds)
+        return json.loads(self._socket.recv(MOST_BYTES))
+
+
+@functools.cache
+def _nursery() -> Nursery:
+    return Nursery()
+
+
+class Program(forks.Fork):
+    """A child of the nursery. ``stderr`` is a pipe, if that was asked for; ``stdout`` is the tests' own."""
+
+    stdout: IO[str] | None = None
+    stderr: IO[str] | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = _nursery().ask({"poll": self.pid})
+        return self.returncode
+
+
+def launch(*arguments: str | Path, stderr: int | None = None) -> Program | subprocess.Popen[str]:
+    """Start ``wavesim ARGUMENTS``; ``stderr`` as :class:`subprocess.Popen` has it: None, PIPE or DEVNULL."""
+    words = [str(a) for a in arguments]
+    nursery = _nursery()
+    if _environment() != nursery.environment:
+        return subprocess.Popen([*CLI, *words], stderr=stderr, text=True)
+    read, write = -1, -1
+    if stderr == subprocess.PIPE:
+        read, write = os.pipe()
+    else:
+        write = os.dup(2) if stderr is None else os.open(os.devnull, os.O_WRONLY)
+    try:
+        program = Program(nursery.ask({"run": words, "folder": str(Path.cwd())}, 1, write), "wavesim")
+    finally:
+        os.close(write)
+    program.stderr = os.fdopen(read) if read >= 0 else None
+    return program
+
+
+def _run(words: list[str], folder: str, out: int, error: int) -> None:
+    """What a child does: as the command begins."""
+    os.chdir(folder)
+    for fd, stream in ((out, 1), (error, 2)):
+        os.dup2(fd, stream)
+        os.close(fd)
+    sys.argv[:] = ["wavesim", *words]
+    console.main()
+
+
+def _import() -> None:
+    """What servers and emulators have in common."""
+    for module in (
+        "wavesim_server.serve",
+        "wavesim_server.network.process",
+        "wavesim_server.engine.process",
+        "wavesim_sdk.files",
+    ):
+        importlib.import_module(module)
+    for entry in entry_points(group="wavesim.emulators"):
+        with contextlib.suppress(ImportError):  # an extra that is not there
+            entry.load()
+    cache.exercise()
+
+
+def main(ours: socket.socket) -> None:
+    """Until the tests close their end."""
+    _import()
+    children: dict[int, forks.Fork] = {}
+    while True:
+        text, fds, _, _ = socket.recv_fds(ours, MOST_BYTES, 2)
+        if not text:
+            return
+        request = json.loads(text)
+        if "poll" in request:
+            answer = children[request["poll"]].poll()
+        else:
+            child = forks.start("wavesim", functools.partial(_run, request["run"], request["folder"], *fds), fds)
+            answer, children[child.pid] = child.pid, child
+        for fd in fds:
+            os.close(fd)
+        ours.send(json.dumps(answer).encode())
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with contextlib.suppress(KeyboardInterrupt):
+        main(socket.socket(fileno=int(sys.argv[1])))
