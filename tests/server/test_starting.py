@@ -3,11 +3,16 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.engine import process
 from wavesim_server.layout import same_layout
+from wavesim_server.serve import Options, Part
 
 WHERE = [sys.executable, "-c", "print(open('/proc/self/maps').readlines()[-4:])"]
 
@@ -33,6 +38,18 @@ def test_only_the_engine_pays_for_numba(module: str) -> None:
     code = f"import {module}, sys; print(sorted({{'numba', 'scipy', 'wavesim_server.simulation'}} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_the_engine_is_made_with_seed_and_threads_of_the_options(
+    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def made(*arguments: object) -> None:
+        raise ConfigError(f"with {arguments[1:]}")
+
+    monkeypatch.setattr(process, "Simulation", made)
+    with pytest.raises(SystemExit):
+        process.main(Part(config(""), Options("n", 5, 0, "", threads=3), -1, -1, os.getpid()))
+    assert "with (5, 3)" in capsys.readouterr().err
 
 
 def test_kernels_are_kept_in_the_folder_chosen(tmp_path: Path) -> None:

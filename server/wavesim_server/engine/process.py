@@ -107,7 +107,7 @@ def main(part: Part) -> None:
     """The engine of a server, from its first tick to its last."""
     options = part.options
     try:
-        simulation = Simulation(part.loaded, options.seed)
+        simulation = Simulation(part.loaded, options.seed, options.threads)
         engine = attached(simulation, options.name, part.events, bool(options.log))
     except WaveSimError as error:  # also where the supervisor died meanwhile
         sys.stderr.write(f"wavesim: {error}\n")
@@ -118,6 +118,6 @@ def main(part: Part) -> None:
         engine.pace.speed = options.speed
     if options.duration is not None:
         engine.end_tick = round(options.duration * 1e9 / simulation.step_ns)
-    cache.exercise()
+    cache.exercise(options.threads)
     os.eventfd_write(part.events, 1)
     sys.exit(run(engine, part.commands, part.supervisor))
