@@ -8,7 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation, threads
+from wavesim_server.engine import process
+from wavesim_server.serve import Part, default_options
 
 WORLD = """<time step="4 ms"/><shared vehicles="64" signals="16"/>
 <world><bed depth="40 m"/><current north="0.2 m/s" tide_amplitude="0.1 m/s"/><wind speed="8 m/s" gusts="5"/>{waves}
@@ -72,3 +75,20 @@ def test_the_same_bits_by_any_number_of_threads(
     assert asleep == sleepers and len(set(one)) == len(one)
     for count in (2, 3):
         assert digests(loaded, count) == (one, asleep), count
+
+
+def test_the_engine_of_a_server_has_as_many_as_were_asked_for(
+    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails where the command line's word is lost on the way."""
+    seen = []
+
+    def refusing(loaded: Loaded, seed: int, threads: int) -> None:
+        seen.append(threads)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(process, "Simulation", refusing)
+    options = default_options(config(""), None, None, "", None, None, threads=3)
+    with pytest.raises(SystemExit):
+        process.main(Part(config(""), options, 0, 0, 0))
+    assert seen == [3]
