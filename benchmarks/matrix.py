@@ -42,7 +42,7 @@ with Broker("v", ("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), loc
         broker.answer([5.0])
 """
 _PLACES = {
-    "engine": "wavesim-engine", "front": "wavesim-front", "emulator": "emulate", "program": "program.py",
+    "engine": "wavesim-engine", "front": "wavesim-front", "emulator": "emulator-", "program": "program.py",
 }  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def _what(pid: int) -> str:
     """The name of a part of a server, else a process' command line."""
     name = Path(f"/proc/{pid}/comm").read_text().strip()
     line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return name if line and name.startswith("wavesim-") else line
+    return name if line and name.startswith(("wavesim-", "emulator-")) else line
 
 
 def _until(condition: Callable[[], bool], over: Callable[[], bool] = lambda: False) -> None:
@@ -233,7 +233,7 @@ def _alive(family: dict[int, str]) -> dict[int, str]:
         with contextlib.suppress(OSError):
             now = _what(pid)
             if now and (
-                now == line or line == "trial" or now.startswith("wavesim-")
+                now == line or line == "trial" or now.startswith(("wavesim-", "emulator-"))
             ):  # a fork takes its name a little later
                 found[pid] = line
     return found

@@ -34,7 +34,7 @@ class Manager:
 
     def _start(self, sensor: str) -> None:
         """As by its own command; in a session of its own: Ctrl-C comes to the manager, which ends them in order."""
-        self.processes[sensor] = forks.start(sensor, lambda: cli(["emulate", sensor, *self.tail]))
+        self.processes[sensor] = forks.start(f"emulator-{sensor}", lambda: cli(["emulate", sensor, *self.tail]))
         with contextlib.suppress(OSError):  # a start of theirs takes a core for a second; the engine's tick goes first
             os.setpriority(os.PRIO_PROCESS, self.processes[sensor].pid, NICE)
         self.begun[sensor] = time.monotonic()

@@ -144,7 +144,7 @@ class Trial:
 
         label = f"emulator-{sensor}"
         with (self.folder / f"{label}.txt").open("wb") as out:
-            self.processes[label] = forks.start(sensor, run, output=out.fileno())
+            self.processes[label] = forks.start(label, run, output=out.fileno())
 
     def _command(self, name: str, program: Program, port: str) -> list[str]:
         here = ["--vehicle", name, "--port", port]
