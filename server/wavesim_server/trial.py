@@ -56,6 +56,16 @@ def _interrupt(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
+def progress(name: str, duration: float, quiet: bool) -> Any:
+    """A bar of seconds simulated: on a terminal one that moves, in a file a line now and then."""
+    tqdm.monitor_interval = 0  # no thread: a front that crashes is forked anew
+    terminal, digits = sys.stderr.isatty(), 0 if duration >= 10.0 else 1
+    return tqdm(
+        total=duration, disable=quiet, desc=name, mininterval=0.1 if terminal else 10.0, ascii=None if terminal else " -",
+        bar_format=f"{{desc}}: {{percentage:3.0f}}%|{{bar:30}}| {{n:.{digits}f}}/{{total:.{digits}f}} s simulated{{postfix}}",
+    )  # fmt: skip
+
+
 class Trial:
     """One run of a configuration with everything that takes part."""
 
@@ -217,20 +227,13 @@ class Trial:
             return [line[:200] for line in file.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]]
 
     def _watch(self, server: Supervisor, reader: SharedState) -> None:
-        tqdm.monitor_interval = 0  # no thread: a front that crashes is forked anew
-        with tqdm(
-            total=self.duration,
-            disable=self.quiet,
-            # On a terminal a bar that moves; in a file a line now and then.
-            mininterval=0.1 if sys.stderr.isatty() else 10.0,
-            ascii=None if sys.stderr.isatty() else " -",
-            desc=f"trial {self.name}",
-            bar_format="{desc}: {percentage:3.0f}%|{bar:30}| {n:.0f}/{total:.0f} s simulated{postfix}",
-        ) as bar:
+        with progress(f"trial {self.name}", self.duration, self.quiet) as bar:
             while True:
                 clock = reader.clock()
                 bar.set_postfix_str(f"{clock['realtime_factor']:.1f} x real time", refresh=False)
-                bar.update(min(float(clock["time_ns"]) * 1e-9, self.duration) - bar.n)
+                # set, for sums of steps grow beyond the end, which the bar warns of
+                bar.n = min(float(clock["time_ns"]) * 1e-9, self.duration)
+                bar.update(0)
                 if clock["state"] == RunState.ENDED:
                     bar.refresh()
                     return
