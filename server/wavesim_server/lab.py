@@ -16,8 +16,9 @@ sonars, whose frames lie in shared memory, are left out.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,12 @@ class States(Mapping[str, Any]):
         return "<table><tr>" + "".join(f"<th>{cell}</th>" for cell in head) + f"</tr>{body}</table>"
 
 
+@functools.cache  # to ask costs more than a simulation that is built
+def _offered() -> dict[str, EntryPoint]:
+    """Emulators of the packages that are installed."""
+    return {e.name: e for e in entry_points(group="wavesim.emulators")}
+
+
 class Lab(Simulation):
     """A simulation with instruments. ``configuration``: a file, its text (``<wavesim>...``), or what was loaded."""
 
@@ -97,11 +104,10 @@ class Lab(Simulation):
         self._entered: list[dict[str, Any]] = []
         self.instruments = Instruments(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
         super().__init__(loaded, seed)
-        offered = {e.name: e for e in entry_points(group="wavesim.emulators")}
         self._stations: dict[str, Any] = {}
         for name, count in loaded.sensor_rows.items():
-            if name in offered and name not in ("sonar", "camera"):
-                self._stations[name] = offered[name].load()(loaded).station(self.seed, count)
+            if name in _offered() and name not in ("sonar", "camera"):
+                self._stations[name] = _offered()[name].load()(loaded).station(self.seed, count)
         self._version = 0
         #: of :meth:`run`: (time in s, names of the bodies, their rows of the table `state`)
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []

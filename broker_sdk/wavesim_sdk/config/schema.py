@@ -8,7 +8,7 @@ unit, default and range of a key are written once.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,17 +121,24 @@ def _field(schema: Key, default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"schema": schema}, kw_only=True)
 
 
-def keys(of: type) -> Iterator[tuple[str, Key]]:
+def keys(of: type) -> tuple[tuple[str, Key], ...]:
     """(field name, declaration with its XML name) of each attribute of an element class."""
-    for f in dataclasses.fields(of):
-        s = f.metadata.get("schema")
-        if isinstance(s, Key):
-            yield f.name, dataclasses.replace(s, name=s.name or f.name)
+    return _declared(of)[0]
 
 
-def child_elements(of: type) -> Iterator[tuple[str, Child]]:
+def child_elements(of: type) -> tuple[tuple[str, Child], ...]:
     """(field name, declaration with its XML name) of each child of an element class."""
-    for f in dataclasses.fields(of):
-        s = f.metadata.get("schema")
-        if isinstance(s, Child):
-            yield f.name, dataclasses.replace(s, name=s.name or f.name.replace("_", "-"))
+    return _declared(of)[1]
+
+
+@functools.cache  # a reader asks for each element anew
+def _declared(of: type) -> tuple[tuple[tuple[str, Key], ...], tuple[tuple[str, Child], ...]]:
+    found = [(f.name, f.metadata.get("schema")) for f in dataclasses.fields(of)]
+    return (
+        tuple((name, dataclasses.replace(s, name=s.name or name)) for name, s in found if isinstance(s, Key)),
+        tuple(
+            (name, dataclasses.replace(s, name=s.name or name.replace("_", "-")))
+            for name, s in found
+            if isinstance(s, Child)
+        ),
+    )

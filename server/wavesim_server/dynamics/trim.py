@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -37,7 +38,7 @@ class Towed:
         block[r.PZ] = 100.0 * kind.params[r.REACH]  # whole under water; heave, roll and pitch are not looked at
         block[r.A_EFFECT : r.A_EFFECT + r.THRUSTERS + r.FINS] = 1.0
         block[r.NU] = speed
-        self._rest = kind.rest
+        self._rest = np.tile(kind.rest[:, None], r.LANES)
         self._block, self._work, self._parts = block, aligned(r.WORK), effort.scratch()
         self._out, self._last = np.zeros((r.LANES, effort.EFFORT)), np.zeros((r.LANES, r.RIGID_ROWS))
         self._last[:, r.NU] = speed
@@ -60,7 +61,11 @@ class Towed:
 
     def at_rest(self) -> Floats:
         """Values of the actuators before any command, in all lanes."""
-        return np.tile(self._rest[:, None], r.LANES)
+        return self._rest.copy()
+
+    @functools.cached_property
+    def _idle(self) -> Floats:
+        return self.forces(self._rest)[0]
 
     def thrusts(self, k: int, commands: Floats) -> Floats:
         """Thrust of thruster k at commands, along its column of the allocation."""
@@ -72,8 +77,9 @@ class Towed:
             for l, command in enumerate(some):
                 self.helm.asked[k] = float(command)
                 actual[k, l] = self.helm.setpoint(k)[1]
-            idle = self.forces(self.at_rest())[0]
-            found.append((turned(column, (self.forces(actual)[0] - idle)[:3]) / inner(column, column))[: len(some)])
+            found.append(
+                (turned(column, (self.forces(actual)[0] - self._idle)[:3]) / inner(column, column))[: len(some)]
+            )
         return np.concatenate(found)
 
     def column(self, k: int) -> Floats:
