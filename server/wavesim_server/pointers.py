@@ -21,7 +21,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 from llvmlite import ir
-from numba.core import config, types
+from numba.core import cgutils, config, types
 from numba.core.datamodel import models
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
@@ -207,3 +207,30 @@ def unpacked(of: Any) -> Any:
         return kind(table), build
 
     return made
+
+
+def _prefetch() -> Any:
+    if PLAIN:
+        return lambda array, row: None
+
+    @intrinsic
+    def made(typing_context: Any, array: Any, row: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            row = builder.sext(arguments[1], _LONG) if signature.args[1].bitwidth < 64 else arguments[1]
+            stride = builder.extract_value(view.strides, 0)
+            address = builder.add(builder.ptrtoint(view.data, _LONG), builder.mul(row, stride))
+            byte = ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [byte, *[ir.IntType(32)] * 3])
+            called = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+            flags = [ir.IntType(32)(flag) for flag in (0, 3, 1)]  # for reading, to be kept close, data
+            builder.call(called, [builder.inttoptr(address, byte), *flags])
+            return context.get_dummy_value()
+
+        return types.none(array, row), build
+
+    return made
+
+
+#: tell the processor that a row of an array will soon be wanted: it is fetched while other work is done. Any number may be given.
+prefetch: Any = _prefetch()

@@ -158,20 +158,21 @@ def _detection(m: Medium, s: int, j: int, level: float, noise: float, time: floa
 def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
     """The front of a signal crosses a transducer. Returns the reception under way that this starts; -1 = none."""
     candidate, w = m.candidates[e], m.water[0]
-    s, j = candidate.signal, candidate.node
+    s, j, path = a.row(candidate.signal), a.row(candidate.node), a.row(candidate.path)
     signal, node = m.signals[s], m.nodes[j]
     x, y, z, vx, vy, vz = where(m, tick, j, time)
     if w.mode == a.ISO:
-        way = straight(m, scene, s, candidate.path, x, y, z)
+        way = straight(m, scene, s, path, x, y, z)
         if way.length != way.length:  # where it is now, no such path leads
             return -1
     else:
         travel = travel_time(m, scene, s, e, x, y, z)
         if travel != travel:
             if candidate.first:
-                lost(m, s, j, candidate.path, a.SHADOW, time, x, y, z)
+                lost(m, s, j, path, a.SHADOW, time, x, y, z)
             return -1
-        way = mirrored(m, s, z) if candidate.bed else bent(m, s, candidate.path, x, y, z)
+        path = a.row(candidate.path)  # it may have become another
+        way = mirrored(m, s, z) if candidate.bed else bent(m, s, path, x, y, z)
     level = _level(m, s, j, way, tick, time)
     toward = way.rx * vx + way.ry * vy + way.rz * vz
     left = way.sx * signal.vx + way.sy * signal.vy + way.sz * signal.vz
@@ -199,15 +200,15 @@ def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
     else:
         record = m.receptions[m.counters[0].receptions]
         m.counters[0].receptions += 1
-    note(m, record, s, j, candidate.path, outcome, time)
+    note(m, record, s, j, path, outcome, time)
     note_place(m, record, s, x, y, z)
     record.surface, record.bottom = way.surface, way.bottom
     record.level, record.doppler, record.noise, record.range = level, shift, noise, way.length
     if begun:
-        _begin(m, s, j, slot, candidate.path, way, outcome, time)
+        _begin(m, s, j, slot, path, way, outcome, time)
         _collide(m, j, slot)
         if m.under[slot].outcome == a.HEARD and node.head >= 0:
-            _bearing(m, scene, s, j, candidate.path, slot, time, tick, way)
+            _bearing(m, scene, s, j, path, slot, time, tick, way)
         m.hearings[slot].node, m.hearings[slot].next = j, node.first_hearing
         node.first_hearing = slot
     return int(slot)

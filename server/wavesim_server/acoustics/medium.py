@@ -28,6 +28,7 @@ from wavesim_server.acoustics.types import Record, Records
 from wavesim_server.acoustics.ways import over_bed, source_image, travel_time
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
+from wavesim_server.pointers import prefetch
 
 Scene = paths.Scene
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
@@ -291,7 +292,7 @@ def _find_rays(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick,
             path = 2 * found.reversals + found.down
             earliest = time + found.time * slower - 2.0 * w.step
             e = _consider(m, s, j, path, k == first, found.angle, found.time, earliest, tick)
-            m.candidates[e].bed, m.candidates[e].sx, m.candidates[e].sy = found.bed, found.sx, found.sy
+            m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
 
 
 @part
@@ -308,7 +309,7 @@ def _consider(
 @part
 def _retire(m: Medium, e: int, tick: Tick) -> None:
     """A signal ends when it can reach nobody any more."""
-    s = m.candidates[e].signal
+    s = a.row(m.candidates[e].signal)
     signal = m.signals[s]
     due = signal.emission + signal.reach / m.water[0].fastest
     if tick.end < due or signal.pending > 1:
@@ -328,10 +329,11 @@ def _retire(m: Medium, e: int, tick: Tick) -> None:
 def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool, float]:
     """(whether a candidate in water of one sound speed arrives in this tick, when); else it has been given a later look."""
     candidate, w = m.candidates[e], m.water[0]
-    signal, j = m.signals[candidate.signal], candidate.node
+    s, j, path = a.row(candidate.signal), a.row(candidate.node), a.row(candidate.path)
+    signal = m.signals[s]
     now, before = m.places[tick.number & 1, j], m.places[(tick.number - 1) & 1, j]
     c, h, emission = w.speed, w.step, signal.emission
-    ox, oy, oz = source_image(m, scene, candidate.signal, candidate.path, now.x, now.y, now.z)
+    ox, oy, oz = source_image(m, scene, s, path, now.x, now.y, now.z)
     if ox != ox:
         return True, math.nan
     dx, dy, dz = now.x - ox, now.y - oy, now.z - oz
@@ -344,7 +346,7 @@ def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool
     t = emission + crossing(c, dx + vx * back, dy + vy * back, dz + vz * back, vx, vy, vz)
     for _ in range(2):
         x, y, z, vx, vy, vz = where(m, tick, j, t)
-        ox, oy, oz = source_image(m, scene, candidate.signal, candidate.path, x, y, z)
+        ox, oy, oz = source_image(m, scene, s, path, x, y, z)
         dx, dy, dz = x - ox, y - oy, z - oz
         far = math.sqrt(dx * dx + dy * dy + dz * dz)
         closing = (dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c
@@ -356,7 +358,7 @@ def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool
 def _look(m: Medium, scene: Scene, e: int, tick: Tick) -> None:
     """Does a candidate arrive in this tick? Then it gets its exact time, else a later look."""
     candidate, w, end = m.candidates[e], m.water[0], tick.end
-    s, j, path = candidate.signal, candidate.node, candidate.path
+    s, j, path = a.row(candidate.signal), a.row(candidate.node), a.row(candidate.path)
     signal, place = m.signals[s], m.places[tick.number & 1, j]
     emission = signal.emission
     if m.nodes[j].active == 0 or m.nodes[j].since > emission:
@@ -389,7 +391,7 @@ def _look(m: Medium, scene: Scene, e: int, tick: Tick) -> None:
         free_candidate(m, e)
         return
     t = min(max(t, emission, tick.start), end)
-    push(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, 0)
+    push(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
 
 
 # ------------------------------------------------------------------ entries: `t` is the table of the medium's addresses
@@ -401,6 +403,19 @@ def _paths_to_a_node(m: Medium) -> int:
     if m.water[0].mode == a.ISO:
         return int(1 + 2 * m.water[0].order)
     return a.PATHS if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
+
+
+@part
+def _fetch(m: Medium, e: int, tick: Tick) -> None:
+    """What the candidate that comes next will need, and the one after it, is on its way from memory while this one is looked at: they
+    are too many for the caches, and in no order."""
+    if e >= 0:
+        candidate = m.candidates[e]
+        prefetch(m.candidates, candidate.next)
+        prefetch(m.signals, candidate.signal)
+        prefetch(m.nodes, candidate.node)
+        prefetch(m.places[tick.number & 1], candidate.node)
+        prefetch(m.places[(tick.number - 1) & 1], candidate.node)
 
 
 @kernel
@@ -418,6 +433,7 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
                 return a.FLUSH
             e = m.wheel[bucket]
             m.wheel[bucket] = m.candidates[e].next
+            _fetch(m, m.wheel[bucket], tick)
             if m.candidates[e].node == a.RETIRE:
                 _retire(m, e, tick)
             else:
@@ -439,12 +455,18 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
         ):
             return a.GROW
         pop(m)
+        following = m.events[0]
+        prefetch(m.nodes, following.node)
+        if following.kind == a.END:
+            prefetch(m.under, following.subject)
+            prefetch(m.hearings, following.subject)
+        else:
+            prefetch(m.candidates, following.subject)
         if kind == a.ARRIVAL:
-            j = m.candidates[subject].node
             slot = arrive(m, scene, subject, time, tick)
             free_candidate(m, subject)
             if slot >= 0:
-                push(m, m.hearings[slot].end, a.END, key, slot, j)
+                push(m, m.hearings[slot].end, a.END, key, slot, node)
         elif kind == a.END:
             row = finish(m, subject, node)
             if m.receptions[row].outcome == a.HEARD:

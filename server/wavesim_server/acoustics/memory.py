@@ -29,6 +29,9 @@ DEGREES = 181  #: losses of a beam's pattern, by degrees from its axis
 PINGER = -1  #: the request number of a node that pings by itself
 RETIRE = -1  #: the node of the candidate that ends a signal
 
+#: a number of a small member, as all others are: what is called with it is compiled once
+row = np.int64
+
 # kinds of events, in the order in which those of one time happen
 END, EMIT, ARRIVAL = range(3)
 # return codes of an advance
@@ -49,50 +52,61 @@ def _record(name: str, doc: str, *fields: Field) -> Table:
     return Table(name, doc, "medium", fields)
 
 
+def _small(name: str, size: int, doc: str) -> Field:
+    return Field(name, f"i{size}", "", doc)
+
+
 _KEY = Field("key", "u8", "", "Stream of its random numbers.")
 
 NODE = _record(
     "node",
-    "A transducer: its electronics, its clock, and what it is doing.",
+    "A transducer: its electronics, its clock, and what it is doing. What each reception asks for comes first, in few lines of a cache.",
     integer("active", "", "1 = in the water."),
+    integer("first_hearing", "", "First of its receptions under way; -1 = none."),
+    value("sending_from", "s", "Start of its last transmission."),
+    value("sending_until", "s", "End of it."),
+    value("ready", "s", "When it can send again."),
+    value("since", "s", "When it entered."),
     value("listen_low", "Hz", "Lowest frequency that it hears."),
     value("listen_high", "Hz", "Highest."),
     value("threshold", "dB re 1 uPa", "Weakest level that it detects."),
     value("snr", "dB", "The same over the noise; NaN = by level."),
+    value("capture", "dB", "By how much a reception must be stronger than others to survive them."),
+    value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of its own body at rest; 0 = none."),
+    integer("beam", "", "Row of its beam's pattern; -1 = none."),
+    integer("head", "", "Row of its head of hydrophones; -1 = none."),
+    integer("deaf_in_recharge", "", "1 = it cannot hear then either."),
+    _KEY,
+    value("clock_offset", "s", "Of its clock at the start."),
+    value("clock_drift", "", "Seconds per second."),
+    value("timing_noise", "s", "Standard deviation of an arrival as it is reported."),
+    value("timing_resolution", "s", "Step of an arrival as it is reported; 0 = none."),
+    value("outlier", "", "Share of receptions that are reported late."),
+    value("doppler_noise", "Hz", "Standard deviation of a frequency."),
+    value("level_noise", "dB", "Standard deviation of a level."),
+    value("drop_out", "", "Share of receptions that are lost by chance."),
+    value("bit_error", "", "Probability that a bit is wrong."),
+    integer("next_detected", "", "Where the next signal that it detects is noted."),
+    value("sound_speed", "m/s", "What it takes for the speed of sound."),
+    value("query", "Hz", "Carrier that it answers; 0 = none."),
+    integer("address", "", "Of its modem; 0 = none."),
     value("pulse", "s", "Length of its pulse."),
     value("band", "Hz", "Bandwidth of its pulse."),
-    value("capture", "dB", "By how much a reception must be stronger than others to survive them."),
     value("turn_around", "s", "From a query to its reply, by its own clock."),
     value("recharge", "s", "After a transmission, until it can send again."),
-    integer("deaf_in_recharge", "", "1 = it cannot hear then either."),
-    value("query", "Hz", "Carrier that it answers; 0 = none."),
     value("reply", "Hz", "Carrier of its answer."),
     value("tolerance", "Hz", "By how much a query may be off."),
     value("source_level", "dB re 1 uPa at 1 m", "Level of what it sends."),
     integer("code", "", "Code of what it sends; 0 = none."),
     integer("query_code", "", "Code that it answers; 0 = any."),
-    value("timing_noise", "s", "Standard deviation of an arrival as it is reported."),
-    value("timing_resolution", "s", "Step of an arrival as it is reported; 0 = none."),
-    value("level_noise", "dB", "Standard deviation of a level."),
-    value("doppler_noise", "Hz", "Standard deviation of a frequency."),
-    value("drop_out", "", "Share of receptions that are lost by chance."),
-    value("outlier", "", "Share of receptions that are reported late."),
     value("outlier_time", "s", "By at most so much."),
-    value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of its own body at rest; 0 = none."),
     value("self_noise_slope", "dB s/m", "More of it by speed."),
-    value("clock_offset", "s", "Of its clock at the start."),
-    value("clock_drift", "", "Seconds per second."),
-    value("sound_speed", "m/s", "What it takes for the speed of sound."),
-    integer("address", "", "Of its modem; 0 = none."),
     value("modem_frequency", "Hz", "Carrier of its modem."),
     value("modem_band", "Hz", "Bandwidth of its modem."),
     value("preamble", "s", "Length of a packet without payload."),
-    value("bit_error", "", "Probability that a bit is wrong."),
-    integer("beam", "", "Row of its beam's pattern; -1 = none."),
     value("axis_x", "", "Axis of the beam, B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
-    integer("head", "", "Row of its head of hydrophones; -1 = none."),
     value("ping_period", "s", "Of a pinger; 0 = none."),
     value("ping_offset", "s", "First ping, by its own clock."),
     value("ping_frequency", "Hz", "Carrier of the ping."),
@@ -102,16 +116,9 @@ NODE = _record(
     value("modem_noise", "dB re 1 uPa", ""),
     value("ping_absorption", "dB/m", "pings."),
     value("ping_noise", "dB re 1 uPa", ""),
-    value("sending_from", "s", "Start of its last transmission."),
-    value("sending_until", "s", "End of it."),
-    value("ready", "s", "When it can send again."),
-    value("since", "s", "When it entered."),
     value("pings", "", "Number of the next ping."),
     integer("entry", "", "How many transducers this row has had."),
-    integer("first_hearing", "", "First of its receptions under way; -1 = none."),
-    integer("next_detected", "", "Where the next signal that it detects is noted."),
     integer("emitted", "", "Signals that it has sent."),
-    _KEY,
 )
 
 PLACE = _record(
@@ -185,11 +192,14 @@ EMISSION = _record(
 SIGNAL = _record(
     "signal",
     "A front under way.",
-    *_SOUND,
     value("emission", "s", "When it was sent."),
     value("x", "m", "Where, W."),
     value("y", "m", ""),
     value("z", "m", ""),
+    integer("pending", "", "Candidates on their way."),
+    integer("id", "", "Its number, from 1; 0 = a free record."),
+    value("reach", "m", "How far it can be heard."),
+    *_SOUND,
     value("vx", "m/s", "Velocity of its sender then, W."),
     value("vy", "m/s", ""),
     value("vz", "m/s", ""),
@@ -197,11 +207,8 @@ SIGNAL = _record(
     value("axis_x", "", "Axis of that beam, W."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
-    value("reach", "m", "How far it can be heard."),
     value("clock", "s", "When it was sent, by its sender's clock."),
-    integer("id", "", "Its number, from 1; 0 = a free record."),
     integer("source", "", "Row of its sender."),
-    integer("pending", "", "Candidates on their way."),
     integer("draw", "", "Its number among its sender's, for random numbers."),
     integer("from_address", "", "0 = none."),
     integer("next", "", "Next free record."),
@@ -210,17 +217,23 @@ SIGNAL = _record(
 
 CANDIDATE = _record(
     "candidate",
-    "A path of a signal on its way to a node.",
-    integer("signal", "", "Row of the signal."),
-    integer("node", "", "Row of the node; RETIRE = the end of the signal."),
-    integer("path", "", "2 bounces + (1 if the first is off the bottom)."),
-    integer("first", "", "1 = the first of this signal to this node: its loss is recorded."),
-    integer("next", "", "Next of the same tick, or next free record."),
-    value("angle", "rad", "Launch angle of its ray when it was last looked at."),
-    value("travel", "s", "Travel time then."),
-    value("sx", "", "Of a ray over a bed that is not level: its direction at the source then, W."),
+    "A path of a signal on its way to a node. There are as many as signals times nodes, each is read when its turn comes and few are"
+    " in a cache then: four stand in a line of it.",
+    _small("signal", 4, "Row of the signal."),
+    _small("node", 4, "Row of the node; RETIRE = the end of the signal."),
+    _small("next", 4, "Next of the same tick, or next free record."),
+    _small("path", 2, "2 bounces + (1 if the first is off the bottom)."),
+    _small("first", 1, "1 = the first of this signal to this node: its loss is recorded."),
+    _small("bed", 1, "1 = its ray bounces off a bed that is not level."),
+)
+
+KEPT_RAY = _record(
+    "kept ray",
+    "Of a candidate in a profile: its ray, when it was last looked at.",
+    value("angle", "rad", "Launch angle."),
+    value("travel", "s", "Travel time."),
+    value("sx", "", "Over a bed that is not level: direction at the source, W."),
     value("sy", "", ""),
-    integer("bed", "", "1 = it is such a one."),
 )
 
 HEARING = _record(
@@ -337,6 +350,7 @@ class Medium(NamedTuple):
     emissions: Records = _growing(EMISSION, "emissions", "emission")
     wheel: Ints = _rows(np.int64, WHEEL, fill=-1)  #: first candidate of each tick
     candidates: Records = _growing(CANDIDATE, "candidates", "candidate")
+    kept_rays: Records = _growing(KEPT_RAY, "candidates")  #: beside them
     under: Records = _growing(RECEPTION, "hearings")  #: receptions under way, as they will be in the log
     hearings: Records = _growing(HEARING, "hearings", "hearing")  #: the same receptions
     events: Records = _growing(EVENT, "events")  #: a heap
@@ -372,7 +386,8 @@ def allocated(**lengths: int) -> Medium:
     """An empty medium: all records free, no node."""
     new: dict[str, Any] = {}
     for name, a in DECLARED.items():
-        array = np.full([n if isinstance(n, int) else lengths[n] for n in a.lengths], a.fill, a.dtype)
+        shape = [n if isinstance(n, int) else lengths[n] for n in a.lengths]
+        array = np.full(shape, a.fill, a.dtype) if a.fill else np.zeros(shape, a.dtype)
         new[name] = array.view(np.recarray) if a.dtype.names else array
     m = Medium(**new)
     for name in _CHAINED:

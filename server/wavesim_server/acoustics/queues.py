@@ -7,7 +7,7 @@ Only what happens in the tick under way, and what is planned to the nanosecond, 
 from __future__ import annotations
 
 from wavesim_sdk.parts import part
-from wavesim_server.acoustics.memory import WHEEL, Medium
+from wavesim_server.acoustics.memory import ISO, WHEEL, Medium
 
 
 @part
@@ -68,7 +68,9 @@ def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, tr
     m.counters[0].free_candidate = candidate.next
     m.counters[0].left_candidates -= 1
     candidate.signal, candidate.node, candidate.path = signal, node, path
-    candidate.angle, candidate.travel, candidate.bed = angle, travel, 0
+    candidate.bed = 0
+    if m.water[0].mode != ISO:
+        m.kept_rays[k].angle, m.kept_rays[k].travel = angle, travel
     m.signals[signal].pending += 1
     return int(k)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.parts import inlined, part
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics import paths, rays, slopes, terrain, tubes
 from wavesim_server.acoustics.memory import Medium
@@ -43,7 +43,8 @@ def travel_time(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: 
     The ray is followed from where it was when last looked at. Where it has turned into one of another kind, as a ray
     whose turning point passes the receiver does, the ray with the nearest travel time takes its place.
     """
-    signal, w, candidate, ray = m.signals[s], m.water[0], m.candidates[e], m.ray[0]
+    signal, w, ray = m.signals[s], m.water[0], m.ray[0]
+    candidate, kept = m.candidates[e], m.kept_rays[e]
     if candidate.bed:
         return _travel_over_bed(m, scene, s, e, x, y, z)
     dx, dy = x - signal.x, y - signal.y
@@ -53,11 +54,11 @@ def travel_time(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: 
             return math.nan
         return float(ray.time)
     zs, zr, across = rays.within(m.profile_z, signal.z, z, across)
-    path = candidate.path
-    angle = rays.again(m.profile_z, m.profile_c, zs, zr, across, candidate.angle, path % 2 == 1, path // 2, m.none, ray)
+    path = a.row(candidate.path)
+    angle = rays.again(m.profile_z, m.profile_c, zs, zr, across, kept.angle, path % 2 == 1, path // 2, m.none, ray)
     if angle != angle:
         k = rays.nearest(
-            m.profile_z, m.profile_c, zs, zr, across, w.order, candidate.travel, m.fan, m.eigenrays, m.none, ray,
+            m.profile_z, m.profile_c, zs, zr, across, w.order, kept.travel, m.fan, m.eigenrays, m.none, ray,
             w.uneven == 0,
         )  # fmt: skip
         if k < 0:
@@ -65,7 +66,7 @@ def travel_time(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: 
         found = m.eigenrays[k]
         angle = found.angle
         candidate.path = 2 * found.reversals + found.down
-    candidate.angle, candidate.travel = angle, ray.time
+    kept.angle, kept.travel = angle, ray.time
     return float(ray.time)
 
 
@@ -83,20 +84,20 @@ def over_bed(m: Medium, scene: Scene, s: int, x: float, y: float, z: float, foun
 @part
 def _travel_over_bed(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> float:
     """The same of a ray that bounces off a bed which is not level; ``m.shot`` then holds it."""
-    candidate, shot = m.candidates[e], m.shot[0]
-    if not _aimed(m, scene, s, candidate.path, candidate.sx, candidate.sy, x, y, z):
+    candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
+    if not _aimed(m, scene, s, a.row(candidate.path), kept.sx, kept.sy, x, y, z):
         count, best, gap = over_bed(m, scene, s, x, y, z, 0), -1, 1e-3
         for k in range(count):
-            away = abs(m.eigenrays[k].time - candidate.travel)
+            away = abs(m.eigenrays[k].time - kept.travel)
             if away < gap:
                 best, gap = k, away
         if best < 0:
             return math.nan
         found = m.eigenrays[best]
         candidate.path = 2 * found.reversals + found.down
-        if not _aimed(m, scene, s, candidate.path, found.sx, found.sy, x, y, z):
+        if not _aimed(m, scene, s, a.row(candidate.path), found.sx, found.sy, x, y, z):
             return math.nan
-    candidate.sx, candidate.sy, candidate.travel = shot.sx, shot.sy, shot.time
+    kept.sx, kept.sy, kept.travel = shot.sx, shot.sy, shot.time
     return float(shot.time)
 
 
@@ -134,15 +135,23 @@ def sloping(m: Medium, path: int) -> bool:
     return bool(m.water[0].uneven != 0 and paths.bounces(path)[1] > 0)
 
 
-@part
+@inlined
 def source_image(
     m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:
     """Where a path to a point, in water of one sound speed, seems to come from; NaN if there is no such path. Over a bed that is
     not level ``m.points`` then holds its corners."""
+    if path == 0:  # nearly all: without a call
+        return m.signals[s].x, m.signals[s].y, m.signals[s].z
+    return _mirrored_source(m, scene, s, path, x, y, z)
+
+
+@part
+def _mirrored_source(
+    m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float
+) -> tuple[float, float, float]:
+    """The same of a path with bounces."""
     signal = m.signals[s]
-    if path == 0:
-        return signal.x, signal.y, signal.z
     if not sloping(m, path):
         return signal.x, signal.y, paths.image(signal.z, m.water[0].bottom, path)
     if not slopes.mirrored(scene, path, signal.x, signal.y, signal.z, x, y, z, m.points):
@@ -223,16 +232,17 @@ def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
 def barred(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> bool:
     """Whether something stands in the way of a candidate's path to a point."""
     signal, candidate, n = m.signals[s], m.candidates[e], 0
-    if m.water[0].mode == a.ISO and sloping(m, candidate.path):
-        if not slopes.mirrored(scene, candidate.path, signal.x, signal.y, signal.z, x, y, z, m.points):
+    path = a.row(candidate.path)
+    if m.water[0].mode == a.ISO and sloping(m, path):
+        if not slopes.mirrored(scene, path, signal.x, signal.y, signal.z, x, y, z, m.points):
             return True
-        n = candidate.path // 2 + 2
+        n = path // 2 + 2
     elif m.water[0].mode == a.ISO:
-        n = paths.unfold(candidate.path, m.water[0].bottom, signal.x, signal.y, signal.z, x, y, z, m.points)
+        n = paths.unfold(path, m.water[0].bottom, signal.x, signal.y, signal.z, x, y, z, m.points)
     elif candidate.bed:
-        return _struck(m, scene, s, candidate.path, x, y, z)
+        return _struck(m, scene, s, path, x, y, z)
     else:
-        n = _bend(m, s, candidate.path, candidate.angle, x, y, z)
+        n = _bend(m, s, path, m.kept_rays[e].angle, x, y, z)
     return paths.blocked(scene, m.points, n, True)
 
 
