@@ -14,7 +14,7 @@ from tests.physics.sea import ANSWERS, GHOST, PLAIN, TICKS, heard, node, run, se
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
-from wavesim_server.acoustics import hearing, medium
+from wavesim_server.acoustics import hearing, medium, memory
 from wavesim_server.dynamics import rows as r
 
 
@@ -313,3 +313,8 @@ def test_a_turning_receiver_against_bisection(config: Callable[..., Loaded], tic
     )
     dt = sim.step_ns * 1e-9
     assert abs(heard(receptions, b)["arrival_ns"][0] * 1e-9 - exact) < 0.4 * dt**2 / 8 / 1500 + 2e-9
+
+
+def test_four_candidates_stand_in_a_line_of_a_cache() -> None:
+    """There are as many as signals times nodes: their size is the time of the medium."""
+    assert memory.CANDIDATE.dtype.itemsize == 16

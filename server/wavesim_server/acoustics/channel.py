@@ -313,8 +313,7 @@ class Channel:
 
     def take(self) -> tuple[Table, Table]:
         """(sent, receptions) since the last call, in order of time."""
-        sent = np.concatenate(self._sent) if self._sent else np.zeros(0, SENT.dtype)
-        receptions = np.concatenate(self._receptions) if self._receptions else np.zeros(0, RECEPTION.dtype)
+        sent, receptions = _joined(self._sent, SENT.dtype), _joined(self._receptions, RECEPTION.dtype)
         self._sent.clear()
         self._receptions.clear()
         return sent, receptions
@@ -330,6 +329,12 @@ class Channel:
         """(signals sent, receptions heard, signals live)."""
         c = self.medium.counters[0]
         return int(c.signals_sent), int(c.heard), int(c.live)
+
+
+def _joined(parts: list[Table], kind: np.dtype[np.void]) -> Table:
+    if len(parts) == 1:  # as in nearly every tick: no second copy
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0, kind)
 
 
 def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:

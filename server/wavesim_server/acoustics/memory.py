@@ -30,7 +30,7 @@ PINGER = -1  #: the request number of a node that pings by itself
 RETIRE = -1  #: the node of the candidate that ends a signal
 
 #: a number of a small member, as all others are: what is called with it is compiled once
-row = np.int64
+row: Any = np.int64
 
 # kinds of events, in the order in which those of one time happen
 END, EMIT, ARRIVAL = range(3)
