@@ -11,6 +11,7 @@ import signal
 import subprocess
 import threading
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from lxml import etree
 from tests.conftest import CLI
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_studies.campaign import client, designs, statistics
+from wavesim_studies.campaign import client, designs, executors, statistics
 from wavesim_studies.campaign.cli import campaign
 from wavesim_studies.campaign.journal import Journal
+from wavesim_studies.campaign.model import Workers
 from wavesim_studies.campaign.paths import Base, assign
 from wavesim_studies.campaign.plan import Plan
 from wavesim_studies.campaign.run import folder_of, perform
@@ -229,6 +231,55 @@ def test_the_same_table_with_one_and_two_workers_and_each_row_alone(folder: Path
         assert done["hash"] == two[row.number]["hash"] and done["metrics"]["way"] == two[row.number]["way"]
         assert load(folder_of(p, row) / "config.xml").config.seed == row.seed
     assert len({r["hash"] for r in two}) == 4
+
+
+def test_dask_makes_the_same_table(folder: Path) -> None:
+    """By a cluster of this machine, whose workers keep a process each."""
+    inner = '<workers kind="dask"/><factor name="a" values="1 | 2 | 3 | 4 | 5"/>'
+    p = function(folder, "noisy", inner)
+    assert client.run(p, workers=2, quiet=True) == {"ok": 5}
+    q = function(folder, "noisy", inner.replace("dask", "pool"), "d")
+    assert client.run(q, workers=2, quiet=True) == {"ok": 5}
+    a, b = ([(r["a"], r["y"]) for r in table(x)] for x in (p, q))
+    assert sorted(a) == sorted(b) and len(a) == 5
+
+
+def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What dask's clusters would be made with: the clusters are stood in for, as none is here."""
+    made: list[tuple[Any, ...]] = []
+
+    class Stand:
+        def __init__(self, kind: str) -> None:
+            self.kind = kind
+
+        def __call__(self, *hosts: Any, **options: Any) -> Stand:
+            made.append((self.kind, *hosts, options))
+            return self
+
+        def scale(self, count: int) -> None:
+            made.append(("scale", count))
+
+    stand = types.SimpleNamespace(SSHCluster=Stand("ssh"), SLURMCluster=Stand("slurm"), KubeCluster=Stand("kubernetes"))
+    monkeypatch.setattr(executors.importlib, "import_module", lambda name: stand)
+    executors._cluster(Workers(kind="ssh", hosts="a b", options="connect_options=None"), 5)
+    executors._cluster(Workers(kind="slurm", options="queue=short; memory=2GB; job_cpu=2"), 3)
+    executors._cluster(Workers(kind="kubernetes", options="quiet=True"), 4)
+    assert made == [
+        ("ssh", ["a", "a", "b"], {"worker_options": {"nthreads": 1, "n_workers": 3}, "connect_options": None}),
+        ("slurm", {"cores": 1, "processes": 1, "queue": "short", "memory": "2GB", "job_cpu": 2}),
+        ("scale", 3),
+        ("kubernetes", {"quiet": True}),
+        ("scale", 4),
+    ]
+    with pytest.raises(ConfigError, match='"memory 2GB" is not NAME=VALUE'):
+        executors._cluster(Workers(kind="slurm", options="queue=short; memory 2GB"), 1)
+    with pytest.raises(ConfigError, match="needs hosts"):
+        executors._cluster(Workers(kind="ssh"), 1)
+
+
+def test_a_cluster_that_is_not_installed_is_named() -> None:
+    with pytest.raises(WaveSimError, match='<workers kind="slurm"> needs the package dask_jobqueue'):
+        executors._cluster(Workers(kind="slurm"), 1)
 
 
 def test_who_changes_a_program_or_the_configuration_gets_new_runs(folder: Path) -> None:

@@ -6,6 +6,7 @@ a task, and cannot stop one.
 
 from __future__ import annotations
 
+import ast
 import atexit
 import contextlib
 import importlib
@@ -138,9 +139,23 @@ class Dask:
             self._cluster.close(timeout=10)
 
 
+def _options(text: str) -> dict[str, Any]:
+    """NAME=VALUE with ; between: numbers, True, False and None as such, all else as text."""
+    options: dict[str, Any] = {}
+    for piece in filter(None, map(str.strip, text.split(";"))):
+        name, equals, value = (part.strip() for part in piece.partition("="))
+        if not equals or not name.isidentifier():
+            raise ConfigError(f'<workers options="...">: "{piece}" is not NAME=VALUE')
+        try:
+            options[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            options[name] = value
+    return options
+
+
 def _cluster(workers: Workers, count: int) -> Any:
     """A cluster of the kind that the campaign asks for. What is heavy, or rare, is an installation of the user's."""
-    options = dict(p.strip().split("=", 1) for p in workers.options.split(";") if "=" in p)
+    options = _options(workers.options)
     page = ":0" if workers.dashboard else None
     try:
         if workers.kind == "dask":
@@ -151,13 +166,17 @@ def _cluster(workers: Workers, count: int) -> Any:
             hosts = workers.hosts.split()
             if not hosts:
                 raise ConfigError('<workers kind="ssh"> needs hosts')
-            return importlib.import_module("distributed").SSHCluster(hosts, worker_options={"nthreads": 1}, **options)
+            each = {"nthreads": 1, "n_workers": -(-count // len(hosts))}
+            distributed = importlib.import_module("distributed")
+            return distributed.SSHCluster([hosts[0], *hosts], worker_options=each, **options)
         if workers.kind == "slurm":
             cluster = importlib.import_module("dask_jobqueue").SLURMCluster(cores=1, processes=1, **options)
         else:
             cluster = importlib.import_module("dask_kubernetes.operator").KubeCluster(**options)
         cluster.scale(count)
         return cluster
+    except TypeError as error:  # an option that it does not know
+        raise ConfigError(f'<workers kind="{workers.kind}">: {error}') from None
     except ImportError as error:
         raise WaveSimError(f'<workers kind="{workers.kind}"> needs the package {error.name}') from None
 

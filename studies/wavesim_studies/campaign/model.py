@@ -153,9 +153,10 @@ class Workers:
         "pool",
     )
     count: int = key("How many at a time; 0: one for each core.", default=0, low=0, high=10_000, integer=True)
-    hosts: str = text("Of ssh: hosts with blanks between; the first runs the scheduler.", "")
+    hosts: str = text("Of ssh: hosts with blanks between, which share the runs; the first has the scheduler, too.", "")
     options: str = text(
-        "Of slurm and kubernetes: NAME=VALUE of the cluster, with ; between (`queue=short; memory=2GB`).", ""
+        "Of ssh, slurm and kubernetes: NAME=VALUE of dask's cluster, with ; between (`queue=short; memory=2GB; job_cpu=2`).",
+        "",
     )
     dashboard: bool = flag("Dask's own page, on loopback.", False)
 
