@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from wavesim_sdk.config.imaging import Board, Ground, Material, Optics, Target
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, key_or, place, text
-from wavesim_sdk.elementary import cos
+from wavesim_sdk.elementary import cos, hypot
 
 #: mean wind by Beaufort number: middle of the class, m/s
 BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
@@ -61,8 +61,8 @@ class Current:
         """Speed that this flow hardly ever exceeds, m/s: its drift by three standard deviations."""
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0
-        layers = max((math.hypot(k.north, k.east) for k in self.layer), default=0.0)
-        return math.hypot(self.north, self.east) + self.tide_amplitude + drift + layers
+        layers = max((float(hypot(k.north, k.east)) for k in self.layer), default=0.0)
+        return float(hypot(self.north, self.east)) + self.tide_amplitude + drift + layers
 
 
 @dataclass(frozen=True)
