@@ -28,6 +28,7 @@ from wavesim_sdk.algebra import turned
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
 from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.ocean.water import Water
@@ -435,8 +436,13 @@ class Simulation:
     def set_weather(self, **values: float | None) -> None:
         """Set mean current, wind and waves from now on: ``current_north``, ``current_east``, ``wind_speed`` (m/s),
         ``wind_direction`` (rad, whence), ``wave_height`` (m, significant), ``wave_peak`` (rad/s), ``wave_direction``
-        (rad, whither). ValueError for what cannot be."""
-        self.climate.change(self.time_ns * 1e-9, **values)
+        (rad, whither). ValueError for what cannot be, and for a current in which a body would be unstable at this step."""
+        current, wind, waves = self.climate.changed(**values)
+        try:
+            self.fleet.endure(current)
+        except ConfigError as error:
+            raise ValueError(error.message) from None
+        self.climate.change(self.time_ns * 1e-9, current, wind, waves)
         self.channel.set_wind(self.climate.wind.mean)
 
     # -- sound -------------------------------------------------------------------------------

@@ -153,6 +153,24 @@ def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(co
     assert np.linalg.norm(sim.fleet.body(0)[r.NU : r.NU + 3]) == pytest.approx(10.0, rel=0.05)
 
 
+def test_a_current_on_the_way_is_held_against_the_step_as_one_of_the_configuration(
+    config: Callable[..., Loaded],
+) -> None:
+    """With a body afloat it is refused; with none it is taken, and the body is refused that comes into it."""
+    sim = Simulation(config('<time step="100 ms"/><world><bed depth="100 m"/></world>'))
+    row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
+    sim.set_weather(current_north=2.0)
+    with pytest.raises(ValueError, match=r"'lauv' is unstable with a time step of 100 ms in a flow of 10 m/s"):
+        sim.set_weather(current_north=6.0, current_east=-8.0, wind_speed=9.0)
+    assert (sim.climate.current.north, sim.climate.current.east, sim.climate.wind.speed) == (2.0, 0.0, 0.0)
+    sim.leave(row)
+    sim.set_weather(current_north=6.0, current_east=-8.0)
+    with pytest.raises(ConfigError, match=r"'lauv' is unstable with a time step of 100 ms in a flow of 10 m/s"):
+        sim.enter("v", "lauv", (0.0, 0.0, 50.0))
+    sim.set_weather(current_north=0.0, current_east=0.0)
+    sim.enter("v", "lauv", (0.0, 0.0, 50.0))
+
+
 def test_a_model_that_this_step_makes_unstable_is_refused_and_changes_nothing(config: Callable[..., Loaded]) -> None:
     """A model that the configuration does not name is looked at when somebody enters with it."""
     bad = config(f'<time step="0.1 ms"/>{DEEP}' + UNSTABLE.format("bad")).models["bad"]

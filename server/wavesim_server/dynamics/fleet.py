@@ -8,6 +8,7 @@ the same however many there are, and what it leaves behind is used again.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +21,11 @@ from wavesim_sdk.config import Model
 from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.world import World
+from wavesim_sdk.config.world import Current, World
 from wavesim_sdk.parts import part
 from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kind import Kind, kind_of
+from wavesim_server.dynamics.kind import Kind, check_step, kind_of
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.pool import Pool, aligned, roomy
 
@@ -79,7 +80,7 @@ class Helm:
     """What one body has been told, how it understands that, and what is wrong with its actuators."""
 
     def __init__(self, form: Form) -> None:
-        self.actuators, kind = form.actuators, form.kind
+        self.form, self.actuators, kind = form, form.actuators, form.kind
         # slot, limits, dead band, motor law, by position: plain numbers, which are quicker one by one
         self.law: list[tuple[int, float, float, float, float, float]] = []
         for a in self.actuators:
@@ -175,6 +176,17 @@ class Fleet:
             if shared:
                 self._forms[id(model)] = found
         return found
+
+    def endure(self, current: Current) -> None:
+        """Take a current from now on; ConfigError, and no change, if a body's model would be unstable in it at this step.
+
+        Models of which there is no body are asked when one comes.
+        """
+        used = {id(helm.form): helm.form for helm in self._helms.values()}
+        for form in used.values():
+            check_step(form.kind.params, form.model, self.step, self.integrator, current.greatest)
+        self.world = dataclasses.replace(self.world, current=current)
+        self._forms = {k: form for k, form in self._forms.items() if id(form) in used}
 
     def add(
         self, row: int, form: Form, position: Floats, attitude: Floats, mooring: Mooring | None, lined: bool = False

@@ -133,12 +133,15 @@ def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
         _lag(kind, slot, 0.0, tank.rate, timing)
     ints[r.KIND_TANKS] = len(model.ballast)
     ints[r.KIND_FLAGS] = flags | _registered(kind, model, timing)
-    _check_step(p, model, step, integrator, world.current.greatest)
+    check_step(p, model, step, integrator, world.current.greatest)
     return kind
 
 
-def _check_step(p: Floats, model: Model, step: float, integrator: int, flow: float) -> None:
-    """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the flow."""
+def check_step(p: Floats, model: Model, step: float, integrator: int, flow: float) -> None:
+    """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the flow.
+
+    Of its parameters (PARAMS,), for a step in s and a flow in m/s. ConfigError.
+    """
     inverse, stiffness = p[r.MINV : r.MINV + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
     if model.restoring is None:  # of a floating primitive: waterplane area; of any body: weight above buoyancy

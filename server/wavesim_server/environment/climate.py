@@ -150,11 +150,9 @@ class Climate:
 
     # -- changes -----------------------------------------------------------------------------
 
-    def change(self, time: float, **values: float | None) -> None:
-        """Set mean current (m/s), wind (m/s and whence it blows, rad) and sea (significant height in m, peak frequency in
-        rad/s, whither it travels, rad) from now on; None leaves a value as it is. ValueError for what cannot be.
-
-        A changed sea has the components that the seed gives it at any time, so a run repeats; its surface jumps.
+    def changed(self, **values: float | None) -> tuple[Current, Wind, Waves]:
+        """What mean current (m/s), wind (m/s and whence it blows, rad) and sea (significant height in m, peak frequency in
+        rad/s, whither it travels, rad) would be with other values; None leaves a value as it is. ValueError for what cannot be.
         """
         new: dict[str, Any] = {"current": self.current, "wind": self.wind, "waves": self.waves}
         height, peak = surface.sea_state(self.waves)
@@ -172,10 +170,17 @@ class Climate:
                 given = {"height": height, "peak": peak} if new["waves"].beaufort >= 0 else {}
                 given |= {"beaufort": -1, key: number}
             new[element] = dataclasses.replace(new[element], **given)
-        self.current = new["current"]
-        self.flow.stream[0:2] = self.current.north, self.current.east
-        if (new["wind"], new["waves"]) != (self.wind, self.waves):
-            self.wind, self.waves = new["wind"], new["waves"]
+        return new["current"], new["wind"], new["waves"]
+
+    def change(self, time: float, current: Current, wind: Wind, waves: Waves) -> None:
+        """Another weather from now on.
+
+        A changed sea has the components that the seed gives it at any time, so a run repeats; its surface jumps.
+        """
+        self.current = current
+        self.flow.stream[0:2] = current.north, current.east
+        if (wind, waves) != (self.wind, self.waves):
+            self.wind, self.waves = wind, waves
             self._compose()
         w.settle(self.weather, time)
 
