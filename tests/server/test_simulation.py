@@ -376,12 +376,12 @@ def test_filling_a_fleet_costs_the_same_for_each(config: Callable[..., Loaded]) 
         sim = Simulation(config(f'<shared vehicles="{n}" signals="4"/><world><bed depth="9000 m"/></world>'))
         best = math.inf
         for name in ("lauv", "jolner"):
-            start = time.perf_counter()
+            start = time.thread_time()
             for k in range(n // 2):
                 sim.enter(
                     f"{name}{k}", name, (40.0 * (k % 100), 40.0 * (k // 100), 500.0 if name == "lauv" else -2000.0)
                 )
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.thread_time() - start)
         return best
 
     fill(200)
