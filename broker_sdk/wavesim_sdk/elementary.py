@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+_ARRAYS = (np.ndarray, list, tuple)
 _SMALL = 16  #: arrays up to this size go number by number, which is faster
 _NEAREST = 6755399441055744.0  #: 1.5 2^52: added and taken away again, it rounds to an integer
 _SPLIT = 134217729.0  #: 2^27 + 1
@@ -240,12 +241,15 @@ def _everywhere(f: Callable[..., Any]) -> Any:
     @functools.wraps(f)
     def function(*x: Any) -> Any:
         for v in x:
-            if isinstance(v, np.ndarray | list | tuple):
+            if isinstance(v, _ARRAYS):
                 break
         else:
             return f(*map(float, x))
-        arrays = np.broadcast_arrays(*[np.asarray(v, float) for v in x])
+        arrays: Any = [np.asarray(v, float) for v in x]
         shape, size = arrays[0].shape, arrays[0].size
+        if any(a.shape != shape for a in arrays):
+            arrays = np.broadcast_arrays(*arrays)
+            shape, size = arrays[0].shape, arrays[0].size
         if size > _SMALL:
             return f(*arrays)
         found = [f(*v) for v in zip(*[a.ravel().tolist() for a in arrays], strict=True)]

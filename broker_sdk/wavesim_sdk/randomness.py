@@ -37,16 +37,17 @@ def stream(keys: Keys, purpose: str) -> Keys:
         return _mix(np.asarray(keys, np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))
 
 
-def uniform(keys: Keys, counter: int, index: Any = 0) -> Floats:
-    """One number in (0, 1) for each key; ``index`` (one, or an array of them) tells several draws at one counter apart."""
+def uniform(keys: Keys, counter: Any, index: Any = 0) -> Floats:
+    """One number in (0, 1) for each key; ``index`` tells several draws at one counter apart. Both may be arrays, which are broadcast
+    against the keys."""
     with np.errstate(over="ignore"):
-        tick = np.uint64((2 * counter + 1) & 0xFFFFFFFFFFFFFFFF) * np.uint64(0x9E3779B97F4A7C15)
+        tick = (2 * np.asarray(counter).astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         n = tick + np.asarray(index, np.uint64) * np.uint64(0xD1342543DE82EF95)
         bits = _mix(_mix(np.asarray(keys, np.uint64) + n) + np.uint64(0x9E3779B97F4A7C15))
     return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
-def normal(keys: Keys, counter: int, index: Any = 0) -> Floats:
+def normal(keys: Keys, counter: Any, index: Any = 0) -> Floats:
     """One standard normal number for each key; made of two of :func:`uniform`, so not for keys from which that draws too."""
     u = uniform(keys, counter, 2 * index)
     v = uniform(keys, counter, 2 * index + 1)

@@ -37,34 +37,81 @@ if TYPE_CHECKING:
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
-Streams = Callable[[str], Any]  #: purpose -> keys of the instruments
+
+AHEAD = 32  #: values for which random numbers are drawn at a time
+AHEAD_NUMBERS = 4096  #: at most so many at a time, where there are several
+
+
+class Streams:
+    """Random numbers of some instruments: a stream of its own for each and for each purpose.
+
+    A number is known long before its tick (it is a hash of that), and a call of NumPy costs as much for a few numbers as for a
+    hundred: so those of the next values are drawn together with the one that is asked for.
+    """
+
+    def __init__(self, keys: Any, period: int) -> None:
+        """``keys`` of the instruments (n,); ``period``: ticks from one value to the next."""
+        self._own, self._period = keys, period
+        self._keys: dict[str, Any] = {}
+        self._drawn: dict[tuple[Any, ...], tuple[int, Floats]] = {}  # what -> first tick, numbers (ticks, n, count)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def __call__(self, purpose: str) -> Any:
+        """Keys of the instruments for a purpose."""
+        if purpose not in self._keys:
+            self._keys[purpose] = randomness.stream(self._own, purpose)
+        return self._keys[purpose]
+
+    def normal(self, purpose: str, tick: int, first: int, count: int) -> Floats:
+        """Standard normal numbers (n, count), the first of which has the index ``first``."""
+        return self._numbers(randomness.normal, purpose, tick, first, count)
+
+    def uniform(self, purpose: str, tick: int, first: int, count: int) -> Floats:
+        """The same in (0, 1)."""
+        return self._numbers(randomness.uniform, purpose, tick, first, count)
+
+    def _numbers(self, law: Callable[..., Floats], purpose: str, tick: int, first: int, count: int) -> Floats:
+        what = law, purpose, first, count
+        begun, numbers = self._drawn.get(what, (0, ()))
+        ahead, rest = divmod(tick - begun, self._period)
+        if rest or not 0 <= ahead < len(numbers):
+            follows = not rest and ahead == len(numbers)  # who asks for any tick, at its own pace, asks for no other
+            more = max(1, min(AHEAD, AHEAD_NUMBERS // max(1, len(self) * count))) if follows else 1
+            ticks = tick + self._period * np.arange(more)
+            numbers = law(self(purpose)[:, None], ticks[:, None, None], np.arange(first, first + count))
+            numbers.flags.writeable = False  # they are handed out as they are
+            self._drawn[what], ahead = (tick, numbers), 0
+        return np.asarray(numbers[ahead])
 
 
 class Noise:
-    """Random numbers for some instruments at one tick; each instrument has a stream of its own for each purpose."""
+    """Random numbers for some instruments at one tick, of one purpose."""
 
     def __init__(self, streams: Streams, tick: int, scale: Any, purpose: str = "value") -> None:
         self.streams, self.tick, self.purpose = streams, tick, purpose
-        self.keys = streams(purpose)
-        self.scale = np.broadcast_to(np.asarray(scale, float), len(self.keys))
+        self.scale = np.broadcast_to(np.asarray(scale, float), len(streams))
         self.silent = not self.scale.any()
+
+    @property
+    def keys(self) -> Any:
+        """Of the instruments."""
+        return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:
         """One standard normal number for each, times the sensor's factor; ``index`` tells its quantities apart."""
-        if self.silent:
-            return np.zeros(len(self.keys))
-        return self.scale * randomness.normal(self.keys, self.tick, index)
+        return self.several(1, index)[:, 0]
 
     def several(self, count: int, index: int = 0) -> Floats:
         """``count`` of them for each (n, count), from ``index`` on."""
         if self.silent:
-            return np.zeros((len(self.keys), count))
-        drawn = randomness.normal(self.keys[:, None], self.tick, np.arange(index, index + count))
-        return self.scale[:, None] * drawn
+            return np.zeros((len(self.scale), count))
+        return np.asarray(self.scale[:, None] * self.streams.normal(self.purpose, self.tick, index, count))
 
     def chance(self, index: int = 0) -> Floats:
         """One uniform number in (0, 1) for each, whatever the factor."""
-        return randomness.uniform(self.streams(f"{self.purpose} chance"), self.tick, index)
+        return self.streams.uniform(f"{self.purpose} chance", self.tick, index, 1)[:, 0]
 
     def of(self, purpose: str) -> Noise:
         """Numbers for another purpose, that have nothing to do with these."""

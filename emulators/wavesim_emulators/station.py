@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Flags, Floats, Mounting, Noise, Rows, still
+from wavesim_emulators.base import Batch, Emulator, Flags, Floats, Mounting, Noise, Rows, Streams, still
 from wavesim_sdk import randomness
 from wavesim_sdk.area import Record
 from wavesim_sdk.attach import Snapshot
@@ -41,22 +41,14 @@ class Group:
         self.bodies: Rows = np.zeros(0, np.int64)
         self.mounting = Mounting((parameters,))
         self.noise: Any = 1.0
-        self._keys: Any = np.zeros(0, np.uint64)
-        self._streams: dict[str, Any] = {}
+        self.streams = Streams(np.zeros(0, np.uint64), period)
 
     def have(self, entries: Record, fitted: Sequence[Fitted]) -> None:
         """These are its instruments from now on."""
         self.places, self.bodies = entries["place"], entries["body"]
-        self._keys = np.array([key for _, key in fitted], np.uint64)
+        self.streams = Streams(np.array([key for _, key in fitted], np.uint64), self.period)
         self.mounting = Mounting([i.parameters for i, _ in fitted])
         self.noise = np.array([i.parameters.noise for i, _ in fitted])
-        self._streams.clear()
-
-    def streams(self, purpose: str) -> Any:
-        """Keys of the random numbers of each instrument for a purpose."""
-        if purpose not in self._streams:
-            self._streams[purpose] = randomness.stream(self._keys, purpose)
-        return self._streams[purpose]
 
     def due(self, tick: int) -> bool:
         """Whether a multiple of its period has come since it was served."""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.emulators.bench import Bench, Make, bench
 from wavesim_emulators import motion, position, vessel, water
-from wavesim_emulators.base import Batch, Emulator, Noise
+from wavesim_emulators.base import Batch, Emulator, Noise, Streams
 from wavesim_emulators.station import DROP, SIGN, SPIKE
 from wavesim_sdk import randomness
 from wavesim_sdk.errors import AttachError
@@ -195,7 +195,7 @@ def draws(count: int) -> dict[str, Any]:
     keys = np.array([randomness.key(1, f"b{k}", "imu") for k in range(count)], np.uint64)
     found: dict[str, Any] = {}
     for tick in (0, 1, 250):
-        noise = Noise(lambda purpose: randomness.stream(keys, purpose), tick, 1.0)
+        noise = Noise(Streams(keys, 250), tick, 1.0)
         for purpose in ("value", "turn-on", "walk", "slow error", DROP, SPIKE, SIGN):
             of = noise.of(purpose)
             for index in (0, 1, 2, 100, 500, 501, 1000, 1001):
@@ -214,6 +214,33 @@ def test_no_draw_depends_on_another() -> None:
         r = np.corrcoef(data) - np.eye(len(x))
         assert np.abs(r).max() < 5.5 / np.sqrt(4000), "as large as chance makes it, of so many pairs"
     assert len({v.tobytes() for v in found.values()}) == len(found)
+
+
+@pytest.mark.parametrize("ticks", [range(0, 1200, 10), (7, 17, 27, 29, 39, 20, 30, 0, 0, 10)])
+def test_numbers_drawn_ahead_are_those_of_their_ticks(ticks: Any) -> None:
+    """To the bit: value by value, after a tick was left out, and for who asks for any tick."""
+    streams = Streams(np.array([randomness.key(1, f"b{k}", "imu") for k in range(3)], np.uint64), 10)
+    for tick in ticks:
+        noise, keys = Noise(streams, tick, 0.5), streams("value")
+        assert np.array_equal(noise(4), 0.5 * randomness.normal(keys, tick, 4))
+        singly = [0.5 * randomness.normal(keys, tick, k) for k in range(2, 8)]
+        assert np.array_equal(noise.several(6, 2), np.stack(singly, axis=1))
+        assert np.array_equal(noise.chance(1), randomness.uniform(streams("value chance"), tick, 1))
+
+
+def test_several_values_are_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as they follow each other: who asks at its own pace draws nothing that nobody wants."""
+    drawn: list[int] = []
+    law = randomness.normal
+    monkeypatch.setattr(randomness, "normal", lambda *a: [drawn.append(np.size(a[1])), law(*a)][1])
+    streams = Streams(np.arange(5, dtype=np.uint64), 25)
+    for tick in range(0, 2500, 25):
+        Noise(streams, tick, 1.0).several(3)
+    assert len(drawn) == 4 and sum(drawn) == 128, "32 values at a time"
+    drawn.clear()
+    for tick in (2501, 2530, 2533, 2600):
+        Noise(streams, tick, 1.0).several(3)
+    assert drawn == [1, 1, 1, 1]
 
 
 def test_instruments_of_one_body_draw_for_themselves(config: Make) -> None:

@@ -301,6 +301,30 @@ def test_emulators_are_asked_when_an_instrument_is_due_and_waited_for(harbour: H
     assert harbour.sea.tick == 55 and harbour.engine.emulators.late == 0
 
 
+def test_the_engine_sleeps_until_all_have_answered(harbour: Harbour) -> None:
+    """One wake-up instead of one for each: it waits for the last first."""
+    emulators, order = harbour.engine.emulators, list[str]()
+
+    class Slow:
+        def __init__(self, name: str, answers: bool = True) -> None:
+            self.name, self.answers = name, answers
+
+        def ask(self) -> None: ...
+
+        def answered(self, timeout: float = 0.0) -> bool:
+            order.append(self.name)
+            assert timeout <= 0.02
+            return self.answers
+
+    emulators.bells = {s: Slow(s, s != "a") for s in "abc"}
+    emulators.awaited = ["b", "c"]
+    emulators.sleep(0.02)
+    assert order == ["c", "b"] and not emulators.awaited
+    emulators.awaited = ["a", "c"]
+    emulators.sleep(0.02)
+    assert emulators.awaited == ["a"], "still to come"
+
+
 def test_an_emulator_that_does_not_answer_is_waited_for_once_until_it_asks_again(harbour: Harbour) -> None:
     header = synchronous(harbour)
     harbour.bells["ahrs"].answers = False
