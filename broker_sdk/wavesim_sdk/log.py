@@ -65,6 +65,12 @@ class Log:
     end_ns: int = 0
 
     @property
+    def lacks(self) -> str:
+        """What has to be said of a log that was cut, or is damaged anywhere; empty if it is whole."""
+        until = f"it was read up to {self.end_ns * 1e-9:.2f} s; what came after, or some of it, is missing"
+        return "" if self.complete else f"{self.path.name} is cut or damaged: {until}"
+
+    @property
     def bodies(self) -> dict[int, dict[str, Any]]:
         """Row -> the body that was (last) there, with its actuators and instruments."""
         found: dict[int, dict[str, Any]] = {}

@@ -134,10 +134,8 @@ def info(file: Path, as_json: bool) -> None:
                 click.echo(f"  {k:34} {v}")
         else:
             click.echo(f"{key:20} {value}")
-    if not found.complete:
-        click.echo(
-            "the server was killed while it wrote this log; everything up to the last complete chunk is here", err=True
-        )
+    if found.lacks:
+        click.echo(found.lacks, err=True)
 
 
 @log.command()

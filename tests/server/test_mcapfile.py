@@ -22,7 +22,7 @@ MESSAGES = st.lists(
 def test_the_file_is_that_of_the_package(groups: list[tuple[list[int], int, bool, int]]) -> None:
     """Groups of messages of one size, all at one time or each at its own."""
     ours, theirs = io.BytesIO(), io.BytesIO()
-    a, b = McapFile(ours, 10**6), Writer(theirs, chunk_size=10**6, compression=CompressionType.ZSTD)
+    a, b = McapFile(ours, 10**6), Writer(theirs, 10**6, CompressionType.ZSTD, enable_data_crcs=True)
     a.begin("ros2", "wavesim")
     b.start("ros2", "wavesim")
     a.metadata("wavesim", {"key": "value"})

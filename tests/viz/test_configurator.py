@@ -17,7 +17,7 @@ from tests.conftest import ROOT, Server, wavesim
 from tests.viz.sea import READY, Opener, Page, colours
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import Loaded, library, load
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 
@@ -132,6 +132,36 @@ def test_configurator_makes_a_model_that_flies(
             if step.state.motion is not None and step.state.motion[7] > 0.3:  # surge
                 break
         assert step.time > 0.5
+
+
+def test_every_thruster_can_be_clicked(view: Any, open_page: Opener, tmp_path: Path) -> None:
+    """Of every model of the library, as it first stands there: a click on the handle of a thruster chooses it, or what has its
+    handle at the same place (thrusters of an allocation matrix have none of their own)."""
+    models = {m.name: len(m.thruster) for m in library().values() if m.thruster}
+    page = open_page(view("--folder", tmp_path, command="configure").url)
+    page.page.wait_for_selector("#verdict.good")
+    # the elements with handles: what they are, and where these are drawn
+    places = (
+        "(() => { const w = configure.bench; w.render(); const c = w.canvas.getBoundingClientRect();"
+        " return [...w.places].map(([t, p]) => { const v = p.position.clone().project(w.camera);"
+        " return [t.tag === 'thruster', c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] }) })()"
+    )
+    alone, missed = 0, []
+    for model, count in models.items():
+        page.page.select_option("#models", model)
+        page.wait(f"configure.tree().model?.attributes.name === '{model}' && configure.bench.body")
+        found = np.array(page.see(places), float)
+        thrusters = np.flatnonzero(found[:, 0])
+        assert len(thrusters) == count, model
+        for k in thrusters:
+            page.see("configure.choose(null)")
+            page.page.mouse.click(*found[k, 1:])
+            hit = page.see("[...configure.bench.places.keys()].indexOf(configure.chosen)")
+            alone += int((np.hypot(*(found[:, 1:] - found[k, 1:]).T) > 14.0).sum() == len(found) - 1)
+            if hit < 0 or np.hypot(*(found[hit, 1:] - found[k, 1:])) > 14.0:
+                missed.append(f"{k} of {model}")
+    assert missed == [] and len(models) > 12 and alone > 30, (missed, alone)
+    page.clean()
 
 
 def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path) -> None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import re
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import matplotlib.image
 import numpy as np
 import pymap3d
 import pytest
 
+from tests.conftest import wavesim
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz.frame import Frame, bodies, reception_rows, sent_rows
+from wavesim_viz.replay import Replay
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 ORIGIN = [41.18, -8.71]
@@ -246,6 +253,129 @@ def runs(config: Callable[..., Loaded], tmp_path: Path) -> tuple[Path, Path]:
             writer.table(k * 100_000_000, "state", [0], state.tobytes())
         writer.close()
     return paths
+
+
+def test_sky_selection_and_belief_in_the_picture(bay: tuple[Bay, str], open_page: Callable[[str], Page]) -> None:
+    """A sky that grows pale towards the horizon, with the sun in it, brighter in the light; none where it is switched off. Corners
+    stand around the chosen body alone, a cloud of its colour where a navigator believes to be: neither looks like the other."""
+    _, url = bay
+    page = open_page(url)
+    loaded(page)
+    page.page.set_viewport_size({"width": 900, "height": 500})
+    page.see("wavesim.view.sharp(); wavesim.view.show.labels = wavesim.view.show.trails = false")
+    sun = np.array([0.45, 0.62, 0.64]) / np.linalg.norm([0.45, 0.62, 0.64])
+
+    def look(eye: Any, way: Any) -> Any:
+        """The picture's pixels (height, width, 3) from a place (three's axes) along a way."""
+        page.see(
+            f"(() => {{ wavesim.view.look({list(map(float, eye))}, {(np.array(eye) + 10 * np.array(way)).tolist()}); wavesim.view.render() }})()"
+        )
+        drawn = page.see(
+            "(() => { const v = wavesim.view; v.render(); const c = document.createElement('canvas'); [c.width, c.height] = [v.canvas.width, v.canvas.height];"
+            " c.getContext('2d').drawImage(v.canvas, 0, 0); return c.toDataURL().split(',')[1] })()"
+        )
+        return (matplotlib.image.imread(BytesIO(base64.b64decode(drawn)))[:, :, :3] * 255).astype(int)
+
+    eye = (0.0, 8.0, 0.0)
+    seen = {}
+    for theme in ("dark", "light"):
+        up, flat = look(eye, sun), look(eye, (-0.9, 0.0, 0.43))  # the second away from the sun
+        h, w, _ = up.shape
+        assert up[h // 2, w // 2].sum() > up[h // 2, w // 8].sum() + 120, "the sun"
+        assert up[h // 2, w // 2].sum() > 2 * up[h // 8, w // 8].sum() or theme == "light"
+        column = flat[: h // 2 - 4, w // 3].sum(axis=1)
+        assert column[-1] > column[0] + 25 and (np.diff(column[::12]) >= -3).all(), "paler towards the horizon"
+        assert abs(flat[h // 2 + h // 5, w // 3] - flat[h // 2 - 6, w // 3]).sum() > 25, "and then the sea"
+        seen[theme] = flat[5, w // 3]
+        page.page.keyboard.press("k")
+        none = look(eye, sun)
+        assert np.ptp(none[: h // 3].reshape(-1, 3), axis=0).max() < 3, "no sky"
+        page.page.keyboard.press("k")
+        page.page.keyboard.press("Shift+L")
+    assert seen["light"].sum() > seen["dark"].sum() + 150
+
+    # from above the vehicle, which believes to be 12 m east of where it is
+    page.see(
+        "wavesim.view.show.labels = true; wavesim.view.show.arrows = wavesim.view.show.surface = wavesim.view.show.waves = false"
+    )
+
+    def above() -> Any:
+        return look((36.0, 27.0, 40.3), (0.0, -1.0, -0.01))
+
+    def corner(north: float, east: float) -> bool:
+        """Whether something is written where the corners around a place are."""
+        return bool(page.see(
+            f"(() => {{ const v = wavesim.view, c = v.over, f = c.width / v.canvas.clientWidth, p = v.controls.target.clone().set({east}, -5, {-north}).project(v.camera),"
+            " x = (p.x + 1) / 2 * v.canvas.clientWidth, y = (1 - p.y) / 2 * v.canvas.clientHeight, d = c.getContext('2d').getImageData((x - 14) * f, (y - 14) * f, 3 * f, 3 * f).data;"
+            " return d.some(b => b > 180) })()"
+        ))  # fmt: skip
+
+    with_belief = above()
+    assert not corner(-40, 30) and not corner(-40, 42)
+    page.see("wavesim.app.choose(1)")
+    page.wait("wavesim.store.kit?.row === 1")
+    chosen = above()
+    assert corner(-40, 30) and not corner(-40, 42), "around the body, not around what it believes"
+    page.shot("belief-3d")
+    page.see("wavesim.app.choose(null); wavesim.store.beliefs = new Map()")
+    without = above()
+    h, w, _ = without.shape
+    right = slice(w // 2 + w // 30, None)
+    cloud = (abs(with_belief - without).sum(axis=2) > 30)[h // 4 : 3 * h // 4, right].sum()
+    assert cloud > 30, "the cloud and the line to it"
+    beside = (abs(chosen - with_belief).sum(axis=2) > 30)[h // 4 : 3 * h // 4, right].sum()
+    assert beside < 0.5 * cloud, "choosing changes neither"
+    page.page.set_viewport_size({"width": 1280, "height": 720})
+    page.clean()
+
+
+@pytest.fixture
+def noisy(config: Callable[..., Loaded], tmp_path: Path) -> Path:
+    """A log of many chunks: what moves at random is not made small."""
+    found, path = config('<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>'), tmp_path / "run.mcap"
+    state, random = np.zeros(1, STATE.dtype), np.random.default_rng(1)
+    writer = LogWriter(path, found, 1)
+    writer.body(0, 0, "a", "lauv", "underwater", True)
+    for k in range(201):
+        state["p_WB_W"], state["q_WB"], state["v_WB_B"] = random.normal(size=3), (1, 0, 0, 0), (k, 0, 0)
+        writer.table(k * 100_000_000, "state", [0], state.tobytes())
+    writer.close()
+    return path
+
+
+def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[str], Page], tmp_path: Path) -> None:
+    """Cut, or damaged anywhere in its middle: up to where it was read, in the page and by every command; what comes before is as it
+    was; and so is the other log of a comparison. A whole one says nothing."""
+    data, whole = noisy.read_bytes(), read(noisy)
+    assert whole.lacks == "" and "warning" not in Replay(noisy).scene()[1]
+    bad = tmp_path / "bad.mcap"
+    # torn off anywhere; a few wrong bytes in or between chunks, and where a chunk says that it is one
+    chunks = [m.start() - 1 for m in re.finditer(rb"\x06.{2}\0{6}", data, re.DOTALL)][5:30:6]
+    for at in (*(int(part * len(data)) for part in np.arange(0.1, 0.8, 0.05)), *chunks):  # its index lies behind
+        for wrong in (bytes(b ^ 0x55 for b in data[at : at + 3]) + data[at + 3 :], b""):
+            bad.write_bytes(data[:at] + wrong)
+            log = read(bad)
+            told = f"it was read up to {log.end_ns * 1e-9:.2f} s; what came after, or some of it, is missing"
+            assert log.lacks == f"bad.mcap is cut or damaged: {told}", at
+            state, true = log.get("/state/a", STATE), whole.get("/state/a", STATE)
+            assert np.array_equal(state.records, true.records[np.isin(true.time_ns, state.time_ns)])
+    at = len(data) // 2
+    while read(bad).end_ns > 15e9 or bad.stat().st_size < len(data):  # in what a chunk holds, not in an index
+        at += 16
+        bad.write_bytes(data[:at] + bytes(16) + data[at + 16 :])
+    with on_stage(cast(Any, Replay(bad)), tmp_path) as url:
+        page = open_page(url)
+        page.wait("window.wavesim && wavesim.store.rows.length === 1")
+        end = read(bad).end_ns * 1e-9
+        assert 5.0 < end < 15.0
+        page.wait(f"document.querySelector('.banner.note:not(.hidden)')?.textContent === '{read(bad).lacks}'")
+        page.wait(f"Math.abs(Number(document.querySelector('#slider').max) - {end}) < 0.01")
+        page.shot("damaged")
+        page.clean()
+    assert read(bad).lacks in Replay(noisy, bad).scene()[1]["warning"], "the other one"
+    for command in (("log", "info", bad), ("plot", bad)):
+        done = wavesim(*command)
+        assert done.returncode == 0 and read(bad).lacks in done.stderr, done.stderr
 
 
 def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Callable[[str], Page]) -> None:

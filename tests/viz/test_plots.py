@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.config import Loaded
-from wavesim_sdk.tables import ACTUATION, LINES, STATE
+from wavesim_sdk.log import Series
+from wavesim_sdk.tables import ACTUATION, ESTIMATE, LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_viz.plots import Run, draw, motion, tracks
+from wavesim_viz.plots import Run, draw, motion, navigation, tracks
 
 TICKS = 40
 
@@ -56,7 +57,7 @@ def test_actuators_are_drawn_by_name_and_unit(log: Path, tmp_path: Path) -> None
     ]  # fmt: skip
     assert np.ptp(axes[3, 1].lines[0].get_ydata()) == pytest.approx(np.degrees(0.8), rel=0.02)
     assert min(axes[4, 1].lines[1].get_ydata()) == -100.0
-    assert {p.name for p in draw(log, tmp_path / "out")} == {"motion.png", "tracks.png"}
+    assert {p.name for p in draw(Run(log), tmp_path / "out")} == {"motion.png", "tracks.png"}
 
 
 def test_obstacles_and_contacts_are_drawn(config: Callable[..., Loaded], tmp_path: Path) -> None:
@@ -80,6 +81,25 @@ def test_obstacles_and_contacts_are_drawn(config: Callable[..., Loaded], tmp_pat
     assert pier.center == (0.0, 0.0) and pier.radius == 3.0
     (mark,) = [line for line in figure.axes[0].lines if line.get_label() == "contact"]
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (0.0, 1.0)
+
+
+def test_what_is_believed_is_called_so(log: Path) -> None:
+    """Of a vehicle that tells what it believes: the truth, its own estimate, dead reckoning; of one that does not: the truth."""
+    run = Run(log)
+    state = run.log.get("/state/auv", STATE)
+    told = np.zeros(TICKS, ESTIMATE.dtype)
+    told["p_WB_W"], told["innovation"] = state.records["p_WB_W"] + (3.0, 4.0, 0.0), np.nan
+    run.log.series["/estimate/auv"] = Series(state.time_ns, told, ESTIMATE.name)
+    run.navigators = ["auv"]
+    chart = tracks(run).axes[0]  # type: ignore[union-attr]  # there are vehicles
+    named = {line.get_label(): line for line in chart.lines if not str(line.get_label()).startswith("_")}
+    assert list(named) == ["auv: true", "auv: its own estimate", "auv: dead reckoning alone", "jet: true"]
+    assert np.array_equal(named["auv: true"].get_ydata(), state.records["p_WB_W"][:, 0])
+    assert named["auv: its own estimate"].get_ydata()[-1] == pytest.approx(0.5 * (TICKS - 1) + 3.0, abs=0.1)
+    error = navigation(run).axes[0]  # type: ignore[union-attr]  # one navigates
+    lines = {line.get_label(): line.get_ydata() for line in error.lines}
+    assert lines["auv: its own estimate"] == pytest.approx(np.full(TICKS, 5.0)), "the length of (3, 4)"
+    assert not [name for name in lines if str(name).startswith("jet")]
 
 
 def test_lines_are_drawn_as_they_lie_at_the_end(config: Callable[..., Loaded], tmp_path: Path) -> None:

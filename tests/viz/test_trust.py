@@ -14,6 +14,7 @@ from tests.viz.sea import Page, colours
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk.tables import RECEPTION
 from wavesim_viz.frame import Frame, bodies, reception_rows
+from wavesim_viz.kit import Told, kit
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 READY = "window.wavesim && wavesim.store.rows.length === 3"
@@ -36,7 +37,9 @@ class Sea(Stage):
     def roster(self) -> list[list[Any]]:
         return [[k, name, "lauv", "underwater", 1] for k, name in enumerate(("a", "b", "c"))]
 
-    def frame(self) -> Frame:
+    def frame(self) -> Frame | None:  # type: ignore[override]  # as every source: none where there is nothing to see
+        if self.trouble:
+            return None
         self.tick += self.state == 1
         p = self.places + [0.02 * self.tick, 0.0, 0.0]
         packed = bodies(range(3), p, [[1, 0, 0, 0]] * 3, np.ones((3, 3)), np.array(self.held))
@@ -60,7 +63,14 @@ class Sea(Stage):
         p = (self.places[row] + [0.02 * self.tick, 0.0, 0.0]).tolist()
         crew = [{"role": "pilot", "address": "x", "status": "connected", "silent": 0.01 * self.tick, "rtt_ms": 1.0, "lockstep_ms": 0.0, "datagrams": [1, self.tick]}]  # fmt: skip
         found = super().panel(row)
-        return found | {"time": self.tick * 0.05, "motion": found["motion"] | {"position": p}, "crew": crew}
+        value = {"valid": True, "age": 0.05, "fault": "", "fields": {"temperature": 11.5}}
+        sensors = {s["name"]: value for s in self.kit(row)["sensors"]}
+        return found | {
+            "time": self.tick * 0.05,
+            "motion": found["motion"] | {"position": p},
+            "crew": crew,
+            "sensors": sensors,
+        }
 
 
 @pytest.fixture
@@ -176,8 +186,8 @@ def test_what_is_pressed_is_done(sea: tuple[Sea, str, Any], open_page: Callable[
 
 def test_it_draws_when_something_changes(sea: tuple[Sea, str, Any], open_page: Callable[[str], Page]) -> None:
     """A sea that stands still is not drawn again and again; a late viewer knows the name and what was before; on a phone there is a
-    picture; the window from on board can be closed in a small one; what is dead does not look alive."""
-    source, url, stack = sea
+    picture; the window from on board can be closed in a small one."""
+    source, url, _ = sea
     source.described["warning"] = "run.mcap is cut or damaged"
     source.believed = [[0, 1.0, 2.0, 3.0, 0.5, 0.5, 0.1]]
     page = open_page(url)
@@ -210,14 +220,45 @@ def test_it_draws_when_something_changes(sea: tuple[Sea, str, Any], open_page: C
     assert page.see("document.documentElement.scrollWidth") <= 390
     page.shot("phone")
     page.page.set_viewport_size({"width": 1280, "height": 720})
-    # the end
-    assert page.see("document.querySelector('#stat-state').textContent") == "running"
+    page.clean()
+
+
+#: texts in the colour of what is well
+GREEN = """(() => { const e = document.createElement('i'); e.className = 'good'; document.body.append(e); const good = getComputedStyle(e).color; e.remove();
+ return [...document.querySelectorAll('#app *')].filter(x => !x.children.length && x.offsetParent && x.textContent.trim() && getComputedStyle(x).color === good).map(x => x.textContent) })()"""
+
+
+def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: Callable[[str], Page]) -> None:
+    """No green dot, no state, no factor when the server has ended, however late its last data come; the same data again are fresh
+    again; and the same when the viewer's own server ends."""
+    source, url, stack = sea
+    source.kits[0] = kit(0, 1, None, [Told("ctd", "ctd", 0.1)])
+    page = open_page(url)
+    page.wait(f"{READY} && wavesim.store.last.time > 0.2")
+    page.page.locator("#fleet tr[data-row='0']").click()
+    alive = ["running", "● 0.1 s", "pilot"]
+    page.wait(f"({GREEN}).join() === '{','.join(alive)}'")
+    source.state = 2  # time stands: no other data come from now on
+    page.wait("wavesim.store.last.state === 2 && !wavesim.app.turning")
+    look = "[document.querySelector('#stat-state').textContent, document.querySelector('#stat-factor').textContent, document.querySelector('#instruments .num').textContent]"
     source.trouble = "the server 'baltic' has ended"
-    look = "[document.querySelector('#stat-state').textContent, document.querySelector('#stat-factor').textContent, document.querySelector('#details').classList.contains('lost')]"
-    page.wait(f"({look}).join() === 'no news,–,true'")
+    page.wait(f"({look}).join() === 'no news,–,○ no news'")
+    assert page.see(GREEN) == []
+    page.shot("dead")
     source.trouble = ""
-    page.wait("document.querySelector('#stat-state').textContent === 'running'")
+    page.wait(f"({look}).join() === 'paused,0.00 ×,● 0.1 s'")
+    assert page.see(GREEN) == alive[1:]
+    # the last data and the word of the end come before either is drawn
+    page.see(
+        "(() => { const say = (m) => wavesim.link.socket.onmessage({ data: JSON.stringify(m) });"
+        " say({ type: 'panel', row: 0, panel: { ...wavesim.store.panel, time: 99 } }); say({ type: 'trouble', text: 'gone' }) })()"
+    )
+    page.wait("wavesim.app.panelAt?.time === 99 && !wavesim.app.turning")
+    assert page.see(GREEN) == [] and page.see(look)[2] == "○ no news"
+    page.see("wavesim.link.socket.onmessage({ data: JSON.stringify({ type: 'trouble', text: '' }) })")
+    page.wait(f"({GREEN}).join() === '{','.join(alive[1:])}'")
     page.clean()
     stack.close()  # the viewer's server itself
-    page.wait(f"({look}).join() === 'no news,–,true'")
+    page.wait(f"({look}).join() === 'no news,–,○ no news'")
+    assert page.see(GREEN) == []
     assert "does not answer" in page.see("document.querySelector('.banner').textContent")

@@ -45,7 +45,7 @@ class PortTaken(WaveSimError):
 @click.option("--geotiff", is_flag=True, help="With --mosaic: mosaics and depths as GeoTIFF too.")
 def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) -> None:
     """Draw the pictures of a run from its LOG."""
-    from wavesim_viz.plots import draw
+    from wavesim_viz.plots import Run, draw
 
     if mosaic:
         from wavesim_viz import mosaic as mosaics
@@ -53,7 +53,10 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
         for line in mosaics.draw(log, out or log.parent, cell, geotiff):
             click.echo(line)
         return
-    for path in draw(log, out or log.parent):
+    run = Run(log)
+    if run.log.lacks:
+        click.echo(f"wavesim plot: {run.log.lacks}", err=True)
+    for path in draw(run, out or log.parent):
         click.echo(path)
 
 
@@ -123,8 +126,8 @@ def viz(
         from wavesim_viz.replay import Replay
 
         source = Replay(log, compare)
-        if not source.log.complete:
-            click.echo(f"wavesim viz: {source.scene()[1]['warning']}", err=True)
+        if warning := source.scene()[1].get("warning"):
+            click.echo(f"wavesim viz: {warning}", err=True)
     elif remote is not None:
         from wavesim_viz.remote import Remote
 

@@ -282,7 +282,7 @@ class Hub:
                     if viewer.watched != row:
                         continue
                     if viewer.kit is not kit:  # a source gives the same one until another body is there
-                        viewer.kit = kit
+                        viewer.kit, viewer.panel = kit, ""  # its values are told anew, even if they are the same
                         viewer.tell({"type": "kit", "row": row, "kit": kit})
                     if text != viewer.panel:
                         viewer.panel = text

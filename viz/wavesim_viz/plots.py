@@ -73,9 +73,8 @@ class Run:
         return f"{m.get('server', '?')}, {self.log.end_ns * 1e-9:.0f} s, seed {m.get('seed', '?')}"
 
 
-def draw(path: Path, folder: Path) -> list[Path]:
+def draw(run: Run, folder: Path) -> list[Path]:
     """Draw every picture that the log has data for; returns their paths."""
-    run = Run(path)
     pictures = {"tracks": tracks, "navigation": navigation, "ctd": ctd, "motion": motion}
     made: list[Path] = []
     folder.mkdir(parents=True, exist_ok=True)

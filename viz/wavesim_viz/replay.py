@@ -67,10 +67,8 @@ class Replay:
         }  # fmt: skip
         if not self._series:
             raise LogError(f"{path} holds no states: there is nothing to play")
-        if not self.log.complete:
-            self._scene["warning"] = (
-                f"{path.name} is cut or damaged: it was read up to {self.end:.2f} s, and what came after is missing"
-            )
+        if lacking := [r.log.lacks for r in (self, self.other) if r is not None and r.log.lacks]:
+            self._scene["warning"] = "; ".join(lacking)
         self._lines = LogLines(self.log)
         self._frozen = self._holds()
         self.start = min(int(s.time_ns[0]) for _, s in self._series.values()) * 1e-9

@@ -77,16 +77,21 @@ class McapFile:
         self._chunk = bytearray()
         self._index: dict[int, bytearray] = defaultdict(bytearray)  # of the chunk, by channel
         self._times: tuple[int, int] | None = None
+        self._sum = 0  # of all bytes so far: the sums of chunks do not cover what lies between them
+
+    def _write(self, data: bytes | bytearray) -> None:
+        self._sum = zlib.crc32(data, self._sum)
+        self.file.write(data)
 
     def begin(self, profile: str, library: str) -> None:
         """The header."""
-        self.file.write(MAGIC + _bytes(Header(profile, library)))
+        self._write(MAGIC + _bytes(Header(profile, library)))
 
     def metadata(self, name: str, values: dict[str, str]) -> None:
         """A record of texts, outside the chunks."""
         data = _bytes(Metadata(name, values))
         self._metadata.append(MetadataIndex(self.file.tell(), len(data), name))
-        self.file.write(data)
+        self._write(data)
 
     def schema(self, name: str, encoding: str, text: bytes) -> int:
         """A type of messages; its number."""
@@ -162,8 +167,8 @@ class McapFile:
             index += _INDEX.pack(Opcode.MESSAGE_INDEX, 6 + len(entries), channel, len(entries))
             index += entries
             self._counts[channel] += len(entries) // _ENTRY.size
-        self.file.write(chunk)
-        self.file.write(index)
+        self._write(chunk)
+        self._write(index)
         sizes = len(chunk), len(packed), len(index), len(self._chunk)
         self._chunk_index.append(
             _bytes(ChunkIndex(sizes[0], begin, "zstd", sizes[1], last_ns, sizes[2], places, first_ns, sizes[3]))
@@ -172,7 +177,7 @@ class McapFile:
     def finish(self) -> None:
         """The summary; the file is whole then."""
         self.end_chunk()
-        self.file.write(_bytes(DataEnd(0)))
+        self.file.write(_bytes(DataEnd(self._sum)))
         start = self.file.tell()
         first, last = self._span or (0, 0)
         statistics = Statistics(

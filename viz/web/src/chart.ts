@@ -272,16 +272,19 @@ export class Chart {
       triangle(c, x, y, css("--warm"));
       c.fillText(b.name, x + 9, y - 4);
     }
-    c.strokeStyle = css("--soft");
+    c.strokeStyle = c.fillStyle = css("--soft");
+    const solid = (): void => { c.globalAlpha = 0.45; c.fill(); c.globalAlpha = 1; c.stroke(); }; // nobody sails through it
     for (const b of s.boxes) {
       const [x, y] = this.px(b[0]!, b[1]!);
       c.save();
       c.translate(x, y);
       c.rotate(b[6]! - Math.PI / 2);
-      c.strokeRect(-b[3]! * this.scale, -b[4]! * this.scale, 2 * b[3]! * this.scale, 2 * b[4]! * this.scale);
+      c.beginPath();
+      c.rect(-b[3]! * this.scale, -b[4]! * this.scale, 2 * b[3]! * this.scale, 2 * b[4]! * this.scale);
+      solid();
       c.restore();
     }
-    for (const p of s.piers) { c.beginPath(); c.arc(...this.px(p[0]!, p[1]!), Math.max(p[3]! * this.scale, 2), 0, 7); c.stroke(); }
+    for (const p of s.piers) { c.beginPath(); c.arc(...this.px(p[0]!, p[1]!), Math.max(p[3]! * this.scale, 2), 0, 7); solid(); }
   }
 
   /** Points of a way and of what was believed, up to this moment. */

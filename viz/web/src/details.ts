@@ -162,7 +162,7 @@ export class Details {
   /** Nothing comes any more: what is shown is old. */
   lose(on: boolean): void {
     mark(this.element, "lost", on);
-    if (on) this.instruments.lose();
+    this.instruments.lose(on);
   }
 
   private who(panel: Panel): void {

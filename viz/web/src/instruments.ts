@@ -34,6 +34,7 @@ export class Instruments {
   readonly element = h("div", { class: "section", id: "instruments" });
   private readonly open = new Set<string>();
   private parts: Part[] = [];
+  private lost = false;
 
   constructor(private readonly charts: Charts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null, private readonly picture: (name: string) => void) {}
 
@@ -94,14 +95,15 @@ export class Instruments {
     }
   }
 
-  /** Nothing comes any more: no value is fresh. */
-  lose(): void {
-    for (const p of this.parts) { put(p.state, "○ no news"); p.state.className = "num soft"; mark(p.box, "stale", true); }
+  /** Whether anything comes: if not, no value is fresh, whatever came last. */
+  lose(on: boolean): void {
+    this.lost = on;
+    for (const p of this.parts) this.freshness(p, undefined);
   }
 
   private freshness(p: Part, v: SensorValue | undefined): void {
     const period = p.look.period ?? 1, old = v && v.age !== null && v.age > LATE * period + GRACE_S;
-    const [text, kind] = !v || v.age === null ? ["no value yet", "soft"] : old ? [`● ${v.age!.toFixed(1)} s old`, "bad"] : v.valid ? [`● ${v.age!.toFixed(1)} s`, "good"] : ["● invalid", "warm"];
+    const [text, kind] = this.lost ? ["○ no news", "soft"] : !v || v.age === null ? ["no value yet", "soft"] : old ? [`● ${v.age!.toFixed(1)} s old`, "bad"] : v.valid ? [`● ${v.age!.toFixed(1)} s`, "good"] : ["● invalid", "warm"];
     put(p.state, text);
     p.state.className = `num ${kind}`;
     put(p.fault, v?.fault ? v.fault : "");

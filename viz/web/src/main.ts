@@ -226,6 +226,7 @@ class App {
     mark(this.banner, "hidden", !text);
     mark(this.root, "lost", text !== "");
     this.details.lose(text !== "");
+    this.panelAt = null; // the same data may be new again, or old by now
     this.wake();
   }
 
