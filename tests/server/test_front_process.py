@@ -14,7 +14,9 @@ from wavesim_sdk.commander import Commander, CommanderQueue
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server import messages
+from wavesim_server.network.lockstep import Barrier, Reply
 from wavesim_server.network.process import Process
+from wavesim_server.ring import Ring
 
 FLEET = '<fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/></fleet>'
 
@@ -55,3 +57,38 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
         process._ended.set()
         await served
         os.close(bell)
+
+
+async def test_the_log_of_a_step_waits_until_the_step_has_been_answered() -> None:
+    """Programs want the processors then, and the engine waits for them; but nobody waits for long."""
+    ring, taken = Ring.private(4096), list[str]()
+    front: Any = SimpleNamespace(
+        events=ring, barrier=Barrier(1.0), outgoing=[], replies=[], at=lambda now: None, settle=lambda: None
+    )
+
+    def event(kind: int, payload: bytes, now: float) -> None:
+        taken.append(payload.decode())
+        if payload == b"step":
+            front.barrier.close(5, [1], now)
+
+    front.event = event
+    process: Any = Process(front, None, -1, 0)  # type: ignore[arg-type]  # it takes no commands
+    process.udp = SimpleNamespace()
+    for what in (b"signal", b"step", b"log", b"log"):
+        ring.push(1, what)
+    process._on_events()
+    assert taken == ["signal", "step"]
+    front.barrier.answered(1, 5, Reply(None, None))
+    assert front.barrier.open(0.0)
+    process._settle(0.0)
+    await asyncio.sleep(0)
+    assert taken == ["signal", "step", "log", "log"]
+
+    for what in (b"step", b"log"):
+        ring.push(1, what)
+    process._on_events()
+    assert taken[4:] == ["step"]
+    async with asyncio.timeout(10):
+        while len(taken) < 6:
+            await asyncio.sleep(0)
+    assert front.barrier.tick == 5, "nobody has answered"

@@ -84,6 +84,7 @@ def test_the_newest_of_many(area: Area) -> None:
             newest.publish()
             total, ring = area[NOTICE.name].snapshot()
             assert total == written
+            assert ring.tobytes() == newest.rows.tobytes(), "those of before, too: only what is new is written"
             first = max(seen, total - 8)
             missed += first - seen
             taken += ring[np.arange(first, total) % 8]["time_ns"].tolist()

@@ -192,8 +192,9 @@ class Engine:
                 tables["effort"] = self.publication.effort_rows
             for record in log_records(tick, tables, self.vehicles, self._seen, self.sim.identity["generation"]):
                 self.emit(record)
-            for record in line_records(tick, self.vehicles):
-                self.emit(record)
+            if self.sim.config.fleet.line:
+                for record in line_records(tick, self.vehicles):
+                    self.emit(record)
         return True
 
     def _guard(self, tick: int) -> None:

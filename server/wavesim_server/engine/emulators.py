@@ -36,7 +36,7 @@ class Semaphores:
     def ask(self) -> None:
         """Ask; a late answer to an earlier question counts for nothing."""
         with contextlib.suppress(posix_ipc.BusyError):
-            while True:
+            while self._done.value:
                 self._done.acquire(0)
         self._due.release()
 

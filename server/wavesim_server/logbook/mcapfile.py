@@ -32,7 +32,7 @@ from mcap.records import (
     SummaryOffset,
 )
 
-FEW = 3  #: messages that are written faster one by one
+FEW = 15  #: messages that are written faster one by one
 MAGIC = b"\x89MCAP0\r\n"
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, number, log time, publish time
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, length of the entries

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from wavesim_server.serve import Part
 
 EVENTS_S = 0.02  #: at most so long are events taken in a row
+ANSWERS_S = 0.002  #: so long the log of a step waits for the answers: programs want the processors
 FLOOD = 256  #: datagrams that are taken in a row
 IDLE_S = 0.1  #: at most between two looks at the parent process
 LINE_BYTES = 4000  #: a pipe that is writable takes so many without waiting
@@ -65,6 +66,9 @@ class Process:
         self.udp: Udp | None = None
         self._ended = asyncio.Event()
         self._more = False  # events are left, and will be taken in the next turn of the loop
+        self._later: asyncio.TimerHandle | None = (
+            None  # events are left, and will be taken when a step has been answered
+        )
         self._supervisor = supervisor  #: its process id; without it nothing goes on
         self._address: tuple[str, int] = ("", 0)
 
@@ -124,17 +128,21 @@ class Process:
     def _on_bell(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self.events_fd)
-        if not self._more:
+        if not self._more and self._later is None:
             self._on_events()
 
     def _on_events(self, longest: float = EVENTS_S) -> None:
         """What the engine tells. It may tell it as fast as it is taken, so the others have their turn after a while."""
-        self._more = False
+        self._more, self._later = False, None
         until = time.monotonic() + longest
+        asked = self.front.barrier.tick
         for kind, payload in self.front.events.pop_all():
             self.front.event(kind, payload, now := time.monotonic())
             if self.front.outgoing:  # a step must not wait for the log behind it
                 self._send()
+            if self.front.barrier.tick not in (None, asked) and longest <= EVENTS_S:
+                self._later = asyncio.get_running_loop().call_later(ANSWERS_S, self._on_events)
+                break
             if now >= until:
                 self._more = True
                 asyncio.get_running_loop().call_soon(self._on_events)
@@ -152,6 +160,10 @@ class Process:
         self.front.settle()
         self._send()
         self._reply()
+        if self._later is not None and self.front.barrier.tick is None:
+            self._later.cancel()
+            self._later, self._more = None, True
+            asyncio.get_running_loop().call_soon(self._on_events)
 
     def _reply(self) -> None:
         for message, reply in self.front.replies:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,17 +24,25 @@ class Newest:
         self.table = table
         self.total, self.rows = table.snapshot()  # of a front before this one
         self._published = self.total
+        self._before = -1  # what had been published before that; -1 = nothing by this front
 
     def add(self, records: Record) -> None:
         first = max(0, len(records) - self.table.capacity)
-        slots = (self.total + np.arange(first, len(records))) % self.table.capacity
-        self.rows[slots] = records[first:]
+        self.rows[self._slots(self.total + first, self.total + len(records))] = records[first:]
         self.total += len(records)
 
     def publish(self) -> None:
-        if self._published != self.total:
-            self._published = self.total
-            self.table.publish(self.rows, self.total)
+        if self._published == self.total:
+            return
+        # the buffer that is written holds what was published the time before last
+        known = self._before if self._before >= 0 else self.total - self.table.capacity
+        self._before, self._published = self._published, self.total
+        slots = self._slots(max(known, self.total - self.table.capacity), self.total)
+        self.table.begin()[slots] = self.rows[slots]
+        self.table.end(self.total)
+
+    def _slots(self, first: int, end: int) -> Any:
+        return np.arange(first, end) % self.table.capacity
 
 
 class Publisher:
@@ -46,6 +55,7 @@ class Publisher:
         self.estimates = vehicles[ESTIMATE.name]
         self.departed: dict[int, int] = {}  # row -> status to publish
         self._believed = np.zeros(self.estimates.capacity, self.estimates.dtype)
+        self._numbers = self._believed.view(float).reshape(len(self._believed), -1)
         self._new_belief = False
         self._clients_at = self._history_at = 0.0
 
@@ -62,14 +72,13 @@ class Publisher:
     def estimate(self, row: int, values: Sequence[float | None]) -> None:
         """What an on-board navigator believes."""
         if len(values) >= 10:
-            numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
-            self._believed[row] = numbers.view(ESTIMATE.dtype)[0]
+            self._numbers[row] = [np.nan if v is None else v for v in values[:10]]
             self._new_belief = True
 
     def left(self, row: int, status: int) -> None:
         """A client went: 2 silent, 3 left."""
         self.departed[row] = status
-        self._believed[row] = np.zeros((), ESTIMATE.dtype)
+        self._numbers[row] = 0.0
         self._new_belief = True
 
     def turn(self, now: float, tick: int, members: Iterable[Member]) -> None:
