@@ -45,12 +45,12 @@ help:
 	@echo "make lock      write locked/ and the locks of npm anew, after a change of requirements or constraints.txt"
 	@echo "make audit     are vulnerabilities known of what is locked? may it be passed on? (asks registries)"
 
-trial:  # the page is built while packages are installed and kernels are compiled
-	@$(MAKE) --no-print-directory -j3 $(PAGE) compiled
+trial:  # page, kernels and packages side by side
+	@$(MAKE) --no-print-directory -j4 $(PAGE) compiled $(VENV)/.installed
 	@$(BIN)/wavesim trial config.xml
 
-compiled: $(VENV)/.installed
-	@$(BIN)/wavesim compile
+compiled: $(VENV)/.compiler  # from the sources, before all else is installed
+	@PYTHONPATH="$(CURDIR)/broker_sdk:$(CURDIR)/server" $(BIN)/python -c "from wavesim_server.cli import compile_; compile_()"
 
 web: $(PAGE)
 
@@ -90,10 +90,17 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV) || { echo "cannot make a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.python locked/run.txt $(PROJECTS)
+$(VENV)/.compiler: $(VENV)/.python locked/kernels.txt
 	@echo "installing WaVeSim into $(VENV) (once)"
-	@$(PIP) $(LOCKED) -r locked/run.txt || $(ABSENT)
+	@$(PIP) $(LOCKED) -r locked/kernels.txt || $(ABSENT)
+	@touch $@
+
+# Our own first: Numba, which starts beside this, looks whether there is SciPy, and shall not find half of it. Last, what draws
+# becomes bytecode: that takes two seconds, which kernels take longer anyway.
+$(VENV)/.installed: $(VENV)/.compiler locked/run.txt $(PROJECTS)
 	@$(PIP) $(OWN) -e broker_sdk -e server -e emulators -e viz -e bridges -e studies
+	@$(PIP) $(LOCKED) -r locked/run.txt || $(ABSENT)
+	@$(BIN)/python -c "import wavesim_viz.plots"
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.installed locked/dev.txt

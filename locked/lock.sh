@@ -22,6 +22,8 @@ lock() {
 } > $in
 wheels="--only-binary :all:"
 lock run $in -c constraints.txt $wheels
+# what compiles the kernels, installed first: a part of the same lock
+awk '/^[a-z]/ { on = $1 ~ /^(click|llvmlite|lxml|msgpack|numba|numpy|posix-ipc|pyyaml|setuptools)==/ } on' locked/run.txt > locked/kernels.txt
 lock dev $in requirements-dev.txt -c constraints.txt $wheels
 lock mutants $in requirements-mutants.txt -c constraints.txt $wheels
 lock node requirements-node.txt $wheels

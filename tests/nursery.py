@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from wavesim_sdk import console, forks
-from wavesim_server import cache
+from wavesim_server import compiling
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 MOST_BYTES = 200_000  #: of a request
@@ -117,7 +117,7 @@ def _import() -> None:
     for entry in entry_points(group="wavesim.emulators"):
         with contextlib.suppress(ImportError):  # an extra that is not there
             entry.load()
-    cache.exercise()
+    compiling.exercise()
 
 
 def main(ours: socket.socket) -> None:

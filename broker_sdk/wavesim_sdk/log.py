@@ -131,15 +131,9 @@ def read(path: str | Path) -> Log:
     digests: dict[str, Any] = defaultdict(hashlib.sha256)
     for r in records(log.path):
         kind = type(r).__name__
-        if kind == "Schema":
-            schemas[r.id] = r.name
-        elif kind == "Channel":
-            if is_text(r.topic):
-                channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
-        elif kind == "Metadata" and r.name == METADATA:
-            log.metadata = sound(r.metadata)
-            digests[""].update(f"{log.metadata.get('digest')} {log.metadata.get('seed')}".encode())
-        elif kind == "Message" and r.channel_id in channels:
+        if kind == "Message":
+            if r.channel_id not in channels:
+                continue
             topic, schema = channels[r.channel_id]
             log.messages += 1
             if not topic.startswith("/host/"):  # what depends on the machine
@@ -154,6 +148,14 @@ def read(path: str | Path) -> Log:
                 end = _FRAME_END if schema == FRAME.message else None  # their payloads do not fit into memory
                 data[topic].append(r.data[len(CDR_HEADER) : end])
                 kinds[topic] = schema
+        elif kind == "Schema":
+            schemas[r.id] = r.name
+        elif kind == "Channel":
+            if is_text(r.topic):
+                channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
+        elif kind == "Metadata" and r.name == METADATA:
+            log.metadata = sound(r.metadata)
+            digests[""].update(f"{log.metadata.get('digest')} {log.metadata.get('seed')}".encode())
         elif kind == "Whole":
             log.complete = True
     for topic, parts in data.items():

@@ -7,7 +7,9 @@ the later ones has to know is said again at their beginning, in messages with th
 from __future__ import annotations
 
 import contextlib
+import io
 import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ METADATA = "wavesim"
 RUN, PART = "run", "part"  #: keys of the metadata: which run it is, which part of its log, from 1
 RECORD_BYTES = 64 * 1024 * 1024  #: of a record in the file
 CHUNK_BYTES = 64 * 1024 * 1024  #: of a chunk, unpacked
+_RECORD, _MESSAGE = struct.Struct("<BQ"), struct.Struct("<HIQQ")  #: heads of a record, and of a message in it
 ROOM_BYTES, RATIO = 256 * 1024 * 1024, 200  #: unpacked, a file has so many bytes at most, or so many times its own
 
 
@@ -33,9 +36,10 @@ def records(path: Path) -> Iterator[Any]:
     """
     run, number, whole = "", 1, False
     for r in _records_of(path):
-        whole = type(r).__name__ == "Footer"
+        kind = type(r).__name__
+        whole = kind == "Footer"
         if not whole:
-            if (told := _identity(r)) is not None:
+            if kind == "Metadata" and (told := _identity(r)) is not None:
                 run, number = told
             yield r
     first = path.with_name(path.stem.removesuffix(f".{number}") + path.suffix) if number > 1 else path
@@ -75,7 +79,7 @@ def _records_of(path: Path) -> Iterator[Any]:
     """The records of one file."""
     try:
         from mcap.exceptions import McapError
-        from mcap.stream_reader import StreamReader, breakup_chunk
+        from mcap.stream_reader import StreamReader
     except ImportError:
         raise LogError("reading logs needs the package mcap: pip install 'wavesim-sdk[log]'") from None
     try:
@@ -98,13 +102,41 @@ def _records_of(path: Path) -> Iterator[Any]:
                 room -= len(r.data)
                 if room < 0:
                     raise LogError(f"{path} unpacks to more than {RATIO} times its size: that is no log")
-                yield from breakup_chunk(r, validate_crc=True)
+                yield from _broken_up(r)
         except (McapError, EOFError, struct.error, ValueError, OverflowError):
             return
         except Exception as error:  # the decompressors raise errors of their own on a torn chunk
             if type(error).__module__.split(".")[0] not in ("zstandard", "lz4", "builtins"):
                 raise
             return
+
+
+def _broken_up(chunk: Any) -> list[Any]:
+    """The records in an unpacked chunk. As mcap's own ``breakup_chunk``, which reads a message number by number: half of the time
+    that a log took to be read. ValueError or EOFError where it is damaged."""
+    from mcap.data_stream import ReadDataStream
+    from mcap.opcode import Opcode
+    from mcap.records import Channel, Message, Schema
+
+    data, found, begin = chunk.data, [], 0
+    if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
+        raise ValueError("the checksum of a chunk")
+    while begin < len(data):
+        code, length = _RECORD.unpack_from(data, begin)
+        begin += _RECORD.size
+        end = begin + length
+        if end > len(data):
+            raise EOFError
+        if code == Opcode.MESSAGE:
+            if length < _MESSAGE.size:
+                raise ValueError("a message without its head")
+            channel, sequence, logged, published = _MESSAGE.unpack_from(data, begin)
+            found.append(Message(channel, logged, data[begin + _MESSAGE.size : end], published, sequence))
+        elif code in (Opcode.CHANNEL, Opcode.SCHEMA):
+            kind = Channel if code == Opcode.CHANNEL else Schema
+            found.append(kind.read(ReadDataStream(io.BytesIO(data[begin:end]))))
+        begin = end
+    return found
 
 
 def _unpacked(chunk: Any, path: Path) -> bytes:

@@ -241,8 +241,9 @@ def inlined(function: Function) -> Function:
     return _made(function, forceinline=True)
 
 
-def translate(of: Any, *arguments: Any) -> None:
-    """Translate a part, and all that it calls, for arguments like these: a kernel that calls it is compiled the sooner."""
+def compile_for(of: Any, *arguments: Any) -> None:
+    """Compile a kernel, or load it, for arguments like these; or translate a part and all that it calls: a kernel that calls it is
+    compiled the sooner."""
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
         of.compile(tuple(map(nb.typeof, arguments)))
 

@@ -8,7 +8,6 @@ earlier states are removed.
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -17,14 +16,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import wavesim_sdk
-
-if TYPE_CHECKING:
-    from wavesim_server.simulation import Simulation
+from wavesim_sdk.errors import WaveSimError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 _KEPT = 4  #: folders that are kept
@@ -32,6 +28,7 @@ _IN_USE_S = 86_400.0  #: and those that were asked for since: another process ma
 #: where compiled functions are, and what they are made of
 KERNELS = (
     "acoustics",
+    "calls.py",
     "dynamics",
     "environment",
     "draws.py",
@@ -84,72 +81,33 @@ def choose() -> None:
         setattr(config, "CACHE_DIR", str(folder))  # noqa: B010  # a name that Numba makes while it runs
 
 
-def warm(say: Callable[[str], None]) -> None:
-    """Compile the kernels, unless that has been done; ``say`` is told when it takes its time.
+def warm(say: Callable[[str], None], threads: int = 1) -> None:
+    """Compile the kernels, those of ticks by several threads too if so many are wanted, unless that has been done; ``say`` is told
+    when it takes its time.
 
-    Sound is compiled while motion is translated, side by side.
+    By a program of its own (:mod:`wavesim_server.compiling`): whoever asks may have threads, and shall not keep the compiler.
+    WaveSimError if it fails; it has said why.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return
-    done = Path(os.environ[_VARIABLE]) / "complete" if _VARIABLE in os.environ else None
+    folder = Path(os.environ[_VARIABLE]) if _VARIABLE in os.environ else None
+    done = folder and folder / ("complete" if threads == 1 else "complete-threads")
     if done is not None and done.exists():
         return
-    say("compiling the kernels, once: about a minute")
-    with nothing_collected():
-        if done is not None and len(os.sched_getaffinity(0)) > 1:
-            code = "from wavesim_server import cache; cache.compile_sound()"
-            with subprocess.Popen([sys.executable, "-c", code]) as sound:
-                try:
-                    small_world().compile_motion()
-                except BaseException:
-                    sound.terminate()
-                    raise
-        exercise()
-    if done is not None:
-        done.touch()
-
-
-def compile_sound() -> None:
-    """One half of :func:`warm`, in a process of its own."""
-    with contextlib.suppress(KeyboardInterrupt), nothing_collected():
-        small_world().compile_sound()
-
-
-@contextlib.contextmanager
-def nothing_collected() -> Iterator[None]:
-    """No collection of garbage meanwhile: a compiler makes millions of objects, of which most stay until it has done."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
-def small_world() -> Simulation:
-    """A world with nothing in it."""
-    from wavesim_sdk.config import load_text
-    from wavesim_server.simulation import Simulation
-
-    world = "<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>"
-    return Simulation(load_text(world))
-
-
-def exercise(threads: int = 1) -> None:
-    """Ask a small world for all that compiled functions do, so that each is there, compiled or loaded, before time runs:
-    whoever asks for one in mid-run would have everybody wait for its compilation."""
-    world = small_world()
-    world.threads.count, world.threads.least = threads, 0
-    # so near the bed, and each other, that they are looked at closely
-    first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
-    world.enter("second", "buoy", (0.0, 1.0, 29.5))
-    world.ping(first, 25e3)
-    world.set_weather(current_north=0.1)
-    world.advance(2)
-    world.take_signals()
-    world.state()
-    world.effort()
-    world.surroundings()
-    world.current()
-    world.live_signals(world.new_signals_table())
+    if folder is not None and (folder / "complete").exists():
+        say("compiling the kernels of ticks by several threads, once: about half a minute")
+    else:
+        say("compiling the kernels, once: about a minute")
+    # a session of its own: Ctrl-C goes to us, who end it
+    command = [sys.executable, "-m", "wavesim_server.compiling", str(threads)]
+    with subprocess.Popen(command, start_new_session=True) as program:
+        try:
+            code = program.wait()
+        except BaseException:
+            program.terminate()
+            raise
+    if code:
+        raise WaveSimError("the kernels could not be compiled (see above)")
+    if folder is not None:
+        for name in {"complete", f"complete{'-threads' * (threads > 1)}"}:
+            (folder / name).touch()

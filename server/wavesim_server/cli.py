@@ -21,14 +21,14 @@ def _say(text: str) -> None:
     click.echo(f"wavesim: {text}", err=True)
 
 
-def _ready(config: Path) -> Loaded:
+def _ready(config: Path, threads: int = 1) -> Loaded:
     """A configuration, read and checked with the files that it names; the kernels are compiled by then."""
     from wavesim_sdk import files
     from wavesim_sdk.config import load
 
     loaded = load(config)
     files.check(loaded)
-    cache.warm(_say)
+    cache.warm(_say, threads)
     return loaded
 
 
@@ -75,7 +75,7 @@ def serve(
             make("speed", {"factor": speed})
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--speed") from None
-    loaded = _ready(config)
+    loaded = _ready(config, threads)
     options = default_options(loaded, name, port, log_file, seed, speed, threads)
 
     def started(server: Supervisor) -> None:

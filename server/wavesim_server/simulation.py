@@ -32,7 +32,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import shown
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.ocean.water import Water
-from wavesim_sdk.parts import translate
+from wavesim_sdk.parts import compile_for
 from wavesim_sdk.tables import (
     ACTUATION,
     EFFORT,
@@ -45,7 +45,7 @@ from wavesim_sdk.tables import (
     SURROUNDINGS,
     BodyType,
 )
-from wavesim_server import seabed, tick
+from wavesim_server import calls, seabed, tick
 from wavesim_server.acoustics import medium, memory
 from wavesim_server.acoustics.channel import Channel, Fittings
 from wavesim_server.dynamics import effort, meetings, sleep, touch, trim
@@ -128,6 +128,7 @@ class Simulation:
         self.threads = Threads(threads)
         self._made_of: tuple[Any, ...] = (None,)  # what the next was made of
         self._kept: tuple[tick.Whole, Any]
+        self._heard: Any = None
         self.occupants: dict[int, Occupant] = {}
         self._rows: dict[str, int] = {}  # by name
         self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
@@ -493,7 +494,8 @@ class Simulation:
             if shared:
                 self.tick, code, half = self.threads.ticks(whole, table, self.step_ns, self.tick, until, half)
             else:
-                self.tick, code, half = tick.ticks(table, self.step_ns, self.tick, until, half)
+                hearing = self._hearing(table)
+                self.tick, code, half = tick.ticks(table, hearing, self.step_ns, self.tick, until, half)
             if code == memory.GROW:
                 self.channel.grow()
             self.channel.collect()
@@ -513,14 +515,24 @@ class Simulation:
             self._made_of, self._kept = made_of, (whole, packed(whole))
         return self._kept
 
+    def _hearing(self, table: Any) -> Any:
+        """Where the kernel of a tick's sound is; arrays that are replaced are of the same types."""
+        if self._heard is None:
+            self._heard = calls.address(tick.hear, table, self.tick, 0.0, 0.0)
+        return self._heard
+
     def compile_motion(self) -> None:
         """What a tick's motion is made of, for the kernel of the tick."""
         *movers, _ = self._whole()[0]
-        translate(tick.move, *movers, self.step_ns, self.tick)
+        compile_for(tick.move, *movers, self.step_ns, self.tick)
+
+    def compile_tick(self) -> None:
+        """The kernel of a tick but for its sound."""
+        compile_for(tick.ticks, self._whole()[1], 0, self.step_ns, self.tick, self.tick, False)
 
     def compile_sound(self) -> None:
-        """The kernel of a tick's sound, by itself."""
-        medium.advance(self.channel.table, self._scene, self.tick, 0.0, self.step_ns * 1e-9, self.capacity)
+        """The kernel of a tick's sound."""
+        self._hearing(self._whole()[1])
 
     def _hold_unbounded(self) -> None:
         """A contact can throw a body beyond all numbers. The tick looks for such bodies before contacts only, the next one would

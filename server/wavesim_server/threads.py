@@ -17,14 +17,14 @@ import numpy as np
 
 from wavesim_sdk.parts import kernel
 from wavesim_server import pointers
-from wavesim_server.acoustics import medium, memory
+from wavesim_server.acoustics import memory
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import weather
 from wavesim_server.pool import aligned
-from wavesim_server.tick import Whole, Work, transducers, whole
+from wavesim_server.tick import Whole, Work, hear, transducers, whole
 
 LEAST = 2500  #: bodies of a thread, from which on it is worth its while
 TOGETHER = 16  #: blocks that a thread takes at a time
@@ -140,7 +140,7 @@ class Threads:
                 self._all(table, step_ns, tick, PLACES)
                 tick += 1
             start, end = (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9
-            code = medium.advance(of.sound, of.scene, tick, start, end, of.f.slots.shape[0])
+            code = hear(table, tick, start, end)
             half = code != memory.OK
             if half:
                 return tick, code, True

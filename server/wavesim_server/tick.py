@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wavesim_sdk.parts import inlined, kernel, part
-from wavesim_server import pointers
+from wavesim_server import calls, pointers
 from wavesim_server.acoustics import medium, memory
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
 from wavesim_server.dynamics import rows as r
@@ -137,18 +137,25 @@ def move(
 
 
 @kernel(nogil=True)
-def ticks(table: Any, step_ns: int, tick: int, last_tick: int, half: bool) -> tuple[int, int, bool]:
-    """Ticks from ``tick`` to ``last_tick`` of the table of :class:`Whole`. Returns (tick reached, code, whether a tick is half done).
+def hear(table: Any, tick: int, start: float, end: float) -> int:
+    """The sound of a tick that lasts from ``start`` to ``end``, s: :func:`wavesim_server.acoustics.medium.advance`."""
+    w = whole(table)
+    return medium.advance(w.sound, w.scene, tick, start, end, w.f.slots.shape[0])
+
+
+@kernel(nogil=True)
+def ticks(table: Any, hearing: int, step_ns: int, tick: int, last_tick: int, half: bool) -> tuple[int, int, bool]:
+    """Ticks from ``tick`` to ``last_tick`` of the table of :class:`Whole`; ``hearing``: address of :func:`hear`. Returns (tick
+    reached, code, whether a tick is half done).
 
     A tick is half done when its sound still needs room: the caller makes it and calls again.
     """
-    f, machine, integrator, touch, air, sea, rig, work, sound, scene = whole(table)
-    capacity = f.slots.shape[0]
+    f, machine, integrator, touch, air, sea, rig, work, sound, _ = whole(table)
     while tick < last_tick or half:
         if not half:
             move(f, machine, integrator, touch, air, sea, rig, work, sound, step_ns, tick)
             tick += 1
-        code = medium.advance(sound, scene, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9, capacity)
+        code = calls.call(hearing, table, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9)
         half = code != memory.OK
         if half:
             return tick, code, True

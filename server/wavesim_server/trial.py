@@ -30,6 +30,8 @@ from wavesim_server.resources import NameLock
 from wavesim_server.serve import Options, Supervisor, bind, shared_objects
 
 JOIN_LIMIT_S = 300.0  #: a program may compile what it needs
+EMULATOR = "emulator-"  #: begins their labels
+MOMENT_S = 0.3  #: for programs to end by themselves
 LAST_LINES, LAST_BYTES = 4, 4096  # of what a participant printed before it failed
 LOST = ("events_dropped", "sensors_late")  #: counters of the clock: what a whole run has none of
 
@@ -152,7 +154,7 @@ class Trial:
             os.chdir(self.loaded.path.parent)
             cli(["emulate", sensor, str(self.loaded.path), "--server", self.name])
 
-        label = f"emulator-{sensor}"
+        label = f"{EMULATOR}{sensor}"
         with (self.folder / f"{label}.txt").open("wb") as out:
             self.processes[label] = forks.start(label, run, output=out.fileno())
 
@@ -253,14 +255,21 @@ class Trial:
         ]
 
     def _end_participants(self) -> None:
-        limit = time.monotonic() + 5.0
+        """Emulators serve until they are told, all at once; programs hear from the server that it is over, and have a moment."""
+        told = {label for label, p in self.processes.items() if label.startswith(EMULATOR) and p.poll() is None}
+        for label in told:
+            self.processes[label].terminate()
+        moment = time.monotonic() + MOMENT_S
         for label, process in self.processes.items():
+            if label in told:
+                continue
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.3)
+                process.wait(max(0.0, moment - time.monotonic()))
             if process.poll() is None:
                 process.terminate()
             elif process.returncode:
                 self.lost.setdefault(label, process.returncode)
+        limit = time.monotonic() + 5.0
         for process in self.processes.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.1, limit - time.monotonic()))
@@ -271,8 +280,39 @@ class Trial:
     # -- results ---------------------------------------------------------------------------------
 
     def _finish(self, plots: bool, wall: float) -> str:
+        drawing = self._draw() if plots else None  # beside the table
+        try:
+            text = self._table(wall)
+            pictures = self._drawn(drawing) if drawing else []
+        finally:
+            if drawing is not None and drawing.poll() is None:
+                drawing.terminate()
+                drawing.communicate()
+        again = f"again     wavesim viz {self.log}"
+        return "\n".join([text, "", f"log       {self.log}", *(f"picture   {p}" for p in pictures), again])
+
+    def _draw(self) -> subprocess.Popen[str]:
+        """A process that draws the pictures."""
+        self._say("drawing pictures")
+        return subprocess.Popen(
+            [sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def _drawn(self, drawing: subprocess.Popen[str]) -> list[str]:
+        """The pictures, when they are there."""
+        out, error = drawing.communicate()
+        if drawing.returncode:
+            self._say(f"no pictures: {(error.strip().splitlines() or ['the plot command failed'])[-1]}")
+        return out.split()
+
+    def _table(self, wall: float) -> str:
+        """The table of the run, written to its folder, as text."""
         # a program may end early, if all went well for it
-        failed = {label: code for label, code in self.lost.items() if code or label.startswith("emulator-")}
+        failed = {label: code for label, code in self.lost.items() if code or label.startswith(EMULATOR)}
         last_words = {label: self._last_lines(label) for label in failed}
         self.damage = [*(f"{label} ended early (code {code})" for label, code in failed.items()), *self.damage]
         try:
@@ -287,19 +327,4 @@ class Trial:
         text = report.text(table)
         (self.folder / "table.txt").write_text(text + "\n")
         (self.folder / "table.json").write_text(report.as_json(table) + "\n")
-        pictures: list[str] = []
-        if plots:
-            self._say("drawing pictures")
-            done = subprocess.run(
-                [sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                self._say(
-                    f"no pictures: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'the plot command failed'}"
-                )
-            pictures = done.stdout.split()
-        again = f"again     wavesim viz {self.log}"
-        return "\n".join([text, "", f"log       {self.log}", *(f"picture   {p}" for p in pictures), again])
+        return text

@@ -74,6 +74,28 @@ def test_what_is_required_is_locked() -> None:
             assert requirement.specifier.contains(version, prereleases=True), f"{requirement}, {version}; {AGAIN}"
 
 
+def test_the_kernels_are_compiled_by_what_is_installed_first() -> None:
+    """A part of the lock; fails where a module that the compiling program imports needs more, which is not there yet then."""
+    first = (ROOT / "locked" / "kernels.txt").read_text()
+    entries = [e for e in re.split(r"^(?=\S)", first, flags=re.MULTILINE) if e.strip()]
+    assert all(entry in (ROOT / "locked" / "run.txt").read_text() for entry in entries), AGAIN
+    code = f"""
+import sys, importlib.metadata as m
+allowed = {set(locked("kernels.txt"))}
+later = {{k for k, names in m.packages_distributions().items() if not any(n.lower().replace("_", "-") in allowed for n in names)}}
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in later - {{"wavesim_sdk", "wavesim_server"}}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+import wavesim_server.cli
+from wavesim_server import compiling
+compiling.small_world()
+assert not {{"scipy", "matplotlib"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
 def test_build_tools_are_pinned() -> None:
     pinned = f"setuptools=={locked('run.txt')['setuptools']}"
     assert {name: project(name)["build-system"]["requires"] for name in PROJECTS} == {

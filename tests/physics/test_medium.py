@@ -14,8 +14,9 @@ from tests.physics.sea import ANSWERS, GHOST, PLAIN, TICKS, heard, node, run, se
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
-from wavesim_server.acoustics import hearing, medium, memory
+from wavesim_server.acoustics import hearing, memory
 from wavesim_server.dynamics import rows as r
+from wavesim_server.tick import hear
 
 
 @pytest.mark.parametrize("tick", TICKS)
@@ -231,7 +232,7 @@ def test_who_is_thrown_out_of_all_bounds_hears_nothing_and_is_not_heard(
     m, h = sim.channel.medium, sim.step_ns * 1e-9
     whole = m.places.copy()
     m.places[:, thrown] = np.nan
-    medium.advance(sim.channel.table, sim._scene, 1, 0.0, h, sim.capacity)
+    hear(sim._whole()[1], 1, 0.0, h)
     sim.channel.collect()
     m.places[:] = whole
     sim.tick = 1

@@ -114,9 +114,9 @@ def kernels_of_the_server() -> dict[str, Callable[..., Any]]:
     from wavesim_server.environment import weather
 
     return {
-        "ticks": tick.ticks, "publish": tick.publish, "place": tick.transducers,
+        "ticks": tick.ticks, "publish": tick.publish, "place": tick.transducers, "hear": tick.hear,
         "efforts": effort.efforts, "around": weather.around, "act": weather.act, "near": start._near,
-        "advance": medium.advance, "request": medium.request, "live": medium.live_table,
+        "request": medium.request, "live": medium.live_table,
     }  # fmt: skip
 
 
@@ -129,10 +129,15 @@ def test_the_folder_of_the_kernels_is_named_by_all_that_they_are_made_of() -> No
     for name, kernel in kernels_of_the_server().items():
         reached = {Path(path) for path in kernel_sources.reached(function_of(kernel))[0]}
         assert reached - known == set(), name
-    assert {p.name for p in map(Path, kernel_sources.reached(function_of(kernels_of_the_server()["ticks"]))[0])} >= {
-        "tick.py", "medium.py", "rays.py", "kernel.py", "terms.py", "lanes.py", "impulses.py", "weather.py", "flow.py",
-        "seabed.py", "elementary.py",
+    ticks, hear = (
+        {Path(path).name for path in kernel_sources.reached(function_of(kernels_of_the_server()[name]))[0]}
+        for name in ("ticks", "hear")
+    )
+    assert ticks >= {
+        "tick.py", "kernel.py", "terms.py", "lanes.py", "impulses.py", "weather.py", "flow.py", "seabed.py", "elementary.py",
     }  # fmt: skip
+    assert hear >= {"tick.py", "medium.py", "rays.py", "seabed.py", "elementary.py"}
+    assert not ticks & {"medium.py", "rays.py"}, "sound is called by address, and compiled once"
 
 
 def test_the_filter_is_made_of_its_models() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.server.harbour import Client, Harbour, status
-from wavesim_sdk import commands
+from wavesim_sdk import commands, forks
 from wavesim_sdk.area import OWNER, OWNER_START, SYNCHRONOUS, process_start
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
@@ -247,3 +249,19 @@ def test_who_leaves_after_the_end_is_no_part_of_the_run_however_far_behind_the_l
     harbour.front.finish(harbour.now)
     bodies = [(b["name"], b["present"]) for _, b in read(tmp_path / "a.mcap").json["/bodies"]]
     assert bodies == [("a", True), ("b", True), ("a", False)]
+
+
+@pytest.mark.timeout(30)
+def test_emulators_are_told_all_at_once_and_a_program_that_failed_is_lost(
+    config: Callable[..., Loaded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails where anybody waits a moment for an emulator, which serves until it is told."""
+    trial = Trial(config(FLEET.replace("<time ", '<time duration="9 s" ')), tmp_path, quiet=True)
+    monkeypatch.setattr("wavesim_server.trial.MOMENT_S", 1e4)
+    emulators = [forks.start("emulator", signal.pause) for _ in range(3)]
+    failed = forks.start("program", lambda: sys.exit(3))
+    failed.wait()
+    trial.processes = {f"emulator-{k}": process for k, process in enumerate(emulators)} | {"program-a": failed}
+    trial._end_participants()
+    assert [process.returncode for process in emulators] == [-signal.SIGTERM] * 3
+    assert trial.lost == {"program-a": 3}

@@ -31,27 +31,27 @@ FLEET = f"""<fleet><vehicle name="lauv" model="lauv" position="0 0 3 m" speed="1
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(("world", "threads"), [*((world, 1) for world in WORLDS), ("free", 2)])
 def test_nothing_is_compiled_or_loaded_once_time_runs(
-    config: Callable[..., Loaded], tmp_path: Path, world: str
+    config: Callable[..., Loaded], tmp_path: Path, world: str, threads: int
 ) -> None:
     (tmp_path / "bed.asc").write_text(
         "ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 300\n" + "20 25 30 40\n" * 4
     )
     path = config(f'<time step="20 ms"/><shared vehicles="8" signals="64"/>{WORLDS[world]}{FLEET}').path
-    run = subprocess.run([sys.executable, __file__, path], capture_output=True, text=True, check=False)
+    run = subprocess.run([sys.executable, __file__, path, str(threads)], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.split() == ["heard"], run.stdout
 
 
-def main(path: Path) -> None:
+def main(path: Path, threads: int) -> None:
     import numba.core.dispatcher
 
-    from wavesim_server import cache
+    from wavesim_server import cache, compiling
     from wavesim_server.simulation import Simulation
 
     cache.choose()
-    cache.exercise()
+    compiling.exercise(threads)
     compiled = numba.core.dispatcher.Dispatcher.compile
 
     def watched(kernel: object, signature: object) -> object:
@@ -59,7 +59,7 @@ def main(path: Path) -> None:
         return compiled(kernel, signature)
 
     numba.core.dispatcher.Dispatcher.compile = watched
-    world = Simulation(load(path))
+    world = Simulation(load(path), threads=threads)
     world.enter_residents()
     lauv = world.row_of("lauv")
     assert lauv is not None
@@ -81,6 +81,8 @@ def main(path: Path) -> None:
     world.set_pose(rows[0], (5.0, 0.0, 3.0))
     world.set_weather(current_north=0.3, wind_speed=8.0)
     world.advance(50)
+    world.threads.least = 0
+    world.advance(50)
     world.effort(), world.surroundings(), world.current(), world.state(), world.actuation()
     world.live_signals(world.new_signals_table())
     world.leave(rows[0])
@@ -88,4 +90,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

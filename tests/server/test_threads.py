@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from wavesim_sdk.config import Loaded, library
-from wavesim_sdk.errors import ConfigError
-from wavesim_server import Simulation, threads
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_server import Simulation, cache, threads
+from wavesim_server.cli import serve
 from wavesim_server.engine import process
 from wavesim_server.serve import Part, default_options
 
@@ -92,3 +96,44 @@ def test_the_engine_of_a_server_has_as_many_as_were_asked_for(
     with pytest.raises(SystemExit):
         process.main(Part(config(""), options, 0, 0, 0))
     assert seen == [3]
+
+
+def test_a_server_of_several_threads_has_their_kernels_before_it_starts(
+    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails where the engine would compile them, and nobody be told why it takes so long."""
+    seen = []
+
+    def refusing(say: Callable[[str], None], threads: int) -> None:
+        seen.append(threads)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(cache, "warm", refusing)
+    refused = CliRunner().invoke(serve, [str(config("").path), "--threads", "3"]).exception
+    assert isinstance(refused, ConfigError)
+    assert seen == [3]
+
+
+def test_kernels_of_several_threads_are_compiled_once_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for Python notes what it is asked to run."""
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho $* >> {tmp_path}/asked\nexit $(cat {tmp_path}/code)\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    said: list[str] = []
+    (tmp_path / "code").write_text("1")
+    with pytest.raises(WaveSimError, match="could not be compiled"):
+        cache.warm(said.append)
+    (tmp_path / "code").write_text("0")
+    for count in (1, 1, 2, 3):
+        cache.warm(said.append, count)
+    asked = [line.split()[-2:] for line in (tmp_path / "asked").read_text().splitlines()]
+    assert asked == [["wavesim_server.compiling", count] for count in ("1", "1", "2")]
+    assert ["several threads" in text for text in said] == [False, False, True]
+    (tmp_path / "complete").unlink(), (tmp_path / "complete-threads").unlink()
+    cache.warm(said.append, 2)
+    assert {p.name for p in tmp_path.glob("complete*")} == {"complete", "complete-threads"}

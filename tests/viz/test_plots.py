@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.log import Series
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_viz import plots
 from wavesim_viz.plots import Run, draw, motion, navigation, tracks
 
 TICKS = 40
@@ -57,7 +59,25 @@ def test_actuators_are_drawn_by_name_and_unit(log: Path, tmp_path: Path) -> None
     ]  # fmt: skip
     assert np.ptp(axes[3, 1].lines[0].get_ydata()) == pytest.approx(np.degrees(0.8), rel=0.02)
     assert min(axes[4, 1].lines[1].get_ydata()) == -100.0
-    assert {p.name for p in draw(Run(log), tmp_path / "out")} == {"motion.png", "tracks.png"}
+    made = draw(Run(log), tmp_path / "out")
+    assert {p.name for p in made} == {"motion.png", "tracks.png"}
+    beside = draw(Run(log), tmp_path / "beside", processes=2)
+    assert [p.read_bytes() for p in beside] == [p.read_bytes() for p in made]
+
+
+def test_a_picture_that_cannot_be_drawn_is_no_success(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where another process draws it; fails where nobody asks how that ended."""
+
+    def broken(run: Run) -> None:
+        raise ValueError("no ink")
+
+    monkeypatch.setattr(plots, "PICTURES", {"tracks": lambda run: None, "motion": broken})
+    (tmp_path / "tracks.png").touch()
+    with pytest.raises(WaveSimError, match="could not be drawn"):
+        draw(Run(log), tmp_path, processes=2)
+    assert not (tmp_path / "tracks.png").exists(), "of the run before"
 
 
 def test_obstacles_and_contacts_are_drawn(config: Callable[..., Loaded], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import math
+import os
 import signal
 import socket
 import webbrowser
@@ -56,7 +57,7 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
     run = Run(log)
     if run.log.lacks:
         click.echo(f"wavesim plot: {run.log.lacks}", err=True)
-    for path in draw(run, out or log.parent):
+    for path in draw(run, out or log.parent, processes=min(2, len(os.sched_getaffinity(0)))):
         click.echo(path)
 
 

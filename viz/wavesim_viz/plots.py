@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 from matplotlib.ticker import MaxNLocator
 
+from wavesim_sdk import forks
 from wavesim_sdk.encounters import CONTACT
+from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
@@ -73,21 +76,36 @@ class Run:
         return f"{m.get('server', '?')}, {self.log.end_ns * 1e-9:.0f} s, seed {m.get('seed', '?')}"
 
 
-def draw(run: Run, folder: Path) -> list[Path]:
-    """Draw every picture that the log has data for; returns their paths."""
-    pictures = {"tracks": tracks, "navigation": navigation, "ctd": ctd, "motion": motion}
-    made: list[Path] = []
+def draw(run: Run, folder: Path, processes: int = 1) -> list[Path]:
+    """Draw every picture that the log has data for, by so many processes (forks: for callers without threads); returns their paths.
+
+    WaveSimError if one of them fails; it has said why.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    targets = [folder / f"{name}.png" for name in PICTURES]
+    for target in targets:
+        target.unlink(missing_ok=True)
+    shares = [targets[k::processes] for k in range(processes)]
+    others = [forks.start("wavesim-plot", functools.partial(_make, run, share)) for share in shares[1:]]
+    try:
+        _make(run, shares[0])
+        if any(process.wait() for process in others):
+            raise WaveSimError("a picture could not be drawn (see above)")
+    finally:
+        for process in others:
+            process.kill()
+            process.wait()
+    return [target for target in targets if target.exists()]
+
+
+def _make(run: Run, targets: Sequence[Path]) -> None:
+    """Draw pictures that the log has data for."""
     with plt.rc_context(_STYLE):
-        for name, make in pictures.items():
-            figure = make(run)
-            if figure is None:
-                continue
-            target = folder / f"{name}.png"
-            figure.savefig(target, bbox_inches="tight", facecolor="white")
-            plt.close(figure)
-            made.append(target)
-    return made
+        for target in targets:
+            figure = PICTURES[target.stem](run)
+            if figure is not None:
+                figure.savefig(target, bbox_inches="tight", facecolor="white")
+                plt.close(figure)
 
 
 def tracks(run: Run) -> Figure | None:
@@ -382,3 +400,12 @@ def _acting(
         ax.set_yticks([])
         ax.text(0.5, 0.5, f"no {title}", transform=ax.transAxes, ha="center", color=FAINT)
     ax.set_ylabel(" / ".join(dict.fromkeys(labels[a["unit"]][0] for _, a in mine)))
+
+
+#: what is drawn, by the names of the files
+PICTURES: dict[str, Callable[[Run], Figure | None]] = {
+    "tracks": tracks,
+    "navigation": navigation,
+    "ctd": ctd,
+    "motion": motion,
+}

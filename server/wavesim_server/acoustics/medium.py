@@ -418,7 +418,7 @@ def _fetch(m: Medium, e: int, tick: Tick) -> None:
         prefetch(m.places[(tick.number - 1) & 1], candidate.node)
 
 
-@kernel
+@part
 def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacity: int) -> int:
     """Every event of tick ``number`` that ends at ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
     m, tick = a.views(t), Tick(number, start, end)

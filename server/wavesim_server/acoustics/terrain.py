@@ -184,6 +184,14 @@ def _mirror(g: Ground, x: float, y: float, qx: float, qy: float, qz: float) -> t
 
 
 @part
+def _copy(legs: Array, to: Array) -> None:
+    """Number by number: of a row assigned to a row the compiler would make NumPy's error of shapes, a text, too."""
+    for k in range(LEGS):
+        for i in range(4):
+            to[k, i] = legs[k, i]
+
+
+@part
 def trace(
     z: Array, c: Array, g: Ground, x: float, y: float, depth: float, sx: float, sy: float, sz: float, receiver: float,
     last: int, whole: bool, legs: Array, track: Array, out: Record,
@@ -394,30 +402,30 @@ def scan(
                     break
                 # between both the kind of ray changes: as far as it stays, and from there on
                 low, high = before, angle
-                legs[NOW] = legs[BEFORE]
-                legs[BEYOND] = legs[NEXT]
+                _copy(legs[BEFORE], legs[NOW])
+                _copy(legs[NEXT], legs[BEYOND])
                 while high - low > 1e-6:
                     middle = 0.5 * (low + high)
                     level, rise = cos(middle), sign * sin(middle)
                     trace(z, c, g, ax, ay, az, level * lx, level * ly, rise, bz, most, False, legs[TRIED], none, out)
                     if _alike(g, legs[BEFORE], legs[TRIED], ax, ay):
                         low = middle
-                        legs[NOW] = legs[TRIED]
+                        _copy(legs[TRIED], legs[NOW])
                     else:
                         high = middle
-                        legs[BEYOND] = legs[TRIED]
+                        _copy(legs[TRIED], legs[BEYOND])
                 count = _between(
                     z, c, g, ax, ay, az, bx, by, bz, lx, ly, sign, before, low, found, count, legs, none, out
                 )
                 before = high
-                legs[BEFORE] = legs[BEYOND]
+                _copy(legs[BEYOND], legs[BEFORE])
             if before == before:
-                legs[NOW] = legs[NEXT]
+                _copy(legs[NEXT], legs[NOW])
                 count = _between(
                     z, c, g, ax, ay, az, bx, by, bz, lx, ly, sign, before, angle, found, count, legs, none, out
                 )
             before = angle
-            legs[BEFORE] = legs[NEXT]
+            _copy(legs[NEXT], legs[BEFORE])
     return count
 
 
@@ -473,13 +481,13 @@ def _between(
         if not good:
             continue
         level, rise = cos(middle), sign * sin(middle)
-        legs[KEPT] = legs[NOW]
+        _copy(legs[NOW], legs[KEPT])
         if aim(z, c, g, ax, ay, az, bx, by, bz, r, level * lx, level * ly, rise, legs, none, out):
             eigenray = found[count]
             eigenray.angle, eigenray.down, eigenray.reversals = middle, 1 if out.sz > 0.0 else 0, r
             eigenray.time, eigenray.sx, eigenray.sy, eigenray.bed = out.time, out.sx, out.sy, 1
             count += 1
-        legs[NOW] = legs[KEPT]
+        _copy(legs[KEPT], legs[NOW])
     return count
 
 

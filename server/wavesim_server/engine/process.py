@@ -17,7 +17,7 @@ from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.attach import semaphore
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.kinds import clean
-from wavesim_server import cache
+from wavesim_server import compiling
 from wavesim_server.engine.core import FULL_S, Engine
 from wavesim_server.engine.emulators import Emulators, Semaphores
 from wavesim_server.instruments import Instruments
@@ -118,6 +118,6 @@ def main(part: Part) -> None:
         engine.pace.speed = options.speed
     if options.duration is not None:
         engine.end_tick = round(options.duration * 1e9 / simulation.step_ns)
-    cache.exercise(options.threads)
+    compiling.exercise(options.threads)
     os.eventfd_write(part.events, 1)
     sys.exit(run(engine, part.commands, part.supervisor))

@@ -1,0 +1,98 @@
+"""The program that compiles all kernels of a server, by processes side by side: ``python -m wavesim_server.compiling THREADS``.
+
+Sound is compiled while motion is translated; the kernels of single bodies are, by a fork that knows motion's translation, while
+the tick is.  What one of them could not do is done, or said, at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from wavesim_sdk import forks
+
+if TYPE_CHECKING:
+    from wavesim_server.simulation import Simulation
+
+
+@contextlib.contextmanager
+def nothing_collected() -> Iterator[None]:
+    """No collection of garbage meanwhile: a compiler makes millions of objects, of which most stay until it has done."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def small_world(threads: int = 1) -> Simulation:
+    """A world with nothing in it."""
+    from wavesim_sdk.config import load_text
+    from wavesim_server.simulation import Simulation
+
+    world = "<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>"
+    return Simulation(load_text(world), threads=threads)
+
+
+def ask(world: Simulation) -> None:
+    """Ask a small world for all that compiled functions do but for a tick."""
+    # so near the bed, and each other, that they are looked at closely
+    first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
+    world.enter("second", "buoy", (0.0, 1.0, 29.5))
+    world.ping(first, 25e3)
+    world.set_weather(current_north=0.1)
+    world.state()
+    world.effort()
+    world.surroundings()
+    world.current()
+    world.live_signals(world.new_signals_table())
+
+
+def exercise(threads: int = 1) -> None:
+    """Ask for all that compiled functions do, so that each is there, compiled or loaded, before time runs: whoever asks for one
+    in mid-run would have everybody wait for its compilation. Ticks by several threads too, if so many are wanted; small fleets
+    have theirs by one."""
+    world = small_world(threads)
+    ask(world)
+    world.advance(2)
+    if threads > 1:
+        world.threads.least = 0
+        world.advance(2)
+    world.take_signals()
+
+
+def side_by_side() -> None:
+    """Compile the kernels, by three processes, of which two are busy at a time."""
+    world = small_world()
+    begun = [forks.start("wavesim-sound", world.compile_sound)]
+    try:
+        world.compile_motion()
+        begun.append(forks.start("wavesim-bodies", lambda: ask(world)))
+        world.compile_tick()
+        for process in begun:
+            process.wait()
+    finally:
+        for process in begun:
+            process.kill()
+            process.wait()
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    threads = int(sys.argv[1])
+    with nothing_collected():
+        if len(os.sched_getaffinity(0)) > 1:
+            side_by_side()
+        exercise(threads)
+
+
+if __name__ == "__main__":
+    main()
