@@ -12,6 +12,9 @@ WEB := viz/web
 PAGE := viz/wavesim_viz/static/main.js
 BIN := $(VENV)/bin
 # What is installed is what locked/*.txt names, byte by byte; `make lock` writes them from constraints.txt and the requirements.
+# Bytecode is left to whoever needs it first. Where the environment forbids to keep it, each program would translate all that it imports at
+# each start (a minute of `make test` for each worker): not here.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
 LOCKED := --require-hashes --no-deps --only-binary :all:
 OWN := --no-deps --no-build-isolation
