@@ -63,7 +63,8 @@ wheels: $(VENV)/.installed $(PAGE)
 	@rm -rf $(PARTS:%=%/build)
 	@ls dist/*.whl
 
-test: $(VENV)/.tools $(PAGE) $(VENV)/.oracles $(VENV)/.judges
+test:  # kernels once, not by each of those that test
+	@$(MAKE) --no-print-directory -j4 setup compiled
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-long: $(VENV)/.tools $(PAGE) $(VENV)/.judges  # shipped trials, tutorials, studies in whole; one hash on a busy machine
