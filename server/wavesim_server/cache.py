@@ -81,7 +81,12 @@ def choose() -> None:
         setattr(config, "CACHE_DIR", str(folder))  # noqa: B010  # a name that Numba makes while it runs
 
 
-def warm(say: Callable[[str], None], threads: int = 1) -> None:
+def tell(text: str) -> None:
+    """What the commands let :func:`warm` say."""
+    sys.stderr.write(f"wavesim: {text}\n")
+
+
+def warm(say: Callable[[str], None] = tell, threads: int = 1) -> None:
     """Compile the kernels, those of ticks by several threads too if so many are wanted, unless that has been done; ``say`` is told
     when it takes its time.
 

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from wavesim_sdk.config import Loaded
 
 
-def _say(text: str) -> None:
-    click.echo(f"wavesim: {text}", err=True)
-
-
 def _ready(config: Path, threads: int = 1) -> Loaded:
     """A configuration, read and checked with the files that it names; the kernels are compiled by then."""
     from wavesim_sdk import files
@@ -28,7 +24,7 @@ def _ready(config: Path, threads: int = 1) -> Loaded:
 
     loaded = load(config)
     files.check(loaded)
-    cache.warm(_say, threads)
+    cache.warm(threads=threads)
     return loaded
 
 
@@ -253,7 +249,7 @@ def trial(
 @click.command("compile")
 def compile_() -> None:
     """Compile the kernels now, so that nothing waits for it later. Done by itself when it is needed."""
-    cache.warm(_say)
+    cache.warm()
 
 
 def commands() -> list[click.Command]:

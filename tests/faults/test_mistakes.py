@@ -223,6 +223,27 @@ def test_a_program_that_fails_in_mid_trial_stands_in_the_table(
     assert max(map(len, lines)) < 250 and lines[0].startswith("2 s simulated"), lines
 
 
+def test_a_program_that_hangs_in_mid_trial_stands_in_the_table(
+    config: Callable[..., Loaded], tmp_path: Path, name: str
+) -> None:
+    """The trial waits for it as long as the configuration says, goes on to its end without it, and is no success."""
+    (tmp_path / "stuck.py").write_text(
+        "import sys, threading\nfrom wavesim_sdk.broker import Broker\n"
+        "with Broker('a', ('127.0.0.1', int(sys.argv[sys.argv.index('--port') + 1])), lockstep=0.1) as broker:\n"
+        "    for step in broker.steps():\n        broker.answer({'propeller': 1.0})\n"
+        "        if step.time > 0.5:\n            threading.Event().wait()\n"
+    )
+    path = config(
+        '<time duration="2 s" pace="fast"/><network lockstep_timeout="0.4 s" keepalive_timeout="0.5 s" keepalive_period="0.1 s"/><fleet>'
+        '<vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="stuck.py"/></vehicle></fleet>'
+    ).path
+    done = wavesim("trial", path, "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots")
+    said = "'a' did not answer its step within 0.4 s, at 0.6 s"
+    assert done.returncode == 12 and f"the trial is damaged: {said}" in done.stderr, done.stderr
+    table = (tmp_path / name / "table.txt").read_text()
+    assert table.startswith("2 s simulated") and said in table
+
+
 def test_an_unwritable_folder(config: Callable[..., Loaded], tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
     path = config('<time duration="1 s"/>' + EMPTY).path

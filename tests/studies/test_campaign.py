@@ -326,6 +326,84 @@ def test_a_worker_that_is_killed_takes_no_row_along(folder: Path, monkeypatch: p
     assert sum(r["attempts"] for r in rows) == 12, "two were begun again, nothing else"
 
 
+def test_all_workers_killed_at_once_lose_no_row(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the machine had run out of memory: what each of them did is done again, and nothing else."""
+    calls = folder / "calls"
+    monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
+    p = function(folder, "waits", '<design kind="grid"/><factor name="a" low="0" high="5" levels="6"/>')
+    killed: set[int] = set()
+
+    def kill() -> None:
+        limit = time.monotonic() + 60.0
+        while len(killed) < 2 and time.monotonic() < limit:
+            time.sleep(0.01)
+            killed.update(int(n) for n in (calls.read_text().splitlines() if calls.exists() else []) if n)
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        (folder / "go").touch()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    assert client.run(p, workers=2, quiet=True) == {"ok": 6}
+    thread.join()
+    rows = table(p)
+    assert len(killed) == 2 and sorted(r["a"] for r in rows) == list(range(6)) and len({r["key"] for r in rows}) == 6
+    assert sorted(r["attempts"] for r in rows) == [1, 1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
+def test_ctrl_c_and_a_closed_terminal_leave_a_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    """Of what is finished, also if whoever is impatient asks twice."""
+    calls = folder / "calls"
+    monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
+    p = function(folder, "slow", '<design kind="grid"/><factor name="a" low="0" high="999" levels="1000"/>')
+    command = [*CLI, "campaign", "run", str(p.path), "--out", str(folder / "runs"), "--workers", "1", "--quiet"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:  # fmt: skip
+        limit = time.monotonic() + 120.0
+        while not calls.exists() or len(calls.read_text().split()) < 5:
+            assert process.poll() is None and time.monotonic() < limit
+            time.sleep(0.02)
+        process.send_signal(how)
+        process.send_signal(how)
+        said, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and error.strip() == "wavesim: interrupted", error
+    lines = (p.folder / "table.csv").read_text().splitlines()
+    assert 4 <= len(lines) - 1 == len(table(p)) < 1000
+    assert f"{len(lines) - 1} of 1000 runs are finished; the same command runs the rest" in said
+
+
+def test_what_a_program_does_wrong_is_the_reason_of_its_row(folder: Path) -> None:
+    """It ends the process, reads the keyboard, returns what is no number: once each, and none of it hangs."""
+    (folder / "mine.py").write_text(
+        "import sys\ndef run(factors, seed):\n    how = factors['how']\n"
+        "    return {'y': sys.exit('no more coffee') if how == 'exits' else input() if how == 'asks' else 'many', 1: 2}\n"
+    )
+    inner = '<run kind="function" program="mine.py:run" timeout="60 s"/><factor name="how" values="exits | asks | text"/><metric name="y"/>'
+    p = plan(folder, inner, "")
+    assert client.run(p, workers=1, quiet=True) == {"failed": 3}
+    found = {row["how"]: (row["reason"], row["attempts"]) for row in table(p)}
+    assert found == {
+        "exits": ("SystemExit: no more coffee", 1),
+        "asks": ("EOFError: EOF when reading a line", 1),
+        "text": ("WaveSimError: metric 'y' is no number but 'many'", 1),
+    }
+
+
+@pytest.mark.parametrize(("name", "said"), [("t.txt", "a table is .csv or .parquet"), ("absent/t.parquet", "cannot write to")])  # fmt: skip
+def test_a_table_that_cannot_be_written_is_one_line(folder: Path, name: str, said: str) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("duckdb")
+    p = made(folder, "t", 0.0, n=2)
+    asked = ["report", str(p.path), "--out", str(folder / "runs"), "--table", str(folder / name)]
+    done = CliRunner().invoke(campaign, asked)
+    assert isinstance(done.exception, WaveSimError) and said in str(done.exception)
+
+
 @pytest.mark.parametrize(("mount", "said"), [("size=120k", "full"), ("ro", "Read-only file system")])
 def test_a_disk_that_takes_nothing_more_gets_one_sentence(folder: Path, mount: str, said: str) -> None:
     p = function(folder, "noisy", '<design kind="grid" replicates="100"/><factor name="a" values="1"/>')

@@ -72,8 +72,17 @@ def test_the_command_writes_a_network_that_can_be_read(folder: Path, tmp_path: P
 
 
 def test_mistakes(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(LogError, match=r"is no dataset.*--dataset"):
-        learned.learn(tmp_path)
+    for index in (
+        None,
+        [],
+        {"missions": []},
+        {"missions": {"x": {}}},
+        {"missions": {"x": {"part": "train", "bodies": {}}}},
+    ):
+        if index is not None:
+            (tmp_path / "dataset.json").write_text(json.dumps(index))
+        with pytest.raises(LogError, match=r"is no dataset.*--dataset"):
+            learned.learn(tmp_path)
     index = json.loads((folder / "dataset.json").read_text())
     for entry in index["missions"].values():
         entry["part"] = "train"

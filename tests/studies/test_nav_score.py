@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from tests.studies.test_filter import voyage
 from tests.studies.voyage import logged
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log
-from wavesim_studies.navigation import logs, metrics
+from wavesim_studies.navigation import cli, logs, metrics
 
 pytestmark = [pytest.mark.xdist_group("navigation")]
 
@@ -57,3 +58,7 @@ def test_mistakes(log: Log) -> None:
         logs.voyage(log, "aux")
     with pytest.raises(LogError, match="there is no 'sonar' to leave out"):
         logs.voyage(log, "auv", without=("sonar",))
+    with pytest.raises(LogError, match="nothing tells how the vehicle turns"):
+        logs.voyage(log, "auv", without=("imu", "ahrs"))
+    done = CliRunner().invoke(cli.nav, ["score", "absent.mcap", "--picture", "x.foo"])
+    assert done.exit_code == 2 and "'x.foo' is none of .png, .pdf, .svg" in done.output  # before anything is computed

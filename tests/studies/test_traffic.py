@@ -6,20 +6,21 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from wavesim_sdk.avoidance import Avoider
-from wavesim_sdk.config import load
+from wavesim_sdk.config import load, load_text
 from wavesim_sdk.encounters import Role, closest_approach, role
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.targets import Target
 from wavesim_server.study import empty_sea
 from wavesim_studies.traffic import mission, trials
 from wavesim_studies.traffic.cli import traffic
-from wavesim_studies.traffic.encounters import IMAZU, imazu, read_dnv
+from wavesim_studies.traffic.encounters import IMAZU, Encounter, Start, imazu, read_dnv
 from wavesim_studies.traffic.sail import SUITED, sail
 from wavesim_studies.traffic.score import Track, judge
 
@@ -223,9 +224,45 @@ def test_a_situation_of_dnv(tmp_path: Path) -> None:
     path.write_text('{"ownShip": {}}')
     with pytest.raises(ConfigError, match="it has no list 'targetShips'"):
         read_dnv(path)
-    path.write_text('{"ownShip": {}, "targetShips": []}')
+    path.write_text('{"ownShip": {}, "targetShips": [{}]}')
     with pytest.raises(ConfigError, match="'own' has no usable position"):
         read_dnv(path)
+
+
+def test_a_situation_that_begins_at_its_origin_is_sailed_to_its_end() -> None:
+    """As those in degrees do: how long it takes depends on the others, not on where own ship is from the origin."""
+    own, other = Start("own", 0.0, 0.0, 0.0, 3.0), Start("t", 90.0, 0.0, math.pi, 3.0)
+    encounter = Encounter("short", own, (90.0, 0.0), (other,), "here")
+    assert encounter.meeting == pytest.approx(15.0)
+    assert len(sail(encounter, "otter", avoid=False).tracks["own"].times) == 28
+    away = Start("t", 90.0, 0.0, 0.0, 3.0)
+    assert Encounter("behind all", own, (90.0, 0.0), (away,), "here").meeting == 60.0
+    assert imazu(22).meeting == 1800.0 and imazu(3, 3.0, 300.0).meeting == 300.0
+
+
+@pytest.mark.parametrize("value", [None, [], "x", -1.0, math.nan, math.inf])
+@pytest.mark.parametrize(
+    "place", ["initial", "initial/position", "initial/position/north", "initial/sog", "initial/cog"]
+)
+def test_what_is_no_situation_is_one_line(tmp_path: Path, place: str, value: object) -> None:
+    if (place, value) == ("initial/cog", -1.0) or (place, value) == ("initial/position/north", -1.0):
+        return  # those can be
+    ship: dict[str, Any] = {"initial": {"position": {"north": 0.0, "east": 0.0}, "sog": 5.0, "cog": 0.0}}
+    *way, last = place.split("/")
+    at = ship
+    for step in way:
+        at = at[step]
+    at[last] = value
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"ownShip": ship, "targetShips": [{"initial": {"position": {"north": 1.0, "east": 0.0}, "sog": 5.0, "cog": 180.0}}]}))  # fmt: skip
+    with pytest.raises(ConfigError, match="'own' has no usable position, course and speed"):
+        read_dnv(path)
+
+
+def test_a_mission_of_one_way_point_is_none(tmp_path: Path) -> None:
+    loaded = load_text('<wavesim><fleet><vehicle name="a" model="otter" position="0 0 0 m"><waypoint north="9 m" east="0 m"/></vehicle></fleet></wavesim>')  # fmt: skip
+    with pytest.raises(ConfigError, match="'a' needs two way-points"):
+        mission.sail(loaded, "a", 1.0, 1.0)
 
 
 @pytest.mark.parametrize("model", ["lauv", "oter"])

@@ -92,13 +92,21 @@ def _table(plan: Plan, folder: Path | None = None) -> list[dict[str, Any]]:
 )
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:
-    """Run what has not been run yet. Ctrl-C leaves what is finished; the same command goes on."""
+    """Run what has not been run yet. Ctrl-C leaves what is finished, and a table of it; the same command goes on."""
     from wavesim_studies.campaign.client import run as go
     from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.table import write
 
     plan = _plan(file, out)
-    states = go(plan, workers=workers, again=retry, quiet=quiet)
+    try:
+        states = go(plan, workers=workers, again=retry, quiet=quiet)
+    except KeyboardInterrupt:
+        table = _table(plan)
+        write(table, plan.folder / "table.csv", {})
+        click.echo(
+            f"{len(table)} of {len(plan.rows)} runs are finished; the same command runs the rest\ntable     {plan.folder / 'table.csv'}"
+        )
+        raise
     table = _table(plan)
     write(table, plan.folder / "table.csv", {})
     _write(plan.folder / "report.html", page(plan, table))

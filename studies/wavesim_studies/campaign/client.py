@@ -67,7 +67,12 @@ def run(
         return Counter(states[row.key][0] for row in plan.rows if row.key in states)
 
 
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  #: Ctrl-C, kill, a closed terminal
+
+
 def _interrupt(_signal: int, _frame: object) -> None:
+    for sign in _ENDS:  # once: the second must not cut off what ends the workers
+        signal.signal(sign, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
@@ -75,7 +80,9 @@ def _through(
     plan: Plan, journal: Journal, todo: dict[int, tuple[Row, int]], workers: int, quiet: bool, who: Executor | None
 ) -> None:
     c = plan.campaign
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    before = {s: handler for s in _ENDS if (handler := signal.getsignal(s)) != signal.SIG_IGN}  # of nohup, or "&"
+    for sign in before:
+        signal.signal(sign, _interrupt)
     who = who or executor(c.workers, plan.path, plan.folder.parent, workers)
     try:
         for row, _ in todo.values():
@@ -103,4 +110,5 @@ def _through(
                 bar.update()
     finally:
         who.close()
-        signal.signal(signal.SIGTERM, before)
+        for sign, handler in before.items():
+            signal.signal(sign, handler)

@@ -364,7 +364,7 @@ def function(text: str, file: Path) -> Callable[..., Any]:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever a user's file does wrong
+    except (Exception, SystemExit) as error:  # whatever a user's file does wrong
         raise ConfigError(f"'{name}' cannot be loaded: {type(error).__name__}: {error}", str(file)) from None
     finally:
         sys.path.remove(str(path.parent))

@@ -48,16 +48,16 @@ def perform(plan: Plan, row: Row, folder: Path | None = None) -> Outcome:
             outcome["simulated"] = result.seconds
             if result.frozen:
                 raise WaveSimError(f"motion grew beyond all numbers: {', '.join(result.frozen)}")
-            outcome["metrics"] = {m.name: _number(m.value(result)) for m in plan.metrics}
+            outcome["metrics"] = {m.name: _number(m.value(result), m.name) for m in plan.metrics}
         else:
-            outcome["metrics"] = {m.name: _number(result.get(m.name)) for m in plan.metrics}
+            outcome["metrics"] = {m.name: _number(result.get(m.name), m.name) for m in plan.metrics}
     except Killed as error:
         outcome |= {"status": KILLED, "reason": str(error)}
     except Unwritable as error:
         outcome |= {"status": STOP, "reason": str(error)}
     except ConfigError as error:
         outcome |= {"status": INVALID, "reason": str(error)}
-    except Exception as error:  # whatever a program of the user does
+    except (Exception, SystemExit) as error:  # whatever a program of the user does
         outcome |= {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
     if plan.success is not None:
         outcome["success"] = outcome["status"] == OK and plan.success(outcome["metrics"])
@@ -71,9 +71,12 @@ def nothing(status: str, reason: str, wall: float) -> Outcome:
     }  # fmt: skip
 
 
-def _number(value: Any) -> float | None:
-    """A finite number, or None."""
-    number = math.nan if value is None else float(value)
+def _number(value: Any, name: str) -> float | None:
+    """The finite number that a metric is, or None."""
+    try:
+        number = math.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        raise WaveSimError(f"metric '{name}' is no number but {value!r:.40}") from None
     return number if math.isfinite(number) else None
 
 
@@ -83,7 +86,7 @@ def _run(plan: Plan, row: Row, folder: Path) -> tuple[Any, str]:
         told = plan.program(dict(row.factors), row.seed)
         if not isinstance(told, dict):
             raise WaveSimError(f"{plan.campaign.run.program} returned no dictionary of metrics but {told!r:.40}")
-        return told, hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()
+        return told, hashlib.sha256(repr(sorted(told.items(), key=repr)).encode()).hexdigest()
     path = folder / "config.xml"
     data = plan.configuration(row, folder)
     try:

@@ -15,11 +15,10 @@ Table = Sequence[Mapping[str, Any]]
 
 def write(table: Table, path: Path, units: Mapping[str, str]) -> None:
     """Write it by the ending of the name: .csv or .parquet. WaveSimError if that cannot be."""
+    if path.suffix not in WRITERS:
+        raise WaveSimError(f"{path}: a table is {' or '.join(WRITERS)}, by the ending of its name")
     try:
-        if path.suffix == ".parquet":
-            _parquet(table, path, units)
-        else:
-            _csv(table, path)
+        WRITERS[path.suffix](table, path, units)
     except OSError as error:
         raise WaveSimError(f"cannot write to {path}: {error.strerror}") from None
 
@@ -28,7 +27,7 @@ def _columns(table: Table) -> list[str]:
     return list(dict.fromkeys(name for row in table for name in row))
 
 
-def _csv(table: Table, path: Path) -> None:
+def _csv(table: Table, path: Path, _units: Mapping[str, str]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, _columns(table), restval="")
         writer.writeheader()
@@ -49,7 +48,10 @@ def _parquet(table: Table, path: Path, units: Mapping[str, str]) -> None:
             base.executemany(f"insert into t values ({', '.join('?' * len(names))})", rows)
         told = json.dumps({n: u for n, u in units.items() if u}).replace("'", "''")
         place = str(path).replace("'", "''")
-        base.execute(f"copy t to '{place}' (format parquet, kv_metadata {{units: '{told}'}})")
+        try:
+            base.execute(f"copy t to '{place}' (format parquet, kv_metadata {{units: '{told}'}})")
+        except duckdb.IOException as error:
+            raise WaveSimError(f"cannot write to {path}: {error}") from None
 
 
 def _quoted(name: str) -> str:
@@ -67,3 +69,6 @@ def _kind(values: Sequence[Any]) -> str:
 
 def _cell(value: Any, kind: str) -> Any:
     return str(value) if kind == "varchar" and value is not None else value
+
+
+WRITERS = {".csv": _csv, ".parquet": _parquet}

@@ -134,15 +134,16 @@ def main() -> None:
     from wavesim_studies.campaign.plan import Plan
     from wavesim_studies.campaign.run import INVALID, perform
 
-    out = os.fdopen(os.dup(1), "wb")
+    out, asked_by = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(0))
     os.dup2(2, 1)  # what programs print is not our answer
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # and what we are asked is nothing for them to read
     plan = Plan(Path(sys.argv[1]), Path(sys.argv[2]))
     if plan.campaign.run.kind != "function":
         cache.warm(lambda _: None)
     rows = plan.rows
     out.write(b"ready\n")
     out.flush()
-    for line in sys.stdin:
+    for line in asked_by:
         asked: dict[str, Any] = json.loads(line)
         row = rows[asked["row"]] if asked["row"] < len(rows) else None
         if row is None or row.key != asked["key"]:

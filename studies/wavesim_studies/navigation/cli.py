@@ -10,6 +10,8 @@ import click
 
 from wavesim_sdk.cli import json_option
 
+PICTURES = (".png", ".pdf", ".svg")
+
 
 @click.group()
 def nav() -> None:
@@ -38,6 +40,8 @@ def score(
     from wavesim_sdk.log import read
     from wavesim_studies.navigation import logs
 
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise click.BadParameter(f"'{picture}' is none of {', '.join(PICTURES)}", param_hint="--picture")
     log = read(file)
     names = only or logs.vehicles(log)
     if not names:
@@ -45,6 +49,8 @@ def score(
     found, voyages = {}, []
     for name in names:
         voyage = logs.voyage(log, name, without)
+        if not as_json:  # it may take its time, and compiles the filter when it is the first
+            click.echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
         track = voyage.run(smooth)
         found[name] = {**asdict(voyage.score(track)), "sensors": logs.counts(voyage, track)}
         voyages.append((voyage, track))
@@ -74,8 +80,10 @@ def score(
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the first; the others follow.")
 def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
     """Sail missions of a LAUV by programmes of chance, and add their logs to a dataset in FOLDER."""
+    from wavesim_server import cache
     from wavesim_studies.navigation.missions import make
 
+    cache.warm()
     for k, (name, part) in enumerate(make(folder, count, seconds, seed), start=1):
         click.echo(f"{k:5} of {count}  {name}  {part}")
 

@@ -24,8 +24,10 @@ def missions(folder: Path) -> dict[str, dict[str, Any]]:
     """What the index of a dataset says of each mission: part, seed, bodies."""
     try:
         found: dict[str, dict[str, Any]] = json.loads((folder / "dataset.json").read_text())["missions"]
+        if not all({"part", "bodies"} <= entry.keys() and entry["bodies"] for entry in found.values()):
+            raise ValueError("a mission without part or bodies")
         return found
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise LogError(
             f"{folder} is no dataset: it has no readable dataset.json; `wavesim log export --dataset` makes one"
         ) from None

@@ -183,6 +183,8 @@ def _moved_by(found: dict[str, Any], loaded: Loaded, bottom: bool) -> tuple[Desi
             current=current, current_walk=current_walk,
         )  # fmt: skip
         return design, imu, place
+    if "ahrs" not in found:
+        raise LogError("without IMU and AHRS nothing tells how the vehicle turns; leave one of them in")
     instrument, values = found["ahrs"][0]
     p, time = instrument.parameters, values["time_ns"] * 1e-9
     k = max(p.noise, 1e-3) / p.rate**0.5

@@ -82,8 +82,10 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
     import numpy as np
 
     from wavesim_sdk.config import load
+    from wavesim_server import cache
     from wavesim_studies.traffic.mission import rms, sail
 
+    cache.warm()
     found = sail(load(file), vehicle, radius, seconds)
     late = found.times > min(60.0, 0.5 * seconds)
     told = {
@@ -108,11 +110,13 @@ def _known(model: str) -> None:
 
 
 def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
+    from wavesim_server import cache
     from wavesim_studies.traffic.encounters import Encounter
     from wavesim_studies.traffic.sail import sail
 
     assert isinstance(encounter, Encounter)
     _known(model)
+    cache.warm()
     found = sail(encounter, model, not hold)
     score = found.score
     if as_json:

@@ -6,13 +6,16 @@ small = imazu(5, speed=3.0, time=300.0)        # the same for boats of 3 m/s
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wavesim_sdk.encounters import Role, role
+import numpy as np
+
+from wavesim_sdk.encounters import Role, closest_approach, role
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
 
@@ -57,6 +60,14 @@ class Encounter:
     others: tuple[Start, ...]
     source: str
 
+    @property
+    def meeting(self) -> float:
+        """When the last of the others is nearest if nobody acts, s; a minute if that lies behind all."""
+        own, others = np.array([self.own.north, self.own.east]), [np.array([t.north, t.east]) for t in self.others]
+        flown = [np.subtract(t.velocity, self.own.velocity) for t in self.others]
+        times = [float(closest_approach(p - own, v)[1]) for p, v in zip(others, flown, strict=True)]
+        return round(max(times), 6) if max(times) > 0.0 else 60.0
+
     def role(self, k: int) -> Role:
         """What own ship is towards the k-th other at the start."""
         o, t = self.own, self.others[k]
@@ -92,8 +103,8 @@ def read_dnv(path: Path) -> Encounter:
         raise ConfigError(f"cannot read it: {error}", str(path)) from None
     own = _entry(document, ("ownShip", "own_ship"), path)
     targets = document.get("targetShips", document.get("target_ships", document.get("targetShip")))
-    if not isinstance(targets, list):
-        raise ConfigError("it has no list 'targetShips'", str(path))
+    if not isinstance(targets, list) or not targets:
+        raise ConfigError("it has no list 'targetShips', or nobody in it", str(path))
     origin = _geodetic(own)
     first = _start(own, "own", origin, path)
     others = tuple(_start(t, f"target{k + 1}", origin, path) for k, t in enumerate(targets))
@@ -113,11 +124,13 @@ def _initial(ship: Any) -> Any:
 
 
 def _geodetic(ship: Any) -> Origin | None:
-    position = _initial(ship).get("position", {})
-    if "lat" in position or "latitude" in position:
-        lat, lon = position.get("lat", position.get("latitude")), position.get("lon", position.get("longitude"))
+    """Where own ship is, if in degrees; what is wrong with that :func:`_start` tells."""
+    try:
+        position = _initial(ship)["position"]
+        lat, lon = (position.get(long, position.get(long[:3])) for long in ("latitude", "longitude"))
         return Origin(math.radians(float(lat)), math.radians(float(lon)))
-    return None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _ahead(s: Start, seconds: float) -> tuple[float, float]:
@@ -131,7 +144,11 @@ def _start(ship: Any, name: str, origin: Origin | None, path: Path) -> Start:
         course = math.radians(float(initial.get("cog", initial.get("course", initial.get("heading")))))
         speed = float(initial.get("sog", initial.get("speed"))) * KNOT
         legs = tuple(_place(w["position"], origin) for w in ship.get("waypoints", []))
-    except (KeyError, TypeError, ValueError) as error:
+        if not all(map(math.isfinite, (*place, course, speed, *itertools.chain(*legs)))):
+            raise ValueError("not finite")
+        if speed < 0.0 or (speed == 0.0 and name == "own"):
+            raise ValueError(f"a speed of {speed / KNOT:g} kn")
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ConfigError(f"'{name}' has no usable position, course and speed: {error!r}", str(path)) from None
     return Start(name, *place, course, speed, legs)
 

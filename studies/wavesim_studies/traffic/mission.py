@@ -95,6 +95,11 @@ def sail(loaded: Loaded, name: str, radius: float, seconds: float) -> Sailed:
     if name not in bodies or not bodies[name].waypoint:
         raise ConfigError(f"there is no '{name}' with way-points{nearest(name, bodies)}", str(loaded.path))
     body = bodies[name]
+    corners = [(w.north, w.east) for w in body.waypoint]
+    if len(corners) < 2 or any(a == b for a, b in zip(corners, [*corners[1:], corners[0]], strict=True)):
+        raise ConfigError(
+            f"'{name}' needs two way-points or more, no two after each other at one place", str(loaded.path)
+        )
     lab = Lab(_alone(loaded, body))
     row = lab.enter(name, body.model, body.position, body.attitude)
     start = body.position[0], body.position[1]

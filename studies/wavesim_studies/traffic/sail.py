@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,11 +87,10 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
     pilot = Pilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust_at(model, o.speed))
     avoider = Avoider(length, o.speed)
-    meeting = math.hypot(o.north, o.east) / o.speed
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *rows)}
     order = None
     turns = round(1.0 / period)
-    for n in range(round((1.0 + beyond) * meeting) * turns):
+    for n in range(round((1.0 + beyond) * encounter.meeting) * turns):
         now = _motion(sim, row)
         if n % turns == 0:  # once a second
             seen = {name: _motion(sim, r) for name, r in rows.items()}

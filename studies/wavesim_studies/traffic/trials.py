@@ -22,7 +22,7 @@ def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool
     own = library()[model]
     if own.box is None:
         raise ConfigError(f"'{model}' has no hull that others could see")
-    o, meeting = encounter.own, math.hypot(encounter.own.north, encounter.own.east) / encounter.own.speed
+    o, meeting = encounter.own, encounter.meeting
     kind = "ship" if own.box.length > LARGE else "boat"
     reach = max(3.0 * math.hypot(o.north, o.east), 3000.0)
     captains = f'run={quoteattr(captain)} period="{"1 s" if kind == "ship" else "100 ms"}"'
