@@ -17,13 +17,11 @@ from wavesim_studies.navigation import cli, dataset, learned, missions
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("navigation")]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Seven missions of two minutes, two of them not to be seen."""
-    found = tmp_path_factory.mktemp("missions")
+def made(found: Path, duration: float) -> Path:
+    """Seven missions, two of them not to be seen; s."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(missions, "CURRENT", 0.03)  # which nobody can know, and two minutes are short
-        names = [name for name, _ in missions.make(found, 7, 120.0)]
+        patch.setattr(missions, "CURRENT", 0.03)  # which nobody can know, and such missions are short
+        names = [name for name, _ in missions.make(found, 7, duration)]
     index = json.loads((found / "dataset.json").read_text())
     for k, name in enumerate(names):
         index["missions"][name]["part"] = "test" if k > 4 else "validation" if k == 4 else "train"
@@ -31,9 +29,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("missions"), 25.0)
+
+
 @pytest.mark.long
-def test_it_is_better_than_the_filter_and_lives_by_its_labels(folder: Path) -> None:
-    found = learned.learn(folder, epochs=200)
+def test_it_is_better_than_the_filter_and_lives_by_its_labels(tmp_path: Path) -> None:
+    found = learned.learn(made(tmp_path, 120.0), epochs=200)
     assert found["missions"] == {"train": 4, "validation": 1, "test": 2}
     s = found["summary"]
     assert s["learned"]["of_filter"] < 0.7, "30 % better (median) on missions that it has not seen"
