@@ -24,11 +24,16 @@ def quaternion(roll: Any, pitch: Any, heading: Any) -> Array:
     ).T
 
 
+def _parts(q: Array) -> tuple[Array, Array, Array, Array]:
+    """The four numbers of quaternions (..., 4)."""
+    q = np.asarray(q)
+    return q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+
+
 def rotation(q_WB: Array) -> Array:
     """R_WB (..., 3, 3) of unit quaternions (..., 4): ``v_W = R_WB v_B``."""
-    q = np.asarray(q_WB)
-    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
-    R = np.empty((*q.shape[:-1], 3, 3))
+    w, x, y, z = _parts(q_WB)
+    R = np.empty((*w.shape, 3, 3))
     R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)
     R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = 2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)
     R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
@@ -37,19 +42,19 @@ def rotation(q_WB: Array) -> Array:
 
 def roll(q_WB: Array) -> Array:
     """Roll (...) in rad of unit quaternions (..., 4)."""
-    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
+    w, x, y, z = _parts(q_WB)
     return np.asarray(atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)))
 
 
 def pitch(q_WB: Array) -> Array:
     """Pitch (...) in rad of unit quaternions (..., 4)."""
-    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
+    w, x, y, z = _parts(q_WB)
     return np.asarray(asin(2 * (w * y - z * x)))
 
 
 def heading(q_WB: Array) -> Array:
     """Heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4)."""
-    w, x, y, z = np.moveaxis(np.asarray(q_WB), -1, 0)
+    w, x, y, z = _parts(q_WB)
     return np.asarray(atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
 
 

@@ -163,7 +163,8 @@ def test_a_record_of_one_item_is_checked_as_its_item_is(kind: Kind) -> None:
 def test_what_is_as_it_will_be_kept_is_sure_at_once(kind: Kind, kept: Any) -> None:
     """The expression of a kind is true of that, where it can be told without a loop, and of nothing that is refused."""
     expression = kind.test("v")
-    careful = isinstance(kind, Text | List | Plain) or (isinstance(kind, Numbers) and None in kept)
+    bounded = isinstance(kind, Numbers) and (kind.low, kind.high) != (Numbers.low, Numbers.high)
+    careful = isinstance(kind, Text | List | Plain) or (bounded and None in kept)
     if expression is None:
         assert careful
         return
@@ -171,6 +172,17 @@ def test_what_is_as_it_will_be_kept_is_sure_at_once(kind: Kind, kept: Any) -> No
     for other, value, _ in BAD:
         if repr(other) == repr(kind):
             assert eval(expression, {**SURE, "v": value}) is False
+
+
+def test_numbers_with_gaps_are_sure_at_once() -> None:
+    """As each answer of a navigator without a range has one."""
+    test = Numbers(4, gaps=True).test("v")
+    assert test is not None
+    for value, sure in (
+        ((1.0, None, 3.0), True), ((), True), ((None,), True), ((1, None), False), ((math.nan, None), False),
+        ((math.inf, None), False), ((None,) * 5, False), ([1.0], False),
+    ):  # fmt: skip
+        assert eval(test, {**SURE, "v": value}) is sure, value
 
 
 def test_what_travels_of_records_within_records() -> None:

@@ -73,6 +73,15 @@ def test_pressure_of_a_standard_ocean_is_that_of_teos_10(latitude: float) -> Non
     assert water.depth_of_pressure(world, found) == pytest.approx(z, abs=1e-7)
 
 
+@pytest.mark.parametrize("pressure_1", [0.0, 1.0055])
+def test_the_depth_of_a_number_is_a_number_of_the_same_bits(pressure_1: float) -> None:
+    """An array of none would make all that a program computes from it ten times as dear."""
+    world = World(latitude=0.7, pressure_1=pressure_1)
+    for p in (10.2, 31.7, 998.3):
+        found = water.depth_of_pressure(world, p)
+        assert type(found) is float and found == water.depth_of_pressure(world, np.array([p]))[0]
+
+
 def test_half_a_polynomial_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.xml"
     path.write_text('<wavesim name="half"><world pressure_2="1e-6 dbar/m2"/></wavesim>')

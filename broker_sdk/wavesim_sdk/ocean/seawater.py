@@ -7,13 +7,15 @@ Pressure here is gauge pressure in dbar, temperature IPTS-68 in C.  Valid for 2 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from wavesim_sdk.elementary import sin
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+
+Number = TypeVar("Number", float, Array)
 
 C_35_15_0 = 4.2914  #: conductivity of standard sea water, S/m (UNESCO 44: 42.914 mS/cm)
 
@@ -95,11 +97,13 @@ def _sine_squared(latitude: float) -> float:
     return float(sin(latitude) * sin(latitude))
 
 
-def depth(pressure: Array, latitude: float) -> Array:
+def depth(pressure: Number, latitude: float) -> Number:
     """Depth in m of a standard ocean (35, 0 C) at a gauge pressure in dbar and a latitude in rad (Saunders & Fofonoff)."""
-    p, x = np.asarray(pressure, float), _sine_squared(latitude)
+    p: Any = pressure if isinstance(pressure, float) else np.asarray(pressure, float)
+    x = _sine_squared(latitude)
     gravity = 9.780318 * (1.0 + (5.2788e-3 + 2.36e-5 * x) * x) + 1.092e-6 * p
-    return np.asarray(p * (9.72659 + p * (-2.2512e-5 + p * (2.279e-10 - p * 1.82e-15))) / gravity)
+    found: Any = p * (9.72659 + p * (-2.2512e-5 + p * (2.279e-10 - p * 1.82e-15))) / gravity
+    return found if isinstance(found, float) else np.asarray(found)  # type: ignore[return-value]  # of a number a number
 
 
 def pressure(depth_: Array, latitude: float) -> Array:

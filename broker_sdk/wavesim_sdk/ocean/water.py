@@ -38,7 +38,7 @@ def depth_of_pressure(world: World, pressure_dbar: Number) -> Number:
     """Depth in m: the inverse of :func:`pressure`."""
     p, a, b = pressure_dbar - world.pressure_0, world.pressure_2, world.pressure_1
     if b == 0.0:
-        return seawater.depth(p, world.latitude)  # type: ignore[return-value,arg-type]  # NumPy: of a number a number
+        return seawater.depth(p, world.latitude)
     if a == 0.0:
         return p / b
     return 2.0 * p / (b + np.sqrt(b * b + 4.0 * a * p))  # type: ignore[no-any-return]  # NumPy: of a number a number

@@ -143,7 +143,8 @@ class ClientSession:
     ) -> None:
         """Answer a lockstep step."""
         numbers = None if command is None else tuple(command)
-        self._done = _DONE.decode((tick, self._outbox.last, numbers, estimate))
+        belief = None if estimate is None else tuple(estimate)
+        self._done = _DONE.decode((tick, self._outbox.last, numbers, belief))
         self._queue(self._done)
 
     def leave(self) -> None:

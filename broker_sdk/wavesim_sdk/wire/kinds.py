@@ -17,7 +17,11 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # also 
 
 
 #: what the expressions of :meth:`Kind.test` may name
-SURE = {"isfinite": math.isfinite, "all_floats": _FLOATS.issuperset}
+SURE = {
+    "isfinite": math.isfinite,
+    "all_floats": _FLOATS.issuperset,
+    "floats_or_gaps": frozenset({float, type(None)}).issuperset,
+}
 
 
 class Malformed(Exception):
@@ -242,6 +246,8 @@ class Numbers(Kind):
     def test(self, value: str) -> str | None:
         size = f"type({value}) is tuple and {self.exact} <= len({value}) <= {self.exact or self.most}"
         finite = f"all_floats(map(type, {value})) and isfinite(sum({value}))"  # a sum tells NaN and infinities
+        if self.gaps and (self.low, self.high) == (-LARGEST, LARGEST):
+            return f"{size} and floats_or_gaps(map(type, {value})) and isfinite(sum([x for x in {value} if x is not None]))"
         if (self.low, self.high) == (-LARGEST, LARGEST):
             return f"{size} and {finite}"
         return (
