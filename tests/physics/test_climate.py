@@ -95,6 +95,7 @@ def test_beaufort_gives_way_to_numbers(config: Callable[..., Loaded]) -> None:
     assert sim.climate.wind.mean == 2.0
 
 
+@pytest.mark.compiled
 def test_waves_reach_bodies_that_the_old_sea_did_not(config: Callable[..., Loaded]) -> None:
     sim = Simulation(config(WEATHER.replace('height="0.5 m"', 'height="0 m"')))
     row = sim.enter("b", "box-buoy", (0.0, 0.0, 0.0))

@@ -63,7 +63,7 @@ def test_the_density_is_that_of_another_package() -> None:
         assert density(sim.water, (0.0, 0.0, depth), 0.0) == pytest.approx(water(depth), abs=2e-3)
 
 
-@pytest.mark.parametrize(("soft", "mass"), [(0.0, 51.32), (3e-6, 51.30)])
+@pytest.mark.parametrize(("soft", "mass"), [pytest.param(0.0, 51.32, marks=pytest.mark.compiled), (3e-6, 51.30)])
 def test_a_float_finds_its_level(soft: float, mass: float) -> None:
     """Fails when the hull is not pressed together, or the wrong way, or when the water is not that of its depth."""
     true = level(mass, soft)
@@ -74,6 +74,7 @@ def test_a_float_finds_its_level(soft: float, mass: float) -> None:
     assert abs(sim.state()["v_WB_B"][0, 2]) < 1e-3
 
 
+@pytest.mark.compiled
 def test_it_swings_about_its_level_as_the_stratification_says() -> None:
     """w^2 = g/(m + A) d(rho V)/dz: Brunt and Vaisala's, with the hull's compression and the added mass."""
     soft, mass = 2e-6, 51.30
