@@ -233,6 +233,12 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     page.page.get_by_label("depth of waypoint 2").fill("7")
     page.page.keyboard.press("Tab")
     assert page.see(ways)[1][2] == 7
+    page.page.get_by_label("north of waypoint 1").fill("-1234.5")
+    page.page.keyboard.press("Tab")
+    narrow = "[...document.querySelectorAll('.waypoints input')].filter(i => i.scrollWidth > i.clientWidth).map(i => [i.value, i.scrollWidth, i.clientWidth])"
+    assert page.see(narrow) == [], "whole numbers, not their first digits"
+    page.page.get_by_label("north of waypoint 1").fill("30")
+    page.page.keyboard.press("Tab")
     page.page.get_by_label("Take out waypoint 2").click()
     page.page.get_by_label("east of waypoint 2").fill("-30")
     page.page.keyboard.press("Tab")
@@ -341,6 +347,8 @@ def test_a_drawn_mission_is_sent_to_the_program_on_board_which_follows_it(
         page.page.click("#mission-send")
         page.wait("[...document.querySelectorAll('.toast.bad')].some(t => t.textContent.includes('takes missions'))")
         draw("boat")
+        assert page.see("wavesim.chart.draft.waypoints.get('boat')[0][2]") == 0, "a boat stays on the surface"
+        assert page.page.locator("#mission").get_by_label("depth m").count() == 0
         server.send("speed", factor=6.0)
         page.page.click("#mission-send")
         page.wait(

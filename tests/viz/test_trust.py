@@ -30,12 +30,12 @@ class Sea(Stage):
         super().__init__()
         self.places = np.array([[0.0, 0.0, 3.0], [20.0, 10.0, 5.0], [-20.0, 10.0, 4.0]])
         self.held = [False] * 3
-        self.state, self.speed, self.noisy = 1, 1.0, 0
+        self.state, self.speed, self.noisy, self.absent = 1, 1.0, 0, -1
         self.notices: list[dict[str, Any]] = []
         self.believed: list[list[float]] = []
 
     def roster(self) -> list[list[Any]]:
-        return [[k, name, "lauv", "underwater", 1] for k, name in enumerate(("a", "b", "c"))]
+        return [[k, name, "lauv", "underwater", 1] for k, name in enumerate(("a", "b", "c")) if k != self.absent]
 
     def frame(self) -> Frame | None:  # type: ignore[override]  # as every source: none where there is nothing to see
         if self.trouble:
@@ -241,10 +241,18 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     source.state = 2  # time stands: no other data come from now on
     page.wait("wavesim.store.last.state === 2 && !wavesim.app.turning")
     look = "[document.querySelector('#stat-state').textContent, document.querySelector('#stat-factor').textContent, document.querySelector('#instruments .num').textContent]"
+    page.page.keyboard.press("j")
+    page.see("wavesim.app.helm.driving = 'a'")  # somebody drives
+    page.wait("document.querySelector('#helm-told').textContent === 'choose it to drive it'")
     source.trouble = "the server 'baltic' has ended"
     page.wait(f"({look}).join() === 'no news,–,○ no news'")
+    page.wait(
+        "document.querySelector('#helm-told').textContent === 'no news: nothing is driven' && wavesim.app.helm.driving === ''"
+    )
+    assert page.see("document.querySelector('#stat-clients').textContent") == "–"
     assert page.see(GREEN) == []
     page.shot("dead")
+    page.page.keyboard.press("j")
     source.trouble = ""
     page.wait(f"({look}).join() === 'paused,0.00 ×,● 0.1 s'")
     assert page.see(GREEN) == alive[1:]
@@ -257,6 +265,16 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     assert page.see(GREEN) == [] and page.see(look)[2] == "○ no news"
     page.see("wavesim.link.socket.onmessage({ data: JSON.stringify({ type: 'trouble', text: '' }) })")
     page.wait(f"({GREEN}).join() === '{','.join(alive[1:])}'")
+    # who was chosen, left and comes back is chosen again, unless somebody chose another meanwhile
+    for meanwhile in (None, 1):
+        source.state, source.absent = 1, 0
+        page.wait("wavesim.store.bodies.size === 2 && wavesim.store.chosen === null")
+        if meanwhile is not None:
+            page.see(f"wavesim.app.choose({meanwhile})")
+        source.absent = -1
+        page.wait(f"wavesim.store.bodies.size === 3 && wavesim.store.chosen === {meanwhile or 0}")
+    page.see("wavesim.app.choose(0)")
+    page.wait(f"({GREEN}).join() === '{','.join(alive)}'")
     page.clean()
     stack.close()  # the viewer's server itself
     page.wait(f"({look}).join() === 'no news,–,○ no news'")

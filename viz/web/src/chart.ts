@@ -22,6 +22,7 @@ export interface Draft {
 }
 
 const MOST_WAYS = 120;
+const TOOLS = 46, NARROW = 640; // px: height of the buttons over the chart, and the width that they take
 
 export class Chart {
   readonly canvas = document.createElement("canvas");
@@ -105,8 +106,8 @@ export class Chart {
     for (let k = 0; k < this.store.rows.length; k++) { n.push(this.store.ned[3 * k]!); e.push(this.store.ned[3 * k + 1]!); }
     if (!n.length) { n.push(-100, 100); e.push(-100, 100); }
     const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)];
-    this.middle = [(n0 + n1) / 2, (e0 + e1) / 2];
-    this.scale = 0.8 * Math.min(this.canvas.clientHeight / Math.max(n1 - n0, 40), this.canvas.clientWidth / Math.max(e1 - e0, 40));
+    this.scale = 0.8 * Math.min((this.canvas.clientHeight - TOOLS) / Math.max(n1 - n0, 40), this.canvas.clientWidth / Math.max(e1 - e0, 40));
+    this.middle = [(n0 + n1) / 2 + TOOLS / 2 / this.scale, (e0 + e1) / 2];
   }
 
   /** What is looked at: middle (north, east) and pixels per metre. */
@@ -145,8 +146,9 @@ export class Chart {
     if (this.show.traffic) drawTraffic(c, this.store, (n, e) => this.px(n, e), this.scale);
     drawBodies(c, this.store, (n, e) => this.px(n, e), this.scale, this.dark, this.show.labels);
     if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);
-    this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark);
-    this.rose(c, w);
+    const beneath = w < NARROW ? TOOLS : 0; // what stands in the corner stands beneath the buttons there
+    this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark, beneath);
+    this.rose(c, w, beneath);
   }
 
   /** What moves not: of the ways only what came since the last picture is drawn. */
@@ -349,9 +351,9 @@ export class Chart {
     c.globalAlpha = 1;
   }
 
-  private rose(c: CanvasRenderingContext2D, w: number): void {
+  private rose(c: CanvasRenderingContext2D, w: number, beneath: number): void {
     c.save();
-    c.translate(w - 36, 44);
+    c.translate(w - 36, 44 + beneath);
     c.fillStyle = css("--bad");
     c.beginPath();
     c.moveTo(0, -24);

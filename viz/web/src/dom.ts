@@ -69,7 +69,8 @@ let toastTimer = 0;
 /** A word to the user, for a few seconds. */
 export function toast(text: string, bad = false): void {
   document.querySelector(".toast")?.remove();
-  document.body.append(h("div", { class: `toast${bad ? " bad" : ""}`, role: "status" }, text));
+  const stage = window.innerWidth > 760 ? document.querySelector("#app:not(.hidden) #stage") : null; // over the picture, not over what is filled in below it
+  (stage ?? document.body).append(h("div", { class: `toast${bad ? " bad" : ""}`, role: "status" }, text));
   clearTimeout(toastTimer);
   toastTimer = window.setTimeout(() => document.querySelector(".toast")?.remove(), bad ? 6000 : 2500);
 }

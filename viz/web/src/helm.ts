@@ -87,8 +87,10 @@ export class Helm {
   private turn(): void {
     const body = [...this.store.bodies.values()].find((b) => b.name === this.driving);
     if (body && !this.shown) { this.shown = true; this.choose(body.row); }
-    const axes = body ? this.axes() : null, kit = body && this.store.kit?.row === body.row ? this.store.kit : null, model = this.store.scene?.models[body?.model ?? ""];
-    put(this.told, !this.driving ? "" : !body ? `waiting for ${this.driving}…` : !kit || !model ? "choose it to drive it" : axes ? axes.map((v, k) => `${["ahead", "starboard", "down", "turn"][k]} ${v.toFixed(1)}`).join("  ") : "at rest: nothing is held");
+    const lost = this.store.lost !== "", axes = body && !lost ? this.axes() : null;
+    if (lost && this.driving) this.leave(); // whoever wants it takes it again
+    const kit = body && this.store.kit?.row === body.row ? this.store.kit : null, model = this.store.scene?.models[body?.model ?? ""];
+    put(this.told, lost ? "no news: nothing is driven" : !this.driving ? "" : !body ? `waiting for ${this.driving}…` : !kit || !model ? "choose it to drive it" : axes ? axes.map((v, k) => `${["ahead", "starboard", "down", "turn"][k]} ${v.toFixed(1)}`).join("  ") : "at rest: nothing is held");
     if (this.box) mark(this.box, "alive", axes !== null);
     if (!kit || !model || (!axes && !this.moved)) return;
     this.moved = axes !== null; // when it is let go, that is said once

@@ -42,6 +42,6 @@ export function showKeys(): void {
   const old = document.querySelector(".help");
   if (old) { old.remove(); return; }
   const line = ([keys, text]: [string, string]): HTMLElement => { const td = h("td", {}); for (const key of keys.split("  ")) add(td, h("kbd", {}, key), " "); return h("tr", {}, td, h("td", {}, text)); };
-  const box = h("div", { class: "box" }, h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEYS.map(line)))), h("div", {}, h("h2", {}, "Legend"), legend(), h("p", { class: "soft" }, "North, east, down are mapped to the right, up and towards you: see the viewer's guide (docs/viewer.md).")));
+  const box = h("div", { class: "box" }, h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEYS.map(line)))), h("div", {}, h("h2", {}, "Legend"), legend(), h("p", { class: "soft" }, "Places are north, east and depth in metres; headings from north to the east. More in the viewer's guide (docs/viewer.md).")));
   document.body.append(h("div", { class: "help", onclick: (e: MouseEvent) => { if ((e.target as HTMLElement).classList.contains("help")) showKeys(); } }, box));
 }

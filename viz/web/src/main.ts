@@ -62,6 +62,7 @@ class App {
   private dark = localStorage.getItem("wavesim-theme") !== "light";
   private tableAt = 0;
   private homed = false;
+  private gone = ""; // the chosen body left: it is chosen again when it comes back
   private panelAt: unknown = null; // the data that were shown last
   private readonly times: number[] = [];
   private awakeUntil = 0;
@@ -175,7 +176,11 @@ class App {
           if (joined.length) toast(joined.length > 3 ? `${joined.length} bodies joined` : `${joined.join(", ")} joined`);
           else if (left.length) toast(left.length > 3 ? `${left.length} bodies left` : `${left.join(", ")} left`);
         }
-        if (s.chosen !== null && !s.bodies.has(s.chosen)) this.choose(null);
+        if (s.chosen !== null && !s.bodies.has(s.chosen)) {
+          const name = s.name(s.chosen);
+          this.choose(null);
+          this.gone = name;
+        } else if (this.gone) this.choose(m.bodies.find(([, name]) => name === this.gone)?.[0] ?? s.chosen);
         this.return();
         break;
       }
@@ -222,6 +227,7 @@ class App {
   private tellLoss(): void {
     const text = this.connected ? this.trouble : "the viewer's server does not answer (was `wavesim viz` ended?); trying again";
     this.store.lost = text;
+    this.weather();
     put(this.banner, text);
     mark(this.banner, "hidden", !text);
     mark(this.root, "lost", text !== "");
@@ -278,7 +284,7 @@ class App {
     const w = this.store.weather;
     if (!w) return;
     const rtt = w.clients.map((c) => c.rtt_ms).filter((v): v is number => v !== null);
-    this.stats["clients"]!.textContent = w.connected === null ? "–" : `${w.connected}${rtt.length ? ` (${number(rtt.reduce((a, b) => a + b, 0) / rtt.length, 1)} ms)` : ""}`;
+    this.stats["clients"]!.textContent = this.store.lost || w.connected === null ? "–" : `${w.connected}${rtt.length ? ` (${number(rtt.reduce((a, b) => a + b, 0) / rtt.length, 1)} ms)` : ""}`;
     if (w.replay) this.replay.set(w.replay.start, w.replay.end);
   }
 
@@ -344,6 +350,7 @@ class App {
 
   choose(row: number | null): void {
     if (row === this.store.chosen) return;
+    this.gone = "";
     this.store.chosen = row;
     this.store.panel = this.store.kit = this.store.traffic = null;
     this.panelAt = null;

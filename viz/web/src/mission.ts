@@ -60,6 +60,11 @@ export class Mission {
     return found ? (north, east) => { [found[0], found[1]] = [round(north), round(east)]; this.saved = false; this.build(); } : null;
   }
 
+  /** Whether the vehicle stays on the surface. */
+  private get afloat(): boolean { const s = this.store.scene, body = s?.bodies.find((b) => b.name === this.vehicle); return s?.models[body?.model ?? ""]?.type === "surface"; }
+  /** Depth of its next waypoint. */
+  private get under(): number { return this.afloat ? 0 : this.depth; }
+
   /** The waypoints of a vehicle as numbers, to be changed, put in and taken out. */
   private table(): HTMLElement | null {
     const d = this.chart.draft!, points = d.waypoints.get(this.vehicle) ?? [], present = this.store.scene?.bodies.find((b) => b.name === this.vehicle)?.waypoints ?? [];
@@ -109,7 +114,7 @@ export class Mission {
       h("div", { class: "row" }, choice("waypoint", "waypoints"), choice("survey", "survey"), choice("beacon", "beacons"), choice("fence", "fences")),
       this.tool === "survey" ? h("div", { class: "row" }, field("spacing m", this.spacing, (v) => { this.spacing = v; }), field("heading °", this.heading, (v) => { this.heading = v; })) : null,
       this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "lay-legs", disabled: this.draft!.area.length < 3, title: "Parallel legs over the area, as waypoints", onclick: () => this.lay(legs(this.draft!.area, this.spacing, this.heading)) }, "lay legs"), h("button", { id: "lay-circle", disabled: this.draft!.area.length !== 1, title: "A circle around the point, the spacing its radius", onclick: () => this.lay(circle(this.draft!.area[0]!, this.spacing)) }, "circle")) : null,
-      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
+      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), this.afloat ? null : field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
       this.tool === "beacon" ? h("div", { class: "row" }, field("depth m", this.depth, (v) => { this.depth = v; })) : null,
       this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
@@ -133,7 +138,7 @@ export class Mission {
   private clicked(n: number, e: number): void {
     this.saved = false;
     const d = this.chart.draft!, p: [number, number] = [round(n), round(e)];
-    if (this.tool === "waypoint" && this.vehicle) d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.depth, this.speed]]);
+    if (this.tool === "waypoint" && this.vehicle) d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.under, this.speed]]);
     if (this.tool === "survey") d.area.push(p);
     if (this.tool === "beacon") {
       const taken = new Set([...(this.store.scene?.bodies ?? []).map((b) => b.name), ...d.beacons.map((b) => b.name)]);
@@ -153,7 +158,7 @@ export class Mission {
   private lay(points: Point[]): void {
     if (!points.length) { toast("no legs: is the spacing too small for this area?", true); return; }
     const d = this.draft!;
-    d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), ...points.map(([n, e]): Waypoint => [round(n), round(e), this.depth, this.speed])]);
+    d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), ...points.map(([n, e]): Waypoint => [round(n), round(e), this.under, this.speed])]);
     d.area = [];
     this.saved = false;
     this.build();

@@ -70,7 +70,7 @@ export class Names {
       text(condition ? `⚠ ${body.name}` : body.name, p[0] + 9, p[1] - 9, condition ? css("--bad") : ink);
       if (body.type !== "buoy" && !many && free(p[0] + 9, p[1] - 1, 105, 13)) {
         c.font = "11px system-ui, sans-serif";
-        text(`${number(store.ned[3 * k + 2], 1)} m  ${number(store.speed[k], 2)} m/s`, p[0] + 9, p[1] + 5, css("--soft"));
+        text(`${number(store.ned[3 * k + 2], 1)} m  ${number(store.speed[k], 2)} m/s`, p[0] + 9, p[1] + 5, ink);
         c.font = "600 12px system-ui, sans-serif";
       }
     }

@@ -31,7 +31,9 @@ class Fields {
 export class Orders {
   readonly element: HTMLElement;
   private readonly who = h("b", {}, "");
+  private readonly title = h("h3", {}, "Body ", this.who);
   private readonly body: HTMLElement;
+  private readonly world: HTMLElement;
   private readonly none = h("div", { class: "empty" });
 
   constructor(private readonly store: Store, private readonly order: Order) {
@@ -44,8 +46,8 @@ export class Orders {
     this.body = h("div", {},
       line(h("span", { class: "soft" }, "push, in B"), ...push.elements, ...turn.elements, h("button", { id: "push", onclick: shove }, "push"), h("button", { id: "push-end", onclick: () => send("push", { force: [0, 0, 0], torque: [0, 0, 0] }) }, "end it")),
       line(h("span", { class: "soft" }, "put it at"), ...place.elements, ...attitude.elements, h("button", { id: "pose", title: "A place needs all three numbers, an attitude too", onclick: pose }, "put")));
-    const world = h("div", {}, h("h3", {}, "Weather"), line(...weather.elements, h("button", { id: "weather", onclick: change }, "change")));
-    this.element = h("div", { class: "pane" }, h("div", { class: "list orders", id: "orders" }, this.none, h("h3", {}, "Body ", this.who), this.body, world));
+    this.world = h("div", {}, h("h3", {}, "Weather"), line(...weather.elements, h("button", { id: "weather", onclick: change }, "change")));
+    this.element = h("div", { class: "pane" }, h("div", { class: "list orders", id: "orders" }, this.none, this.title, this.body, this.world));
   }
 
   update(): void {
@@ -53,7 +55,8 @@ export class Orders {
     put(this.none, may ? "" : "commands need a running server of this machine, and `wavesim viz --control`");
     for (const e of this.element.querySelectorAll("button")) if (e.disabled === may) e.disabled = !may;
     put(this.who, this.store.chosen === null ? "(choose one)" : this.store.name(this.store.chosen));
-    mark(this.body, "hidden", this.store.chosen === null);
+    mark(this.body, "hidden", this.store.chosen === null || !may);
+    for (const e of [this.title, this.world]) mark(e, "hidden", !may);
     mark(this.none, "hidden", may);
   }
 }

@@ -47,6 +47,6 @@ export function grid({ c, w, hh }: Sheet, m: Margins, across: Axis, along: Axis)
   c.textBaseline = "middle";
   c.beginPath();
   for (let v = Math.ceil(along.from / along.step) * along.step; v <= along.to; v += along.step) { c.moveTo(m.left, along.at(v)); c.lineTo(w - m.right, along.at(v)); c.fillText(along.text(v), 4, along.at(v)); }
-  for (let v = Math.ceil(across.from / across.step) * across.step; v <= across.to; v += across.step) { c.moveTo(across.at(v), m.top); c.lineTo(across.at(v), hh - m.bottom); c.fillText(across.text(v), across.at(v) + 3, hh - 8); }
+  for (let v = Math.ceil(across.from / across.step) * across.step; v <= across.to; v += across.step) { c.moveTo(across.at(v), m.top); c.lineTo(across.at(v), hh - m.bottom); const t = across.text(v); if (across.at(v) + 3 + c.measureText(t).width < w) c.fillText(t, across.at(v) + 3, hh - 8); }
   c.stroke();
 }

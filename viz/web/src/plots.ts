@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import { css, h } from "./dom";
+import { tickTexts } from "./units";
 
 export interface Look {
   title: string; unit: string; colours: string[]; labels: string[]; width: number; height?: number | undefined;
@@ -13,13 +14,7 @@ export interface Look {
   legend?: boolean | undefined; // with the values at the pointer
 }
 
-const NOTHING = 1e-9; // what is less is written as 0
-
-/** Numbers at ticks, with as many digits as tell them apart. */
-function ticks(_u: uPlot, splits: number[]): string[] {
-  const step = Math.abs((splits[1] ?? 1) - (splits[0] ?? 0)), digits = step > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(step) + 1e-6), 0), 8) : 0;
-  return splits.map((v) => (v === null ? "" : Math.abs(v) < Math.max(NOTHING, step * 1e-6) ? "0" : Math.abs(v) >= 1e6 ? v.toExponential(1) : v.toFixed(digits)));
-}
+function ticks(_u: uPlot, splits: (number | null)[]): string[] { return tickTexts(splits); }
 
 export class Plot {
   readonly element: HTMLElement;
@@ -27,8 +22,10 @@ export class Plot {
   private readonly box = h("div");
   private readonly now = h("div", { class: "now hidden" });
   private time: number | null = null; // where we are
+  private readonly legend: boolean;
 
   constructor(look: Look) {
+    this.legend = look.legend === true;
     const { labels, unit } = look, close = look.remove ? h("button", { title: "Remove this chart", onclick: look.remove }, "×") : null;
     this.element = h("div", { class: "plot" }, h("div", { class: "title" }, h("span", {}, `${look.title}${unit ? ` (${unit})` : ""}${labels.length > 1 && !look.legend ? ` — ${labels.join(", ")}` : ""}`), close), this.box);
     const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") }, font: "10px system-ui", values: ticks };
@@ -55,6 +52,7 @@ export class Plot {
   mark(time: number): void {
     this.time = time;
     this.place(this.plot);
+    if (this.legend && (this.plot.cursor.left ?? -1) < 0 && this.plot.data[0].length) this.plot.setLegend({ idx: this.plot.valToIdx(time) }, false); // nobody points at another time
   }
   private place(u: uPlot): void {
     const { min, max } = u.scales["x"]!, t = this.time, there = t !== null && typeof min === "number" && typeof max === "number" && t >= min && t <= max;

@@ -23,6 +23,7 @@ export class Pointer {
     this.measuring = on;
     this.points = [];
     mark(this.button, "on", on);
+    if (this.at) this.move(this.at); // without what was measured
     this.changed();
   }
 
@@ -43,7 +44,7 @@ export class Pointer {
   }
 
   /** The measure, and the colours of depths, on the chart. */
-  draw(c: CanvasRenderingContext2D, px: (n: number, e: number) => [number, number], w: number, hh: number, dark: boolean): void {
+  draw(c: CanvasRenderingContext2D, px: (n: number, e: number) => [number, number], w: number, hh: number, dark: boolean, beneath: number): void {
     if (this.measuring && this.points.length) {
       const points = this.at ? [...this.points, this.at] : this.points;
       c.strokeStyle = c.fillStyle = css("--warm");
@@ -61,7 +62,7 @@ export class Pointer {
     }
     const bed = this.store.scene?.bed;
     if (!bed) return;
-    const [low, high] = depths(bed), height = Math.min(140, hh - 190), x = w - 24, y = 96;
+    const [low, high] = depths(bed), height = Math.min(140, hh - 190 - beneath), x = w - 24, y = 96 + beneath;
     if (height < 40) return;
     for (let k = 0; k < height; k++) {
       const [r, g, b] = ramp(k / height, dark).map((v) => Math.round(255 * v));

@@ -22,3 +22,13 @@ export function written(value: number | null | undefined, s: Shown, field = ""):
   if (Math.abs(v) >= 1e7) return v.toExponential(1);
   return v.toFixed(fine ? 7 : Math.abs(v) >= 1000 ? 1 : s.unit === "" && Number.isInteger(v) ? 0 : s.digits);
 }
+
+const NOTHING = 1e-9; // what is less is written as 0
+
+/** Numbers at the ticks of an axis, with the digits that their step has: 2.5 is not 3. */
+export function tickTexts(splits: (number | null)[]): string[] {
+  const there = splits.filter((v): v is number => v !== null), step = Math.abs((there[1] ?? 1) - (there[0] ?? 0));
+  let digits = 0;
+  while (digits < 8 && step > 0 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6 * step * 10 ** digits) digits++;
+  return splits.map((v) => (v === null ? "" : Math.abs(v) < Math.max(NOTHING, step * 1e-6) ? "0" : Math.abs(v) >= 1e6 ? v.toExponential(1) : v.toFixed(digits)));
+}

@@ -16,7 +16,7 @@ import { cellOf, lines, Sea } from "../src/sea";
 import { Store, Track } from "../src/store";
 import { circle, journey, legs, type Point } from "../src/survey";
 import { place } from "../src/traffic";
-import { shown, written } from "../src/units";
+import { shown, tickTexts, written } from "../src/units";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
   assert.equal(nextSpeed(0, -1, SPEEDS), 30);
@@ -37,6 +37,11 @@ test("numbers never push a column off", () => {
   for (const v of [-1e25, 1e300, 123456789, NaN, Infinity, null]) assert.ok(number(v, 3).length < 10 && written(v, shown("m")).length < 10);
   assert.equal(number(-0.001, 1), "0.0");
   assert.equal(number(12.345, 2), "12.35");
+});
+
+test("ticks are written as they are", () => {
+  for (const [at, told] of [[[0, 2.5, 5], ["0", "2.5", "5.0"]], [[-0.25, 0, 0.25], ["-0.25", "0", "0.25"]], [[0, 200, 400], ["0", "200", "400"]], [[0.1, 0.2, 0.30000000000000004], ["0.1", "0.2", "0.3"]], [[1.25e-3, 2.5e-3], ["0.00125", "0.00250"]], [[-1e-17, 1], ["0", "1"]], [[null, 10, 20], ["", "10", "20"]], [[2e6, 4e6], ["2.0e+6", "4.0e+6"]]] as [(number | null)[], string[]][])
+    assert.deepEqual(tickTexts(at), told);
 });
 
 test("places of the world: one minute north is a nautical mile, the bed between its points, legs of a measure", () => {
