@@ -25,6 +25,27 @@ API = {
     "api/control.md": ("Control and guidance", ("wavesim_sdk.control",)),
     "api/log.md": ("Logs", ("wavesim_sdk.log",)),
     "api/emulators.md": ("Emulators", ("wavesim_emulators.base", "wavesim_emulators.station")),
+    "api/navigation.md": (
+        "Navigation filter",
+        (
+            "wavesim_studies.navigation.filter",
+            "wavesim_studies.navigation.measurements",
+            "wavesim_studies.navigation.logs",
+            "wavesim_studies.navigation.metrics",
+        ),
+    ),
+    "api/studies.md": (
+        "Campaigns, learning, traffic",
+        (
+            "wavesim_studies.campaign.metrics",
+            "wavesim_studies.learning.core",
+            "wavesim_studies.learning.env",
+            "wavesim_studies.learning.teams",
+            "wavesim_studies.traffic.encounters",
+            "wavesim_studies.traffic.sail",
+            "wavesim_studies.traffic.score",
+        ),
+    ),
 }
 _SHIM = re.compile(r'src="https://[^"]*iframe-worker[^"]*"')
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]+)(#[^)\s]*)?\)")

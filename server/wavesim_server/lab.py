@@ -17,6 +17,7 @@ sonars, whose frames lie in shared memory, are left out.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -185,7 +186,9 @@ class Lab(Simulation):
             self.fleet.command(row, numbers_)
 
     def advance(self, ticks: int = 1) -> None:
-        """Advance by whole ticks; instruments measure when they are due."""
+        """Advance by whole ticks; instruments measure when they are due. ValueError for fewer than none."""
+        if ticks < 0:
+            raise ValueError(f"time does not run back: {ticks} ticks")
         end = self.tick + ticks
         if self.tick == 0:
             self._measure(list(self._stations))
@@ -196,7 +199,10 @@ class Lab(Simulation):
             self._measure([name for name, at in due.items() if at == stop])
 
     def run(self, seconds: float, every: float = 0.0) -> None:
-        """Advance by some seconds; ``every`` so many the states are added to :attr:`tracks`."""
+        """Advance by some seconds; ``every`` so many the states are added to :attr:`tracks`. ValueError if either is negative or no
+        number."""
+        if not (0.0 <= seconds < math.inf and 0.0 <= every < math.inf):
+            raise ValueError(f"it runs for 0 s or more, every 0 s or more; not for {seconds} s, every {every} s")
         end = self.tick + round(seconds * 1e9) // self.step_ns
         period = max(1, round(every * 1e9) // self.step_ns) if every else 0
         while self.tick < end:
@@ -258,9 +264,11 @@ class Lab(Simulation):
         ]
 
     def plot(self) -> Figure:
-        """The tracks from above, and depths over time (needs matplotlib)."""
+        """The tracks from above, and depths over time (needs matplotlib). ValueError if no tracks were kept."""
         from matplotlib.figure import Figure
 
+        if not any(there for _, there, _ in self.tracks):
+            raise ValueError("there are no tracks yet; run(seconds, every=0.5) keeps them")
         figure = Figure(figsize=(9, 4.5), layout="constrained")
         chart, depths = figure.subplots(1, 2)
         names = dict.fromkeys(n for _, there, _ in self.tracks for n in there)
@@ -269,7 +277,8 @@ class Lab(Simulation):
             t, p = np.array([t for t, _ in at]), np.array([p for _, p in at])
             (line,) = chart.plot(p[:, 1], p[:, 0], label=name if len(names) <= 12 else None)
             depths.plot(t, p[:, 2], color=line.get_color())
-        chart.set(xlabel="east (m)", ylabel="north (m)", aspect="equal")
+        chart.set_aspect("equal", adjustable="datalim")  # also of a straight way the picture is as wide as it is high
+        chart.set(xlabel="east (m)", ylabel="north (m)")
         depths.set(xlabel="time (s)", ylabel="depth (m)")
         depths.invert_yaxis()
         if len(names) <= 12:

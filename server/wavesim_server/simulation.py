@@ -98,6 +98,8 @@ class Simulation:
         config = loaded.config
         self.loaded, self.config = loaded, config
         self.seed = config.seed if seed is None else seed
+        if not 0 <= self.seed <= 2**53:
+            raise ValueError(f"a seed is 0 to 2**53; this is {seed}")
         self.step_ns = round(config.time.step * 1e9)
         self.tick = 0
         self.capacity = capacity = config.shared.vehicles
@@ -480,7 +482,9 @@ class Simulation:
     # -- time --------------------------------------------------------------------------------
 
     def advance(self, ticks: int = 1) -> None:
-        """Advance by whole ticks. Signals are collected; see :meth:`take_signals`."""
+        """Advance by whole ticks. Signals are collected; see :meth:`take_signals`. ValueError for fewer than none."""
+        if ticks < 0:
+            raise ValueError(f"time does not run back: {ticks} ticks")
         self._reorder()
         last, half, contacts, period = self.tick + ticks, False, self.contacts, self.stratification.period
         shared = self.threads.pay(len(self.occupants))

@@ -73,6 +73,19 @@ def test_commands_of_many_are_taken_all_or_none(lab: Lab) -> None:
     assert lab.actuation().tobytes() == before
 
 
+def test_what_cannot_be_is_said_and_not_passed_over(lab: Lab) -> None:
+    for run in ((-1.0, 0.0), (math.nan, 0.0), (math.inf, 0.0), (1.0, -1.0), (1.0, math.nan)):
+        with pytest.raises(ValueError, match="it runs for 0 s or more"):
+            lab.run(*run)
+    for advance in (lab.advance, Lab().advance):
+        with pytest.raises(ValueError, match="time does not run back"):
+            advance(-1)
+    with pytest.raises(ValueError, match=r"run\(seconds, every=0.5\) keeps them"):
+        Lab().plot()
+    with pytest.raises(ValueError, match="a seed is 0 to"):
+        Lab(seed=-1)
+
+
 def test_what_a_notebook_shows(lab: Lab, tmp_path: Path) -> None:
     assert repr(lab) == "<Lab 'wavesim' at 10.000 s: 6 bodies (boat, auv0, auv1, auv2, auv3, auv4)>"
     states = lab.states()
@@ -85,4 +98,8 @@ def test_what_a_notebook_shows(lab: Lab, tmp_path: Path) -> None:
     figure.savefig(tmp_path / "tracks.png")
     assert len(figure.axes[0].lines) == 6 and np.allclose(
         figure.axes[0].lines[1].get_ydata()[-1], states["auv0"]["north"]
+    )
+    chart, depths = (axes.get_position() for axes in figure.axes)
+    assert chart.height > 0.9 * depths.height and chart.width > 0.9 * depths.width, (
+        "no blank bands beside a straight way"
     )

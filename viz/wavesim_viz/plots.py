@@ -243,10 +243,9 @@ def _bed(run: Run, chart: Axes, bar: Axes) -> None:
     levels = np.linspace(low, high, 25)
     filled = chart.contourf(message["east"], message["north"], depth, levels=levels, cmap="GnBu", alpha=0.85)
     lines = chart.contour(message["east"], message["north"], depth, levels=levels[::4], colors="white", linewidths=0.5)
-    chart.clabel(lines, fmt="%.0f m", fontsize=6.5)
-    colours = chart.figure.colorbar(
-        filled, cax=bar, ticks=MaxNLocator(8), format="%.0f" if high - low > 8.0 else "%.1f"
-    )
+    digits = "%.0f" if high - low > 8.0 else "%.1f" if high - low > 0.8 else "%.2f"
+    chart.clabel(lines, fmt=f"{digits} m", fontsize=6.5)
+    colours = chart.figure.colorbar(filled, cax=bar, ticks=MaxNLocator(8), format=digits)
     colours.set_label("depth of the sea bed (m)")
     colours.ax.invert_yaxis()
 

@@ -350,7 +350,8 @@ def draw(voyages: list[tuple[Voyage, Track]], out: Path) -> None:
         sure = np.sqrt(np.trace(voyage.covariance(track), axis1=1, axis2=2))
         errors.plot(voyage.time, off, color=line.get_color(), lw=1.0, label=voyage.name)
         errors.plot(voyage.time, 3.0 * sure, color=line.get_color(), lw=0.8, ls="--")
-    chart.set(xlabel="east (m)", ylabel="north (m)", aspect="equal", title="true (wide) and estimated tracks")
+    chart.set_aspect("equal", adjustable="datalim")
+    chart.set(xlabel="east (m)", ylabel="north (m)", title="true (wide) and estimated tracks")
     errors.set(xlabel="time (s)", ylabel="m", title="horizontal error; dashed: 3 sigma", ylim=(0.0, None))
     chart.legend(fontsize=8)
     try:
