@@ -93,6 +93,22 @@ def test_no_peak_is_lost() -> None:
     assert absurd["values"] == [[None, 1.0]]
 
 
+def test_nothing_is_drawn_where_nothing_was() -> None:
+    """A line that ends before another, or begins later, is not drawn on; nor over a time without values; the chart holds all of both."""
+    t, nan = np.arange(0.0, 5.0), None
+    late = (np.array([3.0, 4.0, 5.0, 6.0, 7.0]), np.arange(5.0))
+    found = aligned([(t, t), late], -math.inf, math.inf, 600)
+    assert found["time"] == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert found["values"] == [[0, 1, 2, 3, 4, 4, nan, nan], [nan, nan, nan, 0, 1, 2, 3, 4]]
+    assert aligned([late, (t, t)], -math.inf, math.inf, 600)["values"][::-1] == found["values"], "in any order"
+    every = np.arange(0.0, 60.0)
+    gone = np.concatenate([every[:20], every[40:]])  # it left and came back
+    (_, there) = aligned([(every, every), (gone, gone)], -math.inf, math.inf, 600)["values"]
+    assert there[25] == 19 and there[31:40] == [nan] * 9 and there[40] == 40
+    alone = aligned([(gone, gone)], -math.inf, math.inf, 600)
+    assert alone["values"][0][19:22] == [19, nan, 40] and 19 < alone["time"][20] < 40, "no straight line over it"
+
+
 def frame(time: float, *places: tuple[float, float, float], held: bool = False) -> Frame:
     n = len(places)
     return Frame(time, int(time * 10), 1, bodies(range(n), places, [[1, 0, 0, 0]] * n, np.ones((n, 3)), held))

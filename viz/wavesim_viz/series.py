@@ -22,6 +22,7 @@ Line = tuple[Array, Array]  #: times in s, values
 NOTHING: Line = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 4000
+MISSING = 10  #: steps of a line without a value, after which there is none
 ABSURD = 1e12  #: what is beyond is drawn as a gap
 
 
@@ -107,9 +108,13 @@ def _seconds(time_ns: Any) -> Array:
 
 
 def aligned(lines: Sequence[Line], since: float, until: float, points: int) -> dict[str, Any]:
-    """Lines as one chart draws them: the times of the first, and of each line the newest value there; of each stretch of a long
-    line its least and its greatest value, so that no peak is lost."""
-    times = next((t for t, _ in lines if len(t)), np.zeros(0))
+    """Lines as one chart draws them: the times of the first (and of others before and after it), and of each line the newest value
+    there; of each stretch of a long line its least and its greatest value, so that no peak is lost."""
+    times = np.zeros(0)
+    for t, _ in lines:
+        times = np.concatenate([t[t < times[0]], times, t[t > times[-1]]]) if len(times) else t
+    if len(holes := _holes(times)):
+        times = np.sort(np.concatenate([times, holes]))
     a, b = np.searchsorted(times, [since, until])
     a, b = max(int(a) - 1, 0), min(int(b) + 1, len(times))
     times = times[a:b]
@@ -120,15 +125,26 @@ def aligned(lines: Sequence[Line], since: float, until: float, points: int) -> d
     return {"time": times.round(6).tolist(), "values": [_plain(c) for c in columns]}
 
 
+def _holes(t: Array) -> Array:
+    """A time in each stretch without values: else the next value would be joined to the last by a straight line."""
+    if len(t) < 3:
+        return np.zeros(0)
+    apart = np.diff(t)
+    step = float(np.median(apart))
+    return np.asarray(t[:-1][apart > (MISSING + 1) * step] + (MISSING + 0.5) * step)
+
+
 def _at(times: Array, line: Line) -> Array:
-    """The newest value of a line at each time; NaN before its first."""
+    """The newest value of a line at each time; NaN before its first, after its last, and where values are missing."""
     t, v = line
     if len(t) == len(times) and np.array_equal(t, times):
         return np.asarray(v, float)
     if not len(t):
         return np.full(len(times), np.nan)
     k = np.searchsorted(t, times + 1e-9, "right") - 1
-    return np.where(k >= 0, np.asarray(v, float)[np.maximum(k, 0)], np.nan)
+    step = float(np.median(np.diff(t))) if len(t) > 1 else 0.0
+    fresh = times - t[np.maximum(k, 0)] <= np.where(k < len(t) - 1, MISSING, 1) * step + 1e-9
+    return np.where((k >= 0) & fresh, np.asarray(v, float)[np.maximum(k, 0)], np.nan)
 
 
 def _peaks(v: Array, points: int) -> np.ndarray[Any, np.dtype[np.int64]]:
