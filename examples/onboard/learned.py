@@ -12,6 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Rov:
         try:
             with np.load(options.policy, allow_pickle=False) as file:
                 self.layers = [file[f"arr_{k}"].astype(float) for k in range(len(file.files))]
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise BrokerError(f"{options.policy} holds no policy: {error}") from None
 
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:

@@ -461,6 +461,18 @@ def test_compare_and_gate(folder: Path) -> None:
     assert (high - low) / 2 <= 0.4 * unpaired
 
 
+def test_a_metric_of_which_neither_way_is_better_is_shown_and_not_judged(folder: Path) -> None:
+    """A longer way is no worse one, unless the campaign says so."""
+    key = '<factor name="a" values="1"><key path="world/current/north" text="{} m/s"/></factor><run duration="1 s"/>'
+    p = plan(folder, f'{key}<metric name="way" of="distance"/><metric name="short" of="distance" better="lower"/>')
+    rows = [
+        [{"a": 1, "replicate": k, "status": "ok", "way": x + k, "short": x + k} for k in range(9)] for x in (10.0, 20.0)
+    ]
+    found = {d.name: d for d in statistics.compare(*rows, ["a"], p.metrics)}
+    assert (found["way"].verdict, found["short"].verdict) == ("not judged", "worse")
+    assert found["way"].change == 10.0 and np.isnan(found["way"].share_better)
+
+
 def test_what_gave_no_value_and_why_is_said_at_the_end(folder: Path) -> None:
     (folder / "mine.py").write_text(
         "def none(factors, seed):\n    return {'x': 1.0}\ndef three(factors, seed):\n    return 3\n"

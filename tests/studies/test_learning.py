@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -20,12 +21,14 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import wavesim_studies.learning  # noqa: E402, F401
 from wavesim_sdk.config import load  # noqa: E402
+from wavesim_sdk.errors import ConfigError, WaveSimError  # noqa: E402
 from wavesim_server.study import empty_sea  # noqa: E402
 from wavesim_studies.learning import kernels, ppo  # noqa: E402
 from wavesim_studies.learning.baselines import Chance, Pid, score  # noqa: E402
 from wavesim_studies.learning.core import Core  # noqa: E402
 from wavesim_studies.learning.env import Vector  # noqa: E402
 from wavesim_studies.learning.tasks import TASKS  # noqa: E402
+from wavesim_studies.navigation.learned import Reckoner  # noqa: E402
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -120,6 +123,31 @@ def test_noise_is_as_large_as_it_is_said_to_be() -> None:
     assert (abs(level) > 2.0).mean() == pytest.approx(0.0455, abs=0.006) and 3.5 < abs(level).max() < 6.0
     place = np.linalg.norm(off[:, :3], axis=1)
     assert np.sqrt(np.mean(place**2)) == pytest.approx(np.sqrt(2 * (0.05**2 + 0.02**2) + 0.02**2 + 0.02**2), rel=0.05)
+
+
+def test_who_gives_too_little_is_told_so() -> None:
+    """The kernels trust their arrays: they would read what lies behind them."""
+    core = Core("StationKeeping", 4)
+    for shape in ((3, 6), (4, 5), (6,), (4, 6, 1)):
+        with pytest.raises(ValueError, match=r"actions want the shape \(4, 6\)"):
+            core.step(np.zeros(shape, np.float32))
+    with pytest.raises(ValueError, match="4 copies are chosen by as many"):
+        core.begin(np.ones(3, bool))
+    for wrong in ({"copies": 0}, {"copies": -1}, {"substeps": 0}, {"dt": 0.0}, {"dt": math.nan}):
+        with pytest.raises(ConfigError, match="one or more of each"):
+            Core("StationKeeping", **{"copies": 1, **wrong})
+    with pytest.raises(ConfigError, match=r"'lauv' is no vehicle with thrusters alone; allowed are: .*bluerov2"):
+        Core("StationKeeping", 1, model="lauv")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"no file of arrays", None])
+def test_what_is_no_policy_is_one_line(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "p.npz"
+    if content is not None:
+        path.write_bytes(content)
+    for load_, said in ((ppo.Policy.load, "holds no policy"), (Reckoner.load, "holds no network")):
+        with pytest.raises(WaveSimError, match=said):
+            load_(path)
 
 
 def test_what_is_not_a_number_is_no_action() -> None:

@@ -204,7 +204,8 @@ def compare(file: Path, before: Path, out: Path, as_json: bool) -> None:
 
 def _show(found: list[Difference], as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps([{**vars(d), "verdict": d.verdict} for d in found]))
+        told = ({**vars(d), "verdict": d.verdict} for d in found)
+        click.echo(json.dumps([{k: None if v != v else v for k, v in d.items()} for d in told]))  # JSON has no NaN
         return
     click.echo(
         f"{'metric':20} {'pairs':>6} {'before':>10} {'after':>10} {'change':>10} {'95 % interval':>23} {'better':>7} {'p':>7}  verdict"
@@ -212,8 +213,12 @@ def _show(found: list[Difference], as_json: bool) -> None:
     for d in found:
         span = f"{d.low:.4g} .. {d.high:.4g}"
         click.echo(
-            f"{d.name:20} {d.pairs:6} {d.before:10.4g} {d.after:10.4g} {d.change:10.4g} {span:>23} {100 * d.share_better:6.0f}% {d.p:7.4f}  {d.verdict}"
+            f"{d.name:20} {d.pairs:6} {d.before:10.4g} {d.after:10.4g} {d.change:10.4g} {span:>23} {_share(d.share_better):>7} {d.p:7.4f}  {d.verdict}"
         )
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.0f}%" if value == value else "-"
 
 
 @campaign.command()

@@ -345,7 +345,7 @@ def named(metric: Metric, file: Path) -> Named:
     return Named(
         metric.name,
         kind.unit,
-        metric.better or kind.better or "lower",
+        metric.better or kind.better,
         metric.margin,
         metric.body,
         kind.function,

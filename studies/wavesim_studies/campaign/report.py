@@ -71,7 +71,7 @@ def _summary(plan: Plan, table: Table) -> str:
     said = ", ".join(f"{n} {s}" for s, n in states.most_common())
     started = f"{c.run.kind} runs of {plan.duration:g} s" if plan.loaded else "functions"
     lines = [
-        f"{len(plan.rows)} runs: {len({r.point for r in plan.rows})} points ({c.design.kind}), {c.design.replicates} replicates; {started}; seed {c.seed}.",
+        f"{len(plan.rows)} runs: {len({r.point for r in plan.rows})} points ({c.design.kind}), {c.design.replicates} replicate{'s' if c.design.replicates > 1 else ''}; {started}; seed {c.seed}.",
         f"{len(table)} done: {said or 'none'}.",
         f"Success {100 * share:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f} %, Wilson): {escape(c.success.where if c.success else 'every run that came to its end')}."
         if table else "",
@@ -106,7 +106,7 @@ def _metrics(plan: Plan, table: Table) -> str:
             if len(good)
             else (math.nan,) * 4
         )
-        rows.append([m.name, m.unit, m.better, len(good), mean, _Ready(f"{low:.4g} to {high:.4g}"), *rest])
+        rows.append([m.name, m.unit, m.better or "-", len(good), mean, _Ready(f"{low:.4g} to {high:.4g}"), *rest])
     head = [
         "metric",
         "unit",
@@ -124,7 +124,7 @@ def _metrics(plan: Plan, table: Table) -> str:
 
 def _differences(found: Sequence[Difference]) -> str:
     rows = [
-        [d.name, d.unit, d.pairs, d.before, d.after, d.change, _Ready(f"{d.low:.4g} to {d.high:.4g}"), f"{100 * d.share_better:.0f} %",
+        [d.name, d.unit, d.pairs, d.before, d.after, d.change, _Ready(f"{d.low:.4g} to {d.high:.4g}"), f"{100 * d.share_better:.0f} %" if d.better else "-",
          d.worst, d.p, d.margin, d.verdict]
         for d in found
     ]  # fmt: skip
@@ -155,13 +155,13 @@ def _metric(plan: Plan, table: Table, metric: Named) -> str:
     if factors:
         parts.append(_picture(_against(factors, table, values, metric)))
     order = [k for k in np.argsort(values) if good[k]]
-    worst = (order[::-1] if metric.better == "lower" else order)[:_WORST]
+    worst = (order if metric.better == "higher" else order[::-1])[:_WORST]
     rows = [
         [table[k]["row"], *(table[k].get(f) for f in factors), values[k], _command(plan, table[k]["row"])]
         for k in worst
     ]
     parts += [
-        "<p>The worst runs, and how to have each again:</p>",
+        f"<p>The {'worst' if metric.better else 'greatest'} runs, and how to have each again:</p>",
         _html(["run", *factors, _label(metric), ""], rows),
     ]
     return "".join(parts)

@@ -69,7 +69,7 @@ class Difference:
 
     name: str
     unit: str
-    better: str
+    better: str  #: lower, higher, or empty: neither
     pairs: int
     left_out: int  #: pairs of which one has no such number
     before: float
@@ -84,7 +84,10 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """``worse`` if the whole interval lies beyond the margin, ``undecided`` if a part does, else ``pass``."""
+        """``worse`` if the whole interval lies beyond the margin, ``undecided`` if a part does, else ``pass``; ``not judged`` where
+        neither way is better."""
+        if not self.better:
+            return "not judged"
         if self.pairs < 2 or not math.isfinite(self.change):
             return "undecided"
         low, high = (self.low, self.high) if self.better == "lower" else (-self.high, -self.low)
@@ -124,11 +127,11 @@ def _difference(m: Named, before: Array, after: Array) -> Difference:
     a, b = before[good], after[good]
     change = b - a
     mean, low, high = mean_interval(change)
-    worse = change if m.better == "lower" else -change
+    worse = -change if m.better == "higher" else change if m.better else np.full(len(change), math.nan)
     margin = m.margin * (abs(float(a.mean())) if m.name != SUCCESS else 1.0) if len(a) else math.nan
     return Difference(
         m.name, m.unit, m.better, len(a), int((~good).sum()), float(a.mean()) if len(a) else math.nan,
-        float(b.mean()) if len(b) else math.nan, mean, low, high, float((worse < 0).mean()) if len(a) else math.nan,
+        float(b.mean()) if len(b) else math.nan, mean, low, high, float((worse < 0).mean()) if len(a) and m.better else math.nan,
         float(worse.max()) if len(a) else math.nan, _p(change), margin,
     )  # fmt: skip
 

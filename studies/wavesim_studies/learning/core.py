@@ -35,8 +35,11 @@ class Core:
     ) -> None:  # fmt: skip
         if task not in TASKS:
             raise ConfigError(f"there is no task '{task}'{nearest(task, TASKS)}")
-        if model not in library() or not library()[model].thruster or library()[model].fin:
-            raise ConfigError(f"'{model}' is no vehicle with thrusters alone{nearest(model, library())}")
+        able = [name for name, m in library().items() if m.thruster and not m.fin]
+        if model not in able:
+            raise ConfigError(f"'{model}' is no vehicle with thrusters alone{nearest(model, able)}")
+        if copies < 1 or substeps < 1 or not 0.0 < dt < np.inf:
+            raise ConfigError(f"{copies} copies, {substeps} substeps of {dt:g} s: one or more of each, of some length")
         t, thrusters = TASKS[task], library()[model].thruster
         self.copies, self.task, self.model, self.hulls = copies, t, model, hulls
         self.actions = len(thrusters)
@@ -111,10 +114,14 @@ class Core:
         self.out = self.out._replace(observation=observation)
 
     def begin(self, chosen: Array | None = None) -> None:
-        """A new episode of the chosen copies (n,), or of all; the observations are in ``out``."""
+        """A new episode of the chosen copies (n,), or of all; the observations are in ``out``. ValueError for another shape."""
         mask = np.ones(self.copies, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
+        if mask.shape != (self.copies,):  # the kernel would read beyond it
+            raise ValueError(f"{self.copies} copies are chosen by as many truths, not by {mask.shape}")
         kernels.begin(self.fleet, self.state, mask, self.rules, self.out, self.actions)
 
     def step(self, actions: Array) -> None:
-        """One step of all copies: ``actions`` (n, thrusters) float32; what comes of it is in ``out``."""
+        """One step of all copies: ``actions`` (n, thrusters) float32; what comes of it is in ``out``. ValueError for another shape."""
+        if actions.shape != (self.copies, self.actions):  # the kernel would read beyond it
+            raise ValueError(f"actions want the shape {(self.copies, self.actions)}, not {actions.shape}")
         kernels.step(self.fleet, self.state, actions, self.rules, self.out, self.actions)

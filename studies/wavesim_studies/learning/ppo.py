@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Policy:
         try:
             with np.load(path, allow_pickle=False) as file:
                 return cls([file[f"arr_{k}"] for k in range(len(file.files))])
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise WaveSimError(f"{path} holds no policy: {error}") from None
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -136,7 +137,7 @@ class Reckoner:
         try:
             with np.load(path, allow_pickle=False) as file:
                 centre, scale, spread, *parameters = (file[f"arr_{k}"] for k in range(len(file.files)))
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise WaveSimError(f"{path} holds no network: {error}") from None
         return cls(parameters, centre, scale, spread)
 
