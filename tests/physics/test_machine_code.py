@@ -5,6 +5,7 @@ Times are compared by ``python -m benchmarks.paired``, between two checkouts in 
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -71,3 +72,14 @@ def test_a_member_of_a_record_costs_what_a_column_does() -> None:
     assert "call" not in bodies[0], bodies[0]
     lines = [len(re.findall(r"(?m)^\s+[a-z]\w+\s", body)) for body in bodies]
     assert lines[0] <= lines[1] + 4, lines
+
+
+@pytest.mark.compiled
+def test_no_kernel_writes_text() -> None:
+    """A row assigned to a row brings NumPy's error of shapes, and with it 25 functions that write it: a tenth of all compilation.
+
+    Fails with ``legs[NOW] = legs[NEXT]`` in :mod:`wavesim_server.acoustics.terrain`.
+    """
+    kernels = {p.name.partition("-")[0]: p.read_bytes() for p in Path(os.environ["NUMBA_CACHE_DIR"]).glob("*/*.nbc")}
+    assert {"tick.ticks", "tick.hear", "effort.efforts", "weather.act"} <= kernels.keys()
+    assert [name for name, code in kernels.items() if b"numba7cpython7unicode" in code] == []
