@@ -27,7 +27,7 @@ EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/config/lines.py::check": _JUDGED,
     "broker_sdk/wavesim_sdk/config/suites.py::_one": _JUDGED,
     "broker_sdk/wavesim_sdk/ocean/bed.py::read_soundings": _JUDGED,
-    "server/wavesim_server/dynamics/kind.py::_check_step": _JUDGED,
+    "server/wavesim_server/dynamics/kind.py::check_step": _JUDGED,
     "broker_sdk/wavesim_sdk/conformance": "a world of its own for testing the parts of others",
     "broker_sdk/wavesim_sdk/devices": "what is spoken on a wire, rounded to the digits of its protocol",
     "broker_sdk/wavesim_sdk/log.py::Log": "read from a log",
