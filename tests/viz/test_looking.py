@@ -229,6 +229,8 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.wait(
         "document.querySelector('#ranges-told').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
     )
+    told = "(() => { const e = document.querySelector('#ranges-told'); return e.scrollWidth <= e.clientWidth && e.parentElement.clientHeight < 40 })()"
+    assert page.see(told), "whole, in one row, at 1280"
     page.page.select_option("select[aria-label='What was measured']", "azimuth")
     page.wait("document.querySelector('#ranges-told').textContent.startsWith('1 of ship')")
     page.shot("bearings")

@@ -50,6 +50,8 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         page.wait("wavesim.store.alarms.some(a => a.kind === 'fence' && a.name === 'sub')")
         page.wait("wavesim.store.notices.some(n => n.text.includes(\"left the fence 'bay'\"))")
         page.wait("[...document.querySelectorAll('#events tbody td:last-child')].some(e => e.textContent === 'heard')")
+        fits = "(() => { const e = document.querySelector('#events'); return e.scrollWidth <= e.clientWidth })()"
+        assert page.see(fits), "all columns of signals, their outcome too, at 1280"
         assert page.see("document.querySelector('#stat-vehicles').textContent") == "2"
         assert page.see("document.querySelector('#stat-buoys').textContent") == "1"
 

@@ -56,10 +56,10 @@ export function hud(canvas: HTMLCanvasElement, v: Instruments): void {
   const { c, w, hh } = page;
   c.clearRect(0, 0, w, hh);
   const perDegree = hh / 75; // the camera sees 75 degrees from bottom to top
-  const ink = "#9ff5d8";
+  const dark = document.documentElement.dataset["theme"] !== "light", ink = dark ? "#9ff5d8" : "#04384a";
   c.strokeStyle = c.fillStyle = ink;
   c.lineWidth = 1.4;
-  c.shadowColor = "#000";
+  c.shadowColor = dark ? "#000" : "#fff";
   c.shadowBlur = 3;
   c.save();
   c.translate(w / 2, hh / 2);
