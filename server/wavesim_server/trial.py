@@ -289,7 +289,7 @@ class Trial:
                 drawing.terminate()
                 drawing.communicate()
         again = f"again     wavesim viz {self.log}"
-        return "\n".join([text, "", f"log       {self.log}", *(f"picture   {p}" for p in pictures), again])
+        return "\n".join([text, "", f"log       {self.log}", *pictures, again])
 
     def _draw(self) -> subprocess.Popen[str]:
         """A process that draws the pictures."""
@@ -303,11 +303,12 @@ class Trial:
         )
 
     def _drawn(self, drawing: subprocess.Popen[str]) -> list[str]:
-        """The pictures, when they are there."""
+        """A line for each of the pictures, when they are there, and why there are no more."""
         out, error = drawing.communicate()
+        lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:
-            self._say(f"no pictures: {(error.strip().splitlines() or ['the plot command failed'])[-1]}")
-        return out.split()
+            lines.append(f"picture   failed: {(error.strip().splitlines() or ['the plot command said nothing'])[-1]}")
+        return lines
 
     def _table(self, wall: float) -> str:
         """The table of the run, written to its folder, as text."""
@@ -325,6 +326,9 @@ class Trial:
         self.frozen = [f"{v['name']} at {v['frozen_at_s']:.3f} s" for v in table["vehicles"] if "frozen_at_s" in v]
         table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
         text = report.text(table)
-        (self.folder / "table.txt").write_text(text + "\n")
-        (self.folder / "table.json").write_text(report.as_json(table) + "\n")
+        try:
+            (self.folder / "table.txt").write_text(text + "\n")
+            (self.folder / "table.json").write_text(report.as_json(table) + "\n")
+        except OSError as error:  # it is shown nevertheless
+            self.damage.append(f"the table could not be written to {self.folder}: {error.strerror}")
         return text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +21,10 @@ from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import read
 from wavesim_server.resources import wipe
+from wavesim_server.trial import Trial
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
+ONE = '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>'
 FLEET = '<time step="4 ms"/><log state_rate="250 Hz"/><fleet><vehicle name="v" model="lauv" position="0 0 9 m"/>{more}</fleet>'
 
 
@@ -76,6 +80,34 @@ def test_a_log_on_a_full_device(config: Callable[..., Loaded], serve: Callable[.
     server.send("start")
     status = server.wait(lambda s: s["log"] != "ok", 60.0)
     assert "No space left on device" in str(status["log"]) and status["state"] == "running"
+
+
+def test_a_trial_on_a_full_disk_tells_its_table_and_what_is_missing(
+    config: Callable[..., Loaded], tmp_path: Path, name: str
+) -> None:
+    inside = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if shutil.which("unshare") is None or subprocess.run([*inside, "true"], capture_output=True).returncode:
+        pytest.skip("needs a mount namespace of its own")
+    path = config('<time step="20 ms" duration="9 s" pace="fast"/><log state_rate="50 Hz"/>' + ONE).path
+    command = shlex.join([*CLI, "trial", str(path), "--out", str(tmp_path), "--name", name, "--port", "0", "--quiet"])
+    (tmp_path / name).mkdir()
+    done = subprocess.run(
+        [*inside, f"mount -t tmpfs -o size=12k none '{tmp_path / name}' && {command} --no-plots"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    said = f"the table could not be written to {tmp_path / name}: No space left on device"
+    assert done.returncode == 12 and said in done.stderr and "is not whole: it ends at" in done.stderr, done.stderr
+    assert " s simulated in " in done.stdout and "Traceback" not in done.stderr
+
+
+def test_pictures_that_failed_are_told_beside_those_that_are_there(
+    config: Callable[..., Loaded], tmp_path: Path
+) -> None:
+    trial = Trial(config('<time duration="1 s"/>' + ONE), tmp_path, quiet=True)
+    program = ["sh", "-c", "echo 'a b/tracks.png'; echo 'wavesim: no more room' >&2; exit 1"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as drawing:
+        lines = trial._drawn(drawing)
+    assert lines == ["picture   a b/tracks.png", "picture   failed: wavesim: no more room"]
 
 
 def test_a_front_that_stands_still_is_told_to_the_commander(
