@@ -104,7 +104,7 @@ def test_a_server_of_several_threads_has_their_kernels_before_it_starts(
     """Fails where the engine would compile them, and nobody be told why it takes so long."""
     seen = []
 
-    def refusing(say: Callable[[str], None], threads: int) -> None:
+    def refusing(threads: int) -> None:
         seen.append(threads)
         raise ConfigError("enough")
 
