@@ -253,7 +253,7 @@ def report() -> None:
             [*CLI, "campaign", "run", str(here / "campaign.xml")], check=True, cwd=here, stdout=subprocess.DEVNULL
         )
         (made,) = here.rglob("report.html")
-        page = BROWSER.new_page(viewport={"width": 1000, "height": 1200})
+        page = BROWSER.new_page(viewport={"width": 1000, "height": 1056})
         page.goto(made.as_uri())
         keep("report", page.screenshot())
         page.close()

@@ -82,7 +82,8 @@ class Mailbox:
             except posix_ipc.ExistentialError:
                 self._queue = posix_ipc.MessageQueue(self.queue_name)
         except (posix_ipc.Error, OSError, ValueError) as error:
-            raise WaveSimError(f"cannot open the queue '{self.queue_name}': {error}") from None
+            wants = "" if self.queue_name.startswith("/") else " (its name begins with /)"
+            raise WaveSimError(f"cannot open the queue '{self.queue_name}'{wants}: {error}") from None
         if self._queue.max_message_size < MESSAGE_BYTES:
             self._queue.close()
             raise WaveSimError(

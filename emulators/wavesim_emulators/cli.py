@@ -22,21 +22,25 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     The last word may be the configuration that the server runs; without it, config.xml. One sensor runs in this process;
     several get one each, and those that die are started again. Each can be stopped and replaced at any time.
     """
-    *names, config = sensors if sensors[-1].endswith(".xml") else (*sensors, "config.xml")
+    named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
+    *names, config = sensors if named else (*sensors, "config.xml")
     if not names:
         raise click.UsageError("name at least one sensor, or `all`")
     from wavesim_emulators.manager import Manager
     from wavesim_emulators.process import Process
     from wavesim_sdk.config import load
 
-    loaded = load(Path(config))
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
+    for sensor in (n.replace("-", "_") for n in names if names != ["all"]):
+        if sensor not in known:
+            raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
+    loaded = load(Path(config))
     there = loaded.sensor_rows
     wanted = list(dict.fromkeys(there if names == ["all"] else (n.replace("-", "_") for n in names)))
     if not wanted:
         raise AttachError(f"{config} has no sensors; name them under <sensors>")
     for sensor in wanted:
-        if sensor not in known:
+        if sensor not in known:  # of `all`: an emulator of a package that is not installed
             raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
         if sensor not in there:
             raise AttachError(f"nobody in {config} has a sensor of the type '{sensor}'{nearest(sensor, there)}")

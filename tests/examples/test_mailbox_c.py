@@ -162,7 +162,7 @@ def test_a_slow_reader_loses_states_before_receptions(queue_name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((("no-slash",)), "cannot open the queue"),
+        ((("no-slash",)), r"cannot open the queue 'no-slash' \(its name begins with /\)"),
         (("/q", "NOPE", 1), "there is no signal"),
         (("/q", "USR1", 0), "needs both"),
     ],

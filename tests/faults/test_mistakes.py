@@ -111,6 +111,10 @@ def test_an_emulator_without_a_server(config: Callable[..., Loaded]) -> None:
     path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
     clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server owns the shared memory")
     clear(wavesim("emulate", "cdt", path), 3, "no emulator 'cdt'; did you mean 'ctd'?")
+    clear(wavesim("emulate", "cdt"), 3, "no emulator 'cdt'; did you mean 'ctd'?")  # whatever there is of configurations
+    binary = path.with_name("sea.conf")
+    binary.write_bytes(b"\0")
+    clear(wavesim("emulate", "ctd", binary), 2, "sea.conf:1: not well-formed XML")
     clear(wavesim("emulate", "ahrs", path), 3, "has a sensor of the type 'ahrs'; allowed are: ctd")
 
 

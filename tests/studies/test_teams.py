@@ -136,3 +136,8 @@ def test_mistakes() -> None:
         teams.Localisation(members=1)
     with pytest.raises(RuntimeError, match="reset it first"):
         teams.Localisation(members=2).state()
+    env = teams.Localisation(members=2)
+    env.reset(seed=1)
+    for wrong in ({}, {"m0": np.zeros(9)}, {"m0": np.zeros(9), "m1": np.zeros(8)}, {"m0": np.zeros(9), "m1": None}):
+        with pytest.raises(ValueError, match=r"'m[01]' wants 9 numbers as its action"):
+            env.step(wrong)

@@ -237,6 +237,9 @@ def test_a_situation_that_begins_at_its_origin_is_sailed_to_its_end() -> None:
     assert len(sail(encounter, "otter", avoid=False).tracks["own"].times) == 28
     away = Start("t", 90.0, 0.0, 0.0, 3.0)
     assert Encounter("behind all", own, (90.0, 0.0), (away,), "here").meeting == 60.0
+    for speed, time in ((-1.0, 300.0), (0.0, 300.0), (3.0, 0.0), (3.0, math.nan)):
+        with pytest.raises(ValueError, match="more than nothing"):
+            imazu(1, speed, time)
     assert imazu(22).meeting == 1800.0 and imazu(3, 3.0, 300.0).meeting == 300.0
 
 

@@ -207,7 +207,11 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """One second of all members."""
+        """One second of all members. ValueError unless each has its numbers."""
+        if wrong := [a for a in self.agents if np.shape(np.asarray(actions.get(a))) != (len(ACTIONS),)]:
+            raise ValueError(
+                f"'{wrong[0]}' wants {len(ACTIONS)} numbers as its action, not {actions.get(wrong[0])!r:.60}"
+            )
         sim, now = self._simulation(), self._steps * STEP_S
         told = {a: np.clip(np.nan_to_num(np.asarray(actions[a], float)), -1.0, 1.0) for a in self.agents}
         for name, action in told.items():

@@ -81,6 +81,8 @@ def imazu(case: int, speed: float = 12.0 * KNOT, time: float = 1800.0) -> Encoun
     """
     if case not in IMAZU:
         raise ValueError(f"there is no Imazu case {case}; they are 1 to {max(IMAZU)}")
+    if not (0.0 < speed < math.inf and 0.0 < time < math.inf):
+        raise ValueError(f"speed and time are more than nothing, not {speed} m/s and {time} s")
     reach = speed * time
     others = []
     for k, text in enumerate(IMAZU[case].split()):
