@@ -244,6 +244,10 @@ def test_forces_where_somebody_asked_for_them(aboard: tuple[Aboard, str], open_p
     rows = page.see("[...document.querySelectorAll('#forces tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
     assert rows[0] == ["total", "150", "0", "-1.5", "0.1", "7.4e+5", "-7407"]
     assert rows[3] == ["actuators", "20.0", "0", "-0.3", "0", "1.2e+5", "-1235"] and len(rows) == 7
+    # as wide as they get: all six numbers are seen
+    source.effort |= {"drag": [-9999.4] * 6}
+    page.wait("[...document.querySelectorAll(\"#forces tr[data-name='drag'] td\")][6].textContent === '-9999'")
+    assert page.see("(() => { const e = document.querySelector('#forces'); return e.scrollWidth <= e.clientWidth })()")
     page.page.locator("#forces tr[data-name='drag']").click()
     page.wait(
         "[...document.querySelectorAll('#charts .title span')].some(e => e.textContent === 'drag (N, N m) — X, Y, Z, K, M, N')"

@@ -30,5 +30,5 @@ export function tickTexts(splits: (number | null)[]): string[] {
   const there = splits.filter((v): v is number => v !== null), step = Math.abs((there[1] ?? 1) - (there[0] ?? 0));
   let digits = 0;
   while (digits < 8 && step > 0 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6 * step * 10 ** digits) digits++;
-  return splits.map((v) => (v === null ? "" : Math.abs(v) < Math.max(NOTHING, step * 1e-6) ? "0" : Math.abs(v) >= 1e6 ? v.toExponential(1) : v.toFixed(digits)));
+  return splits.map((v) => (v === null ? "" : Math.abs(v) < Math.max(NOTHING, step * 1e-6) ? "0" : Math.abs(v) >= 1e5 ? v.toExponential(1) : v.toFixed(digits)));
 }
