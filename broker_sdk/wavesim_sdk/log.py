@@ -64,6 +64,9 @@ class Log:
     complete: bool = False
     end_ns: int = 0
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     @property
     def lacks(self) -> str:
         """What has to be said of a log that was cut, or is damaged anywhere; empty if it is whole."""
@@ -119,8 +122,11 @@ class Log:
         return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.told.dtype), table.name)
 
 
-def read(path: str | Path) -> Log:
-    """Read a log into memory, all parts from this one on. What is not as the writer makes it is left out, whoever wrote it."""
+def read(path: str | Path | Log) -> Log:
+    """Read a log into memory, all parts from this one on. What is not as the writer makes it is left out, whoever wrote it. One that
+    has been read is given back."""
+    if isinstance(path, Log):
+        return path
     log = Log(Path(path))
     schemas: dict[int, str] = {}
     channels: dict[int, tuple[str, str]] = {}

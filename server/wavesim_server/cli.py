@@ -96,6 +96,12 @@ def serve(
     run(loaded, options, started)
 
 
+def _warn(log: object) -> None:
+    """Say so of a log that has been read and is not whole."""
+    if lacks := getattr(log, "lacks", ""):
+        click.echo(f"wavesim: {lacks}", err=True)
+
+
 @click.group()
 def log() -> None:
     """Look into a log file."""
@@ -156,6 +162,7 @@ def export(
     dataset: Path | None, side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str, sonar: str,
 ) -> None:  # fmt: skip
     """Write the tables of a log for other tools, or the frames of a sonar as a file for survey software."""
+    from wavesim_sdk.log import read
     from wavesim_sdk.sonars import kmall, xtf
     from wavesim_server.logbook import bag as rosbags
     from wavesim_server.logbook import datasets, rosbag
@@ -169,17 +176,19 @@ def export(
         raise click.UsageError(
             "name what to write: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"
         )
+    log = file if all(out is None for out in (dataset, *(out for out, _ in writers))) else read(file)
     for out, write in writers:
-        for name, rows in write(file, out) if out is not None else ():
+        for name, rows in write(log, out) if out is not None else ():
             click.echo(f"{name:44} {rows} rows")
     if dataset is not None:
-        mission, part = datasets.add_mission(file, dataset)
+        mission, part = datasets.add_mission(log, dataset)
         click.echo(f"{dataset}: mission {mission}, part {part}")
     for out, format_, kind in ((side_scan, xtf, "sidescan"), (soundings, kmall, "bathymetry")):
         if out is not None:
             click.echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
     if ros is not None:
         click.echo(f"{ros}: {rosbag.write(file, ros, vehicle, sonar)} messages")
+    _warn(log)
 
 
 @log.command()
@@ -199,10 +208,13 @@ def ctd(file: Path, vehicle: str, out: Path, sensor: str) -> None:
 @json_option
 def report(file: Path, as_json: bool) -> None:
     """The table of a trial: distances, signals, ranges, navigation errors."""
+    from wavesim_sdk.log import read
     from wavesim_server.logbook import report as reports
 
-    table = reports.make(file)
+    found = read(file)
+    table = reports.make(found)
     click.echo(reports.as_json(table) if as_json else reports.text(table))
+    _warn(found)
 
 
 @click.command()

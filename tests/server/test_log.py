@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from tests.readers import READERS, compare
 from wavesim_sdk import frames
@@ -19,6 +20,7 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import cdr_text, read, text_of
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, VEHICLE_TABLES
+from wavesim_server import cli
 from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.writer import LogWriter
 
@@ -168,6 +170,23 @@ def test_a_torn_file_is_readable_up_to_its_last_chunk(tmp_path: Path, loaded: Lo
         states = log.series.get("/state/b")
         best = max(best, len(states.records) if states else 0)
     assert best > 0.8 * full
+
+
+def test_commands_say_that_a_log_is_not_whole(tmp_path: Path, loaded: Loaded) -> None:
+    whole, torn = tmp_path / "a.mcap", tmp_path / "torn.mcap"
+    write(whole, loaded, states=400)
+    torn.write_bytes(whole.read_bytes()[: 3 * whole.stat().st_size // 4])
+    for asked in (
+        ["report"],
+        ["report", "--json"],
+        ["export", "--tum", str(tmp_path / "t"), "--csv", str(tmp_path / "c")],
+    ):
+        for path, said in ((whole, False), (torn, True)):
+            done = CliRunner().invoke(cli.log, [asked[0], str(path), *asked[1:]])
+            assert done.exit_code == 0, done.output
+            assert ("torn.mcap is cut or damaged: it was read up to" in done.stderr) == said and bool(
+                done.stderr
+            ) == said
 
 
 def test_foreign_bytes_in_the_middle(tmp_path: Path, loaded: Loaded) -> None:

@@ -148,7 +148,7 @@ def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
             yield f"/{body}/{name}", type_, [(t, m) for t, m in made if m is not None]
 
 
-def write(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
+def write(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Write a log as a rosbag2 folder (MCAP, metadata.yaml), which must not exist yet; yields (topic, messages)."""
     found = [(topic, type_, messages) for topic, type_, messages in _topics(read(log)) if messages]
     every = sorted(

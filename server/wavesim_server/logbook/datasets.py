@@ -44,7 +44,7 @@ def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str
 
 
 def _each(
-    log: Path, folder: Path, ending: str, write: Callable[[Path, Log, str, Columns, dict[str, str]], None]
+    log: Path | Log, folder: Path, ending: str, write: Callable[[Path, Log, str, Columns, dict[str, str]], None]
 ) -> Iterator[tuple[str, int]]:
     """Write every table of a log into a file of a folder; yields (file name, rows)."""
     found = read(log)
@@ -61,7 +61,7 @@ def _each(
 # ------------------------------------------------------------------ Parquet
 
 
-def write_parquet(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
+def write_parquet(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Every table as a Parquet file; yields (file name, rows). Units are JSON under the key ``units``; a NaN is a missing value."""
     return _each(log, folder, ".parquet", lambda path, _, _topic, table, units: _parquet(path, table, units))
 
@@ -83,7 +83,7 @@ def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
 # ------------------------------------------------------------------ NetCDF
 
 
-def write_netcdf(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
+def write_netcdf(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Every table as a NetCDF file (classic format, 64-bit offsets) after CF 1.8; yields (file name, rows). States are trajectories with
     latitude, longitude and depth. Integers are 32 bits wide or, where they do not fit, exact floating-point numbers."""
     return _each(log, folder, ".nc", _netcdf)
@@ -142,7 +142,7 @@ def _variable(file: Any, name: str, values: Array, attributes: Mapping[str, str]
 # ------------------------------------------------------------------ tracks
 
 
-def write_tum(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
+def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """The true track of each body as a TUM file, NAME.tum: t (s), x y z (W: north, east, down), qx qy qz qw (of B); yields (file name,
     rows). All digits are kept."""
     found = read(log)
@@ -168,7 +168,7 @@ def tum(time_ns: Any, p: Any, q: Any) -> str:
 # ------------------------------------------------------------------ to learn from
 
 
-def add_mission(log: Path, folder: Path) -> tuple[str, str]:
+def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
     """Add a log to a dataset as one mission; returns (its name, its part of the split).
 
     ``seen`` has what is known on board: instruments, commands, what was heard, estimates; ``truth`` has the rest, so that

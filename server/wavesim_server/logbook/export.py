@@ -21,7 +21,7 @@ from wavesim_sdk.sonars.frames import KIND
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
 
 
-def write_csv(log: Path, folder: Path) -> Iterator[tuple[str, int]]:
+def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Write every topic; yields (file name, rows). Arrays become one column per element, of actuators by their names."""
     found = read(log)
     try:

@@ -65,7 +65,7 @@ def packets(sent: Any, receptions: Any) -> dict[str, Any] | None:
     }
 
 
-def make(path: Path) -> dict[str, Any]:
+def make(path: Path | Log) -> dict[str, Any]:
     """The table as plain data."""
     log = read(path)
     sent = log.get("/acoustics/sent", SENT).records

@@ -43,6 +43,8 @@ def score(
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise click.BadParameter(f"'{picture}' is none of {', '.join(PICTURES)}", param_hint="--picture")
     log = read(file)
+    if log.lacks:
+        click.echo(f"wavesim: {log.lacks}", err=True)
     names = only or logs.vehicles(log)
     if not names:
         raise LogError(f"{file} has no vehicle with an IMU or an AHRS")
