@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import matplotlib.image
 import numpy as np
@@ -18,6 +18,7 @@ import trimesh
 from tests.conftest import Server
 from tests.nursery import launch
 from tests.viz.sea import READY, SEA, Opener, Page, colours
+from tests.viz.stage import on_stage
 from wavesim_sdk import frames
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
@@ -25,6 +26,7 @@ from wavesim_sdk.config import Loaded
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, STATE, RunState
 from wavesim_server.logbook import report
+from wavesim_viz.live import Live
 from wavesim_viz.plots import Run, tracks
 from wavesim_viz.replay import Replay
 
@@ -496,41 +498,43 @@ def test_a_thousand(
 
 
 PIER = """
-<time step="10 ms" pace="fast"/><world><bed depth="12 m"/><obstacles><pier position="8 0 0 m" radius="2 m" height="12 m"/></obstacles></world>
+<time step="10 ms"/><world><bed depth="12 m"/><obstacles><pier position="8 0 0 m" radius="2 m" height="12 m"/></obstacles></world>
 <fleet><vehicle name="auv" model="lauv" position="2 0 4 m" speed="1.5 m/s"/></fleet>
 """
 
 
 def test_a_contact_is_seen_by_everybody(
-    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str, tmp_path: Path
+    config: Callable[..., Loaded], serve: Callable[..., Server], open_page: Opener, name: str, tmp_path: Path
 ) -> None:
     """A vehicle that runs into a pier: an alarm of its own in the page, which acknowledges it; the log, its table and its pictures."""
     log = tmp_path / "run.mcap"
     server = serve(config(PIER).path, "--log", str(log))
-    page = open_page(view("--server", name, "--control").url)
-    page.wait(f"{READY} === 1")
-    server.send("start")
-    page.wait("Number(document.querySelector('#tab-alarms .count').textContent) >= 1")  # it may touch it again
-    server.send("pause")
-    page.wait("wavesim.store.last.state === 2")
-    page.page.click("#tab-alarms")
-    alarm = "[...document.querySelectorAll('#alarms tbody tr')].map(r => [r.dataset.kind, ...[...r.cells].map(c => c.textContent)])"
-    page.wait(f"({alarm}).length >= 1")
-    *_, (kind, _, _, _, who, text, _) = page.see(alarm)  # the newest first
-    assert (kind, who) == ("contact", "auv") and re.match(r"contact with pier 1 at [\d.]+ m/s", text), text
-    page.page.click("#tab-notices")
-    page.wait(f"document.querySelector('#notices tbody').textContent.includes({text!r})")
-    page.page.keyboard.press("4")
-    page.see("wavesim.chart.look([8, 0], 20)")
-    assert page.see(
-        "(() => { wavesim.chart.render(); const c = wavesim.chart.canvas.getContext('2d'), f = wavesim.chart.canvas.width / wavesim.chart.canvas.clientWidth,"
-        " at = (n, e) => [...c.getImageData(...wavesim.chart.px(n, e).map(v => Math.round(v * f)), 1, 1).data].join(); return at(9, -0.9) === at(8.3, -1.3) && at(9, -0.9) !== at(12, -6) })()"
-    ), "the pier is drawn"
-    page.shot("contact")
-    page.page.click("#tab-alarms")
-    page.page.click("#seen-all")
-    page.wait("document.querySelector('#tab-alarms .count').textContent === ''")
-    page.clean()
+    with on_stage(cast(Any, Live(name)), tmp_path) as url:
+        page = open_page(url)
+        page.wait(f"{READY} === 1")
+        server.send("speed", factor=4.0)
+        server.send("start")
+        page.wait("Number(document.querySelector('#tab-alarms .count').textContent) >= 1")  # it may touch it again
+        server.send("pause")
+        page.wait("wavesim.store.last.state === 2")
+        page.page.click("#tab-alarms")
+        alarm = "[...document.querySelectorAll('#alarms tbody tr')].map(r => [r.dataset.kind, ...[...r.cells].map(c => c.textContent)])"
+        page.wait(f"({alarm}).length >= 1")
+        *_, (kind, _, _, _, who, text, _) = page.see(alarm)  # the newest first
+        assert (kind, who) == ("contact", "auv") and re.match(r"contact with pier 1 at [\d.]+ m/s", text), text
+        page.page.click("#tab-notices")
+        page.wait(f"document.querySelector('#notices tbody').textContent.includes({text!r})")
+        page.page.keyboard.press("4")
+        page.see("wavesim.chart.look([8, 0], 20)")
+        assert page.see(
+            "(() => { wavesim.chart.render(); const c = wavesim.chart.canvas.getContext('2d'), f = wavesim.chart.canvas.width / wavesim.chart.canvas.clientWidth,"
+            " at = (n, e) => [...c.getImageData(...wavesim.chart.px(n, e).map(v => Math.round(v * f)), 1, 1).data].join(); return at(9, -0.9) === at(8.3, -1.3) && at(9, -0.9) !== at(12, -6) })()"
+        ), "the pier is drawn"
+        page.shot("contact")
+        page.page.click("#tab-alarms")
+        page.page.click("#seen-all")
+        page.wait("document.querySelector('#tab-alarms .count').textContent === ''")
+        page.clean()
     server.end()
     (_, notice), *_ = read(log).json["/notices"]
     assert (notice["body"], notice["text"]) == ("auv", text)
