@@ -23,10 +23,10 @@ from wavesim_server.resources import wipe
 
 ROOT = Path(__file__).parent.parent
 _numbers = itertools.count(1)
-if (
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-):  # of a suite in the background; programs would inherit it, deaf to Ctrl-C
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# of a suite in the background, or started by nohup: programs would inherit it, deaf to Ctrl-C or to a closed terminal
+for _signal, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_signal) == signal.SIG_IGN:
+        signal.signal(_signal, _usual)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -141,5 +141,6 @@ def main(ours: socket.socket) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with contextlib.suppress(KeyboardInterrupt):
         main(socket.socket(fileno=int(sys.argv[1])))

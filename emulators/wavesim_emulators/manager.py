@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from wavesim_sdk import forks
+from wavesim_sdk import endings, forks
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.cli import cli
 from wavesim_sdk.errors import NotRunning, WaveSimError
@@ -42,7 +42,7 @@ class Manager:
     def run(self) -> None:
         """Until the server ends, a signal comes, or no emulator is left."""
         simulation = SharedState(self.server)
-        for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for s in endings.heard():
             signal.signal(s, self._on_signal)
         for sensor in self.quick:
             self._start(sensor)

@@ -9,6 +9,7 @@ from types import FrameType
 
 from wavesim_emulators.base import Emulator
 from wavesim_emulators.station import Station
+from wavesim_sdk import endings
 from wavesim_sdk.attach import SensorColumn, SharedState
 from wavesim_sdk.errors import AttachError, NotRunning
 
@@ -41,7 +42,7 @@ class Process:
         Synchronous (the default): the engine says when a value is due and, unless time is real, waits for it.  Free: at its
         own pace in wall time, as in the paper.
         """
-        for s in (signal.SIGINT, signal.SIGTERM):
+        for s in endings.heard():
             signal.signal(s, self._on_signal)
         written = 0
         try:

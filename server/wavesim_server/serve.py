@@ -20,7 +20,7 @@ from types import FrameType
 
 import posix_ipc
 
-from wavesim_sdk import forks
+from wavesim_sdk import endings, forks
 from wavesim_sdk.area import DONE, MEMORY, Area, segment_name
 from wavesim_sdk.attach import make_semaphores
 from wavesim_sdk.commander import Commander
@@ -280,7 +280,7 @@ def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], Non
         sock = bind(loaded, options.port)
         options = dataclasses.replace(options, log=fresh(options.log))
         with shared_objects(loaded, options.name):
-            previous = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+            previous = {s: signal.signal(s, ask) for s in endings.heard()}
             server = Supervisor(loaded, options, sock)
             server.stopping = lambda: stop
             try:

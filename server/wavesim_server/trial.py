@@ -15,7 +15,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from wavesim_sdk import forks
+from wavesim_sdk import endings, forks
 from wavesim_sdk.area import SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.cli import cli
@@ -103,7 +103,7 @@ class Trial:
     def run(self, plots: bool = True) -> str:
         """Run it; returns the table as text. What was lost stands in it and in :attr:`damage`."""
         lock = NameLock(self.name)
-        handlers = {s: signal.signal(s, _interrupt) for s in (signal.SIGTERM, signal.SIGHUP)}
+        handlers = {s: signal.signal(s, _interrupt) for s in endings.heard()}
         try:
             sock = bind(self.loaded, self.options.port)
             self._prepare_folder()

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import CLI, Server, wavesim
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import Loaded
 from wavesim_server.resources import AlreadyRunning, NameLock, wipe
 
@@ -167,6 +168,23 @@ def test_ctrl_c_and_a_closed_terminal_end_a_server_cleanly(
     server.process.send_signal(how)
     assert server.process.wait(60) == 0
     assert wipe(name) == []
+
+
+def test_what_was_started_by_nohup_outlives_its_terminal(config: Callable[..., Loaded], name: str) -> None:
+    command = ["nohup", *CLI, "serve", str(config(EMPTY).path), "--name", name, "--port", "0"]
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        assert server.stderr is not None
+        assert any(b"on UDP" in line for line in iter(server.stderr.readline, b""))
+        server.send_signal(signal.SIGHUP)
+        assert wavesim("start", "-s", name).returncode == 0
+        state, begun = SharedState(name), time.monotonic()
+        while time.monotonic() < begun + 0.5 or int(state.clock()["tick"]) < 10:  # many looks at what it was asked
+            assert server.poll() is None and time.monotonic() < begun + 60.0
+    finally:
+        server.terminate()
+        code = server.wait(60)
+    assert code == 0 and wipe(name) == []
 
 
 @pytest.mark.parametrize("after", ["starting", "simulated"])

@@ -7,7 +7,6 @@ import contextlib
 import ipaddress
 import math
 import os
-import signal
 import socket
 import webbrowser
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 
 import click
 
+from wavesim_sdk import endings
 from wavesim_sdk.cli import server_option
 from wavesim_sdk.errors import ConfigError, WaveSimError
 
@@ -229,7 +229,7 @@ def _serve(
 
     async def told() -> None:
         stop = asyncio.Event()
-        for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for s in endings.heard():
             asyncio.get_running_loop().add_signal_handler(s, stop.set)
         click.echo(
             f"viewer of '{name}' at {access.url(access.view_token)}{place}"

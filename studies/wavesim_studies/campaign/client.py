@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from wavesim_sdk import endings
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.executors import Executor, executor
 from wavesim_studies.campaign.journal import Journal
@@ -67,11 +68,8 @@ def run(
         return Counter(states[row.key][0] for row in plan.rows if row.key in states)
 
 
-_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  #: Ctrl-C, kill, a closed terminal
-
-
 def _interrupt(_signal: int, _frame: object) -> None:
-    for sign in _ENDS:  # once: the second must not cut off what ends the workers
+    for sign in endings.heard():  # once: the second must not cut off what ends the workers
         signal.signal(sign, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -80,9 +78,7 @@ def _through(
     plan: Plan, journal: Journal, todo: dict[int, tuple[Row, int]], workers: int, quiet: bool, who: Executor | None
 ) -> None:
     c = plan.campaign
-    before = {s: handler for s in _ENDS if (handler := signal.getsignal(s)) != signal.SIG_IGN}  # of nohup, or "&"
-    for sign in before:
-        signal.signal(sign, _interrupt)
+    before = {s: signal.signal(s, _interrupt) for s in endings.heard()}
     who = who or executor(c.workers, plan.path, plan.folder.parent, workers)
     try:
         for row, _ in todo.values():
