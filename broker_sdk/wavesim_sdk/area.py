@@ -188,6 +188,8 @@ def map_memory(name: str, magic: bytes, least: int, what: str, writable: bool = 
         raise AttachError(f"no permission for the shared memory {name}") from None
     try:
         size = os.fstat(shared.fd).st_size
+        if size == 0:  # its maker has named it, and gives it its size next
+            raise NotRunning(f"the server that makes {name} is just starting")
         if size < least:
             raise AttachError(f"{name} is no {what} (only {size} bytes)")
         memory = mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)

@@ -97,6 +97,16 @@ def test_absent_damaged_and_orphaned(area: Area) -> None:
         Area.attach(NAME)
 
 
+def test_one_that_has_its_name_and_no_size_yet_is_being_made() -> None:
+    made = posix_ipc.SharedMemory(NAME + "n", posix_ipc.O_CREX)
+    try:
+        with pytest.raises(NotRunning, match=f"makes {NAME}n is just starting"):
+            Area.attach(NAME + "n")
+    finally:
+        made.close_fd()
+        made.unlink()
+
+
 @pytest.mark.parametrize("size", [1, 63])
 def test_a_segment_that_is_too_small_for_a_header(size: int) -> None:
     memory = make_memory(NAME + "s", size)
