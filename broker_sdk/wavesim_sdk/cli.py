@@ -7,7 +7,7 @@ import os
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from wavesim_sdk import __version__, console
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.errors import WaveSimError
+
+if TYPE_CHECKING:
+    from wavesim_sdk.log import Log
 
 _ORDER = ("serve", "trial", "servers", "start", "stop", "pause", "resume", "step", "speed", "status", "shutdown")
 
@@ -232,6 +235,12 @@ def conformance(
     broken = sum(not f.ok for f in findings)
     if broken:
         raise BrokerError(f"{broken} of {len(findings)} rules are broken")
+
+
+def warn(log: Log) -> None:
+    """Say so of a log that has been read and is not whole."""
+    if log.lacks:
+        click.echo(f"wavesim: {log.lacks}", err=True)
 
 
 def commands() -> list[click.Command]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -31,17 +32,19 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     from wavesim_sdk.config import load
 
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
-    for sensor in (n.replace("-", "_") for n in names if names != ["all"]):
-        if sensor not in known:
-            raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
-    loaded = load(Path(config))
-    there = loaded.sensor_rows
-    wanted = list(dict.fromkeys(there if names == ["all"] else (n.replace("-", "_") for n in names)))
+
+    def checked(wanted: Iterable[str]) -> list[str]:
+        for sensor in (found := list(dict.fromkeys(wanted))):
+            if sensor not in known:
+                raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
+        return found
+
+    asked = [] if names == ["all"] else checked(n.replace("-", "_") for n in names)  # before the file is read
+    there = (loaded := load(Path(config))).sensor_rows
+    wanted = asked or checked(there)  # one of its sensors may be of a package that is not installed
     if not wanted:
         raise AttachError(f"{config} has no sensors; name them under <sensors>")
     for sensor in wanted:
-        if sensor not in known:  # of `all`: an emulator of a package that is not installed
-            raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
         if sensor not in there:
             raise AttachError(f"nobody in {config} has a sensor of the type '{sensor}'{nearest(sensor, there)}")
     kinds = {s: known[s].load() for s in wanted}

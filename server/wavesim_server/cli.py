@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_sdk.cli import json_option
+from wavesim_sdk.cli import json_option, warn
 from wavesim_sdk.errors import CommanderError
 from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
@@ -96,12 +96,6 @@ def serve(
     run(loaded, options, started)
 
 
-def _warn(log: object) -> None:
-    """Say so of a log that has been read and is not whole."""
-    if lacks := getattr(log, "lacks", ""):
-        click.echo(f"wavesim: {lacks}", err=True)
-
-
 @click.group()
 def log() -> None:
     """Look into a log file."""
@@ -162,7 +156,7 @@ def export(
     dataset: Path | None, side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str, sonar: str,
 ) -> None:  # fmt: skip
     """Write the tables of a log for other tools, or the frames of a sonar as a file for survey software."""
-    from wavesim_sdk.log import read
+    from wavesim_sdk.log import Log, read
     from wavesim_sdk.sonars import kmall, xtf
     from wavesim_server.logbook import bag as rosbags
     from wavesim_server.logbook import datasets, rosbag
@@ -188,7 +182,8 @@ def export(
             click.echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
     if ros is not None:
         click.echo(f"{ros}: {rosbag.write(file, ros, vehicle, sonar)} messages")
-    _warn(log)
+    if isinstance(log, Log):
+        warn(log)
 
 
 @log.command()
@@ -214,7 +209,7 @@ def report(file: Path, as_json: bool) -> None:
     found = read(file)
     table = reports.make(found)
     click.echo(reports.as_json(table) if as_json else reports.text(table))
-    _warn(found)
+    warn(found)
 
 
 @click.command()

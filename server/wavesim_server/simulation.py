@@ -483,10 +483,8 @@ class Simulation:
 
     def advance(self, ticks: int = 1) -> None:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`. ValueError for fewer than none."""
-        if ticks < 0:
-            raise ValueError(f"time does not run back: {ticks} ticks")
+        last, half, contacts, period = self._after(ticks), False, self.contacts, self.stratification.period
         self._reorder()
-        last, half, contacts, period = self.tick + ticks, False, self.contacts, self.stratification.period
         shared = self.threads.pay(len(self.occupants))
         while self.tick < last or half:
             until = last
@@ -518,6 +516,12 @@ class Simulation:
             whole = tick.Whole(Bodies(*made_of[:4]), tick.Machine(*made_of[4:14]), f.integrator, *made_of[14:])
             self._made_of, self._kept = made_of, (whole, packed(whole))
         return self._kept
+
+    def _after(self, ticks: int) -> int:
+        """The tick that is so many ticks ahead; ValueError if it lies behind."""
+        if ticks < 0:
+            raise ValueError(f"time does not run back: {ticks} ticks")
+        return self.tick + ticks
 
     def _hearing(self, table: Any) -> Any:
         """Where the kernel of a tick's sound is; arrays that are replaced are of the same types."""

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
+from wavesim_sdk.errors import WaveSimError
+
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def load(path: Path, what: str, least: int = 0) -> list[Array]:
+    """The arrays that ``np.savez`` put into a file, ``least`` or more. WaveSimError if it holds no such ``what``."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = [file[f"arr_{k}"] for k in range(len(file.files))]
+        if len(found) < least:
+            raise ValueError(f"{len(found)} arrays of {least} or more")
+        return found
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise WaveSimError(f"{path} holds no {what}: {error}") from None
 
 
 class Network:

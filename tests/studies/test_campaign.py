@@ -292,6 +292,11 @@ def test_who_changes_a_program_or_the_configuration_gets_new_runs(folder: Path) 
     assert not {r.key for r in function(folder, "noisy", inner).rows} & first
 
 
+def begun(calls: Path) -> set[int]:
+    """Processes of the workers that have begun a run of the program `waits`."""
+    return set(map(int, calls.read_text().split())) if calls.exists() else set()
+
+
 def test_a_worker_that_is_killed_takes_no_row_along(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its run is done by the next one, also where that is killed before it is ready; every row is there once."""
     calls = folder / "calls"
@@ -304,8 +309,7 @@ def test_a_worker_that_is_killed_takes_no_row_along(folder: Path, monkeypatch: p
         limit = time.monotonic() + 60.0
         while len(pids) < 2 and time.monotonic() < limit:
             time.sleep(0.01)
-            told = calls.read_text().splitlines() if calls.exists() else []
-            new = [int(line) for line in told if line and int(line) not in pids]
+            new = sorted(begun(calls).difference(pids))
             if new:
                 (folder / "murder").touch()
                 os.kill(new[0], signal.SIGKILL)
@@ -337,7 +341,7 @@ def test_all_workers_killed_at_once_lose_no_row(folder: Path, monkeypatch: pytes
         limit = time.monotonic() + 60.0
         while len(killed) < 2 and time.monotonic() < limit:
             time.sleep(0.01)
-            killed.update(int(n) for n in (calls.read_text().splitlines() if calls.exists() else []) if n)
+            killed.update(begun(calls))
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
         (folder / "go").touch()

@@ -182,11 +182,12 @@ class Fleet:
 
         Models of which there is no body are asked when one comes.
         """
-        used = {id(helm.form): helm.form for helm in self._helms.values()}
-        for form in used.values():
-            check_step(form.kind.params, form.model, self.step, self.integrator, current.greatest)
+        if current.greatest > self.world.current.greatest:
+            used = {id(helm.form): helm.form for helm in self._helms.values()}
+            for form in used.values():
+                check_step(form.kind.params, form.model, self.step, self.integrator, current.greatest)
+            self._forms = {k: form for k, form in self._forms.items() if id(form) in used}
         self.world = dataclasses.replace(self.world, current=current)
-        self._forms = {k: form for k, form in self._forms.items() if id(form) in used}
 
     def add(
         self, row: int, form: Form, position: Floats, attitude: Floats, mooring: Mooring | None, lined: bool = False

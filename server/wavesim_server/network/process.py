@@ -66,9 +66,8 @@ class Process:
         self.udp: Udp | None = None
         self._ended = asyncio.Event()
         self._more = False  # events are left, and will be taken in the next turn of the loop
-        self._later: asyncio.TimerHandle | None = (
-            None  # events are left, and will be taken when a step has been answered
-        )
+        # events are left, and will be taken when a step has been answered
+        self._later: asyncio.TimerHandle | None = None
         self._supervisor = supervisor  #: its process id; without it nothing goes on
         self._address: tuple[str, int] = ("", 0)
 

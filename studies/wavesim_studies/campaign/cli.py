@@ -83,6 +83,15 @@ def _table(plan: Plan, folder: Path | None = None) -> list[dict[str, Any]]:
     return [found[n] for n in sorted(found)]
 
 
+def _kept(plan: Plan) -> list[dict[str, Any]]:
+    """The table of what is finished, written beside its journal as well."""
+    from wavesim_studies.campaign.table import write
+
+    table = _table(plan)
+    write(table, plan.folder / "table.csv", {})
+    return table
+
+
 @campaign.command()
 @file_argument
 @out_option
@@ -95,20 +104,16 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
     """Run what has not been run yet. Ctrl-C leaves what is finished, and a table of it; the same command goes on."""
     from wavesim_studies.campaign.client import run as go
     from wavesim_studies.campaign.report import page
-    from wavesim_studies.campaign.table import write
 
     plan = _plan(file, out)
     try:
         states = go(plan, workers=workers, again=retry, quiet=quiet)
     except KeyboardInterrupt:
-        table = _table(plan)
-        write(table, plan.folder / "table.csv", {})
         click.echo(
-            f"{len(table)} of {len(plan.rows)} runs are finished; the same command runs the rest\ntable     {plan.folder / 'table.csv'}"
+            f"{len(_kept(plan))} of {len(plan.rows)} runs are finished; the same command runs the rest\ntable     {plan.folder / 'table.csv'}"
         )
         raise
-    table = _table(plan)
-    write(table, plan.folder / "table.csv", {})
+    table = _kept(plan)
     _write(plan.folder / "report.html", page(plan, table))
     click.echo(_counted(states, len(plan.rows)))
     _reasons(table)

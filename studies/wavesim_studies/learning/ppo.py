@@ -10,13 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.learning.core import Array, Core
-from wavesim_studies.networks import Adam, Network
+from wavesim_studies.networks import Adam, Network, load
 
 
 class Policy:
@@ -40,11 +38,7 @@ class Policy:
     @classmethod
     def load(cls, path: Path) -> Policy:
         """From such a file. WaveSimError if it is none."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                return cls([file[f"arr_{k}"] for k in range(len(file.files))])
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-            raise WaveSimError(f"{path} holds no policy: {error}") from None
+        return cls(load(path, "policy"))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from wavesim_sdk.cli import json_option
+from wavesim_sdk.cli import json_option, warn
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -43,8 +43,7 @@ def score(
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise click.BadParameter(f"'{picture}' is none of {', '.join(PICTURES)}", param_hint="--picture")
     log = read(file)
-    if log.lacks:
-        click.echo(f"wavesim: {log.lacks}", err=True)
+    warn(log)
     names = only or logs.vehicles(log)
     if not names:
         raise LogError(f"{file} has no vehicle with an IMU or an AHRS")

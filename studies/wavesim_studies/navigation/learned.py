@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.errors import LogError, WaveSimError
 from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_studies.navigation import dataset, logs
-from wavesim_studies.networks import Adam, Network
+from wavesim_studies.networks import Adam, Network, load
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LAGS = (1.0, 3.0, 9.0)  #: s, of the smoothed commands that the network sees
@@ -134,11 +133,7 @@ class Reckoner:
     @classmethod
     def load(cls, path: Path) -> Reckoner:
         """From such a file. WaveSimError if it is none."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                centre, scale, spread, *parameters = (file[f"arr_{k}"] for k in range(len(file.files)))
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-            raise WaveSimError(f"{path} holds no network: {error}") from None
+        centre, scale, spread, *parameters = load(path, "network", 3)
         return cls(parameters, centre, scale, spread)
 
 
