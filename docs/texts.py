@@ -1,0 +1,178 @@
+"""Every text of the project that a person reads, with the place where it stands.
+
+The sampler (:mod:`docs.sample`) draws from these texts and the English checks (:mod:`docs.english`) read all of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("broker_sdk", "server", "emulators", "viz", "bridges", "studies", "examples")
+#: kinds of texts: a sample takes a quarter from each
+DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "docstring")
+#: calls whose texts are help: options of commands, and keys of the configuration
+_HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag", "text", "child", "children"}
+_SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text: its kind, file, line and words; placeholders of messages stand in braces."""
+
+    kind: str
+    file: str
+    line: int
+    words: str
+    table: bool = False  #: a cell of a table
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Files that git tracks, as paths relative to the project."""
+    done = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [f for f in done.stdout.splitlines() if "node_modules" not in f]
+
+
+def pages() -> list[str]:
+    """The Markdown pages, as paths relative to the project."""
+    return tracked("*.md")
+
+
+def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
+    """Paragraphs, list items and table cells of a page: line, words, whether it is a cell. Code and headings are left out."""
+    fence, paragraph, start = "", [], 0
+
+    def flush() -> Iterator[tuple[int, str, bool]]:
+        if paragraph:
+            yield start, " ".join(paragraph), False
+            paragraph.clear()
+
+    for number, line in enumerate(markdown.splitlines(), 1):
+        stripped = line.strip()
+        mark = re.match(r"(`{3,}|~{3,})", stripped)
+        if fence:
+            if mark and stripped.startswith(fence) and not stripped.strip("`~"):
+                fence = ""
+            continue
+        if mark:
+            yield from flush()
+            fence = mark[1]
+        elif stripped.startswith("|"):
+            yield from flush()
+            cells = [c.strip() for c in re.split(r"(?<!\\)\|", stripped.strip("|"))]
+            if not all(re.fullmatch(r":?-+:?", c) for c in cells):
+                yield from ((number, c, True) for c in cells if c)
+        elif not stripped or stripped.startswith(("#", "<!--", "![")):
+            yield from flush()
+        else:
+            if re.match(r"([-*+]|\d+\.) ", stripped):
+                yield from flush()
+            if not paragraph:
+                start = number
+            paragraph.append(stripped)
+    yield from flush()
+
+
+def _documents() -> Iterator[Text]:
+    for file in pages():
+        for line, words, cell in blocks((ROOT / file).read_text()):
+            yield Text(DOCUMENT, file, line, words, cell)
+    for file in tracked("*.ipynb"):
+        for cell in json.loads((ROOT / file).read_text())["cells"]:
+            if cell["cell_type"] == "markdown":
+                yield from (Text(DOCUMENT, file, 0, w, c) for _, w, c in blocks("".join(cell["source"])))
+
+
+def literal(node: ast.AST) -> str | None:
+    """The words of a string, an f-string or a sum of them; what is filled in stands in braces."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = [
+            str(v.value) if isinstance(v, ast.Constant) else "{" + ast.unparse(v.value).split("\n")[0] + "}"
+            for v in node.values
+            if isinstance(v, ast.Constant | ast.FormattedValue)
+        ]
+        return "".join(parts)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = literal(node.left), literal(node.right)
+        return None if left is None or right is None else left + right
+    return None
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+class _Reader(ast.NodeVisitor):
+    def __init__(self, file: str) -> None:
+        self.file, self.found, self.kind = file, [], MESSAGE
+        self.command = False
+
+    def _body(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        words = ast.get_docstring(node)
+        decorators = getattr(node, "decorator_list", [])
+        command = any(isinstance(d, ast.Call) and _called(d) in ("command", "group") for d in decorators)
+        for paragraph in (words or "").split("\n\n"):
+            if paragraph.strip():
+                line = node.body[0].lineno if node.body else 0
+                kind = HELP if command else DOCSTRING
+                self.found.append(Text(kind, self.file, line, " ".join(paragraph.split())))
+        for child in ast.iter_child_nodes(node):
+            if not (words and child is node.body[0]):
+                self.visit(child)
+
+    visit_Module = visit_ClassDef = visit_FunctionDef = visit_AsyncFunctionDef = _body  # noqa: N815
+
+    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
+        before = self.kind
+        if _called(node) in _HELP_CALLS:
+            self.kind = HELP
+        self.generic_visit(node)
+        self.kind = before
+
+    def _text(self, node: ast.AST) -> None:
+        words = literal(node)
+        if words is None:
+            self.generic_visit(node)
+        elif len(words.split()) >= 3 and _SENTENCE.search(words) and "\\" not in words:
+            self.found.append(Text(self.kind, self.file, node.lineno, " ".join(words.split())))  # type: ignore[attr-defined]
+
+    visit_Constant = visit_JoinedStr = visit_BinOp = _text  # noqa: N815
+
+
+def _python() -> Iterator[Text]:
+    for file in tracked(*(f"{p}/*.py" for p in PACKAGES)):
+        source = (ROOT / file).read_text()
+        reader = _Reader(file)
+        reader.visit(ast.parse(source))
+        yield from reader.found
+        for number, line in enumerate(source.splitlines(), 1):
+            if (at := line.find("#: ")) >= 0:
+                yield Text(DOCSTRING, file, number, line[at + 3 :].strip())
+
+
+_TS_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
+
+
+def _typescript() -> Iterator[Text]:
+    for file in tracked("viz/web/src/*.ts"):
+        for number, line in enumerate((ROOT / file).read_text().splitlines(), 1):
+            if line.lstrip().startswith(("//", "*", "/*", "import ")):
+                continue
+            code = re.sub(r"(?<![:\"'`])//.*$", "", line)
+            for match in _TS_STRING.finditer(code):
+                words = (match[1] or match[2] or "").replace('\\"', '"')
+                if len(words.split()) >= 2 and re.search(r"[a-z]{2,} [a-z]", words) and not re.search(r"[{};]\s*\w+:", words):
+                    yield Text(HELP, file, number, " ".join(words.replace("${", "{").split()))
+
+
+def texts() -> list[Text]:
+    """All texts, in the order of files and lines."""
+    return [*_documents(), *_python(), *_typescript()]
