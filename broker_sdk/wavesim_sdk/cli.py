@@ -163,7 +163,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option("--signal", "signal_name", default="", help="Signal to send at each message, such as USR1.")
 @click.option("--pid", type=int, default=0, help="Process that gets the signal.")
 @address_options
-@click.option("--model", default="", help="Model, for a body that the configuration does not name.")
+@click.option("--model", default="", help="Model, for a body that the configuration does not name (it must say <network newcomers=...>).")
 @click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float
