@@ -253,11 +253,11 @@ class Harbour:
         self.run(0.01)
         return self.replies[number]
 
-    def run(self, seconds: float) -> None:
+    def run(self, seconds: float, grain: float = 0.001) -> None:
         """Let time pass."""
         end = self.now + seconds
         while self.now < end:
-            self.now += 0.001
+            self.now += grain
             self._turn()
 
     def _turn(self) -> None:
