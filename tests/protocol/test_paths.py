@@ -148,6 +148,17 @@ def test_a_proof_counts_once() -> None:
     assert commands(link) == [] and link.sessions.drops["replay"] == 1, "what came from elsewhere at first was not recorded"
 
 
+@both
+def test_a_malformed_datagram_from_elsewhere_tells_the_client_nothing(key: bytes | None) -> None:
+    """Of its own address it is told by a NOTICE: the copy of it, or one by somebody who knows the token, is nobody's fault."""
+    link = joined(key, Pair)
+    for k, source in enumerate((THIEF, MOVED, HOME)):
+        bad = codec.datagram(Type.ACTUATE, b"\x91\xa1x", mine(link).token, 900 + k, 0, mine(link).seal and link.client._seal)
+        link.sessions.receive(bad, source, link.now)
+        assert link.sessions.drops["fields"] == k + 1
+        assert len(mine(link).outbox) == (1 if source == HOME else 0)
+
+
 # ------------------------------------------------------------------------------- amplification
 
 

@@ -142,7 +142,7 @@ class ServerSessions:
         try:
             return self._of_session(session, header, data, address, now)
         except Dropped as dropped:
-            if dropped.reason in ("fields", "body"):
+            if dropped.reason in ("fields", "body") and address == session.address:
                 self._tell(session, dropped.detail or "it is no msgpack array", now)
             raise
 
