@@ -99,6 +99,7 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
         click.echo(
             f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms"
             + (", waited for" if c["waited_for"] else "")
+            + (f", time waited {c['waited_s']:.1f} s for it, budget left {c['budget_left_s']:.1f} s" if c["lockstep_s"] else "")
         )
 
 
