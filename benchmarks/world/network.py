@@ -50,7 +50,9 @@ class Network:
         self.carried = 0
         self._clock, self._random, self._damaged = clock, r, damaged
         self._places: dict[Address, Receive] = {}
-        self.tap: Callable[[bytes, Address, Address], None] | None = None  #: is shown all that is sent, before it is carried
+        self.tap: Callable[[bytes, Address, Address], None] | None = (
+            None  #: is shown all that is sent, before it is carried
+        )
 
     def open(self, address: Address, receive: Receive) -> None:
         """From now on datagrams for an address go there."""

@@ -154,7 +154,9 @@ class World:
             f"emulator-{e.sensor}" for e in self.emulators
         ]
         rare = [
-            name for name, there in (("stall", self.stalls), ("loud", self.loud), ("thief", self.thief is not None)) if there
+            name
+            for name, there in (("stall", self.stalls), ("loud", self.loud), ("thief", self.thief is not None))
+            if there
         ]
         return [p for p in (*names, *others, *self.plagues, *rare, *habits) if p not in self.without]
 
@@ -225,9 +227,9 @@ class World:
             thief = self.thief if self.thief is not None and self.thief.said(data, address) else None
             before = thief.touches(front, data) if thief is not None else ()
             happened = receive(data, address, now)
-            if thief is not None and not any(isinstance(h, Moved | Gone) for h in happened):
-                if (after := thief.touches(front, data)) != before:
-                    raise Broken(f"somebody without a key changed a session: {before} to {after}")
+            said = any(isinstance(h, Moved | Gone) for h in happened)
+            if thief is not None and not said and (after := thief.touches(front, data)) != before:
+                raise Broken(f"somebody without a key changed a session: {before} to {after}")
             for h in happened:
                 if isinstance(h, Joined | Resumed):
                     book = self.books[h.session.token] = Book(h.session.name)

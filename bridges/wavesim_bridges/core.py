@@ -41,7 +41,11 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
     options = (
         click.option("--vehicle", required=True, help="Name of the vehicle."),
         address_options,
-        click.option("--model", default="", help="Model, for a vehicle that the configuration does not name (it must say <network newcomers=\"lockstep\">)."),
+        click.option(
+            "--model",
+            default="",
+            help='Model, for a vehicle that the configuration does not name (it must say <network newcomers="lockstep">).',
+        ),
         click.option(
             "--period", default=period, show_default=True, help="Lockstep period in s, a multiple of the server's step."
         ),

@@ -349,7 +349,7 @@ def test_what_anybody_can_send_is_no_word_of_the_server(client: Client) -> None:
     client.join()
     client.do("ping 1")
     kinds = []
-    for k in range(40):
+    for _ in range(40):
         for message in (m.Challenge(NONCE, COOKIE), m.Refuse(NONCE, 1, "")):
             client.data(encode(message, 0, 0, 1))
         kinds += [type(said(d)) for d in client.do("flush 0.1")["sent"]]

@@ -145,7 +145,9 @@ def test_a_proof_counts_once() -> None:
     assert [type(h) for h in link.sessions.receive(later, MOVED, link.now)] == [session.Actuated]
     assert link.sessions.receive(proof, HOME, link.now) == [] and mine(link).address == MOVED
     assert link.sessions.receive(said, MOVED, link.now) == [] and link.sessions.drops["old"] == 1
-    assert commands(link) == [] and link.sessions.drops["replay"] == 1, "what came from elsewhere at first was not recorded"
+    assert commands(link) == [] and link.sessions.drops["replay"] == 1, (
+        "what came from elsewhere at first was not recorded"
+    )
 
 
 @both
@@ -153,7 +155,9 @@ def test_a_malformed_datagram_from_elsewhere_tells_the_client_nothing(key: bytes
     """Of its own address it is told by a NOTICE: the copy of it, or one by somebody who knows the token, is nobody's fault."""
     link = joined(key, Pair)
     for k, source in enumerate((THIEF, MOVED, HOME)):
-        bad = codec.datagram(Type.ACTUATE, b"\x91\xa1x", mine(link).token, 900 + k, 0, mine(link).seal and link.client._seal)
+        bad = codec.datagram(
+            Type.ACTUATE, b"\x91\xa1x", mine(link).token, 900 + k, 0, mine(link).seal and link.client._seal
+        )
         link.sessions.receive(bad, source, link.now)
         assert link.sessions.drops["fields"] == k + 1
         assert len(mine(link).outbox) == (1 if source == HOME else 0)
@@ -228,7 +232,9 @@ def forged(link: Pair, how: str) -> tuple[bytes, Address]:
     """A datagram in the name of a session, by somebody without its key."""
     token, sequence = mine(link).token, mine(link).newest + 10
     plain = codec.encode(m.Ack(), token, sequence)
-    sealed = codec.datagram(Type.ACK, codec.body_of(m.Ack())[1], token, sequence, 0, seal.Seal(bytes(32), bytes(16), 1, token, True))
+    sealed = codec.datagram(
+        Type.ACK, codec.body_of(m.Ack())[1], token, sequence, 0, seal.Seal(bytes(32), bytes(16), 1, token, True)
+    )
     changed = bytearray(captured(link))
     changed[16:20] = sequence.to_bytes(4, "little")
     return {

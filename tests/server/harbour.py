@@ -221,7 +221,9 @@ class Harbour:
         self.sea = Sea(loaded)
         instruments = Instruments(loaded.sensor_rows, self.sea.step_ns)
         self.bells = {s: Bell() for s in instruments.types}
-        emulators = Emulators(self.areas["vehicles"], self.bells, instruments, limit, loaded.config.network.lockstep_budget)
+        emulators = Emulators(
+            self.areas["vehicles"], self.bells, instruments, limit, loaded.config.network.lockstep_budget
+        )
         simulation: Any = self.sea
         self.engine = Engine(simulation, self.areas, self.commands, self.events, emulators, log=log)
         if speed is not None:

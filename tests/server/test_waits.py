@@ -76,7 +76,12 @@ def notices(harbour: Harbour) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("network", "free", "lockstep"),
-    [("", False, False), ('newcomers="none"', False, False), ('newcomers="free"', True, False), ('newcomers="lockstep"', True, True)],
+    [
+        ("", False, False),
+        ('newcomers="none"', False, False),
+        ('newcomers="free"', True, False),
+        ('newcomers="lockstep"', True, True),
+    ],
 )
 def test_who_may_join_under_a_name_that_the_configuration_does_not_have(
     make: Make, network: str, free: bool, lockstep: bool
@@ -145,9 +150,13 @@ def test_who_is_slow_is_looked_at_once_in_a_window() -> None:
     assert (verdict.name, verdict.slow) == ("x", True) and waits.slow == ["x"]
     assert verdict.text == "slow: time waited 3.0 of the last 5.0 s for its answers and advanced by 0.04 s"
     (verdict,) = waits.look(110.0, 0.04, {"z": 90.0, "x": 107.5})
-    assert (verdict.name, verdict.slow) == ("z", True) and waits.slow == ["x", "z"], "of a wait that lasts: this window's part"
+    assert (verdict.name, verdict.slow) == ("z", True) and waits.slow == ["x", "z"], (
+        "of a wait that lasts: this window's part"
+    )
     waits.charge("x", 4.9, 115.0, 60.0)
-    assert {(v.name, v.slow) for v in waits.look(115.0, 60.0, {})} == {("x", False), ("z", False)}, "time went on faster than that"
+    assert {(v.name, v.slow) for v in waits.look(115.0, 60.0, {})} == {("x", False), ("z", False)}, (
+        "time went on faster than that"
+    )
 
 
 # ------------------------------------------------------------------------------- clients
@@ -288,7 +297,9 @@ def test_a_slow_emulator_is_named_and_freed(make: Make) -> None:
     assert 20.0 < harbour.now - 100.0 < 30.0 and harbour.engine.emulators.late == 1
     harbour.run(0.1)
     said = [text for text in harbour.said if "ahrs" in text]
-    assert said[1].startswith("'emulator ahrs' is no longer waited for: it kept the simulation waiting for more than 20 s beyond")
+    assert said[1].startswith(
+        "'emulator ahrs' is no longer waited for: it kept the simulation waiting for more than 20 s beyond"
+    )
     before = harbour.sea.tick
     harbour.run(0.5)
     assert harbour.sea.tick > before + 100 and status(harbour)["slow"] == []
@@ -308,7 +319,9 @@ def test_of_several_emulators_the_one_that_is_waited_for_pays(config: Callable[.
         header[OWNER], header[OWNER_START], header[SYNCHRONOUS] = os.getpid(), process_start(os.getpid()), 1
     harbour.order("start")
     for slow in ("ahrs", "ctd"):
-        before = {s: harbour.engine.emulators.waits.accounts[s].waited_s for s in harbour.engine.emulators.waits.accounts}
+        before = {
+            s: harbour.engine.emulators.waits.accounts[s].waited_s for s in harbour.engine.emulators.waits.accounts
+        }
         harbour.bells[slow].answers = False
         harbour.run(1.0)
         harbour.bells[slow].answers = True

@@ -58,7 +58,9 @@ LEAVE_TRIES = 6
 QUEUE = 1024  #: datagrams that wait to be sent
 _STATES = frozenset({Type.STATE, Type.STEP})
 _DONE = schema_of(Done)
-ROOM_TO_PROVE = b"\x99" + 9 * b"\xc0"  #: body of an ACK as long as a PROVE: a server answers an unproven address with no more bytes
+ROOM_TO_PROVE = (
+    b"\x99" + 9 * b"\xc0"
+)  #: body of an ACK as long as a PROVE: a server answers an unproven address with no more bytes
 SILENT_PERIODS = 1.5  #: of the keep-alive, after which a client says that it is there
 
 
@@ -351,7 +353,9 @@ class ClientSession:
             if not out and now >= self._silent_at():
                 self._sequence += 1
                 out.append(
-                    codec.datagram(Type.ACK, ROOM_TO_PROVE, self.token, self._sequence, self._inbox.received, self._seal)
+                    codec.datagram(
+                        Type.ACK, ROOM_TO_PROVE, self.token, self._sequence, self._inbox.received, self._seal
+                    )
                 )
             elif not out and self._ack_at is not None and now >= self._ack_at:
                 out.append(self._encode(Ack()))

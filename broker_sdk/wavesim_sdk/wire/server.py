@@ -322,7 +322,9 @@ class ServerSessions:
     def _welcome(self, session: Session, clock: tuple[int, int]) -> None:
         self.send(session, joining.welcome(session, clock, (self._period, self._timeout)))
 
-    def _refuse(self, nonce: int, refused: NotAdmitted, address: Address, owner: Holder | None, most: int = MAX_DATAGRAM) -> None:
+    def _refuse(
+        self, nonce: int, refused: NotAdmitted, address: Address, owner: Holder | None, most: int = MAX_DATAGRAM
+    ) -> None:
         closer = self.keys.refuser(owner) if owner is not None and self.keys is not None else None
         refuse = Refuse(nonce, int(refused.code), clean(refused.text, TEXT_BYTES))
         data = codec.encode(refuse, seal=closer)

@@ -23,7 +23,18 @@ from wavesim_server.engine.publication import Publication
 from wavesim_server.engine.records import Seen, line_records, log_records, signal_records
 from wavesim_server.faults import Schedule
 from wavesim_server.fences import Fences
-from wavesim_server.messages import EngineEvent, Frozen, LockstepDue, Log, Notice, Queue, Roster, Run, SlowEmulator, encode
+from wavesim_server.messages import (
+    EngineEvent,
+    Frozen,
+    LockstepDue,
+    Log,
+    Notice,
+    Queue,
+    Roster,
+    Run,
+    SlowEmulator,
+    encode,
+)
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 

@@ -68,7 +68,9 @@ class Emulators:
         self._limit = self._look_at = self._turned_at = 0.0
         self._unanswered: dict[str, float] = {}  # in real time: since when
         self.waits = Waits(budget)
-        self._since = self._time_s = 0.0  # the one that is waited for now: since when; simulation time of the values asked for
+        self._since = self._time_s = (
+            0.0  # the one that is waited for now: since when; simulation time of the values asked for
+        )
         self._freed: list[str] = []  # not waited for any more, and not told yet
 
     def _synchronous(self) -> list[str]:

@@ -462,9 +462,7 @@ class Front:
         barrier = self.barrier
         if barrier.tick is None or session.token not in barrier.waiting:
             return False
-        return self.waits.charge(
-            session.name, self.now - barrier.since, self.now, barrier.tick * self.step_ns * 1e-9
-        )
+        return self.waits.charge(session.name, self.now - barrier.since, self.now, barrier.tick * self.step_ns * 1e-9)
 
     def held(self) -> dict[str, float]:
         """The lockstep clients that are waited for now, and since when."""

@@ -15,7 +15,10 @@ def _waits(front: Front, name: str) -> dict[str, Any]:
     """How long the simulation has waited for a client, and what is left of its budget (wall time)."""
     account = front.waits.accounts.get(name)
     now = max(front.now - since, 0.0) if (since := front.held().get(name)) is not None else 0.0
-    waited, left = (account.waited_s if account is not None else 0.0), front.waits.left(name, front.tick * front.step_ns * 1e-9)
+    waited, left = (
+        (account.waited_s if account is not None else 0.0),
+        front.waits.left(name, front.tick * front.step_ns * 1e-9),
+    )
     return {"waited_s": round(waited + now, 3), "budget_left_s": round(left - now, 3)}
 
 
