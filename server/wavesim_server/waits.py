@@ -26,6 +26,7 @@ class Account:
     spent_s: float = 0.0  #: of its budget
     window_s: float = 0.0  #: since the window began
     slow: bool = False
+    last: float = -math.inf  #: wall time of its last answer
 
 
 @dataclass(frozen=True)
@@ -48,15 +49,20 @@ class Waits:
 
     def charge(self, name: str, seconds: float, now: float, time_s: float) -> bool:
         """It was waited for so long, until ``now``; whether its budget is used up."""
-        account = self.accounts.pop(name, None) or Account(time_s)
-        while len(self.accounts) >= MOST:
-            del self.accounts[next(iter(self.accounts))]
-        self.accounts[name] = account  # the one that answered last is forgotten last
-        account.spent_s = max(0.0, account.spent_s - SHARE * max(0.0, time_s - account.time_s)) + seconds
-        account.time_s = time_s
+        account = self.accounts.get(name) or self._new(name, time_s)
+        paid = account.spent_s - SHARE * (time_s - account.time_s)
+        account.spent_s = paid + seconds if paid > 0.0 else seconds
+        account.time_s, account.last = time_s, now
         account.waited_s += seconds
-        account.window_s += min(seconds, max(now - self._began, 0.0))
+        window = now - self._began
+        account.window_s += seconds if seconds < window else window
         return account.spent_s > self.budget_s
+
+    def _new(self, name: str, time_s: float) -> Account:
+        if len(self.accounts) >= MOST:
+            del self.accounts[min(self.accounts, key=lambda n: self.accounts[n].last)]
+        account = self.accounts[name] = Account(time_s)
+        return account
 
     def left(self, name: str, time_s: float) -> float:
         """Wall time that may still be waited for it now."""
@@ -79,7 +85,7 @@ class Waits:
         if elapsed < WINDOW_S:
             return []
         for name in waiting.keys() - self.accounts.keys():
-            self.accounts[name] = Account(time_s)
+            self._new(name, time_s)
         passed, found = time_s - self._began_s, []
         for name, account in self.accounts.items():
             waited = account.window_s
