@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge, distances, taken, together, truth
+from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge, distances, last, taken, together, truth
 from wavesim_bridges.motion import Array, Motion
 from wavesim_bridges.outputs import Mixer, Output, chosen
 from wavesim_sdk.broker import AsyncBroker, Step
@@ -217,7 +217,10 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
 @bridge("ardupilot", period=0.0025)
 @click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
 @click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
-@click.option("--instance", default=0, show_default=True, help="ArduPilot's -I; the port is 9002 and ten for each.")
+@click.option(
+    "--instance", type=click.IntRange(0, (65535 - PORT) // PORTS_APART), default=0, show_default=True,
+    help="ArduPilot's -I; the port is 9002 and ten for each.",
+)
 @click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")
 @click.option(
     "--parm",
@@ -233,6 +236,7 @@ def command(
 ) -> None:  # fmt: skip
     """ArduSub or Rover (`--model JSON`): this is its physics."""
     outputs = chosen(FRAMES, frame_, output)
+    last(PORT, PORTS_APART, instance + len(also))
     together(
         Bridge(replace(seat, vehicle=vehicle), outputs, ranges).run(PORT + PORTS_APART * k)
         for k, vehicle in enumerate((seat.vehicle, *also), instance)
