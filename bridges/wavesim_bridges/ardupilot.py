@@ -218,7 +218,10 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
 @click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
 @click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
 @click.option(
-    "--instance", type=click.IntRange(0, (65535 - PORT) // PORTS_APART), default=0, show_default=True,
+    "--instance",
+    type=click.IntRange(0, (65535 - PORT) // PORTS_APART),
+    default=0,
+    show_default=True,
     help="ArduPilot's -I; the port is 9002 and ten for each.",
 )
 @click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")

@@ -225,7 +225,10 @@ class Bridge:
 @click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
 @click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
 @click.option(
-    "--instance", type=click.IntRange(0, 65535 - PORT), default=0, show_default=True,
+    "--instance",
+    type=click.IntRange(0, 65535 - PORT),
+    default=0,
+    show_default=True,
     help="PX4's -i; the TCP port is 4560 and one for each.",
 )
 @click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")
