@@ -114,9 +114,9 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     access = request.app[ACCESS]
     if access.names and request.headers.get("Host", "") not in access.names:
         return web.Response(status=421, text=f"this viewer answers only as {' or '.join(sorted(access.names))}\n")
-    if request.method != "GET" or request.path == "/ws":
-        if _netloc(request.headers.get("Origin", "")) != request.headers.get("Host"):
-            return web.Response(status=403, text="only the viewer's own page may do that\n")
+    foreign = _netloc(request.headers.get("Origin", "")) != request.headers.get("Host")
+    if foreign and (request.method != "GET" or request.path == "/ws"):
+        return web.Response(status=403, text="only the viewer's own page may do that\n")
     if not role_of(request):
         return web.Response(status=403, text="this viewer wants the token of the address that `wavesim viz` printed\n")
     if "token" in request.query:  # out of the address bar, into a cookie
