@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -147,7 +148,14 @@ def together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 def taken(kind: str, port: int, error: OSError) -> BrokerError:
     """A port (``kind``: UDP or TCP) cannot be had."""
-    return BrokerError(f"cannot listen at {kind} port {port}: {error.strerror or error}; is it another bridge's?")
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return BrokerError(f"cannot listen at {kind} port {port}: {reason}; is it another bridge's?")
+
+
+def last(first: int, apart: int, instance: int) -> None:
+    """BrokerError where the last vehicle of a bridge would have a port that does not exist."""
+    if (port := first + apart * instance) > 65535:
+        raise BrokerError(f"instance {instance} would need port {port}; ports end at 65535")
 
 
 def truth(step: Step, who: str) -> Motion:
