@@ -100,7 +100,7 @@ def soaklog(seconds: float, speed: float) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "run.mcap"
-        inner = f'<time step="20 ms"/><shared vehicles="256"/>{BED}<log faded="no" sync="5 s"/><fleet>{auvs}</fleet>'
+        inner = f'<time step="20 ms"/><network newcomers="free"/><shared vehicles="256"/>{BED}<log faded="no" sync="5 s"/><fleet>{auvs}</fleet>'
         server = Server(inner, str(speed), "--log", str(log))
         try:
             parts = children(server.process.pid)

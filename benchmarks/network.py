@@ -138,7 +138,10 @@ def raw(rate: float, size: int, seconds: float, ready: object) -> None:
 
 
 def load(count: int, rate: float) -> None:
-    server = Server(f'<time step="4 ms"/><shared vehicles="{count}"/><world><bed depth="200 m"/></world>', "1")
+    server = Server(
+        f'<time step="4 ms"/><network newcomers="free"/><shared vehicles="{count}"/><world><bed depth="200 m"/></world>',
+        "1",
+    )
     try:
         clients = Clients(server.port, count, rate)
         server.send("start")

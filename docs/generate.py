@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from wavesim_bridges.ardupilot import parameter_files, parameters
 from wavesim_sdk import mailbox, tables
 from wavesim_sdk.config import export
 from wavesim_sdk.sonars.frames import FRAME
@@ -73,6 +74,19 @@ def campaign_page() -> str:
     return between(text, "metrics", "\n".join(["| metric | unit | better | meaning |", "|---|---|---|---|", *rows]))
 
 
+def ardupilot_parameters() -> str:
+    """ArduPilot's parameters, as the shipped files have them: the files that share a value in one row."""
+    where: dict[tuple[str, str, str], list[str]] = {}
+    for name, path in parameter_files().items():
+        for parameter in parameters(path):
+            where.setdefault(parameter, []).append(name)
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (name, value, why), names in where.items():
+        together.setdefault((why, tuple(names)), []).append(f"`{name} {value}`")
+    rows = [f"| {', '.join(n)} | {', '.join(v)} | {why} |" for (why, n), v in together.items()]
+    return "\n".join(["| file | parameters | why |", "|---|---|---|", *rows])
+
+
 def pages() -> dict[Path, str]:
     """Every generated file and what it should hold."""
     protocol = (ROOT / "docs/PROTOCOL.md").read_text()
@@ -90,6 +104,9 @@ def pages() -> dict[Path, str]:
         ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.markdown()),
         ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
         ROOT / "docs/campaigns.md": campaign_page(),
+        ROOT / "docs/bridges/ardupilot.md": between(
+            (ROOT / "docs/bridges/ardupilot.md").read_text(), "parameters", ardupilot_parameters()
+        ),
         ROOT / "docs/CONFIG.md": export.markdown(),
         ROOT / "docs/COMMANDS.md": commands(),
         ROOT / "docs/wavesim.xsd": export.xsd().decode(),

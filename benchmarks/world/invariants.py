@@ -27,6 +27,8 @@ MOST_BACKLOG = 20_000
 #: what may hold more after a run than before: the beginning of its place -> by how much
 ALLOWED: dict[str, int] = {
     "front.sessions.drops": 20,  # names of reasons
+    "front.waits.accounts": 1024,  # of names, how long each was waited for
+    "engine.emulators.waits.accounts": 64,  # of each type
     "front.sessions._strangers._hosts": 4096,  # a rate for each address
     "front.sessions._strangers._spent": 4096,  # joins of the last 20 s, until the next session ends
     "front.gate._suites": 20,  # suites of models

@@ -49,6 +49,7 @@ class Book:
         )
         self.server: Session | None = None
         self.client: ClientSession | None = None
+        self.since = 0  #: tick at which the server let it in; a WELCOME that is said again tells a later one
 
     def server_side(self, session: Session) -> None:
         """Watch the server's end, from the moment it is made."""

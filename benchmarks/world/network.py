@@ -50,6 +50,9 @@ class Network:
         self.carried = 0
         self._clock, self._random, self._damaged = clock, r, damaged
         self._places: dict[Address, Receive] = {}
+        self.tap: Callable[[bytes, Address, Address], None] | None = (
+            None  #: is shown all that is sent, before it is carried
+        )
 
     def open(self, address: Address, receive: Receive) -> None:
         """From now on datagrams for an address go there."""
@@ -62,6 +65,8 @@ class Network:
     def send(self, data: bytes, source: Address, target: Address) -> None:
         """Carry a datagram, or not."""
         r, w = self._random, self.weather
+        if self.tap is not None:
+            self.tap(data, source, target)
         copies = 2 if w.double and r.random() < w.double else 1
         for _ in range(copies):
             if w.loss and r.random() < w.loss:
@@ -75,6 +80,10 @@ class Network:
             if w.late and r.random() < w.late:
                 after += r.random()
             self._clock.at(self._clock.now + after, _Flight(self, sent, source, target))
+
+    def slip(self, data: bytes, source: Address, target: Address, after: float) -> None:
+        """Carry a datagram of somebody on the way, who may give any source; it takes no other's dice."""
+        self._clock.at(self._clock.now + after, _Flight(self, data, source, target))
 
     def _damage(self, data: bytes) -> bytes:
         r, w = self._random, self.weather

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.world.absurd import packed
@@ -13,11 +14,12 @@ from benchmarks.world.server import ADDRESS
 from wavesim_sdk import commander, commands
 from wavesim_sdk.commands import TIMER_VERBS
 from wavesim_sdk.wire import codec
-from wavesim_sdk.wire.messages import MAGIC, MESSAGES, MIN_HELLO, VERSION, Hello, Type
+from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MESSAGES, MIN_HELLO, VERSION, Hello, Type
 from wavesim_sdk.wire.schema import schema_of
 
 if TYPE_CHECKING:
     from benchmarks.world.world import World
+    from wavesim_server.network.front import Front
 
 
 VERBS = {verb: v for verb, v in commands.VERBS.items() if verb != "mission"}  # as in world.LEFT_OUT
@@ -182,3 +184,70 @@ class Stranger:
         data = codec.encode(Hello(self.random.getrandbits(63), bytes(MIN_HELLO)))
         for _ in range(self.random.choice((3, 30))):
             self._send(data)
+
+
+class Thief:
+    """Somebody on the way between clients and server, who has no key (after Dolev and Yao): he sees every datagram, copies it and lets
+    the copy arrive first, replays and forges in anybody's name and from any address, and hands on to a client what the server
+    asks of him. He can hold nothing back. None of it may cost a session anything."""
+
+    def __init__(self, world: World, r: random.Random) -> None:
+        self.world, self.random = world, r
+        self.address = world.new_address()
+        self._seen: deque[tuple[bytes, Address]] = deque(maxlen=200)  # what clients said, and from where
+        self._relays = r.random() < 0.5
+        self._steals = r.choice((0.1, 0.5, 1.0))  #: share of the datagrams whose copy arrives first
+        self._forgeries: deque[bytes] = deque(maxlen=200)
+
+    def start(self) -> None:
+        """Begin."""
+        self.world.network.tap = self._watch
+        self.world.network.open(self.address, self._asked)
+
+    def _watch(self, data: bytes, source: Address, target: Address) -> None:
+        if self.world.calm or target != ADDRESS:
+            return
+        r = self.random
+        self._seen.append((data, source))
+        if r.random() < self._steals:
+            self._say(data, self.address, 0.0)
+        if r.random() < 0.2:
+            old, its = r.choice(self._seen)
+            self._say(old, r.choice((self.address, its, source)), 0.1 * r.random())
+        if r.random() < 0.2:
+            self._say(self._forged(data), r.choice((self.address, source)), 0.1 * r.random())
+
+    def _say(self, data: bytes, source: Address, after: float) -> None:
+        self.world.note("stolen")
+        self.world.network.slip(data, source, ADDRESS, after)
+
+    def _forged(self, data: bytes) -> bytes:
+        changed = bytearray(data)
+        if len(changed) >= HEADER_BYTES:
+            changed[16:20] = self.random.getrandbits(32).to_bytes(4, "little")
+            if self.random.random() < 0.3:
+                changed[6] ^= 1
+            self._forgeries.append(bytes(changed))
+        return bytes(changed)
+
+    def said(self, data: bytes, source: Address) -> bool:
+        """Whether a datagram is of his making, or comes from where he is."""
+        return source == self.address or data in self._forgeries
+
+    def touches(self, front: Front, data: bytes) -> tuple[Any, ...]:
+        """What nothing of his may change of the session that a datagram names: unless he relayed it to himself, and this is a copy
+        of what its client says."""
+        token = int.from_bytes(data[8:16], "little")
+        s = front.sessions.by_token.get(token)
+        if s is None or (s.address == self.address and data not in self._forgeries):
+            return ()
+        window = (s.seal._highest, s.seal._seen) if s.seal is not None else ()
+        return (s.address, s.last_heard, s.newest, s.inbox.received, len(s.outbox), s.datagrams_in, *window)
+
+    def _asked(self, data: bytes, source: Address, now: float) -> None:
+        """The server asks him to prove himself: only the client can answer that."""
+        if self._relays and not self.world.calm and self._seen and self.random.random() < 0.3:
+            token = data[8:16]
+            client = next((its for said, its in reversed(self._seen) if said[8:16] == token), None)
+            if client is not None:
+                self.world.network.slip(data, ADDRESS, client, 0.0)

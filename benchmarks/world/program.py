@@ -203,7 +203,10 @@ class Program:
         if (
             isinstance(event, items.Reception) and len(self.world.server.disks) == 1
         ):  # else it may have come to a body that was there
-            since = welcome.tick * self._step_ns
+            book = self.world.books.get(self.session.token) if self.session is not None else None
+            if book is None:
+                return
+            since = book.since * self._step_ns
             if event.reception_ns < since:
                 raise Broken(f"of a life before: {self.name}, in row {welcome.id} since {since} ns: {event}")
 

@@ -335,6 +335,25 @@ def requests_of_the_gone() -> Any:
     return mock.patch.object(Service, "forget", lambda self, session: None)
 
 
+def copies_recorded() -> Any:
+    """A copy that arrives first, from elsewhere, moves the replay window."""
+    real = codec.open_body
+    return mock.patch.object(codec, "open_body", lambda data, header, seal=None, record=True: real(data, header, seal))
+
+
+@contextlib.contextmanager
+def forged_life() -> Iterator[None]:
+    """Whatever comes in the name of a session is a sign of life."""
+    real = ServerSessions._of_session
+
+    def of_session(self: ServerSessions, session: Session, header: Any, data: bytes, address: Any, now: float) -> Any:
+        session.last_heard = now
+        return real(self, session, header, data, address, now)
+
+    with mock.patch.object(ServerSessions, "_of_session", of_session):
+        yield
+
+
 # -- parts that stand still, rows that are used again ------------------------------------------------------------------
 
 
@@ -423,6 +442,8 @@ REGRESSIONS: dict[str, Regression] = {
     "rows without generations": Regression((), rows_without_generations, ("of a life before",), 265),
     "unseen bodies": Regression((), unseen_bodies, ("no steps", "bodies differ"), 636),
     "names by row": Regression((), names_by_row, ("the log differs",), 691),
+    "copies recorded": Regression((), copies_recorded, ("somebody without a key",), 16),
+    "forged life": Regression((), forged_life, ("somebody without a key",), 16),
     "late answers": Regression((), late_answers, ("left out", "no rest"), 65),
 }
 

@@ -61,7 +61,7 @@ def _text(
   {_WORLD}
   <acoustics sound_speed="1500 m/s"/>
   <network keepalive_period="0.2 s" keepalive_timeout="0.6 s" lockstep_timeout="0.3 s" state_rate="10 Hz" acoustic_rate="5 Hz"
-    datagram_rate="400 Hz" observers="2" sessions="12" {network}>{grants}</network>
+    datagram_rate="400 Hz" observers="2" sessions="12" newcomers="lockstep" {network}>{grants}</network>
   <shared vehicles="{vehicles}" signals="64"/>
   <log file="run.mcap" state_rate="2 Hz"/>
   <fleet>{_BODIES}{_FENCE}{sensors}</fleet>

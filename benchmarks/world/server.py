@@ -101,7 +101,13 @@ class Server:
         instruments = Instruments(loaded.sensor_rows, simulation.step_ns)
         vehicles = self.areas["vehicles"]
         self.bells = {name: Bell() for name in instruments.types}
-        emulators = Emulators(vehicles, self.bells, instruments, loaded.config.network.lockstep_timeout)
+        emulators = Emulators(
+            vehicles,
+            self.bells,
+            instruments,
+            loaded.config.network.lockstep_timeout,
+            loaded.config.network.lockstep_budget,
+        )
         self.engine = Engine(
             simulation, self.areas, self.commands, self.events, emulators, log=True, wake=self._events_wait
         )

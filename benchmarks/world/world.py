@@ -21,7 +21,7 @@ from benchmarks.world.clock import Clock
 from benchmarks.world.emulators import SELF, Emulator
 from benchmarks.world.ledger import Book
 from benchmarks.world.network import Address, Network, Weather
-from benchmarks.world.others import Commander, Stranger
+from benchmarks.world.others import Commander, Stranger, Thief
 from benchmarks.world.program import Program
 from benchmarks.world.report import Broken, Report, Trace
 from benchmarks.world.scenes import NAMES, NEWCOMERS, Scene, scene
@@ -32,7 +32,7 @@ from wavesim_sdk.wire import reliable, server
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, EventKind, Request
 from wavesim_sdk.wire.messages import Role, Welcome
 from wavesim_sdk.wire.schema import schema_of
-from wavesim_sdk.wire.session import Joined, Resumed
+from wavesim_sdk.wire.session import Gone, Joined, Moved, Resumed
 from wavesim_sdk.wire.state import State
 from wavesim_server.engine import emulators as asked
 from wavesim_server.logbook import writer
@@ -46,6 +46,7 @@ TOMBS_S = 11.0  #: so long are sessions remembered that are over
 CALM_S = 1.3  #: longer than every time limit, one after the other
 SETTLED_S = 0.2  #: after which what was said before has been heard
 STALLS = 0.2  #: share of the worlds in which a part of the server stands still for a while
+THIEVES = 0.7  #: share of the worlds with keys in which somebody on the way copies, replays, forges and relays
 LOUD = 0.3  #: share of those in which somebody pings all the time, and somebody leaves and comes again all the time
 KINDS = 4  #: of so many seeds the first is looked through for leaks, and the last two end in the midst of it: calm costs much
 #: not drawn yet: what a pilot says becomes a notice that the engine did not tell, and the seeds that find defects were
@@ -107,6 +108,9 @@ class World:
         self.strangers = [
             Stranger(self, self.stream(f"stranger {k}")) for k in range(strangers) if f"stranger-{k}" not in without
         ]
+        self.thief: Thief | None = None
+        if self.scene.sealed and "thief" not in without and self.stream("thief").random() < THIEVES:
+            self.thief = Thief(self, self.stream("thief's"))
         self.short = seed % KINDS > 1
         self.length = 2.0 if r.random() < 0.05 else r.choice((0.3, 0.5, 0.8))
         if "crash" in self.plagues:
@@ -149,7 +153,11 @@ class World:
         others = [f"stranger-{k}" for k in range(len(self.strangers))] + [
             f"emulator-{e.sensor}" for e in self.emulators
         ]
-        rare = [name for name, there in (("stall", self.stalls), ("loud", self.loud)) if there]
+        rare = [
+            name
+            for name, there in (("stall", self.stalls), ("loud", self.loud), ("thief", self.thief is not None))
+            if there
+        ]
         return [p for p in (*names, *others, *self.plagues, *rare, *habits) if p not in self.without]
 
     @property
@@ -216,11 +224,17 @@ class World:
         receive = front.sessions.receive
 
         def watched(data: bytes, address: Address, now: float) -> Any:
+            thief = self.thief if self.thief is not None and self.thief.said(data, address) else None
+            before = thief.touches(front, data) if thief is not None else ()
             happened = receive(data, address, now)
+            said = any(isinstance(h, Moved | Gone) for h in happened)
+            if thief is not None and not said and (after := thief.touches(front, data)) != before:
+                raise Broken(f"somebody without a key changed a session: {before} to {after}")
             for h in happened:
                 if isinstance(h, Joined | Resumed):
                     book = self.books[h.session.token] = Book(h.session.name)
                     book.server_side(h.session)
+                    book.since = self.server.engine.sim.tick
             return happened
 
         front.sessions.receive = watched  # type: ignore[method-assign]  # to see what goes in and comes out
@@ -289,6 +303,8 @@ class World:
             self.clock.at(now + self.stream(f"start {client.name}").random() * 0.1, client.start)
         for stranger in self.strangers:
             stranger.start(now)
+        if self.thief is not None:
+            self.thief.start()
         self._until(now + self.length)
         if self.short:
             self.server.go_on(self.clock.now)

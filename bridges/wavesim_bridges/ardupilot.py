@@ -7,14 +7,16 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple, cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge, distances, taken, together, truth
+from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge, distances, last, taken, together, truth
 from wavesim_bridges.motion import Array, Motion
 from wavesim_bridges.outputs import Mixer, Output, chosen
 from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.names import nearest
 
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
@@ -178,17 +180,66 @@ class Bridge:
         return servo
 
 
+def parameter_files() -> dict[str, Path]:
+    """ArduPilot's parameters for our vehicles and without a pilot, by the name of the file."""
+    return {path.stem: path for path in sorted(Path(__file__).with_name("parm").glob("*.parm"), key=lambda p: p.stem)}
+
+
+def parameters(path: Path) -> list[tuple[str, str, str]]:
+    """(name, value, why) of each parameter in a file, as ArduPilot reads it: NAME VALUE, and a line of # is a comment. A comment
+    below an empty line is the reason for what follows it."""
+    found, why, after = [], "", "text"
+    for line in path.read_text().splitlines():
+        if line.startswith("#"):
+            text = line.lstrip("# ")
+            why, after = (f"{why} {text}" if after == "comment" else text), "comment"
+        elif line:
+            name, value = line.split()
+            found.append((name, value, why))
+            after = "text"
+        else:
+            after = "text"
+    return found
+
+
+def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -> None:
+    """Print the files that `--parm` names, as ArduPilot's `--defaults` takes them, and end."""
+    if names is None or context.resilient_parsing:
+        return
+    known = parameter_files()
+    for name in names.split(","):
+        if name not in known:
+            raise click.BadParameter(f"no parameters for '{name}'{nearest(name, known)}")
+    click.echo(",".join(str(known[name]) for name in names.split(",")))
+    context.exit()
+
+
 @bridge("ardupilot", period=0.0025)
 @click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
 @click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
-@click.option("--instance", default=0, show_default=True, help="ArduPilot's -I; the port is 9002 and ten for each.")
+@click.option(
+    "--instance",
+    type=click.IntRange(0, (65535 - PORT) // PORTS_APART),
+    default=0,
+    show_default=True,
+    help="ArduPilot's -I; the port is 9002 and ten for each.",
+)
 @click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")
+@click.option(
+    "--parm",
+    metavar="VEHICLE,...",
+    is_eager=True,
+    expose_value=False,
+    callback=_print_parm,
+    help="Print the paths of the parameter files for ArduPilot's --defaults, and exit: bluerov2-vectored, unattended-sub, ...",
+)
 @click.option("--range", "ranges", multiple=True, metavar="SENSOR", help="A sensor whose first number is rng_1, ...")
 def command(
     seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]
 ) -> None:  # fmt: skip
     """ArduSub or Rover (`--model JSON`): this is its physics."""
     outputs = chosen(FRAMES, frame_, output)
+    last(PORT, PORTS_APART, instance + len(also))
     together(
         Bridge(replace(seat, vehicle=vehicle), outputs, ranges).run(PORT + PORTS_APART * k)
         for k, vehicle in enumerate((seat.vehicle, *also), instance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,11 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
     options = (
         click.option("--vehicle", required=True, help="Name of the vehicle."),
         address_options,
-        click.option("--model", default="", help="Model, for a vehicle that the configuration does not name."),
+        click.option(
+            "--model",
+            default="",
+            help='Model, for a vehicle that the configuration does not name (it must say <network newcomers="lockstep">).',
+        ),
         click.option(
             "--period", default=period, show_default=True, help="Lockstep period in s, a multiple of the server's step."
         ),
@@ -143,7 +148,14 @@ def together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 def taken(kind: str, port: int, error: OSError) -> BrokerError:
     """A port (``kind``: UDP or TCP) cannot be had."""
-    return BrokerError(f"cannot listen at {kind} port {port}: {error.strerror or error}; is it another bridge's?")
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return BrokerError(f"cannot listen at {kind} port {port}: {reason}; is it another bridge's?")
+
+
+def last(first: int, apart: int, instance: int) -> None:
+    """BrokerError where the last vehicle of a bridge would have a port that does not exist."""
+    if (port := first + apart * instance) > 65535:
+        raise BrokerError(f"instance {instance} would need port {port}; ports end at 65535")
 
 
 def truth(step: Step, who: str) -> Motion:

@@ -300,7 +300,13 @@ def _entity(text: str) -> tuple[type[Message], str]:
 
 
 @bridge("dune", period=0.04)
-@click.option("--listen", default=LISTEN, show_default=True, help="UDP port of the bridge, where DUNE sends to.")
+@click.option(
+    "--listen",
+    type=click.IntRange(1, 65535),
+    default=LISTEN,
+    show_default=True,
+    help="UDP port of the bridge, where DUNE sends to.",
+)
 @click.option("--dune", default=DUNE, show_default=True, metavar="[HOST:]PORT", help="Where DUNE listens.")
 @click.option("--system", default=f"0x{SYSTEM:04X}", show_default=True, help="IMC's number of the vehicle.")
 @click.option("--name", default="", help="IMC's name of the vehicle; else as here.")

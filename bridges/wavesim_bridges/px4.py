@@ -13,7 +13,7 @@ from typing import cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, distances, taken, together, truth
+from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, distances, last, taken, together, truth
 from wavesim_bridges.geography import origin_of, with_origin
 from wavesim_bridges.mavlink_codec import Message, Stream
 from wavesim_bridges.motion import Motion
@@ -224,7 +224,13 @@ class Bridge:
 @bridge("px4", period=0.004)
 @click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
 @click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
-@click.option("--instance", default=0, show_default=True, help="PX4's -i; the TCP port is 4560 and one for each.")
+@click.option(
+    "--instance",
+    type=click.IntRange(0, 65535 - PORT),
+    default=0,
+    show_default=True,
+    help="PX4's -i; the TCP port is 4560 and one for each.",
+)
 @click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")
 @click.option("--odometry/--no-odometry", default=None, help="Tell PX4 where it is; else by presets: ROVs only.")
 @click.option(
@@ -237,6 +243,7 @@ def command(
 ) -> None:  # fmt: skip
     """PX4 (`px4_sitl none_...`): this is its physics and its sensors."""
     outputs = chosen(FRAMES, frame_, output)
+    last(PORT, 1, instance + len(also))
     origin = origin_of(latitude, longitude, config)
     told = frame_ in ROVS if odometry is None else odometry
     together(

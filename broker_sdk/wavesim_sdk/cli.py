@@ -99,6 +99,11 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
         click.echo(
             f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms"
             + (", waited for" if c["waited_for"] else "")
+            + (
+                f", time waited {c['waited_s']:.1f} s for it, budget left {c['budget_left_s']:.1f} s"
+                if c["lockstep_s"]
+                else ""
+            )
         )
 
 
@@ -163,7 +168,11 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option("--signal", "signal_name", default="", help="Signal to send at each message, such as USR1.")
 @click.option("--pid", type=int, default=0, help="Process that gets the signal.")
 @address_options
-@click.option("--model", default="", help="Model, for a body that the configuration does not name.")
+@click.option(
+    "--model",
+    default="",
+    help="Model, for a body that the configuration does not name (it must say <network newcomers=...>).",
+)
 @click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float

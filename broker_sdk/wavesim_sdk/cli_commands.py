@@ -23,7 +23,7 @@ def address_options(function: Any) -> Any:
     def run(server: str | None, host: str | None, port: int | None, **own: Any) -> Any:
         from wavesim_sdk.servers import DEFAULT_SERVER, address_of
 
-        here = host or DEFAULT_SERVER[0], port or DEFAULT_SERVER[1]
+        here = (host or DEFAULT_SERVER[0]).removeprefix("[").removesuffix("]"), port or DEFAULT_SERVER[1]
         return function(server=here if host or port else address_of(server), **own)
 
     for option in (

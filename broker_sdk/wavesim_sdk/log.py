@@ -16,7 +16,7 @@ import numpy as np
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.logfile import METADATA, records
-from wavesim_sdk.logtexts import is_text, sound, well_formed
+from wavesim_sdk.logtexts import LATEST_NS, is_text, possible, possible_frame, sound, well_formed
 from wavesim_sdk.sensors import known
 from wavesim_sdk.sonars.frames import FRAME, Frame
 from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
@@ -138,7 +138,7 @@ def read(path: str | Path | Log) -> Log:
     for r in records(log.path):
         kind = type(r).__name__
         if kind == "Message":
-            if r.channel_id not in channels:
+            if r.channel_id not in channels or r.log_time > LATEST_NS:
                 continue
             topic, schema = channels[r.channel_id]
             log.messages += 1
@@ -171,7 +171,8 @@ def read(path: str | Path | Log) -> Log:
         size = table.dtype.itemsize
         good = [(t, p) for t, p in zip(times[topic], parts, strict=True) if len(p) == size]
         joined = np.frombuffer(b"".join(p for _, p in good), table.dtype)
-        log.series[topic] = Series(np.array([t for t, _ in good], np.int64), joined, table.name)
+        keep = possible(table, joined)
+        log.series[topic] = Series(np.array([t for t, _ in good], np.int64)[keep], joined[keep], table.name)
     whole = "".join(f"{topic}={digests[topic].hexdigest()}\n" for topic in sorted(digests))
     log.content_hash = hashlib.sha256(whole.encode()).hexdigest()
     if not log.metadata:
@@ -191,4 +192,15 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Frame]:
         elif kind == "Message" and r.channel_id in wanted:
             with contextlib.suppress(ValueError):
                 at = _FRAME_END
-                yield Frame.of(r.data[len(CDR_HEADER) : at] + r.data[at + 4 :])
+                frame = Frame.of(r.data[len(CDR_HEADER) : at] + r.data[at + 4 :])
+                if possible_frame(frame):
+                    yield frame
+
+
+@contextlib.contextmanager
+def usable(path: str | Path | Log) -> Iterator[None]:
+    """LogError where the values of a log are of the right form, but nothing can be made of them: ranges of zero, places at infinity."""
+    try:
+        yield
+    except (ArithmeticError, IndexError, ValueError, struct.error) as error:
+        raise LogError(f"{path} holds values that cannot be: {error}") from error

@@ -1,4 +1,4 @@
-"""What the plain messages and the metadata of a log look like: those of a foreign hand are checked before anybody uses them."""
+"""What the messages and the metadata of a log look like: those of a foreign hand are checked before anybody uses them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from wavesim_sdk.tables import BodyType, RunState
+import numpy as np
 
+from wavesim_sdk.sonars.frames import FRAME, KIND, Frame
+from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, SignalKind, Table
+
+LATEST_NS = 2**61  #: 73 years of simulation. MCAP's times go up to 2**64 - 1: none of the writer's is so late
 Check = Callable[[Any], bool]
+#: least and greatest of whole numbers that readers count, slice or look up by; others of a record may be any
+_COUNTS: dict[tuple[str, str], tuple[int, int]] = {
+    **{(table.name, "outcome"): (0, max(Outcome)) for table in (SENT, RECEPTION)},
+    **{(table.name, "kind"): (0, max(SignalKind)) for table in (SENT, RECEPTION)},
+    (SENT.name, "payload_bytes"): (0, SENT.dtype["payload"].itemsize),
+    (FRAME.name, "kind"): (0, len(KIND) - 1),
+}
+_LONG = ("configuration", "versions")  #: metadata of many lines
+_CLOCKS = ("clock_ns", "reported_ns")  #: of bodies, which may run behind
 
 
 def is_text(value: Any) -> bool:
@@ -27,14 +40,14 @@ def _grid(value: Any) -> bool:
     rows = value if isinstance(value, list) else []
     cells = [c for row in rows if isinstance(row, list) for c in row]
     return (
-        any(map(_number, cells))
-        and all(c is None or _number(c) for c in cells)
+        any(map(is_number, cells))
+        and all(c is None or is_number(c) for c in cells)
         and all(isinstance(r, list) for r in rows)
     )
 
 
 def _axis(value: Any) -> bool:
-    return isinstance(value, list) and 1 < len(value) <= 2000 and all(map(_number, value))
+    return isinstance(value, list) and 1 < len(value) <= 2000 and all(map(is_number, value))
 
 
 def _flag(value: Any) -> bool:
@@ -45,7 +58,8 @@ def _row(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**31
 
 
-def _number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that a float can hold."""
     return isinstance(value, int | float) and not _flag(value) and abs(value) < 1e300  # false for NaN, too
 
 
@@ -56,6 +70,10 @@ def _texts(value: Any) -> bool:
 def _each(**checks: Check) -> Check:
     """A list of objects."""
     return lambda value: isinstance(value, list) and all(_has(v, checks) for v in value)
+
+
+def _words(value: Any) -> bool:
+    return isinstance(value, dict) and all(is_text(k) and is_text(v) for k, v in value.items())
 
 
 def _map(value: Any) -> bool:
@@ -89,8 +107,8 @@ OPTIONAL: dict[str, dict[str, Check]] = {
         "actuators": _each(name=is_text, kind=is_text, unit=is_text),
         "instruments": _each(name=is_text, type=is_text),
     },
-    "/faults": {"amount": _number, "field": is_text},
-    "/world/bed": {"mean": _number},
+    "/faults": {"amount": is_number, "field": is_text},
+    "/world/bed": {"mean": is_number},
 }
 
 
@@ -102,18 +120,47 @@ def well_formed(topic: str, value: Any) -> dict[str, Any]:
         raise ValueError(f"no message of {topic}")
     if topic == "/world/bed" and [len(row) for row in value["depth"]] != [len(value["east"])] * len(value["north"]):
         raise ValueError(f"no message of {topic}")
-    if topic == "/host/health" and not all(map(_number, value.values())):
+    if topic == "/host/health" and not all(map(is_number, value.values())):
         raise ValueError(f"no message of {topic}")
     found: dict[str, Any] = value
     return found
 
 
+def possible(table: Table, records: Any) -> Any:
+    """Which of the records the writer can have made: their times are within a run, their counts within their arrays."""
+    good = np.ones(len(records), bool)
+    for name in table.dtype.names or ():
+        bounds = _COUNTS.get((table.name, name))
+        if bounds is None and name.endswith("_ns"):
+            bounds = (-LATEST_NS if name in _CLOCKS else 0, LATEST_NS)
+        if bounds is not None:
+            good &= (records[name] >= bounds[0]) & (records[name] <= bounds[1])
+    if table.name == FRAME.name:
+        for name in table.dtype.names or ():
+            if table.dtype[name].base.kind == "f" and name != "hold":  # infinite where the gain grows for ever
+                good &= _within(records[name]).reshape(len(records), -1).all(axis=1)
+    return good
+
+
+def _within(values: Any) -> Any:
+    """Which of a sonar's numbers formats of survey software can have: NaN is one that is not told."""
+    return np.isnan(values) | (np.abs(values) <= 1e9)
+
+
+def possible_frame(frame: Frame) -> bool:
+    """Whether a sonar of ours can have made a frame: its record, and its soundings."""
+    soundings = frame.samples if int(frame.record["sample_bytes"]) == 8 else np.zeros(0)
+    return bool(possible(FRAME, np.array([frame.record]))[0] and _within(soundings).all())
+
+
 def sound(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The metadata without the values that nobody can read."""
-    found = dict(metadata)
-    for name, check in (("versions", _map), ("origin", _place), ("step_ns", _step)):
+    """The metadata without the values that nobody can read, or that a terminal would take for commands."""
+    found = {k: v for k, v in metadata.items() if is_text(k) and (k in _LONG or is_text(v))}
+    for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step)):
         if name in found and not check(_plain(found[name])):
             del found[name]
+    if not _seed(found.get("seed", "0")):
+        del found["seed"]
     return found
 
 
@@ -128,10 +175,14 @@ def _place(value: Any) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 2
-        and all(map(_number, value))
+        and all(map(is_number, value))
         and all(abs(v) <= math.pi for v in value)
     )
 
 
 def _step(value: Any) -> bool:
     return type(value) is int and 0 < value <= 10**12
+
+
+def _seed(value: str) -> bool:
+    return value.isascii() and value.isdecimal() and len(value) <= 20

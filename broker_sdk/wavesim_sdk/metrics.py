@@ -29,4 +29,7 @@ def text(status: dict[str, Any]) -> str:
     lines.append("# TYPE wavesim_round_trip_seconds gauge")
     for c in status["clients"]:
         lines.append(f'wavesim_round_trip_seconds{{{server},client="{c["name"]}"}} {c["rtt_ms"] * 1e-3:.6f}')
+    lines.append("# TYPE wavesim_waited_seconds_total counter")
+    for c in status["clients"]:
+        lines.append(f'wavesim_waited_seconds_total{{{server},client="{c["name"]}"}} {c["waited_s"]:.3f}')
     return "\n".join(lines) + "\n"

@@ -878,7 +878,7 @@ static inline int ws_receive(ws_broker *b, const uint8_t *data, size_t size, dou
     ws_in in = {plain, plain + n, 0}, whole = in; /* the body is one array, with nothing behind it */
     ws_skip(&whole, 1);
     if (whole.bad || whole.p != whole.end || ((*plain & 0xf0) != 0x90 && *plain != 0xdc && *plain != 0xdd)) return ws_drop(b);
-    if (!in_session) return ws_on_joining(b, data, &in, now);
+    if (!in_session) return b->phase < WS_JOINED ? ws_on_joining(b, data, &in, now) : 0; /* settled; no sign of life, for anybody can send one */
     if (type == 32 && sequence <= b->latest_state) return ws_drop(b);
     int failed = type == 32   ? ws_on_state(b, in)
                  : type == 33 ? ws_on_events(b, &in, now)
@@ -968,9 +968,11 @@ static inline void ws_flush(ws_broker *b, double now) {
         ws_send(b, 17, body, &o);
         b->sent_to = b->last_request;
     }
-    if ((b->ack_at > 0.0 && now >= b->ack_at) || now >= ws_silent_at(b)) {
+    int unheard = now >= ws_silent_at(b);
+    if (unheard || (b->ack_at > 0.0 && now >= b->ack_at)) {
         o.p = body;
-        ws_put_list(&o, 0);
+        ws_put_list(&o, unheard ? 9 : 0); /* as long as a PROVE: a server answers an unproven address with no more bytes */
+        for (int i = 0; unheard && i < 9; i++) ws_put_nil(&o);
         ws_send(b, 22, body, &o);
     }
 }

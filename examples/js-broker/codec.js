@@ -34,8 +34,8 @@ export function decodeBody(data, header, seal) {
   return message;
 }
 
-/** One datagram of a client. */
-export function encode(type, message, { token = 0n, sequence = 0, ack = 0, seal = null } = {}) {
+/** One datagram of a client; ``nils`` elements behind those of its body make it longer. */
+export function encode(type, message, { token = 0n, sequence = 0, ack = 0, seal = null, nils = 0 } = {}) {
   const writer = new Writer(LIMITS.datagram_bytes);
   writer.take(HEADER);
   const header = writer.bytes.subarray(0, HEADER);
@@ -47,6 +47,8 @@ export function encode(type, message, { token = 0n, sequence = 0, ack = 0, seal 
   header.writeUInt32LE(sequence >>> 0, 16);
   header.writeUInt32LE(ack >>> 0, 20);
   MESSAGES[type].write(writer, message);
+  writer.bytes[HEADER] += nils; // fewer than 16 elements
+  for (let k = 0; k < nils; k++) writer.nil();
   if (seal === null) return writer.done();
   return Buffer.concat([header, seal.close(header, writer.done().subarray(HEADER), sequence)]);
 }

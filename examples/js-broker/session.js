@@ -11,6 +11,7 @@ import { Assembly, Body, State } from "./state.js";
 const RETRY = 0.25; // s between HELLOs, JOINs
 const ACK_DELAY = 0.02;
 const LEAVES = 6; // before it goes without a word
+const ROOM_TO_PROVE = 9; // nils that make an ACK as long as a PROVE: a server answers an unproven address with no more bytes
 const SILENT_PERIODS = 1.5; // of the keep-alive, after which a client says that it is there
 const [TOKEN, OLD] = [new Dropped("token"), new Dropped("old")];
 const JOIN = {
@@ -114,6 +115,7 @@ export class Session {
       this.drops[error.reason] = (this.drops[error.reason] ?? 0) + 1;
       return [];
     }
+    if (!header.message.session && this.token !== 0n) return []; // settled; no sign of life, for anybody can send one
     this.lastHeard = now;
     this.outbox.acknowledged(header.ack, now);
     return this.handle(header, message, now);
@@ -230,7 +232,8 @@ export class Session {
       // requests go before the DONE that counts them
       for (const { first, items } of this.outbox.due(now)) out.push(this.encode(Type.REQUESTS, { first, items }));
       for (const [type, message] of this.send) out.push(this.encode(type, message));
-      if (out.length === 0 && now >= Math.min(this.ackAt ?? Infinity, this.silentAt())) out.push(this.encode(Type.ACK, {}));
+      if (out.length === 0 && now >= this.silentAt()) out.push(this.encode(Type.ACK, {}, ROOM_TO_PROVE));
+      else if (out.length === 0 && now >= (this.ackAt ?? Infinity)) out.push(this.encode(Type.ACK, {}));
       if (out.length > 0) this.ackAt = null;
     }
     if (this.phase === "leaving" && now >= this.retryAt) {
@@ -250,9 +253,9 @@ export class Session {
     return Math.max(this.lastHeard + SILENT_PERIODS * period, this.sentAt + period);
   }
 
-  encode(type, message) {
+  encode(type, message, nils = 0) {
     const { token, seal, received: ack } = this;
-    return encode(type, message, { token, sequence: ++this.sequence, ack, seal });
+    return encode(type, message, { token, sequence: ++this.sequence, ack, seal, nils });
   }
 
   encodeJoin() {

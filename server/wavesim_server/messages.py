@@ -239,13 +239,25 @@ class Ended:
     internal: int = item(_FLAG, "1 = the fault is the engine's own")
 
 
+@dataclass(frozen=True, slots=True)
+class SlowEmulator:
+    """Time waits for a synchronous emulator, or does so no longer."""
+
+    sensor: str = item(_NAME, "its type of sensor")
+    slow: int = item(_FLAG, "1 = it is slow")
+    text: str = item(_SAYING, "what to tell people")
+
+
 EVENTS = Family(
     "events",
     {
         1: Signals, 2: Log, 3: LockstepDue, 4: Run, 5: Executed, 6: SoundRefused, 7: Roster, 8: Frozen, 9: Notice, 10: Ended,
+        11: SlowEmulator,
     },
 )  # fmt: skip
-EngineEvent = Signals | Log | LockstepDue | Run | Executed | SoundRefused | Roster | Frozen | Notice | Ended
+EngineEvent = (
+    Signals | Log | LockstepDue | Run | Executed | SoundRefused | Roster | Frozen | Notice | Ended | SlowEmulator
+)
 
 
 class Queue(Protocol):

@@ -1,14 +1,18 @@
 """A stand-in for ArduPilot's side of the JSON interface, written from its description: it paces itself by our timestamps,
-reads our text as ArduPilot does (by searching for names), mixes by ArduSub's table, and holds depth and heading."""
+reads our text as ArduPilot does (by searching for names), mixes by ArduSub's table, and holds depth and heading.
+
+Depth comes from a simulated barometer and goes through a cascade of position, velocity and acceleration, both with ArduSub's
+constants and parameters, so that the parameter files of the bridge matter here as they do there."""
 
 from __future__ import annotations
 
 import math
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tests.bridges.standin import StandIn
+from wavesim_bridges.ardupilot import parameter_files, parameters
 
 #: ArduSub: forward, lateral, yaw, throttle, roll, pitch of each motor
 VECTORED = (
@@ -17,6 +21,27 @@ VECTORED = (
 VECTORED_6DOF = (
     *VECTORED[:4], (0, 0, 0, -1, 1, -1), (0, 0, 0, -1, -1, -1), (0, 0, 0, -1, 1, 1), (0, 0, 0, -1, -1, 1),
 )  # fmt: skip
+
+
+#: what ArduSub has without any file, and what its `sub.parm` sets of it
+DEFAULTS = {
+    "BARO_SPEC_GRAV": 1.0, "PSC_POSZ_P": 3.0, "PSC_VELZ_P": 8.0, "PSC_ACCZ_P": 0.5, "PSC_ACCZ_I": 0.1, "PSC_ACCZ_FF": 0.0,
+    "FRAME_CONFIG": 1.0, "SERVO8_FUNCTION": 40.0,
+}  # fmt: skip
+SUB_PARM = {**DEFAULTS, "PSC_ACCZ_P": 2.0, "PSC_ACCZ_I": 4.0, "PSC_ACCZ_FF": 0.75, "SERVO8_FUNCTION": 7.0}
+
+
+def shipped(*names: str) -> dict[str, float]:
+    """Parameters of an ArduSub that was started with `sub.parm` and these files of ours."""
+    files = parameter_files()
+    return SUB_PARM | {p: float(value) for name in names for p, value, _ in parameters(files[name])}
+
+
+def reported_depth(depth: float, parm: Mapping[str, float]) -> float:
+    """What ArduSub's barometer makes of a true depth (m), calibrated at the surface: it simulates the pressure of sea water, and
+    reads it by a gravity of its own and the specific gravity that it was given."""
+    pressure, at_surface = 101325.0 + 1024.0 * 9.80665 * depth, 101325.0
+    return (pressure - at_surface) / 9800.0 / parm["BARO_SPEC_GRAV"]
 
 
 class State:
@@ -49,17 +74,62 @@ class State:
 Pilot = Callable[[State], list[float]]  #: outputs -1..1 by number
 
 
-def rov(table: tuple[tuple[int, ...], ...], depth: float, heading: float = 0.0, forward: float = 0.0) -> Pilot:
-    """Holds depth, heading, roll and pitch."""
+class Lowpass:
+    """A filter of the first order."""
+
+    def __init__(self, frequency: float) -> None:
+        self.tau, self.value = 1.0 / (2 * math.pi * frequency), 0.0
+
+    def __call__(self, value: float, dt: float) -> float:
+        self.value += dt / (dt + self.tau) * (value - self.value)
+        return self.value
+
+
+class DepthControl:
+    """ArduSub's: depth error -> climb rate -> acceleration -> throttle (-1..1, positive is up)."""
+
+    FASTEST, HARDEST = 2.0, 2.0  #: m/s, m/s2: `PILOT_SPEED_UP`, `PILOT_ACCEL_Z`
+
+    def __init__(self, parm: Mapping[str, float]) -> None:
+        self.parm, self.time, self.integral = parm, -1.0, 0.0
+        self.velocity_error, self.acceleration_error, self.throttle = Lowpass(5.0), Lowpass(20.0), Lowpass(2.0)
+
+    def __call__(self, s: State, depth: float) -> float:
+        parm, dt = self.parm, min(max(s.time - self.time, 0.0), 0.01) if self.time >= 0.0 else 0.0
+        self.time = s.time
+        up = reported_depth(s.position[2], parm) - depth
+        near = self.HARDEST / parm["PSC_POSZ_P"] ** 2  # beyond, such a speed as can still be braked
+        speed = parm["PSC_POSZ_P"] * up
+        if abs(up) > near:
+            speed = math.copysign(math.sqrt(2 * self.HARDEST * (abs(up) - near / 2)), up)
+        speed = max(-self.FASTEST, min(self.FASTEST, speed))
+        wanted = parm["PSC_VELZ_P"] * self.velocity_error(speed + s.velocity[2], dt)
+        down = (-math.sin(s.pitch), math.cos(s.pitch) * math.sin(s.roll), math.cos(s.pitch) * math.cos(s.roll))
+        felt = -(sum(d * f for d, f in zip(down, s.force, strict=True)) + 9.80665)
+        error = self.acceleration_error(wanted - felt, dt)
+        if abs(self.throttle.value) < 0.5 or error * self.integral < 0.0:
+            self.integral = max(-0.5, min(0.5, self.integral + 0.1 * parm["PSC_ACCZ_I"] * error * dt))
+        out = 0.1 * (parm["PSC_ACCZ_P"] * error + parm["PSC_ACCZ_FF"] * wanted) + self.integral
+        return 2.0 * self.throttle(max(-0.5, min(0.5, out)), dt)
+
+
+def rov(
+    table: tuple[tuple[int, ...], ...],
+    depth: float,
+    heading: float = 0.0,
+    forward: float = 0.0,
+    parm: Mapping[str, float] | None = None,
+) -> Pilot:
+    """Holds the depth that it reports, heading, roll and pitch. Without ``parm`` it was started with our file of a BlueROV2."""
+    throttle = DepthControl(shipped("bluerov2") if parm is None else parm)
 
     def fly(s: State) -> list[float]:
         turn = (heading - s.yaw + math.pi) % (2 * math.pi) - math.pi
-        throttle = 1.2 * (s.position[2] - depth) + 1.0 * s.velocity[2]
         wish = (
             forward,
             0.0,
             0.8 * turn - 0.4 * s.gyro[2],
-            throttle,
+            throttle(s, depth),
             -0.3 * s.roll - 0.1 * s.gyro[0],
             -0.3 * s.pitch - 0.1 * s.gyro[1],
         )

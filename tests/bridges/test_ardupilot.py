@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.bridges.autopilot import VECTORED, VECTORED_6DOF, Autopilot, State, rov, skid
+from tests.bridges.autopilot import VECTORED, VECTORED_6DOF, Autopilot, State, rov, shipped, skid
 from tests.bridges.conftest import Fly
 from tests.conftest import Server, wavesim
 from wavesim_bridges.ardupilot import FRAMES, Bridge, Unusable, frame, servos
@@ -92,15 +92,15 @@ def settled(pilot: Autopilot, share: float = 0.2) -> list[State]:
 @pytest.mark.system
 @pytest.mark.xdist_group("ardupilot")
 def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly) -> None:
-    """Two frames of ArduSub and a boat, in lockstep; one is killed in mid-flight and comes back, one is asked every second step
+    """Two frames of ArduSub below 12 m, with our parameters, and a boat, in lockstep; one is killed in mid-flight and comes back, one is asked every second step
     only. All say 1200 frames a second, as ArduPilot does before it is told otherwise."""
     server = serve(config(WORLD).path, "--speed", "0")
     bridge = fly("ardupilot", server, "rov", "--frame", "vectored")
     fly("ardupilot", server, "heavy", "--frame", "vectored_6dof", "--instance", "1", "--period", "0.005")
     fly("ardupilot", server, "boat", "--frame", "skid", "--instance", "2")
-    first = Autopilot(rov(VECTORED, 5.0, heading=1.0), 1000.0)
+    first = Autopilot(rov(VECTORED, 13.0, heading=1.0), 1000.0)
     others = [
-        Autopilot(rov(VECTORED_6DOF, 4.0, heading=-0.5), 11.0, 1, magic=29569),
+        Autopilot(rov(VECTORED_6DOF, 12.5, heading=-0.5, parm=shipped("vita1")), 16.0, 1, magic=29569),
         Autopilot(skid(4.0, 22.0), 14.0, 2),
     ]
     for a in (first, *others):
@@ -111,18 +111,18 @@ def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Cal
         assert first.is_alive() and first.error is None and time.monotonic() < limit
         time.sleep(0.01)
     first.die()
-    again = Autopilot(rov(VECTORED, 5.0, heading=1.0), 9.0)
+    again = Autopilot(rov(VECTORED, 13.0, heading=1.0), 11.0)
     again.start()
     for a in (again, *others):
         a.done(200)
     server.send("pause")
     truth = SharedState(server.name)
 
-    assert np.abs(np.array([s.position[2] for s in settled(again)]) - 5.0).max() < 0.3
+    assert np.abs(np.array([s.position[2] for s in settled(again)]) - 13.0).max() < 0.2
     assert abs(settled(again)[-1].yaw - 1.0) < 0.1 and abs(settled(again)[-1].roll) < 0.05
     assert again.states[0].time > first.states[-1].time, "one clock, whoever looks at it"
     heavy, boat = others
-    assert np.abs(np.array([s.position[2] for s in settled(heavy)]) - 4.0).max() < 0.3
+    assert np.abs(np.array([s.position[2] for s in settled(heavy)]) - 12.5).max() < 0.2
     assert abs(settled(heavy)[-1].yaw + 0.5) < 0.1
     assert math.dist(settled(boat)[-1].position[:2], (4.0, 22.0)) < 1.0
     for pilot in (first, heavy, boat):  # one of them was told what lies between

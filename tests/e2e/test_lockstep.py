@@ -6,15 +6,18 @@ import asyncio
 import json
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Server
+from tests.conftest import Server, wavesim
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.config import Loaded
+from wavesim_sdk.errors import SessionEnded
 
 pytestmark = pytest.mark.system
 
@@ -67,3 +70,47 @@ def test_who_comes_after_the_end_has_no_steps(
             console.log(n);"""
         )
         assert subprocess.run([node, script], capture_output=True, text=True, timeout=60).stdout.strip() == "0"
+
+
+def test_a_stranger_on_an_open_server_does_not_hold_time(
+    config: Callable[..., Loaded], serve: Callable[..., Server]
+) -> None:
+    """Where newcomers may join in lockstep, one that answers late is named, and is ended when its budget is used up."""
+    text = '<time step="20 ms"/><network keepalive_timeout="60 s" lockstep_budget="6 s" newcomers="{}"/>{}'
+    fleet = '<fleet><vehicle name="a" model="lauv" position="0 0 9 m" client="optional"/></fleet>'
+    server = serve(config(text.format("lockstep", fleet)).path)
+    at = ("127.0.0.1", server.port)
+    ended: list[str] = []
+
+    def think() -> None:
+        """Answer each step after a second and a half."""
+        try:
+            with Broker("stranger", at, model="lauv", lockstep=0.02) as broker:
+                joined.set()
+                for _ in broker.steps():
+                    time.sleep(1.5)
+                    broker.answer(None)
+        except SessionEnded as error:
+            ended.append(str(error))
+
+    joined = threading.Event()
+    program = threading.Thread(target=think)
+    with Broker("a", at) as bystander:
+        program.start()
+        assert joined.wait(30.0)
+        server.send("start")
+        slow = server.wait(lambda status: status["slow"] == ["stranger"])
+        told = wavesim("status", "-s", server.name)
+        assert "['stranger']" in told.stdout and "waited for" in told.stdout, told.stdout
+        (client,) = [c for c in slow["clients"] if c["name"] == "stranger"]  # type: ignore[attr-defined]
+        assert client["waited_s"] > 2.5 and client["budget_left_s"] < 6.0
+        state = SharedState(server.name)
+        total, rows = state.history("notice", 0)
+        assert any(bytes(r["name"]) == b"stranger" and bytes(r["text"]).startswith(b"slow: ") for r in rows[:total])
+        server.wait(lambda status: status["clients_total"] == 1)
+        program.join(20.0)
+        assert len(ended) == 1 and "it kept the simulation waiting for more than 6 s" in ended[0], ended
+        before = bystander.poll(5.0)[-1].time
+        until = time.monotonic() + 20.0
+        while (now := bystander.poll(1.0)[-1].time) < before + 1.0:
+            assert time.monotonic() < until, f"time does not go on: {now}"

@@ -29,7 +29,7 @@ from wavesim_sdk.servers import address_of
 
 pytestmark = pytest.mark.system
 
-FLEET = """<time step="4 ms"/><network keepalive_period="100 ms" keepalive_timeout="1 s" lockstep_timeout="1 s"/><world><bed depth="200 m"/></world>
+FLEET = """<time step="4 ms"/><network newcomers="free" keepalive_period="100 ms" keepalive_timeout="1 s" lockstep_timeout="1 s"/><world><bed depth="200 m"/></world>
 <fleet><vehicle name="hidden" model="lauv" position="0 0 20 m" client="optional" truth="none"/>
 <vehicle name="boat" model="jolner" position="50 0 -0.1 m" client="optional"/>
 <buoy name="fixed" model="buoy" position="0 300 10 m"><mooring anchor="0 300 100 m" length="89.9 m" stiffness="1000 N/m" damping="100 N s/m"/></buoy></fleet>"""

@@ -339,8 +339,28 @@ def test_requests_are_repeated_by_the_round_trip(client: Client) -> None:
 
 def test_a_silent_server_is_told_that_the_client_is_there(client: Client) -> None:
     client.join()
-    sent = [said(d) for _ in range(20) for d in client.do("flush 0.1")["sent"]]
-    assert sent.count(m.Ack()) == 4, "once in each period of 0.5 s"
+    sent = [d for _ in range(20) for d in client.do("flush 0.1")["sent"]]
+    assert [said(d) for d in sent].count(m.Ack()) == 4, "once in each period of 0.5 s"
+    assert all(34 <= len(bytes.fromhex(d)) <= 36 for d in sent[1:]), "as long as a PROVE, so that a server may answer"
+
+
+def test_what_anybody_can_send_is_no_word_of_the_server(client: Client) -> None:
+    """A CHALLENGE or a REFUSE in a session is neither a sign of life nor an acknowledgement; the same of a KEEPALIVE is both."""
+    client.join()
+    client.do("ping 1")
+    kinds = []
+    for _ in range(40):
+        for message in (m.Challenge(NONCE, COOKIE), m.Refuse(NONCE, 1, "")):
+            client.data(encode(message, 0, 0, 1))
+        kinds += [type(said(d)) for d in client.do("flush 0.1")["sent"]]
+    assert kinds.count(m.Requests) >= 4, "its request is repeated"
+    client.hear(m.Keepalive(0), 60, ack=1)
+    assert client.do("flush 0")["phase"] == JOINED
+    quiet = []
+    for _ in range(20):
+        client.data(encode(m.Challenge(NONCE, COOKIE), 0, 0, 0))
+        quiet += [type(said(d)) for d in client.do("flush 0.1")["sent"] if type(said(d)) is not m.KeepaliveReply]
+    assert quiet and set(quiet) == {m.Ack}, "it says that it is there"
 
 
 def test_leaving_is_repeated_some_times(client: Client) -> None:

@@ -221,7 +221,9 @@ class Harbour:
         self.sea = Sea(loaded)
         instruments = Instruments(loaded.sensor_rows, self.sea.step_ns)
         self.bells = {s: Bell() for s in instruments.types}
-        emulators = Emulators(self.areas["vehicles"], self.bells, instruments, limit)
+        emulators = Emulators(
+            self.areas["vehicles"], self.bells, instruments, limit, loaded.config.network.lockstep_budget
+        )
         simulation: Any = self.sea
         self.engine = Engine(simulation, self.areas, self.commands, self.events, emulators, log=log)
         if speed is not None:
@@ -253,11 +255,11 @@ class Harbour:
         self.run(0.01)
         return self.replies[number]
 
-    def run(self, seconds: float) -> None:
+    def run(self, seconds: float, grain: float = 0.001) -> None:
         """Let time pass."""
         end = self.now + seconds
         while self.now < end:
-            self.now += 0.001
+            self.now += grain
             self._turn()
 
     def _turn(self) -> None:

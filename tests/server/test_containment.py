@@ -22,7 +22,7 @@ from wavesim_server import messages
 from wavesim_server.engine import process
 
 FLEET = """<time step="10 ms" pace="fast"/>
-<network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s"><grant to="*" rights="fault push pose control"/></network>
+<network newcomers="free" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s"><grant to="*" rights="fault push pose control"/></network>
 <fleet><sensors><ahrs rate="10 Hz"/></sensors>
 <vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/><vehicle name="b" model="lauv" position="9 0 5 m" client="optional"/>
 </fleet>"""

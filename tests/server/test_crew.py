@@ -36,7 +36,7 @@ from wavesim_server.network.crew import Crews
 from wavesim_server.network.front import Front
 
 FLEET = """<time step="10 ms" pace="fast"/>
-<network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s" observers="1">
+<network newcomers="lockstep" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s" observers="1">
 <grant to="*" role="pilot" rights="pose fault"/><grant to="referee" rights="weather push control" others="yes"/></network>
 <fleet><sensors><ahrs rate="10 Hz"/></sensors>
 <vehicle name="a" model="lauv" position="0 0 5 m" client="optional"><sensors><ctd rate="5 Hz"/><ctd name="ctd-2" send="no"/></sensors></vehicle>

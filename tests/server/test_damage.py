@@ -26,7 +26,7 @@ from wavesim_server.network.damage import MOST
 from wavesim_server.network.front import Front
 from wavesim_server.trial import Trial
 
-FLEET = """<time step="10 ms" pace="fast"/><network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s"/>
+FLEET = """<time step="10 ms" pace="fast"/><network newcomers="free" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s"/>
 <fleet><sensors><ctd rate="10 Hz"/></sensors><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/>
 <vehicle name="b" model="lauv" position="9 0 5 m" client="optional"/></fleet>"""
 

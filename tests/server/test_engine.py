@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from wavesim_server.messages import MOST_BYTES
 from wavesim_server.ring import Ring
 
 FLEET = """<time step="10 ms" pace="fast"/><log state_rate="10 Hz"/>
-<network keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s" takeover="yes"/>
+<network newcomers="lockstep" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s" takeover="yes"/>
 <fleet><sensors><ahrs rate="10 Hz"/></sensors>
 <vehicle name="a" model="lauv" position="0 0 5 m" client="optional" watchdog="50 ms" failsafe="zero"/>
 <vehicle name="b" model="lauv" position="9 0 5 m" client="optional"/>
@@ -317,6 +318,7 @@ def test_the_engine_sleeps_until_all_have_answered(harbour: Harbour) -> None:
             return self.answers
 
     emulators.bells = {s: Slow(s, s != "a") for s in "abc"}
+    emulators._since = time.monotonic()
     emulators.awaited = ["b", "c"]
     emulators.sleep(0.02)
     assert order == ["c", "b"] and not emulators.awaited

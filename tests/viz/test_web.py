@@ -309,6 +309,42 @@ def test_a_vehicles_instruments_are_written_beside_its_configuration(
     assert not list(tmp_path.glob(".*"))
 
 
+ODD: list[Any] = [[], 1, "x", None, True, {"a": 1}, [1], [[1]], [None], "..", "a\0b", "x" * 5000, 1e400, -1]
+KEYS = {
+    "/api/mission": ("waypoints", "beacons", "fences", "file", "file_out", "replace"), "/api/import": ("file", "text", "section"),
+    "/api/test": ("seconds", "commands", "kind", "model"), "/api/check": ("model",), "/api/save": ("file", "model", "replace"),
+    "/api/fit": ("vehicle", "sensors", "file"), "/api/mount": ("vehicle", "sensors", "file_out", "file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("client", [("127.0.0.1", True)], indirect=True)
+@pytest.mark.parametrize("path", KEYS)
+async def test_a_request_of_another_type_is_a_bad_one(
+    client: TestClient[Any, Any], config: Callable[..., Loaded], path: str
+) -> None:
+    """400 with a reason (200 where nothing is wrong with it), never 500."""
+    loaded = config(SEA)
+    client.app[HUB].source.scene = lambda: (1, {"file": str(loaded.path), "models": {}})  # type: ignore[union-attr,method-assign]
+    model = {"tag": "model", "attributes": {"name": "m"}, "children": []}
+    good = {
+        "file": "n.xml" if path != "/api/fit" else loaded.path.name,
+        "vehicle": "a",
+        "model": model,
+        "replace": True,
+    }
+    bodies_ = [*(json.dumps(b) for b in ODD), *(json.dumps({**good, key: odd}) for key in KEYS[path] for odd in ODD)]
+    token = {} if not client.access.names else {"Origin": origin(client)}  # type: ignore[attr-defined]
+    for body in bodies_:
+        answer = await client.post(path, data=body, headers={**token, "Content-Type": "application/json"})
+        assert answer.status in (200, 400), (body[:200], await answer.text())
+
+
+@pytest.mark.parametrize("bad", ["http://[::1", "http://[", "//[x]", "http://[::1]x"])
+async def test_an_origin_that_is_no_address_is_refused(client: TestClient[Any, Any], bad: str) -> None:
+    assert (await client.post("/api/check", json={}, headers={"Origin": bad})).status == 403
+    assert (await client.get("/kit", params={"row": "9" * 5000})).status == 400
+
+
 async def test_files_are_touched_with_control_only(client: TestClient[Any, Any]) -> None:
     """Even the draft that a check writes beside a configuration."""
     for path in ("/api/fit", "/api/mount", "/api/save", "/api/mission", "/api/test", "/api/import", "/api/check"):

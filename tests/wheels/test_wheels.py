@@ -118,6 +118,8 @@ def test_the_commands_come_from_the_wheels(elsewhere: Elsewhere) -> None:
     assert re.fullmatch(r"wavesim, version \d+\.\d+\.\d+\n", elsewhere.run("wavesim", "--version").stdout)
     listed = elsewhere.run("wavesim", "vehicles", "list")
     assert "lauv" in listed.stdout and "jolner" in listed.stdout, listed.stderr
+    parm = elsewhere.run("wavesim", "bridge", "ardupilot", "--parm", "bluerov2-vectored").stdout.strip()
+    assert str(elsewhere.place) in parm and "BARO_SPEC_GRAV 1.024" in Path(parm).read_text()
     for command in ("serve", "trial", "viz", "configure", "emulate", "bridge", "plot", "device"):
         done = elsewhere.run("wavesim", command, "--help")
         assert done.returncode == 0 and "Usage" in done.stdout, done.stderr

@@ -26,6 +26,7 @@ from wavesim_sdk.config.load import models_of
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.sensors import Instrument
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.logtexts import is_number, is_text
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_viz.kit import instrument, told_of
 from wavesim_viz.scene import look
@@ -132,13 +133,15 @@ class Configurator:
 
     def take(self, body: Any) -> list[Tree]:
         """Models of a file that the user gives: our own, or one that `wavesim vehicles import` reads."""
-        name, text = Path(str(body.get("file", "model.xml"))).name, str(body.get("text", ""))
+        name, text = Path(_word(body, "file", "model.xml")).name, _of(str, body.get("text", ""), "text")
+        if not name or name == "..":
+            raise Trouble("the file has no name")
         if name.endswith(".xml"):
             return [to_tree(m) for m in parse(text.encode()).iter("model")]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
             path.write_text(text)
-            more = [f"--section={s}"] if (s := str(body.get("section", ""))) else []
+            more = [f"--section={s}"] if (s := _word(body, "section")) else []
             xml = _run(["vehicles", "import", str(path), *more], Path(folder))
         return [to_tree(m) for m in parse(xml.encode()).iter("model")]
 
@@ -208,12 +211,12 @@ class Configurator:
     def test(self, body: Any) -> dict[str, Any]:
         """Drive the model: ``commands`` (actuator -> value) from time 1 s on; its track, a column each."""
         seconds = body.get("seconds", 60.0)
-        if not isinstance(seconds, int | float) or not 1.0 <= seconds <= MOST_SECONDS:
+        if not is_number(seconds) or not 1.0 <= seconds <= MOST_SECONDS:
             raise Trouble(f"a test takes 1 to {MOST_SECONDS:g} s")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             model = self._read(body.get("model"), folder)
-            commands = body.get("commands") or preset(model, str(body.get("kind", "turn")))
+            commands = _commands(body.get("commands")) or preset(model, str(body.get("kind", "turn")))
             if not commands:
                 raise Trouble("the model has no actuators to try")
             with (folder / "commands.csv").open("w", newline="") as file:
@@ -314,7 +317,7 @@ class Configurator:
 
     @staticmethod
     def _missions(fleet: Any, body: Any) -> None:
-        for name, points in (body.get("waypoints") or {}).items():
+        for name, points in _of(dict, body.get("waypoints") or {}, "waypoints").items():
             vehicle = next((v for v in fleet if v.get("name") == name), None)
             if vehicle is None:
                 raise Trouble(f"the configuration has no vehicle '{name}'")
@@ -324,17 +327,44 @@ class Configurator:
                 etree.SubElement(
                     vehicle, "waypoint", north=f"{n:g} m", east=f"{e:g} m", depth=f"{d:g} m", speed=f"{u:g} m/s"
                 )
-        for b in body.get("beacons") or []:
+        for b in _objects(body.get("beacons") or [], "beacons"):
             (position,) = _points([b.get("position")], 3)
             where = f"{' '.join(f'{v:g}' for v in position)} m"
-            etree.SubElement(fleet, "buoy", name=str(b.get("name")), model=str(b.get("model", "buoy")), position=where)
+            etree.SubElement(fleet, "buoy", name=_word(b, "name"), model=_word(b, "model", "buoy"), position=where)
         if "fences" in body:
             for old in fleet.findall("fence"):
                 fleet.remove(old)
-            for f in body["fences"]:
-                fence = etree.SubElement(fleet, "fence", name=str(f.get("name")), keep=str(f.get("keep", "inside")))
+            for f in _objects(body["fences"], "fences"):
+                fence = etree.SubElement(fleet, "fence", name=_word(f, "name"), keep=_word(f, "keep", "inside"))
                 for n, e in _points(f.get("corners"), 2):
                     etree.SubElement(fence, "corner", north=f"{n:g} m", east=f"{e:g} m")
+
+
+def _of(type_: type, value: Any, what: str) -> Any:
+    """A value of a request, if it has the type; what a page of ours sends has it."""
+    if not isinstance(value, type_):
+        raise Trouble(f"'{what}' of the request has another type: {type(value).__name__}")
+    return value
+
+
+def _objects(value: Any, what: str) -> list[dict[str, Any]]:
+    return [_of(dict, v, what) for v in _of(list, value, what)]
+
+
+def _word(body: dict[str, Any], key: str, default: str = "") -> str:
+    """A text for a line, which XML and file names take."""
+    value = body.get(key, default)
+    if not is_text(value):
+        raise Trouble(f"'{key}' of the request is no text of one line")
+    return str(value)
+
+
+def _commands(value: Any) -> dict[str, float]:
+    """Actuator -> value."""
+    found: dict[str, float] = _of(dict, value or {}, "commands")
+    if not all(is_text(k) and is_number(v) for k, v in found.items()):
+        raise Trouble("'commands' of the request are no numbers by the names of actuators")
+    return found
 
 
 def preset(model: Model, kind: str) -> dict[str, float]:

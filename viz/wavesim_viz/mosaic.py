@@ -24,7 +24,7 @@ from scipy.stats import binned_statistic_2d
 
 from wavesim_sdk.config.imaging import Target
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import frames, read
+from wavesim_sdk.log import frames, read, usable
 from wavesim_sdk.sonars.frames import KIND, SOUNDING, Frame
 from wavesim_viz.scene import of_log
 
@@ -32,6 +32,8 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 SEEN_DB = 12.0  #: over the middle of its surroundings: then a target is seen; speckle alone hardly ever is
 AROUND = 40  #: samples to either side that are its surroundings
 SHARES = (0.5, 99.5)  #: percentiles of levels from black to white
+
+MOST_CELLS = 10**8  #: of a grid
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def grid(north: Array, east: Array, values: Array, cell: float, like: Grid | Non
     if like is None:
         south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
         shape = tuple(int((float(x.max()) - low) / cell) + 1 for x, low in ((north, south), (east, west)))
+        if shape[0] * shape[1] > MOST_CELLS:
+            raise LogError(f"a picture of {shape[0]} x {shape[1]} cells is too large; choose greater cells with --cell")
     else:
         south, west, cell, shape = like.south, like.west, like.cell, like.values.shape
     edges = [low + cell * np.arange(n + 1) for low, n in zip((south, west), shape, strict=True)]
@@ -130,6 +134,11 @@ def targets(path: Path, body: str, name: str, wanted: tuple[Target, ...]) -> dic
 
 def draw(path: Path, folder: Path, cell: float, geotiff: bool = False) -> Iterator[str]:
     """Draw what the log has; yields lines for people: pictures, figures, the table of targets. ``geotiff``: grids for charts too."""
+    with usable(path):
+        yield from _draw(path, folder, cell, geotiff)
+
+
+def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]:
     log = read(path)
     _, loaded = of_log(log)
     origin = (loaded.config.world.latitude, loaded.config.world.longitude) if loaded is not None else (0.0, 0.0)

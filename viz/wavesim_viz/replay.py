@@ -11,6 +11,7 @@ import numpy as np
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
+from wavesim_sdk.logtexts import is_number
 from wavesim_sdk.tables import (
     ACTUATION,
     EFFORT,
@@ -112,7 +113,7 @@ class Replay:
             if m["verb"] != "weather":
                 continue
             given = [m["arguments"].get(f"wave_{n}") for n in ("height", "peak", "direction")]
-            now = State(*(float(g) if isinstance(g, int | float) else old for g, old in zip(given, now, strict=True)))
+            now = State(*(float(g) if is_number(g) else old for g, old in zip(given, now, strict=True)))
             states.append((t, now))
         return Seas(self._loaded, int(seed), bed.get("mean")), states
 
@@ -302,7 +303,7 @@ class Replay:
         name, sensors = body["name"], {}
         acting = self.log.get(f"/actuation/{name}", ACTUATION)
         k = int(np.searchsorted(acting.time_ns, ns, "right")) - 1
-        known = self.kit(row)
+        known = self.kit(row) or {"sensors": [], "actuators": []}
         for look in known["sensors"]:
             values = self.log.sensors(name)[look["name"]]
             i = int(np.searchsorted(values.time_ns, ns, "right")) - 1
@@ -329,8 +330,10 @@ class Replay:
         k = int(np.searchsorted(series.time_ns, self._at * 1e9, "right")) - 1
         return series.records[k] if k >= 0 else None
 
-    def kit(self, row: int) -> dict[str, Any]:
-        """What a body had: the instruments whose values the log has, as its configuration declares them."""
+    def kit(self, row: int) -> dict[str, Any] | None:
+        """What a body had: the instruments whose values the log has, as its configuration declares them. None: no such body."""
+        if row not in self._series:
+            return None
         if row not in self._kits:
             body, _ = self._series[row]
             name, loaded = body["name"], self._loaded
@@ -382,7 +385,9 @@ class Replay:
             return self.other.line(rows[0], key.removeprefix(OTHER)) if self.other is not None and rows else NOTHING
         if row not in self._series:
             return NOTHING
-        return self._lines.line(self._series[row][0]["name"], key, [a["name"] for a in self.kit(row)["actuators"]])
+        return self._lines.line(
+            self._series[row][0]["name"], key, [a["name"] for a in (self.kit(row) or {"actuators": []})["actuators"]]
+        )
 
     def look(self, row: int, name: str) -> screens.Look:
         body = self._series[row][0]["name"] if row in self._series else ""

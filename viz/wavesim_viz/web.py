@@ -100,16 +100,23 @@ def role_of(request: web.Request) -> str:
     return access.role(request.query.get("token") or request.cookies.get(access.cookie, ""))
 
 
+def _netloc(address: str) -> str | None:
+    """Host and port of an address; None where it is none, such as `http://[::1`."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return None
+
+
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request passes here."""
     access = request.app[ACCESS]
     if access.names and request.headers.get("Host", "") not in access.names:
         return web.Response(status=421, text=f"this viewer answers only as {' or '.join(sorted(access.names))}\n")
-    if request.method != "GET" or request.path == "/ws":
-        origin = urlsplit(request.headers.get("Origin", ""))
-        if origin.netloc != request.headers.get("Host"):
-            return web.Response(status=403, text="only the viewer's own page may do that\n")
+    foreign = _netloc(request.headers.get("Origin", "")) != request.headers.get("Host")
+    if foreign and (request.method != "GET" or request.path == "/ws"):
+        return web.Response(status=403, text="only the viewer's own page may do that\n")
     if not role_of(request):
         return web.Response(status=403, text="this viewer wants the token of the address that `wavesim viz` printed\n")
     if "token" in request.query:  # out of the address bar, into a cookie
@@ -181,7 +188,7 @@ async def series(request: web.Request) -> web.StreamResponse:
 async def kit(request: web.Request) -> web.StreamResponse:
     """What a body has, for whoever wants charts of it: ``?row=``."""
     source, row = request.app[HUB].source, request.query.get("row", "")
-    if source is None or not row.isdecimal():
+    if source is None or not row.isdecimal() or len(row) > 9 or int(row) >= MOST_ROW:
         raise Trouble("which body? ?row=NUMBER")
     return web.json_response(plain(source.kit(int(row))))
 
@@ -300,6 +307,8 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
             raise Trouble("that is no JSON") from None
         except TimeoutError:
             raise Trouble(f"the request did not come within {BODY_S:g} s") from None
+        if not isinstance(body, dict):
+            raise Trouble("a request is a JSON object: {...}")
         if (waiting := request.app[WAITING])["now"] >= MOST_WORK:
             raise Trouble("the viewer is busy with what was asked before; try again in a moment")
         waiting["now"] += 1

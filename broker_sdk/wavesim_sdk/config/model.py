@@ -180,6 +180,18 @@ class Network:
     lockstep_timeout: float = key(
         "A lockstep client or a synchronous emulator may take this long over a step (wall time).", "time", 5.0, low=0.01
     )
+    lockstep_budget: float = key(
+        "Wall time for which one lockstep client or synchronous emulator may keep the simulation waiting beyond its share, "
+        "which is 50 s for each simulated second. The session of a client that exceeds it is ended; such an emulator is no longer "
+        "waited for. Raise it for a program that computes long over each step.",
+        "time", 60.0, low=0.1, high=1e9,
+    )  # fmt: skip
+    newcomers: str = choice(
+        "Whether a pilot may join under a name that the configuration does not have, as a new body. none: no. free: yes, but "
+        "not in lockstep. lockstep: also in lockstep, so that time waits for it.",
+        ("none", "free", "lockstep"),
+        "none",
+    )
     acoustic_rate: float = key(
         "Acoustic requests that a client may make per simulated second, on average over ten.",
         "frequency",

@@ -16,6 +16,11 @@ Bytes = Callable[[bytes], None]
 BACKLOG_BYTES = 65536
 
 
+def _taken(port: int, error: OSError) -> WaveSimError:
+    """A port cannot be had. asyncio puts a sentence of its own in place of the system's words."""
+    return WaveSimError(f"cannot listen at 127.0.0.1:{port}: {os.strerror(error.errno) if error.errno else error}")
+
+
 class PtyPort:
     """A pseudo-terminal; programs open its path (or a symbolic link to it) as a serial port."""
 
@@ -32,6 +37,8 @@ class PtyPort:
             try:
                 self._link.symlink_to(self.path)
             except OSError as error:
+                os.close(self._master)
+                os.close(self._slave)
                 raise WaveSimError(f"cannot make the link {link}: {error.strerror}") from None
             self.path = link
 
@@ -65,6 +72,7 @@ class TcpPort:
     def __init__(self, receive: Bytes, port: int) -> None:
         self._receive, self._port, self.dropped = receive, port, 0
         self._writers: set[asyncio.StreamWriter] = set()
+        self._server: asyncio.Server | None = None  # until it listens
         self.path = ""
 
     async def open(self) -> None:
@@ -72,7 +80,7 @@ class TcpPort:
         try:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         except OSError as error:
-            raise WaveSimError(f"cannot listen at 127.0.0.1:{self._port}: {error.strerror}") from None
+            raise _taken(self._port, error) from None
         self.path = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -92,8 +100,9 @@ class TcpPort:
                 writer.write(data)
 
     async def close(self) -> None:
-        """Close it."""
-        self._server.close()
+        """Close it, also where it never listened."""
+        if self._server is not None:
+            self._server.close()
         for writer in list(self._writers):
             writer.close()
 
@@ -138,7 +147,8 @@ class UdpServerPort:
         try:
             self._socket.bind(("127.0.0.1", port))
         except OSError as error:
-            raise WaveSimError(f"cannot listen at 127.0.0.1:{port}: {error.strerror}") from None
+            self._socket.close()
+            raise _taken(port, error) from None
         self.path = f"udp 127.0.0.1:{self._socket.getsockname()[1]}"
 
     async def open(self) -> None:

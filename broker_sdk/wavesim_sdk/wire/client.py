@@ -58,6 +58,9 @@ LEAVE_TRIES = 6
 QUEUE = 1024  #: datagrams that wait to be sent
 _STATES = frozenset({Type.STATE, Type.STEP})
 _DONE = schema_of(Done)
+ROOM_TO_PROVE = (
+    b"\x99" + 9 * b"\xc0"
+)  #: body of an ACK as long as a PROVE: a server answers an unproven address with no more bytes
 SILENT_PERIODS = 1.5  #: of the keep-alive, after which a client says that it is there
 
 
@@ -178,13 +181,13 @@ class ClientSession:
         except Dropped as dropped:
             self.drops[dropped.reason] += 1
             return []
+        if live and not MESSAGES[header.type][1]:
+            return []  # a repeated answer to what is settled; anybody can send one, so it is no sign of life
         self.last_heard = now
         if header.type not in _STATES or self._outbox:
             self._calm_until = -math.inf
         if not live:
             return self._before(header, message, now)
-        if not MESSAGES[header.type][1]:
-            return []  # a repeated answer to what is settled
         self._outbox.acknowledged(header.ack, now)
         return self._handle(message, now)
 
@@ -347,7 +350,14 @@ class ClientSession:
             out += [self._encode(Requests(first, items)) for first, items in self._outbox.due(now)]
             out += [self._encode(message) for message in self._send]
             self._send.clear()
-            if not out and self._due_ack(now):
+            if not out and now >= self._silent_at():
+                self._sequence += 1
+                out.append(
+                    codec.datagram(
+                        Type.ACK, ROOM_TO_PROVE, self.token, self._sequence, self._inbox.received, self._seal
+                    )
+                )
+            elif not out and self._ack_at is not None and now >= self._ack_at:
                 out.append(self._encode(Ack()))
             if out:
                 self._ack_at = None
@@ -363,9 +373,6 @@ class ClientSession:
         if out:
             self._sent_at = now
         return out
-
-    def _due_ack(self, now: float) -> bool:
-        return (self._ack_at is not None and now >= self._ack_at) or now >= self._silent_at()
 
     def _silent_at(self) -> float:
         """When to say that this client is there, although nothing came: perhaps it has another address now."""

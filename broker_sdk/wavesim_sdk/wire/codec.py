@@ -37,7 +37,10 @@ class Sealer(Protocol):
         """The sealed body."""
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """The body, or Dropped."""
+        """The body, or Dropped; it counts as received from now on."""
+
+    def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
+        """The body, or Dropped; nothing is recorded."""
 
 
 class Dropped(Exception):
@@ -107,12 +110,15 @@ def decode_header(data: bytes, from_client: bool) -> Header:
     return Header(known[0], token, sequence, ack, flags == SEALED)
 
 
-def open_body(data: bytes, header: Header, seal: Sealer | None = None) -> bytes:
-    """The body in the clear."""
+def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: bool = True) -> bytes:
+    """The body in the clear. Without ``record`` the replay window stays as it is."""
     if header.sealed != (seal is not None):
         raise Dropped("flags")
     plain = data[HEADER_BYTES:]
-    return plain if seal is None else seal.open(data[:HEADER_BYTES], plain, header.sequence)
+    if seal is None:
+        return plain
+    opened = seal.open if record else seal.authenticate
+    return opened(data[:HEADER_BYTES], plain, header.sequence)
 
 
 def unpack(plain: bytes, kind: Type) -> tuple[Any, ...]:

@@ -53,6 +53,8 @@ class Handshake:
         except (InvalidTag, ValueError):
             raise Dropped("seal") from None
 
+    authenticate = open  # there is no window
+
 
 JOIN, REFUSE = b"wavesim/1 join", b"wavesim/1 refuse"
 
@@ -78,16 +80,25 @@ class Seal:
         ahead = sequence - self._highest
         if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
             raise Dropped("replay")
+        plain = self.authenticate(header, sealed, sequence)
+        self.record(sequence)
+        return plain
+
+    def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
+        """The body; Dropped if it is forged or changed. The replay window stays as it is."""
         try:
-            plain = self._receive.decrypt(sequence.to_bytes(NONCE_BYTES, "little"), sealed, header)
+            return self._receive.decrypt(sequence.to_bytes(NONCE_BYTES, "little"), sealed, header)
         except (InvalidTag, ValueError):
             raise Dropped("seal") from None
+
+    def record(self, sequence: int) -> None:
+        """Move the replay window: a datagram of this number that comes again is dropped."""
+        ahead = sequence - self._highest
         if ahead > 0:
             self._seen = (self._seen << ahead | 1) & (1 << WINDOW) - 1
             self._highest = sequence
-        else:
+        elif ahead > -WINDOW:
             self._seen |= 1 << -ahead
-        return plain
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,12 @@ from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.ended import Ended
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, EventKind, Notice, RequestRefused
 from wavesim_sdk.wire.messages import (
+    HEADER_BYTES,
     LATEST_WINS,
+    MAX_DATAGRAM,
     MESSAGES,
     MIN_HELLO,
+    SEAL_BYTES,
     TEXT_BYTES,
     Actuate,
     Bye,
@@ -66,6 +69,7 @@ if TYPE_CHECKING:  # a server without keys needs no package that seals
     from wavesim_sdk.wire.seal import Holder, Keyring
 
 MAX_SEQUENCE = 2**32 - 2**20
+PROVE_BYTES = HEADER_BYTES + 10  #: greatest size of a PROVE in the clear
 TELL_S = 1.0  #: at most so often is a client told of its malformed datagrams
 _OF_REQUESTS = frozenset({EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER})
 _OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
@@ -138,7 +142,7 @@ class ServerSessions:
         try:
             return self._of_session(session, header, data, address, now)
         except Dropped as dropped:
-            if dropped.reason in ("fields", "body"):
+            if dropped.reason in ("fields", "body") and address == session.address:
                 self._tell(session, dropped.detail or "it is no msgpack array", now)
             raise
 
@@ -173,16 +177,22 @@ class ServerSessions:
     def _elsewhere(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
     ) -> list[Happening]:
-        """A session speaks from a new address: it must show that it hears us there."""
+        """A session speaks from a new address: it must show that it hears us there (RFC 9000, section 9). Until then nothing that
+        comes from there changes anything. It may be a copy of what is on its way from where the session lives, and be here
+        first: so the replay window does not move, and the copy is no sign of life. Nor is the window asked: the original of a
+        copy that took the session along brings it back."""
         self._strangers.knock(address[0], now)
-        message = codec.decode_body(data, header, session.seal)
+        message = codec.decode_plain(codec.open_body(data, header, session.seal, record=False), header.type)
         if type(message) is Proof and self._strangers.proves(message.number, session.token, address, now):
-            if header.sequence <= session.newest:  # it was there, and has spoken from where it is since
+            if header.sequence < session.newest:  # it was there, and has spoken from where it is since
                 raise Dropped("old")
+            if session.seal is not None:
+                session.seal.record(header.sequence)
             before, session.address, session.last_heard = session.address, address, now
             session.newest = header.sequence
             return [Moved(session, before)]
-        self._transmit(session, Prove(self._strangers.challenge(session.token, address, now)), address)
+        if self._strangers.affords(address[0], len(data), PROVE_BYTES + (SEAL_BYTES if header.sealed else 0)):
+            self._transmit(session, Prove(self._strangers.challenge(session.token, address, now)), address)
         raise Dropped("address")
 
     def _of_nobody(self, token: int, address: Address, now: float) -> None:
@@ -245,9 +255,10 @@ class ServerSessions:
     ) -> list[Happening]:
         cookie, nonce = joining.front(body)
         if not self._strangers.knows(cookie, address, now):
-            if size < MIN_HELLO:  # an address that proved nothing gets no more than it sends
+            if size < MIN_HELLO:
                 raise Dropped("size")
-            raise NotAdmitted(Refusal.COOKIE, "wrong or old cookie")
+            self._refuse(nonce, NotAdmitted(Refusal.COOKIE, "wrong or old cookie"), address, owner, size)
+            return []
         if self._strangers.spent(
             address, nonce
         ):  # a captured JOIN of a session that is over, or one whose WELCOME was lost
@@ -311,10 +322,15 @@ class ServerSessions:
     def _welcome(self, session: Session, clock: tuple[int, int]) -> None:
         self.send(session, joining.welcome(session, clock, (self._period, self._timeout)))
 
-    def _refuse(self, nonce: int, refused: NotAdmitted, address: Address, owner: Holder | None) -> None:
+    def _refuse(
+        self, nonce: int, refused: NotAdmitted, address: Address, owner: Holder | None, most: int = MAX_DATAGRAM
+    ) -> None:
         closer = self.keys.refuser(owner) if owner is not None and self.keys is not None else None
         refuse = Refuse(nonce, int(refused.code), clean(refused.text, TEXT_BYTES))
-        self.outgoing.append((codec.encode(refuse, seal=closer), address))
+        data = codec.encode(refuse, seal=closer)
+        if len(data) > most:
+            raise Dropped("size")  # an address that proved nothing gets no more than it sends
+        self.outgoing.append((data, address))
 
     # -- what a client says ----------------------------------------------------------------
 

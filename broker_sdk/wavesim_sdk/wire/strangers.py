@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING
 
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.messages import COOKIE_BYTES
+from wavesim_sdk.wire.messages import COOKIE_BYTES, MAX_DATAGRAM
 
 if TYPE_CHECKING:
     import random
@@ -24,11 +24,12 @@ SPENT_S = 2.0 * COOKIE_PERIOD_S  #: no cookie lives longer
 class Bucket:
     """Datagrams per second, with a second's worth at once."""
 
-    __slots__ = ("left", "rate", "since")
+    __slots__ = ("left", "rate", "received", "since")
 
     def __init__(self, rate: float) -> None:
         self.rate = self.left = rate
         self.since = 0.0
+        self.received = 0  #: bytes from a host that proved nothing, less those sent there
 
     def take(self, now: float, cost: float = 1.0) -> bool:
         """Whether one more is within the rate."""
@@ -62,6 +63,16 @@ class Strangers:
             bucket = self._hosts[host] = Bucket(self._rate)
         if not bucket.take(now, min(cost, self._rate)):
             raise Dropped("strangers")
+
+    def affords(self, host: str, received: int, answer: int) -> bool:
+        """Whether an answer of so many bytes may go to a host that proved nothing: never more than came from there, or others could
+        be flooded by way of this server. ``received``: bytes of the datagram that asks, after :meth:`knock`."""
+        bucket = self._hosts[host]
+        bucket.received = min(bucket.received + received, MAX_DATAGRAM)
+        if bucket.received < answer:
+            return False
+        bucket.received -= answer
+        return True
 
     def hello(self, now: float) -> None:
         """One more HELLO of anybody; Dropped if it is too many."""

@@ -23,7 +23,18 @@ from wavesim_server.engine.publication import Publication
 from wavesim_server.engine.records import Seen, line_records, log_records, signal_records
 from wavesim_server.faults import Schedule
 from wavesim_server.fences import Fences
-from wavesim_server.messages import EngineEvent, Frozen, LockstepDue, Log, Notice, Queue, Roster, Run, encode
+from wavesim_server.messages import (
+    EngineEvent,
+    Frozen,
+    LockstepDue,
+    Log,
+    Notice,
+    Queue,
+    Roster,
+    Run,
+    SlowEmulator,
+    encode,
+)
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
@@ -94,6 +105,8 @@ class Engine:
             for kind, payload in self.commands.pop_all():
                 self.orders.take(kind, payload)
             due = self._go_on(now)
+            for v in self.emulators.verdicts(now, self.sim.time_ns * 1e-9):
+                self.emit(SlowEmulator(v.name, int(v.slow), v.text))
             return min(due, now + FULL_S) if self._backlog else due
         finally:
             self._ring()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ import posix_ipc
 
 from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, alive
 from wavesim_server.instruments import Instruments
+from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
 ASLEEP_S = 0.25  #: nothing looked at for longer: the engine itself stood still, and the emulators are not to blame
@@ -52,12 +54,24 @@ class Semaphores:
 class Emulators:
     """One for each type of sensor of the run; each serves all instruments of its type."""
 
-    def __init__(self, vehicles: Area, bells: Mapping[str, Bell], instruments: Instruments, time_limit: float) -> None:
+    def __init__(
+        self,
+        vehicles: Area,
+        bells: Mapping[str, Bell],
+        instruments: Instruments,
+        time_limit: float,
+        budget: float = math.inf,
+    ) -> None:
         self.vehicles, self.bells, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
         self.awaited: list[str] = []  #: types whose values of this tick are not written yet
         self.late = 0  #: answers that did not come in time
         self._limit = self._look_at = self._turned_at = 0.0
         self._unanswered: dict[str, float] = {}  # in real time: since when
+        self.waits = Waits(budget)
+        self._since = self._time_s = (
+            0.0  # the one that is waited for now: since when; simulation time of the values asked for
+        )
+        self._freed: list[str] = []  # not waited for any more, and not told yet
 
     def _synchronous(self) -> list[str]:
         return [s for s in self.bells if self.vehicles[s].header[SYNCHRONOUS] == 1]
@@ -76,7 +90,9 @@ class Emulators:
             self.vehicles[s].header[DUE] = tick
             self.bells[s].ask()
         self.awaited, self._limit = (due if wait else []), now + self.time_limit
-        self._look_at, self._turned_at = now + LOOK_S, now
+        self._look_at = now + LOOK_S
+        self._turned_at = self._since = now
+        self._time_s = tick * self.instruments.step_ns * 1e-9
 
     def _overdue(self, s: str, now: float) -> None:
         """Nobody waits in real time; but an emulator that answers nothing for the time limit is late there, too."""
@@ -91,16 +107,41 @@ class Emulators:
         asleep, self._turned_at = now - self._turned_at, now
         if asleep > ASLEEP_S:
             self._limit += asleep
+            self._since += asleep
+            self.waits.forgive(asleep)
         while self.awaited:
             s = self.awaited[0]
             header = self.vehicles[s].header
             if not self.bells[s].answered() and header[SYNCHRONOUS] == 1:
-                if now < self._limit and self._lives(header, now):
+                solvent = now - self._since <= self.waits.left(s, self._time_s)
+                if now < self._limit and solvent and self._lives(header, now):
                     return False
                 self.late += 1
                 header[SYNCHRONOUS] = 0  # free until an emulator asks to be waited for again
-            self.awaited.pop(0)
+            self._charge(self.awaited.pop(0), now)
         return True
+
+    def _charge(self, s: str, now: float) -> None:
+        """One is waited for no longer: what was waited since the one before it counts. Whose budget is used up is free."""
+        if self.waits.charge(s, now - self._since, now, self._time_s):
+            header = self.vehicles[s].header
+            self.late += int(header[SYNCHRONOUS])
+            header[SYNCHRONOUS] = 0
+            self._freed.append(s)
+        self._since = now
+
+    def verdicts(self, now: float, time_s: float) -> list[Verdict]:
+        """Who became slow, who is so no longer, and who is waited for no longer: what there is to tell."""
+        found = self.waits.look(now, time_s, {self.awaited[0]: self._since} if self.awaited else {})
+        for s in self._freed:
+            text = (
+                f"no longer waited for: it kept the simulation waiting for more than {self.waits.budget_s:g} s beyond {SHARE:g} s "
+                "for each simulated second (<network lockstep_budget>)"
+            )
+            found.append(Verdict(s, False, text))
+            self.waits.accounts.pop(s, None)
+        self._freed.clear()
+        return found
 
     def _lives(self, header: Any, now: float) -> bool:
         """Whether an emulator that has not answered yet is still there. Nearly all answer before that is looked at."""
@@ -114,4 +155,4 @@ class Emulators:
         processor as they do, is woken once."""
         limit = time.monotonic() + timeout
         while self.awaited and self.bells[self.awaited[-1]].answered(max(limit - time.monotonic(), 0.0)):
-            self.awaited.pop()
+            self._charge(self.awaited.pop(), time.monotonic())

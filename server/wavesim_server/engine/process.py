@@ -41,7 +41,8 @@ def attached(simulation: Simulation, name: str, events_fd: int, log: bool) -> En
     commands, events = ring_names(name)
     instruments = Instruments(simulation.loaded.sensor_rows, simulation.step_ns)
     bells = {s: Semaphores(semaphore(name, s, "due"), semaphore(name, s, "done")) for s in instruments.types}
-    emulators = Emulators(areas["vehicles"], bells, instruments, simulation.config.network.lockstep_timeout)
+    network = simulation.config.network
+    emulators = Emulators(areas["vehicles"], bells, instruments, network.lockstep_timeout, network.lockstep_budget)
     return Engine(
         simulation,
         areas,

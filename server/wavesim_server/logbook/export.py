@@ -15,7 +15,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.devices import seabird
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.log import Log, Series, read
+from wavesim_sdk.log import Log, Series, read, usable
 from wavesim_sdk.log import frames as frames_of
 from wavesim_sdk.sonars.frames import KIND
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
@@ -80,7 +80,7 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
     origin = Origin(*json.loads(found.metadata.get("origin", "[0, 0]")))
     written = 0
     try:
-        with out.open("wb") as file:
+        with out.open("wb") as file, usable(log):
             for frame in frames_of(log, *mine[0]):
                 if not written:
                     file.write(format_.head(frame, origin))

@@ -20,7 +20,7 @@ from mcap.writer import CompressionType, Writer
 
 from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import CDR_HEADER, frames
+from wavesim_sdk.log import CDR_HEADER, frames, usable
 from wavesim_sdk.sonars.frames import SOUNDING, Frame
 
 _RULE = "=" * 80
@@ -251,7 +251,7 @@ def write(log: Path, out: Path, vehicle: str = "", name: str = "") -> int:
     written = 0
     channels: dict[str, int] = {}
     try:
-        with out.open("wb") as file:
+        with out.open("wb") as file, usable(log):
             writer = Writer(file, compression=CompressionType.ZSTD)
             writer.start(profile="ros2", library="wavesim")
             schemas = {n: writer.register_schema(n, "ros2msg", text.encode()) for n, text in SCHEMAS.items()}

@@ -98,6 +98,12 @@ class Gate:
         return Seat(-1, self.step_ns, self.config.acoustics.sound_speed, rights=int(rights), berth=berth)
 
     def _newcomer(self, join: Join, situation: Situation) -> Seat:
+        if self.config.network.newcomers == "none":
+            raise NotAdmitted(
+                Refusal.UNKNOWN_NAME,
+                f"the configuration has no body '{join.name}'{nearest(join.name, self.reserved)}; new bodies may join if it says "
+                '<network newcomers="free"> (or "lockstep")',
+            )
         if not join.model:
             raise NotAdmitted(
                 Refusal.UNKNOWN_NAME,
@@ -120,6 +126,12 @@ class Gate:
                 Refusal.NAME_IN_USE, f"'{join.name}' is a body without a pilot (client=\"none\" in the configuration)"
             )
         lockstep = self._lockstep(join)
+        if lockstep and body is None and self.config.network.newcomers != "lockstep":
+            raise NotAdmitted(
+                Refusal.BAD_VALUE,
+                f"lockstep_ns: '{join.name}' is no body of the configuration, so time does not wait for it; join without lockstep, or "
+                'let the configuration say <network newcomers="lockstep">',
+            )
         rights, others = self._rights(join)
         suite = self.suite(join.name, model.name)
         told = self._sensors(join, suite)

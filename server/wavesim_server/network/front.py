@@ -51,6 +51,7 @@ from wavesim_server.network.news import News
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.publish import Publisher
 from wavesim_server.network.requests import Requests
+from wavesim_server.waits import SHARE, Waits
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
@@ -58,9 +59,11 @@ if TYPE_CHECKING:
 FEW_SESSIONS = 64
 UNSEEN = 1000  #: bodies that a front before this one may have let into a row unseen
 SOON_S, SELDOM_S = 0.01, 0.04  #: between two looks at the sessions: of few, of many
+LONG_S = 0.1  #: an answer that takes longer is looked at while it is waited for
 ASLEEP_S = 0.25  #: nothing done for longer: the front itself stood still, and its clients are not to blame
 GONE = {
     "left": "left", "silent": "is silent and was removed", "ended": "was ended", "sequence": "was ended: its numbers are used up",
+    "lockstep": "was ended: it kept time waiting for longer than its budget",
     "unacknowledged": "was ended: it acknowledges nothing", "internal": "was ended: the server failed at what it asked",
 }  # fmt: skip
 
@@ -101,6 +104,9 @@ class Front:
         self.tables = Publisher(areas["simulation"], areas["vehicles"])
         self.gate, self.crews = Gate(loaded, self.step_ns), Crews()
         self.barrier = Barrier(network.lockstep_timeout)
+        self.waits = Waits(network.lockstep_budget)
+        self.slow_emulators: set[str] = set()  #: types, as the engine tells
+        self._look_at = 0.0
         self.damage = Damage(log, self.clock)
         self.observers = Observers(self.sessions.push)
         self.under_way = UnderWay(self.tell)
@@ -139,7 +145,8 @@ class Front:
             return
         self.stood_still_s += asleep
         self.sessions.forgive(asleep, now)
-        self.barrier.deadline += asleep
+        self.barrier.forgive(asleep)
+        self.waits.forgive(asleep)
         self._orphans_until += asleep
         if asleep >= 1.0:
             self.say(f"the front stood still for {asleep:.1f} s")
@@ -158,6 +165,9 @@ class Front:
             event_ = messages.decode_event(kind, payload)
             if isinstance(event_, messages.LockstepDue):
                 self._on_step(event_)
+            elif isinstance(event_, messages.SlowEmulator):
+                (self.slow_emulators.add if event_.slow else self.slow_emulators.discard)(event_.sensor)
+                self._tell_of(f"emulator {event_.sensor}", event_.text)
             else:
                 self.news.take(event_)
                 if isinstance(event_, messages.Roster):
@@ -191,6 +201,8 @@ class Front:
         if now >= self._sessions_at:
             self._sessions_at = now + (SOON_S if len(self.sessions.by_token) <= FEW_SESSIONS else SELDOM_S)
             self._happened(self.sessions.tick(now))
+        if self.barrier.tick is not None and now >= self.barrier.since + LONG_S:
+            self._end_those_without_budget()
         states = math.inf
         try:
             states = min(self.broadcast.turn(now), self.feeds.turn(now))
@@ -198,6 +210,9 @@ class Front:
                 states = min(states, self.frame_log.turn(now))
             if now >= self._orphans_until:
                 self._let_orphans_go()
+            if now >= self._look_at:
+                self._look_at = now + LONG_S
+                self._name_the_slow()
             self.tables.turn(now, self.tick, self.crews.by_token.values())
             if self.observers.calling:
                 self.observers.go_on(self.broadcast.identity())
@@ -331,7 +346,10 @@ class Front:
     def _handle(self, h: Happening) -> None:
         session = h.session
         if type(h) is StepDone:  # of all the most frequent
+            spent = h.tick == self.barrier.tick and self._charge(session)
             self.barrier.answered(session.token, h.tick, StepReply(h.command, h.estimate))
+            if spent:
+                self._end_without_budget(session)
             return
         member = self.crews.by_token.get(session.token)
         match h:
@@ -402,6 +420,7 @@ class Front:
         member = self.crews.leave(session.token)
         if member is None or member.role is not Role.PILOT:
             return
+        self._charge(session)
         self.barrier.gone(session.token)
         self._body_leaves(member.row, silent=reason != "left")
 
@@ -438,8 +457,49 @@ class Front:
         assert self.barrier.tick is not None
         self.broadcast.steps(pilots, self.barrier.tick, self.now)
 
+    def _charge(self, session: Session) -> bool:
+        """A client that is waited for has answered, or goes: its waiting counts. Whether its budget is used up."""
+        barrier = self.barrier
+        if barrier.tick is None or session.token not in barrier.waiting:
+            return False
+        return self.waits.charge(session.name, self.now - barrier.since, self.now, barrier.tick * self.step_ns * 1e-9)
+
+    def held(self) -> dict[str, float]:
+        """The lockstep clients that are waited for now, and since when."""
+        waiting = (self.crews.by_token.get(token) for token in self.barrier.waiting)
+        return {member.session.name: self.barrier.since for member in waiting if member is not None}
+
+    def _end_those_without_budget(self) -> None:
+        assert self.barrier.tick is not None
+        time_s, waited = self.barrier.tick * self.step_ns * 1e-9, self.now - self.barrier.since
+        for token in sorted(self.barrier.waiting):
+            member = self.crews.by_token.get(token)
+            if member is not None and waited > self.waits.left(member.session.name, time_s):
+                self._end_without_budget(member.session)
+        self._happened(self.sessions.ended())
+
+    def _end_without_budget(self, session: Session) -> None:
+        self.sessions.bye(
+            session,
+            f"it kept the simulation waiting for more than {self.waits.budget_s:g} s beyond {SHARE:g} s for each simulated second "
+            "(<network lockstep_budget>)",
+            "lockstep",
+        )
+
+    def _name_the_slow(self) -> None:
+        """On the console and, as a notice, on every viewer's page; the status has them as long as they are slow. Not in the log: it
+        tells of the simulation, which is the same however long it waits."""
+        clock = self.clock()
+        for verdict in self.waits.look(self.now, int(clock["time_ns"]) * 1e-9, self.held()):
+            self._tell_of(verdict.name, verdict.text)
+
+    def _tell_of(self, name: str, text: str) -> None:
+        self.say(f"'{name}' is {text}")
+        row = next((row for row, (body, _) in self.bodies.items() if body == name), 0)
+        self.tables.notice(int(self.clock()["time_ns"]), row, name, text)
+
     def _release(self) -> None:
-        tick, late = self.barrier.tick, self.barrier.waiting
+        tick, late, since = self.barrier.tick, self.barrier.waiting, self.barrier.since
         replies = self.barrier.open(self.now)
         if replies is None or tick is None:
             return
@@ -447,6 +507,8 @@ class Front:
             text = f"'{member.session.name}' did not answer its step within {self.barrier.time_limit:g} s"
             self.say(f"{text}; it is waited for again when it answers")
             self.damage.tell(text)
+            if self.waits.charge(member.session.name, self.now - since, self.now, tick * self.step_ns * 1e-9):
+                self._end_without_budget(member.session)
         answers: list[messages.Answer] = []
         for member in sorted((m for m in map(self.crews.by_token.get, replies) if m is not None), key=lambda m: m.row):
             token = member.session.token

@@ -31,12 +31,13 @@ class Barrier:
     replies: dict[int, Reply] = field(default_factory=dict)
     dismissed: set[int] = field(default_factory=set)
     deadline: float = math.inf
+    since: float = 0.0  #: when the engine came to that tick
 
     def close(self, tick: int, clients: Iterable[int], now: float) -> None:
         """The engine waits at a tick for these clients."""
         self.tick, self.replies = tick, {}
         self.waiting = set(clients) - self.dismissed
-        self.deadline = now + self.time_limit
+        self.since, self.deadline = now, now + self.time_limit
 
     def answered(self, client: int, tick: int, reply: Reply) -> None:
         """A client answered; whether in time shows the tick."""
@@ -61,6 +62,11 @@ class Barrier:
         elif same and reply is not None:
             self.replies[new] = reply
         return asked
+
+    def forgive(self, seconds: float) -> None:
+        """The front itself stood still for so long: that is nobody's waiting."""
+        self.deadline += seconds
+        self.since += seconds
 
     def open(self, now: float) -> dict[int, Reply] | None:
         """The replies, once all have come or time is up; the engine goes on. None as long as somebody is waited for."""

@@ -11,6 +11,17 @@ if TYPE_CHECKING:
     from wavesim_server.network.front import Front
 
 
+def _waits(front: Front, name: str) -> dict[str, Any]:
+    """How long the simulation has waited for a client, and what is left of its budget (wall time)."""
+    account = front.waits.accounts.get(name)
+    now = max(front.now - since, 0.0) if (since := front.held().get(name)) is not None else 0.0
+    waited, left = (
+        (account.waited_s if account is not None else 0.0),
+        front.waits.left(name, front.tick * front.step_ns * 1e-9),
+    )
+    return {"waited_s": round(waited + now, 3), "budget_left_s": round(left - now, 3)}
+
+
 def report(front: Front) -> dict[str, Any]:
     """For the commander's `status`."""
     clock = front.clock()
@@ -34,9 +45,11 @@ def report(front: Front) -> dict[str, Any]:
                 "lockstep_s": m.berth.lockstep_ticks * front.step_ns * 1e-9,
                 "rtt_ms": round(m.session.rtt.mean * 1e3, 3),
                 "waited_for": m.session.token in front.barrier.waiting,
+                **_waits(front, m.session.name),
             }
             for m in members
         ],
+        "slow": [*front.waits.slow, *(f"emulator {s}" for s in sorted(front.slow_emulators))],
         "clients_total": len(members),
         "observers": [w.session.name for w in front.observers.by_token.values()],
         "missing": [n for n in required if n not in piloted],

@@ -17,17 +17,24 @@ _TWO: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 _ONE: dict[type[ast.AST], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.Not: operator.not_}
 
 
+LONGEST = 1000  #: letters of an expression, which bounds its depth and the size of its numbers, too
+
+
 class Expression:
     """A text such as ``spread > 100 and drift == 0``. ConfigError says what of it cannot be."""
 
     def __init__(self, text: str, names: Collection[str], place: str = "") -> None:
         file, _, line = place.rpartition(":")
         self.text = text
+        if len(text) > LONGEST:
+            raise ConfigError(f"a comparison of {len(text)} letters is too long: at most {LONGEST}", file, int(line or 0))
         try:
             self._body = ast.parse(text, mode="eval").body
             self._check(self._body, names)
         except SyntaxError as error:
             raise ConfigError(f"'{text}' is no comparison: {error.msg}", file, int(line or 0)) from None
+        except (RecursionError, MemoryError):  # so the parser says that it is nested too deeply
+            raise ConfigError(f"'{text[:60]}...' is nested too deeply", file, int(line or 0)) from None
         except ValueError as error:
             raise ConfigError(f"'{text}': {error}", file, int(line or 0)) from None
 
@@ -56,7 +63,7 @@ class Expression:
         """Whether it holds; False where a value is missing or cannot be compared."""
         try:
             return bool(self._value(self._body, values))
-        except (KeyError, TypeError, ZeroDivisionError):
+        except (KeyError, TypeError, ArithmeticError):
             return False
 
     def _value(self, node: Any, values: Mapping[str, Any]) -> Any:
@@ -70,7 +77,10 @@ class Expression:
         if isinstance(node, ast.UnaryOp):
             return _ONE[type(node.op)](self._value(node.operand, values))
         if isinstance(node, ast.BinOp):
-            return _TWO[type(node.op)](self._value(node.left, values), self._value(node.right, values))
+            two = self._value(node.left, values), self._value(node.right, values)
+            if any(isinstance(v, str) for v in two):
+                raise TypeError("a text is compared only: 'x' * 10**9 would be a long one")
+            return _TWO[type(node.op)](*two)
         left = self._value(node.left, values)
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = self._value(part, values)

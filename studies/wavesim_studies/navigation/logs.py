@@ -97,7 +97,9 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
     found: dict[str, list[tuple[Instrument, Any]]] = {}
     for instrument, series in log.sensors(name).items():
         if instrument in suite and suite[instrument].type in TYPES and suite[instrument].type not in without:
-            found.setdefault(suite[instrument].type, []).append((suite[instrument], _new(series)))
+            values = _new(series)
+            if len(values):
+                found.setdefault(suite[instrument].type, []).append((suite[instrument], values))
     state = log.get(f"/state/{name}", STATE)
     t, s = np.asarray(state.time_ns * 1e-9, np.float64), state.records
     R = frames.rotation(s["q_WB"])
@@ -184,7 +186,7 @@ def _moved_by(found: dict[str, Any], loaded: Loaded, bottom: bool) -> tuple[Desi
         )  # fmt: skip
         return design, imu, place
     if "ahrs" not in found:
-        raise LogError("without IMU and AHRS nothing tells how the vehicle turns; leave one of them in")
+        raise LogError("neither an IMU nor an AHRS with a valid value tells how the vehicle turns")
     instrument, values = found["ahrs"][0]
     p, time = instrument.parameters, values["time_ns"] * 1e-9
     k = max(p.noise, 1e-3) / p.rate**0.5

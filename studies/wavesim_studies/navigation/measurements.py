@@ -126,6 +126,8 @@ def plane(
 
 def each(row: Array, times: Any, values: Any) -> Array:
     """(N, WIDTH) rows like one, but with times (N) and values (N, m) of their own."""
+    if not len(times):
+        return np.zeros((0, len(row)))
     values = np.asarray(values, float).reshape(len(times), -1)
     rows = np.tile(row, (len(times), 1))
     rows[:, e.T] = times
