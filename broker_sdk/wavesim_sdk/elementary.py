@@ -5,9 +5,8 @@ Those of a C library or of NumPy differ in the last bit from one processor to an
 same source gives the same numbers for a float, for an array, and compiled (``wavesim_server.elementary``) for a number
 or for a vector of lanes.
 
-Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath.  Arguments
-are finite; sums and products formed on the way must not overflow, so that numbers of the size of squares of
-physical quantities are no trouble, but 1e300 is.
+Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath, for every finite
+argument: zeros of either sign, subnormal and huge numbers included.  Where a result is too large to be a float it is infinite.
 
 Methods: reduction by constants that are split so that their products are exact (Cody & Waite 1980), error-free sums and
 products (Knuth; Veltkamp & Dekker 1971), minimax polynomials (Remez) computed with 60 digits for this module.  See
@@ -27,7 +26,9 @@ _ARRAYS = (np.ndarray, list, tuple)
 _SMALL = 16  #: arrays up to this size go number by number, which is faster
 _NEAREST = 6755399441055744.0  #: 1.5 2^52: added and taken away again, it rounds to an integer
 _SPLIT = 134217729.0  #: 2^27 + 1
-_TINY = 2.2250738585072014e-308
+_NORMAL = 2.2250738585072014e-308  #: the least normal number; below it are subnormals
+#: size below which states, actuators and filters of the simulation become zero, see :func:`flush`
+LEAST = 1e-60
 
 # ------------------------------------------------------------------ what the compiler has its own ways for
 
@@ -76,6 +77,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
     """x = n pi/2 + y + tail; pi/2 in three parts of 33 bits and the rest, so products are exact up to n = 2^20."""
+    x = _where(abs(x) < 1125899906842624.0, x, x - x)  # beyond 2^50 neighbours lie a quarter of a radian apart: 0
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
     r, e = _sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
     r, f = _sum(r, -(n * 2.0222662487111665e-21))
@@ -135,10 +137,19 @@ def _scaled(x: Any, n: Any) -> Any:
 
 
 def _split(x: Any) -> tuple[Any, Any]:
-    """x = (1 + f) 2^e with 1 + f from sqrt(1/2) to sqrt(2), of positive normal numbers."""
+    """x = (1 + f) 2^e with 1 + f from sqrt(1/2) to sqrt(2), of positive numbers."""
+    small = x < _NORMAL
+    x = x * _where(small, 18014398509481984.0, 1.0)  # 2^54
     m, e = _mantissa(x), _exponent(x)
+    e = _where(small, e - 54.0, e)
     low = m < 0.7071067811865476
     return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
+
+
+def _level(x: Any, y: Any, least: float, greatest: float, less: float) -> Any:
+    """Power of two that brings the larger of two sizes between bounds (2^600 or ``less``); 1 if it lies there."""
+    size = _where(abs(x) > abs(y), abs(x), abs(y))
+    return _where(size > greatest, less, _where(size < least, 4.149515568880993e180, 1.0))
 
 
 def _logarithm(x: Any) -> Any:
@@ -262,7 +273,8 @@ def _everywhere(f: Callable[..., Any]) -> Any:
 
 @_everywhere
 def sin_cos(x: Any) -> tuple[Any, Any]:
-    """(sin x, cos x), abs(x) below 1e6; beyond, the error grows to that of half a unit in the last place of x."""
+    """(sin x, cos x), abs(x) below 1e6; beyond, the error grows to that of half a unit in the last place of x; from 2^50 on,
+    where that unit is a part of a turn, they are those of 0."""
     return _sine_cosine(x)
 
 
@@ -287,22 +299,22 @@ def exp(x: Any) -> Any:
 
 @_everywhere
 def expm1(x: Any) -> Any:
-    """e^x - 1, x below 700."""
+    """e^x - 1."""
     e, n = _grown(x, 0.0 * x)
-    return _where(abs(n) < 0.5, e, _scaled(e, n) + (_scaled(1.0 + 0.0 * e, n) - 1.0))
+    return _where(abs(n) < 0.5, e, 2.0 * (_scaled(e, n - 1.0) + (_scaled(1.0 + 0.0 * e, n - 1.0) - 0.5)))
 
 
 @_everywhere
 def log(x: Any) -> Any:
-    """Natural logarithm of positive normal numbers; NaN of others."""
-    good = x >= _TINY
+    """Natural logarithm of positive numbers; NaN of others."""
+    good = x > 0.0
     return _where(good, _logarithm(_where(good, x, 1.0)), math.nan)
 
 
 @_everywhere
 def log10(x: Any) -> Any:
     """Logarithm to base 10, below 2 units in the last place."""
-    good = x >= _TINY
+    good = x > 0.0
     return _where(good, 0.4342944819032518 * _logarithm(_where(good, x, 1.0)), math.nan)
 
 
@@ -310,25 +322,31 @@ def log10(x: Any) -> Any:
 def asinh(x: Any) -> Any:
     """Inverse hyperbolic sine, below 2 units in the last place."""
     a = abs(x)
-    h, low = _sum(1.0 + 0.0 * a, a + a * a / (1.0 + _root(1.0 + a * a)))
-    y = _logarithm(h) + low / h
+    large = a > 1e9  # log 2a
+    b = _where(large, 1.0, a)
+    h, low = _sum(1.0 + 0.0 * b, b + b * b / (1.0 + _root(1.0 + b * b)))
+    y = _logarithm(_where(large, a, h)) + _where(large, 0.6931471805599453, low / h)
     return _where(x < 0.0, -y, y)
 
 
 @_everywhere
 def power(x: Any, y: Any) -> Any:
     """x^y of x >= 0; 0 to any power is 0."""
-    good = x >= _TINY
+    good = x > 0.0
+    y = _where(y > 1e19, 1e19, _where(y < -1e19, -1e19, y))  # which is 0 or infinite already, but of 1
     high, low = _wide_logarithm(_where(good, x, 1.0))
     p, p_low = _product(y, high)
-    e, n = _grown(p, p_low + y * low)
+    e, n = _grown(p, _where(abs(p) < 1000.0, p_low + y * low, 0.0))
     return _where(good, _scaled(1.0 + e, n), _where(x >= 0.0, 0.0, math.nan))
 
 
 @_everywhere
 def atan2(y: Any, x: Any) -> Any:
     """Angle of (x, y) in rad, -pi < angle <= pi; zeros count as positive, and the angle of (0, 0) is 0."""
-    return _angle(y, 0.0 * y, x, 0.0 * x)
+    level = _level(x, y, 1e100, 1e290, 7.888609052210118e-31)  # 2^-100; so products have no errors that are subnormal
+    up, x = level * abs(y), level * x
+    angle = _angle(up, 0.0 * up, x, 0.0 * x)
+    return _where(y < 0.0, -angle, angle)
 
 
 @_everywhere
@@ -350,9 +368,19 @@ def acos(x: Any) -> Any:
 @_everywhere
 def hypot(x: Any, y: Any) -> Any:
     """sqrt(x^2 + y^2), below 2 units in the last place."""
-    return _root(x * x + y * y)
+    level = _level(x, y, 1e-140, 1e150, 2.409919865102884e-181)  # 2^-600
+    x, y = level * x, level * y
+    return _root(x * x + y * y) / level
+
+
+@_everywhere
+def flush(x: Any) -> Any:
+    """0 where abs(x) is below LEAST, else x; so that what fades (a body that comes to rest) ends at zero and not among the
+    subnormal numbers, whose inverses overflow and with which processors are slow. Sums of flushed numbers and products of up to
+    four of them are never subnormal."""
+    return _where(abs(x) < LEAST, 0.0, x)
 
 
 #: what a compiler must know besides what it has its own ways for
-PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _split, _logarithm, _wide_logarithm, _angle, _beside)
-FUNCTIONS = (sin_cos, sin, cos, exp, expm1, log, log10, asinh, power, atan2, asin, acos, hypot)
+PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _split, _level, _logarithm, _wide_logarithm, _angle, _beside)
+FUNCTIONS = (sin_cos, sin, cos, exp, expm1, log, log10, asinh, power, atan2, asin, acos, hypot, flush)

@@ -2,7 +2,8 @@
 Prince's fifth order, and those of other packages.
 
 Lagged actuators are evaluated exactly at the integrator's times, so the order is kept; current, wind and
-waves are held over a step.
+waves are held over a step. A step begins with a state whose numbers are zero or of at least LEAST in size: a body that comes to
+rest does so.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.seams import Integrator
 from wavesim_server.dynamics.types import Floats, Ints
+from wavesim_server.elementary import flush
 
 EULER, RK4, DP5 = 0, 1, 2
 ALL: tuple[Integrator, ...] = (
@@ -95,7 +97,7 @@ for _k, _i in enumerate(ALL):
 def _keep(block: Floats, work: Floats, first: int, last: int) -> None:
     """The actuators of the last stage are those of the next step."""
     for k in range(first, last):
-        store(block, A_NOW + k, load(work, ACTUATORS + k))
+        store(block, A_NOW + k, flush(load(work, ACTUATORS + k)))
 
 
 @inlined
@@ -120,6 +122,8 @@ def step_block(
     if not afloat:
         submerged(params, work)
     n = kind[KIND_STATES]
+    for i in range(n):  # whoever wrote it: the last step, a contact, a line, a client
+        store(block, i, flush(load(block, i)))
     stages = _COUNT[integrator]
     for s in range(stages):
         if integrator == RK4:  # one earlier stage counts
