@@ -77,7 +77,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
     """x = n pi/2 + y + tail; pi/2 in three parts of 33 bits and the rest, so products are exact up to n = 2^20."""
-    x = _where(abs(x) < 1125899906842624.0, x, x - x)  # beyond 2^50 neighbours lie a quarter of a radian apart: 0
+    x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # from 2^50 on, neighbours lie a quarter of a radian apart
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
     r, e = _sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
     r, f = _sum(r, -(n * 2.0222662487111665e-21))
@@ -146,11 +146,6 @@ def _split(x: Any) -> tuple[Any, Any]:
     return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
 
 
-def _level(x: Any, y: Any, least: float, greatest: float, less: float) -> Any:
-    """Power of two that brings the larger of two sizes between bounds (2^600 or ``less``); 1 if it lies there."""
-    size = _where(abs(x) > abs(y), abs(x), abs(y))
-    return _where(size > greatest, less, _where(size < least, 4.149515568880993e180, 1.0))
-
 
 def _logarithm(x: Any) -> Any:
     f, e = _split(x)
@@ -207,6 +202,8 @@ def _angle(y: Any, y_low: Any, x: Any, x_low: Any) -> Any:
     steep = ay > ax
     a, b = _where(steep, ax, ay), _where(steep, ay, ax)
     a_low, b_low = _where(steep, ax_low, ay_low), _where(steep, ay_low, ax_low)
+    level = _where(b < 1e100, 4.149515568880993e180, _where(b > 1e290, 7.888609052210118e-31, 1.0))  # 2^600, 2^-100
+    a, b, a_low, b_low = level * a, level * b, level * a_low, level * b_low  # no product below is subnormal, or too large
     far = a > 0.41421356237309503 * b
     less, less_low = _sum(a, -b)
     more, more_low = _sum(a, b)
@@ -343,10 +340,7 @@ def power(x: Any, y: Any) -> Any:
 @_everywhere
 def atan2(y: Any, x: Any) -> Any:
     """Angle of (x, y) in rad, -pi < angle <= pi; zeros count as positive, and the angle of (0, 0) is 0."""
-    level = _level(x, y, 1e100, 1e290, 7.888609052210118e-31)  # 2^-100; so products have no errors that are subnormal
-    up, x = level * abs(y), level * x
-    angle = _angle(up, 0.0 * up, x, 0.0 * x)
-    return _where(y < 0.0, -angle, angle)
+    return _angle(y, 0.0 * y, x, 0.0 * x)
 
 
 @_everywhere
@@ -368,9 +362,11 @@ def acos(x: Any) -> Any:
 @_everywhere
 def hypot(x: Any, y: Any) -> Any:
     """sqrt(x^2 + y^2), below 2 units in the last place."""
-    level = _level(x, y, 1e-140, 1e150, 2.409919865102884e-181)  # 2^-600
+    size = _where(abs(x) > abs(y), abs(x), abs(y))
+    large, small = size > 1e150, size < 1e-140
+    level = _where(large, 2.409919865102884e-181, _where(small, 4.149515568880993e180, 1.0))  # 2^-600, 2^600
     x, y = level * x, level * y
-    return _root(x * x + y * y) / level
+    return _root(x * x + y * y) * _where(large, 4.149515568880993e180, _where(small, 2.409919865102884e-181, 1.0))
 
 
 @_everywhere
@@ -382,5 +378,5 @@ def flush(x: Any) -> Any:
 
 
 #: what a compiler must know besides what it has its own ways for
-PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _split, _level, _logarithm, _wide_logarithm, _angle, _beside)
+PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _split, _logarithm, _wide_logarithm, _angle, _beside)
 FUNCTIONS = (sin_cos, sin, cos, exp, expm1, log, log10, asinh, power, atan2, asin, acos, hypot, flush)

@@ -2,8 +2,8 @@
 Prince's fifth order, and those of other packages.
 
 Lagged actuators are evaluated exactly at the integrator's times, so the order is kept; current, wind and
-waves are held over a step. A step begins with a state whose numbers are zero or of at least LEAST in size: a body that comes to
-rest does so.
+waves are held over a step. Velocities, memories and actuators end a step at zero or with at least LEAST in size, so a body that
+comes to rest does so.
 """
 
 from __future__ import annotations
@@ -122,8 +122,6 @@ def step_block(
     if not afloat:
         submerged(params, work)
     n = kind[KIND_STATES]
-    for i in range(n):  # whoever wrote it: the last step, a contact, a line, a client
-        store(block, i, flush(load(block, i)))
     stages = _COUNT[integrator]
     for s in range(stages):
         if integrator == RK4:  # one earlier stage counts
@@ -148,11 +146,16 @@ def step_block(
             DERIVATIVES + 2 * STATE_ROWS,
             DERIVATIVES + 3 * STATE_ROWS,
         )
-        for i in range(n):
+        for i in range(NU):
             total = load(work, k1 + i) + 2.0 * (load(work, k2 + i) + load(work, k3 + i)) + load(work, k4 + i)
             store(block, i, load(block, i) + h / 6.0 * total)
+        for i in range(NU, n):
+            total = load(work, k1 + i) + 2.0 * (load(work, k2 + i) + load(work, k3 + i)) + load(work, k4 + i)
+            store(block, i, flush(load(block, i) + h / 6.0 * total))
     else:
         _advance(block, work, 0, n, h, _SUM[integrator], stages)
+        for i in range(NU, n):
+            store(block, i, flush(load(block, i)))
     _keep(block, work, 0, kind[KIND_THRUSTERS])
     _keep(block, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS])
     if flags & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
