@@ -2,8 +2,8 @@
 Prince's fifth order, and those of other packages.
 
 Lagged actuators are evaluated exactly at the integrator's times, so the order is kept; current, wind and
-waves are held over a step. Velocities, memories and actuators end a step at zero or with at least LEAST in size, so a body that
-comes to rest does so.
+waves are held over a step. All numbers of the state, and the actuators, end a step at zero or with at least LEAST in size, so a
+body that comes to rest does so.
 """
 
 from __future__ import annotations
@@ -146,15 +146,12 @@ def step_block(
             DERIVATIVES + 2 * STATE_ROWS,
             DERIVATIVES + 3 * STATE_ROWS,
         )
-        for i in range(NU):
-            total = load(work, k1 + i) + 2.0 * (load(work, k2 + i) + load(work, k3 + i)) + load(work, k4 + i)
-            store(block, i, load(block, i) + h / 6.0 * total)
-        for i in range(NU, n):
+        for i in range(n):
             total = load(work, k1 + i) + 2.0 * (load(work, k2 + i) + load(work, k3 + i)) + load(work, k4 + i)
             store(block, i, flush(load(block, i) + h / 6.0 * total))
     else:
         _advance(block, work, 0, n, h, _SUM[integrator], stages)
-        for i in range(NU, n):
+        for i in range(n):
             store(block, i, flush(load(block, i)))
     _keep(block, work, 0, kind[KIND_THRUSTERS])
     _keep(block, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS])
