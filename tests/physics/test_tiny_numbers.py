@@ -168,7 +168,7 @@ def test_commands_of_any_size(config: Config) -> None:
 
 @pytest.mark.parametrize("what", ["aerofoil", "KT table"])
 def test_a_state_that_is_no_number_has_no_place_in_a_table(config: Config, what: str) -> None:
-    """An index made of NaN lies far outside of the table: this ended the process."""
+    """An index made of NaN lies far outside of the table in compiled code, and is an error otherwise."""
     sim = Simulation(config(f"<time step='10 ms'/>{CALM}{model_text(what)}"))
     bad, good = (sim.enter(name, "m", (0.0, y, 60.0)) for name, y in (("bad", 0.0), ("good", 60.0)))
     for row in (bad, good):
