@@ -213,3 +213,39 @@ def test_an_idle_body_comes_to_rest(config: Config) -> None:
 @pytest.mark.long
 def test_every_model_at_rest_for_ten_hours(config: Config) -> None:
     check_rest(rest(config, 36_000.0, sorted(library())))
+
+
+@pytest.mark.parametrize(
+    "water",
+    [
+        '<bed depth="60 m"/></world><acoustics><multipath order="2" bottom_speed="1650 m/s" bottom_density="1.9"/></acoustics>',
+        '<bed depth="60 m"/></world><acoustics profile="gradient" gradient="0.02"/>',
+        '<bed depth="60 m"/><temperature surface="19 C" knee_1="14 m" knee_2="29 m" gradient_1="-0.3 C/m" gradient_2="-0.02 C/m"/>'
+        '</world><acoustics profile="water" formula="chen-millero" sum="coherent"><multipath order="2"/></acoustics>',
+        '<bed depth="60 m" slope_north="0.02"/></world><acoustics><multipath order="2" bottom_speed="1650 m/s"/></acoustics>',
+    ],
+    ids=["images", "gradient", "rays", "a sloping bed"],
+)
+@pytest.mark.compiled
+def test_sound_straight_up_and_nearly_so(config: Config, water: str) -> None:
+    """One node above the other, and off that by a tiny length: the same is heard."""
+    heard = []
+    for off in (0.0, 5e-324, 1e-310, 1e-200, 1e-60, 1e-14):
+        sim = Simulation(config(f"<time step='10 ms'/><shared vehicles='4' signals='16'/><world>{water}"))
+        for name, x, z in (("low", off, 40.0), ("high", 0.0, 10.0)):
+            row = sim.enter(name, "lauv", (x, -x, z))
+            b = sim.fleet.body(row)
+            b[r.PX : r.PX + 2], b[r.NU : r.NU + 6] = (x, -x), off
+        sim.ping(0, 25e3)
+        sim.advance(40)
+        _, receptions = sim.take_signals()
+        assert sim.faults == [] and len(receptions)
+        heard.append(receptions)
+    for receptions in heard[1:]:
+        assert len(receptions) == len(heard[0])
+        for name in receptions.dtype.names:
+            if receptions.dtype[name].base.kind == "f":
+                there, here = receptions[name], heard[0][name]
+                assert np.array_equal(np.isfinite(there), np.isfinite(here)), name
+                if name != "azimuth":
+                    assert np.allclose(there, here, rtol=1e-6, atol=1e-6, equal_nan=True), name
