@@ -146,7 +146,6 @@ def _split(x: Any) -> tuple[Any, Any]:
     return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
 
 
-
 def _logarithm(x: Any) -> Any:
     f, e = _split(x)
     s = f / (2.0 + f)
@@ -203,7 +202,12 @@ def _angle(y: Any, y_low: Any, x: Any, x_low: Any) -> Any:
     a, b = _where(steep, ax, ay), _where(steep, ay, ax)
     a_low, b_low = _where(steep, ax_low, ay_low), _where(steep, ay_low, ax_low)
     level = _where(b < 1e100, 4.149515568880993e180, _where(b > 1e290, 7.888609052210118e-31, 1.0))  # 2^600, 2^-100
-    a, b, a_low, b_low = level * a, level * b, level * a_low, level * b_low  # no product below is subnormal, or too large
+    a, b, a_low, b_low = (
+        level * a,
+        level * b,
+        level * a_low,
+        level * b_low,
+    )  # no product below is subnormal, or too large
     far = a > 0.41421356237309503 * b
     less, less_low = _sum(a, -b)
     more, more_low = _sum(a, b)

@@ -240,7 +240,7 @@ def trial(
     quiet: bool,
 ) -> None:
     """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
-    from wavesim_server.trial import Damaged, Trial, Diverged
+    from wavesim_server.trial import Damaged, Diverged, Trial
 
     loaded = _ready(config)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)

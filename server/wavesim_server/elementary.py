@@ -2,7 +2,20 @@
 
 from wavesim_sdk import compiled as _compiled  # noqa: F401  # tells Numba
 from wavesim_sdk.elementary import (
-    LEAST, acos, asin, asinh, atan2, cos, exp, flush, hypot, log, log10, power, sin, sin_cos,
+    LEAST,
+    acos,
+    asin,
+    asinh,
+    atan2,
+    cos,
+    exp,
+    flush,
+    hypot,
+    log,
+    log10,
+    power,
+    sin,
+    sin_cos,
 )  # fmt: skip
 
 __all__ = [

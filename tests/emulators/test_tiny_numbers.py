@@ -37,7 +37,9 @@ def test_every_instrument(config: Make, sensor: str, depth: float) -> None:
     (found,) = [e for e in entry_points(group="wavesim.emulators") if e.name == sensor]
     of: Any = found.load()
     element = sensor.replace("_", "-")
-    loaded = config(f"{WORLD}<shared vehicles='4'/><fleet><sensors><{element} {KEYS.get(sensor, '')}/></sensors></fleet>")
+    loaded = config(
+        f"{WORLD}<shared vehicles='4'/><fleet><sensors><{element} {KEYS.get(sensor, '')}/></sensors></fleet>"
+    )
     bench = lambda: Bench(loaded, of)  # noqa: E731  # each with the same noise
     with np.errstate(all="raise", under="ignore"):
         at_rest = values(bench(), depth, 0.0, 0)

@@ -94,9 +94,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Extremes:
     from wavesim_sdk.config import load
 
     path = tmp_path_factory.mktemp("shipped") / "config.xml"
-    path.write_text(
-        f"<wavesim><time step='10 ms'/><shared vehicles='128' signals='4'/>{CALM}</wavesim>"
-    )
+    path.write_text(f"<wavesim><time step='10 ms'/><shared vehicles='128' signals='4'/>{CALM}</wavesim>")
     sim = Simulation(load(path))
     numbers = itertools.count()
     for name, model in sorted(library().items()):
@@ -141,7 +139,9 @@ def test_velocities_of_any_size_in_each_part(config: Config) -> None:
     """Seven of the models faulted in this with velocities below 5.6e-309."""
     sim = Simulation(config(f"<time step='20 ms'/><shared vehicles='2048' signals='4'/>{CALM}"))
     given = {}
-    for name, i, size in itertools.product(sorted(library()), range(6), (5e-324, 1e-309, -5e-309, 1e-308, 1e-300, -1e-80)):
+    for name, i, size in itertools.product(
+        sorted(library()), range(6), (5e-324, 1e-309, -5e-309, 1e-308, 1e-300, -1e-80)
+    ):
         row = place(sim, name, len(given))
         sim.set_pose(row, velocity=[size if k == i else 0.0 for k in range(6)])
         given[f"v{row}"] = name, i, size

@@ -17,7 +17,7 @@ from wavesim_sdk.tables import CLOCK, RECEPTION, SENT, STATE, Outcome, SignalKin
 from wavesim_server import cli
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import HEALTH, LogWriter
-from wavesim_server.trial import Trial, Diverged
+from wavesim_server.trial import Diverged, Trial
 
 
 @pytest.fixture

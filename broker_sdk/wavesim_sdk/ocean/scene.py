@@ -84,7 +84,9 @@ class Scene:
             hit = clear <= CLOSE
             result[active[hit]] = t[active[hit]]
             with np.errstate(over="ignore"):  # all but parallel: never
-                step = np.where(np.isfinite(clear), np.maximum(clear, CLOSE) / fall[active], 5.0)  # no bed beyond soundings
+                step = np.where(
+                    np.isfinite(clear), np.maximum(clear, CLOSE) / fall[active], 5.0
+                )  # no bed beyond soundings
             t[active] += step
             active = active[~hit & (t[active] <= maximum)]
         return np.where(result <= maximum, result, np.inf)

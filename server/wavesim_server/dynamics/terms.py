@@ -370,7 +370,9 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
     """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
     low, high = v - r * h, v + r * h
     sign = select(v < 0.0, -1.0, 1.0)
-    turns = abs(r) * h > maximum(abs(v), LEAST)  # the flow changes sides along the hull; the fourth power of r is a normal number
+    turns = abs(r) * h > maximum(
+        abs(v), LEAST
+    )  # the flow changes sides along the hull; the fourth power of r is a normal number
     by = 1.0 / select(turns, r, 1.0)
     al, ah = abs(low), abs(high)
     cubes = (ah * ah * ah - al * al * al) / 3.0
