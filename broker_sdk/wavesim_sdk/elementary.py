@@ -136,18 +136,22 @@ def _scaled(x: Any, n: Any) -> Any:
     return x * _power(half) * _power(n - half)
 
 
-def _split(x: Any) -> tuple[Any, Any]:
-    """x = (1 + f) 2^e with 1 + f from sqrt(1/2) to sqrt(2), of positive numbers."""
+def _normal(x: Any) -> tuple[Any, Any]:
+    """A positive number as a normal one times 2^-shift; 1 for others."""
     small = x < _NORMAL
-    x = x * _where(small, 18014398509481984.0, 1.0)  # 2^54
-    m, e = _mantissa(x), _exponent(x)
-    e = _where(small, e - 54.0, e)
+    return _where(x > 0.0, x * _where(small, 18014398509481984.0, 1.0), 1.0), _where(small, 54.0, 0.0)
+
+
+def _split(x: Any, shift: Any) -> tuple[Any, Any]:
+    """x 2^-shift = (1 + f) 2^e with 1 + f from sqrt(1/2) to sqrt(2), x a positive normal number."""
+    m, e = _mantissa(x), _exponent(x) - shift
     low = m < 0.7071067811865476
     return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
 
 
-def _logarithm(x: Any) -> Any:
-    f, e = _split(x)
+def _logarithm(x: Any, shift: Any) -> Any:
+    """Of x 2^-shift."""
+    f, e = _split(x, shift)
     s = f / (2.0 + f)
     z = s * s
     zz = z * z
@@ -162,9 +166,9 @@ def _logarithm(x: Any) -> Any:
     return e * 0.6931471805598903 - ((h - (s * (h + r) + e * 5.497923018708371e-14)) - f)
 
 
-def _wide_logarithm(x: Any) -> tuple[Any, Any]:
-    """log x as a sum of two numbers, to 2^-65: 2 s + 2/3 s^3 + ..., s = f/(2 + f), the first two terms with their errors."""
-    f, e = _split(x)
+def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
+    """log(x 2^-shift) as a sum of two numbers, to 2^-65: 2 s + 2/3 s^3 + ..., s = f/(2 + f), the first two terms with their errors."""
+    f, e = _split(x, shift)
     d, d_low = _sum(2.0 + 0.0 * f, f)
     inverse = 1.0 / d
     s = f * inverse
@@ -194,20 +198,14 @@ def _wide_logarithm(x: Any) -> tuple[Any, Any]:
     return b + low, (b - (b + low)) + low
 
 
-def _angle(y: Any, y_low: Any, x: Any, x_low: Any) -> Any:
-    """The angle of (x + x_low, y + y_low): arc tangent of a quotient below tan(pi/8), added to a multiple of pi/4."""
+def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
+    """The angle of (x + x_low, y + y_low), whose sizes are multiplied by ``level``, a power of two: arc tangent of a quotient below tan(pi/8), added to a multiple of pi/4."""
     ax, ay = abs(x), abs(y)
     ax_low, ay_low = _where(x < 0.0, -x_low, x_low), _where(y < 0.0, -y_low, y_low)
     steep = ay > ax
     a, b = _where(steep, ax, ay), _where(steep, ay, ax)
     a_low, b_low = _where(steep, ax_low, ay_low), _where(steep, ay_low, ax_low)
-    level = _where(b < 1e100, 4.149515568880993e180, _where(b > 1e290, 7.888609052210118e-31, 1.0))  # 2^600, 2^-100
-    a, b, a_low, b_low = (
-        level * a,
-        level * b,
-        level * a_low,
-        level * b_low,
-    )  # no product below is subnormal, or too large
+    a, b, a_low, b_low = level * a, level * b, level * a_low, level * b_low
     far = a > 0.41421356237309503 * b
     less, less_low = _sum(a, -b)
     more, more_low = _sum(a, b)
@@ -308,15 +306,15 @@ def expm1(x: Any) -> Any:
 @_everywhere
 def log(x: Any) -> Any:
     """Natural logarithm of positive numbers; NaN of others."""
-    good = x > 0.0
-    return _where(good, _logarithm(_where(good, x, 1.0)), math.nan)
+    y, shift = _normal(x)
+    return _where(x > 0.0, _logarithm(y, shift), math.nan)
 
 
 @_everywhere
 def log10(x: Any) -> Any:
     """Logarithm to base 10, below 2 units in the last place."""
-    good = x > 0.0
-    return _where(good, 0.4342944819032518 * _logarithm(_where(good, x, 1.0)), math.nan)
+    y, shift = _normal(x)
+    return _where(x > 0.0, 0.4342944819032518 * _logarithm(y, shift), math.nan)
 
 
 @_everywhere
@@ -326,7 +324,7 @@ def asinh(x: Any) -> Any:
     large = a > 1e9  # log 2a
     b = _where(large, 1.0, a)
     h, low = _sum(1.0 + 0.0 * b, b + b * b / (1.0 + _root(1.0 + b * b)))
-    y = _logarithm(_where(large, a, h)) + _where(large, 0.6931471805599453, low / h)
+    y = _logarithm(_where(large, a, h), 0.0) + _where(large, 0.6931471805599453, low / h)
     return _where(x < 0.0, -y, y)
 
 
@@ -335,7 +333,8 @@ def power(x: Any, y: Any) -> Any:
     """x^y of x >= 0; 0 to any power is 0."""
     good = x > 0.0
     y = _where(y > 1e19, 1e19, _where(y < -1e19, -1e19, y))  # which is 0 or infinite already, but of 1
-    high, low = _wide_logarithm(_where(good, x, 1.0))
+    z, shift = _normal(x)
+    high, low = _wide_logarithm(z, shift)
     p, p_low = _product(y, high)
     e, n = _grown(p, _where(abs(p) < 1000.0, p_low + y * low, 0.0))
     return _where(good, _scaled(1.0 + e, n), _where(x >= 0.0, 0.0, math.nan))
@@ -344,7 +343,10 @@ def power(x: Any, y: Any) -> Any:
 @_everywhere
 def atan2(y: Any, x: Any) -> Any:
     """Angle of (x, y) in rad, -pi < angle <= pi; zeros count as positive, and the angle of (0, 0) is 0."""
-    return _angle(y, 0.0 * y, x, 0.0 * x)
+    size = _where(abs(y) > abs(x), abs(y), abs(x))
+    # 2^600, 2^-100: no product on the way is subnormal, or too large
+    level = _where(size < 1e100, 4.149515568880993e180, _where(size > 1e290, 7.888609052210118e-31, 1.0))
+    return _angle(y, 0.0 * y, x, 0.0 * x, level)
 
 
 @_everywhere
@@ -352,7 +354,7 @@ def asin(x: Any) -> Any:
     """Arc sine in rad; beyond +-1 that of +-1."""
     x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
     c, c_low = _beside(x)
-    return _angle(x, 0.0 * x, c, c_low)
+    return _angle(x, 0.0 * x, c, c_low, 1.0)
 
 
 @_everywhere
@@ -360,7 +362,7 @@ def acos(x: Any) -> Any:
     """Arc cosine in rad; beyond +-1 that of +-1."""
     x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
     c, c_low = _beside(x)
-    return _angle(c, c_low, x, 0.0 * x)
+    return _angle(c, c_low, x, 0.0 * x, 1.0)
 
 
 @_everywhere
@@ -382,5 +384,5 @@ def flush(x: Any) -> Any:
 
 
 #: what a compiler must know besides what it has its own ways for
-PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _split, _logarithm, _wide_logarithm, _angle, _beside)
+PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _normal, _split, _logarithm, _wide_logarithm, _angle, _beside)
 FUNCTIONS = (sin_cos, sin, cos, exp, expm1, log, log10, asinh, power, atan2, asin, acos, hypot, flush)
