@@ -240,14 +240,14 @@ def trial(
     quiet: bool,
 ) -> None:
     """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
-    from wavesim_server.trial import Damaged, Trial, Unbounded
+    from wavesim_server.trial import Damaged, Diverged, Trial
 
     loaded = _ready(config)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))
     if trial.frozen:
-        raise Unbounded(
-            f"motion grew beyond all numbers: {', '.join(trial.frozen)}; what the table says of it means nothing"
+        raise Diverged(
+            f"the state diverged (NaN or infinity): {', '.join(trial.frozen)}; the table's figures for it are meaningless"
         )
     if trial.damage:
         raise Damaged(f"the trial is damaged: {'; '.join(trial.damage)}")

@@ -502,7 +502,7 @@ class Simulation:
                 self.channel.grow()
             self.channel.collect()
         if self.contacts != contacts or self.config.fleet.line:
-            self._hold_unbounded()
+            self._hold_diverged()
 
     def _whole(self) -> tuple[tick.Whole, Any]:
         """All that a tick works on and its table for the kernels; made anew when one of the arrays has been replaced."""
@@ -542,8 +542,8 @@ class Simulation:
         """The kernel of a tick's sound."""
         self._hearing(self._whole()[1])
 
-    def _hold_unbounded(self) -> None:
-        """A contact can throw a body beyond all numbers. The tick looks for such bodies before contacts only, the next one would
+    def _hold_diverged(self) -> None:
+        """A contact can make a state diverge (NaN or infinity). The tick looks for such bodies before contacts only, the next one would
         hold it; but nobody shall see it as it is meanwhile."""
         if np.isfinite(self.fleet.blocks[:, : r.STATE_ROWS * r.LANES].sum()):
             return

@@ -22,6 +22,7 @@ from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.world import Current, World
+from wavesim_sdk.elementary import LEAST
 from wavesim_sdk.parts import part
 from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
@@ -85,7 +86,7 @@ class Helm:
         self.law: list[tuple[int, float, float, float, float, float]] = []
         for a in self.actuators:
             (low, high), (offset, gain) = kind.limits[a.slot].tolist(), kind.motor[a.slot].tolist()
-            self.law.append((a.slot, low, high, float(kind.dead[a.slot]), offset, gain))
+            self.law.append((a.slot, low, high, max(float(kind.dead[a.slot]), LEAST), offset, gain))
         self.start = {a.slot: float(kind.start[a.slot]) for a in self.actuators if kind.start[a.slot] > 0.0}
         self.asked = [a.rest for a in self.actuators]
         self.sign = [1.0] * len(self.actuators)

@@ -121,7 +121,7 @@ from wavesim_server.dynamics.rows import (
     WING_SLOPE,
 )
 from wavesim_server.dynamics.types import Floats, Ints, Lanes
-from wavesim_server.elementary import atan2, exp, log10, sin_cos
+from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 
 @inlined
@@ -206,9 +206,9 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tab
         store(work, TMP, (advance_ratio - broadcast(params, o + LAW_LEAST_J)) * broadcast(params, o + LAW_PER_J))
         for l in range(LANES):
             place = element(work, TMP, l)
-            if element(work, ACTUATORS + k, l) == 0.0:
+            if element(work, ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN has no place in a table
                 place = 0.0
-            place = min(max(place, 0.0), TABLE_POINTS - 1.000001)
+            place = min(place, TABLE_POINTS - 1.000001)
             i = int(place)
             kt = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             work[TMP * LANES + l] = kt
@@ -282,6 +282,9 @@ def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
             along, across = u * cx + v * cy + h * cz, u * nx + v * ny + h * nz
             speed2 = along * along + across * across
             if speed2 == 0.0:
+                continue
+            if not speed2 < math.inf:  # the state has diverged; NaN has no place in a table
+                work[FORCE * LANES + l] = math.nan
                 continue
             attack = element(work, ACTUATORS + SLOT_FIN + k, l) - atan2(across, along)
             turns = attack / (2.0 * math.pi)
@@ -367,7 +370,9 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
     """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
     low, high = v - r * h, v + r * h
     sign = select(v < 0.0, -1.0, 1.0)
-    turns = abs(r) * h > abs(v)  # the flow changes sides along the hull
+    turns = abs(r) * h > maximum(
+        abs(v), LEAST
+    )  # the flow changes sides along the hull; the fourth power of r is a normal number
     by = 1.0 / select(turns, r, 1.0)
     al, ah = abs(low), abs(high)
     cubes = (ah * ah * ah - al * al * al) / 3.0

@@ -200,7 +200,7 @@ def text(table: dict[str, Any]) -> str:
             lines.append(f"{'':10}lost: {', '.join(parts)}")
     for v in table["vehicles"]:
         if "frozen_at_s" in v:
-            lines.append(f"{v['name']:9} FROZEN at {v['frozen_at_s']:.3f} s: its state was no longer finite")
+            lines.append(f"{v['name']:9} FROZEN at {v['frozen_at_s']:.3f} s: its state diverged (NaN or infinity)")
     pairs = set()
     for v in table["vehicles"]:
         if (c := v.get("closest")) and frozenset((v["name"], c["to"])) not in pairs:

@@ -47,7 +47,7 @@ def perform(plan: Plan, row: Row, folder: Path | None = None) -> Outcome:
         if isinstance(result, Result):
             outcome["simulated"] = result.seconds
             if result.frozen:
-                raise WaveSimError(f"motion grew beyond all numbers: {', '.join(result.frozen)}")
+                raise WaveSimError(f"the state diverged (NaN or infinity): {', '.join(result.frozen)}")
             outcome["metrics"] = {m.name: _number(m.value(result), m.name) for m in plan.metrics}
         else:
             outcome["metrics"] = {m.name: _number(result.get(m.name), m.name) for m in plan.metrics}
