@@ -100,6 +100,9 @@ F_LIFT = _p.take(FINS)  # linear law: 1/2 rho A CL_a
 F_INFLOW = _p.take(FINS)  # share of its inflow angle that the fin feels (0 or 1)
 F_PLACE_Y = _p.take(FINS)  # place of the fin
 F_PLACE_Z = _p.take(FINS)
+F_STALL = _p.take(FINS)  # linear law: angle of stall; 0 = none
+F_SLOPE = _p.take(FINS)  # CL_a
+F_PLATE = _p.take(FINS)  # normal-force coefficient across the flow, of stalled fins
 F_SPAN = _p.take(FINS * 3)  # span axis (coefficients per plane speed)
 F_PER_ANGLE = _p.take(FINS * 6)  # force and torque per speed^2 and angle
 F_PER_SQUARE = _p.take(FINS * 6)  # per speed^2 and angle^2

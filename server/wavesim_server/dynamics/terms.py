@@ -41,7 +41,10 @@ from wavesim_server.dynamics.rows import (
     F_PER_SQUARE,
     F_PLACE_Y,
     F_PLACE_Z,
+    F_PLATE,
+    F_SLOPE,
     F_SPAN,
+    F_STALL,
     F_WRENCH,
     FADE,
     FADE_RATE,
@@ -232,13 +235,56 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
 
 
 @inlined
+def _stalled(params: Floats, k: int, force: float, angle: float, along: float, wn: float) -> float:
+    """Normal force of fin k in one lane: ``force`` of the linear law up to the stall, a plate's beyond.
+
+    The stall is where the linear law's own angle, delta - w_n/u, reaches F_STALL. From there to 90 deg the coefficient is
+    CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2), with a the true angle of attack
+    and CN_s the linear law's coefficient at the stall: the form of Viterna and Corrigan (1982) for the normal force."""
+    stall, forward = params[F_STALL + k], abs(along)
+    speed2 = along * along + wn * wn
+    turned = angle if along >= 0.0 else -angle
+    if speed2 == 0.0 or abs(forward * turned - wn) <= stall * forward:
+        return force
+    sine, cosine = sin_cos(turned)
+    across = forward * sine - wn * cosine
+    slope = turned - stall if forward * turned > wn else turned + stall  # w_n/u at the stall
+    square = 1.0 + slope * slope
+    s_stall = min(abs(sine - slope * cosine) / math.sqrt(square), 1.0)
+    s = min(max(abs(across) / math.sqrt(speed2), s_stall), 1.0)
+    plate = params[F_PLATE + k]
+    ahead = params[F_SLOPE + k] * stall / square - plate * s_stall
+    spread = (1.0 - s * s) * s_stall / (s * max(1.0 - s_stall * s_stall, 1e-9))
+    pressure = params[F_LIFT + k] / params[F_SLOPE + k] * speed2
+    size = pressure * (plate * s + ahead * spread)
+    # what a <lift> matrix holds of an attached fin's inflow is taken back
+    held = params[F_LIFT + k] * forward * wn * (1.0 - params[F_INFLOW + k])
+    return (size if across >= 0.0 else -size) + held
+
+
+@inlined
 def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
+    """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal; beyond the stall that of a plate."""
     for k in range(count):
         u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
         along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
-        wn = _speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
-        lift = broadcast(params, F_LIFT + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
+        over = _speed_along(params, F_WRENCH + 6 * k, work)
+        wn, angle = over * broadcast(params, F_INFLOW + k), load(work, ACTUATORS + SLOT_FIN + k)
+        lift = broadcast(params, F_LIFT + k) * abs(along) * (along * angle - wn)
+        if params[F_STALL + k] > 0.0:
+            store(work, TMP, along)
+            store(work, TMP + 1, over)
+            store(work, TMP + 2, lift)
+            for l in range(LANES):
+                work[(TMP + 2) * LANES + l] = _stalled(
+                    params,
+                    k,
+                    element(work, TMP + 2, l),
+                    element(work, ACTUATORS + SLOT_FIN + k, l),
+                    element(work, TMP, l),
+                    element(work, TMP + 1, l),
+                )
+            lift = load(work, TMP + 2)
         _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
 
 
