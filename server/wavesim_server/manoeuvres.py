@@ -49,6 +49,11 @@ class Trial:
     helm: Array  #: share of full helm at each time
 
     @property
+    def before(self) -> Array:
+        """Velocity (u v w p q r) when the manoeuvre begins."""
+        return np.asarray(self.track[self.times < RUN_IN - 1e-9][-1, 7:13])
+
+    @property
     def residual(self) -> float:
         """Mean yaw rate (rad/s) of the last 20 s less that before the push."""
         before = self.track[(self.times > RUN_IN - 20.0) & (self.times < RUN_IN), 12].mean()
@@ -146,7 +151,11 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
             sim.push(rows[k], [TOWED[model.name] * share * share, 0.0, 0.0])
         sailing.order(sim, rows[k], model, ahead(model, share))
     count = round(END / EVERY) + 1
-    times, tracks, helms = EVERY * np.arange(count), np.zeros((count, len(runs), r.RIGID_ROWS)), np.zeros((count, len(runs)))
+    times, tracks, helms = (
+        EVERY * np.arange(count),
+        np.zeros((count, len(runs), r.RIGID_ROWS)),
+        np.zeros((count, len(runs))),
+    )
     begin = np.zeros(len(runs))
     for n in range(count):
         for k, row in enumerate(rows):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import aerofoil_table
@@ -22,7 +23,9 @@ MODEL = """<models><model name="m" type="underwater"><cylinder length="2 m" radi
 
 def coefficients(config: Callable[..., Loaded], stall: str, angles: np.ndarray, rudder: float = 0.0) -> np.ndarray:
     """Normal-force coefficients of the fin in flows from these angles, deg; the fin at an angle in deg."""
-    loaded = config(f'<shared vehicles="{len(angles)}"/><world><bed depth="900 m"/></world>' + MODEL.format(stall=stall))
+    loaded = config(
+        f'<shared vehicles="{len(angles)}"/><world><bed depth="900 m"/></world>' + MODEL.format(stall=stall)
+    )
     sim = Simulation(loaded)
     for k, angle in enumerate(np.radians(angles)):
         row = sim.enter(f"v{k}", "m", (20.0 * k, 0.0, 100.0))
@@ -87,5 +90,5 @@ def test_every_shipped_fin_stalls_or_says_why_it_cannot(name: str) -> None:
 
 def test_the_command_of_a_stall_is_refused_where_it_does_nothing(config: Callable[..., Loaded]) -> None:
     text = MODEL.format(stall='stall="20 deg"').replace("<fin ", '<fin law="coefficients" per_angle="0 1 0 0 0 0" ')
-    with pytest.raises(ValueError, match="`stall` goes with law linear"):
+    with pytest.raises(ConfigError, match="`stall` goes with law linear"):
         Simulation(config("<world><bed depth='900 m'/></world>" + text))

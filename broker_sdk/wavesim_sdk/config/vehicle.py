@@ -458,7 +458,9 @@ class Performance:
     speed: float = key("Greatest speed of the vehicle; 0 = not published.", "speed", 0.0, low=0.0)
     turn_rate: float = key("Greatest rate of turn; 0 = not published.", "angular rate", 0.0, low=0.0)
     stable: str = choice(
-        "Whether the vehicle itself keeps a straight course with its helm amidships.", ("yes", "no", "unknown"), "unknown"
+        "Whether the vehicle itself keeps a straight course with its helm amidships.",
+        ("yes", "no", "unknown"),
+        "unknown",
     )
     source: str = text("Where the figures come from.")
     remark: str = text("Why the model differs, where it does.", "")
