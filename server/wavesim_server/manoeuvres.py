@@ -85,7 +85,8 @@ class Trial:
             leg = heading[here : switches[k + 1]]
             extreme = leg.max() if self.helm[here] > 0.0 else leg.min()
             found.append(abs(float(extreme - heading[here])))
-        return (*found, math.inf, math.inf)[:2]
+        first, second = (*found, math.inf, math.inf)[:2]
+        return first, second
 
     @property
     def circle(self) -> tuple[float, float, float]:
@@ -141,6 +142,8 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
         if not steered and model.type == "underwater":
             model = dataclasses.replace(model, active="u v r")
         runs += [(model, m, s) for m in manoeuvres if steered or m == "push" for s in SPEEDS]
+    if not runs:
+        return []
     sim = empty_sea(len(runs), STEP, '<bed depth="3000 m"/>', [model for model, _, _ in runs])
     rows, helm = [], np.zeros(len(runs))
     for k, (model, _, share) in enumerate(runs):
@@ -152,7 +155,7 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
         sailing.order(sim, rows[k], model, ahead(model, share))
     count = round(END / EVERY) + 1
     times, tracks, helms = (
-        EVERY * np.arange(count),
+        EVERY * np.arange(count, dtype=np.float64),
         np.zeros((count, len(runs), r.RIGID_ROWS)),
         np.zeros((count, len(runs))),
     )

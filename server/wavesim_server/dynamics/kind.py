@@ -474,7 +474,7 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
         kind.limits[slot] = -f.limit, f.limit
         _lag(kind, slot, f.lag, f.rate, timing)
         if f.law == "linear":
-            flags |= r.HAS_FIN
+            flags |= r.HAS_FIN | (r.HAS_STALL if f.stall > 0.0 else 0)
             p[r.F_LIFT + k] = 0.5 * world.density * f.area * f.lift_slope
             p[r.F_WRENCH + 6 * k : r.F_WRENCH + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
             p[r.F_INFLOW + k] = float(f.inflow)

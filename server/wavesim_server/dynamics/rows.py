@@ -195,8 +195,9 @@ WORK = _w.next * LANES
     HAS_BALLAST,
     ON_SURFACE,  # a hull whose heave, roll and pitch are those of seakeeping
     HAS_OTHER,  # actuators of registered types
+    HAS_STALL,  # fins by the linear law that stall
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
-) = (1 << k for k in range(23))
+) = (1 << k for k in range(24))
 
 #: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state,
 #: oscillators and the first of their states

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import inlined
+from wavesim_sdk.parts import inlined, part
 from wavesim_server.dynamics.lanes import (
     add_to,
     broadcast,
@@ -235,17 +235,28 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
 
 
 @inlined
-def _stalled(params: Floats, k: int, force: float, angle: float, along: float, wn: float) -> float:
-    """Normal force of fin k in one lane: ``force`` of the linear law up to the stall, a plate's beyond.
+def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
+    """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
+    for k in range(count):
+        u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
+        along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
+        wn = _speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
+        lift = broadcast(params, F_LIFT + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
+        _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
 
-    The stall is where the linear law's own angle, delta - w_n/u, reaches F_STALL. From there to 90 deg the coefficient is
-    CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2), with a the true angle of attack
-    and CN_s the linear law's coefficient at the stall: the form of Viterna and Corrigan (1982) for the normal force."""
+
+@part
+def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> float:
+    """What the stall changes of the normal force of fin k, whose linear law's own angle, delta - w_n/u, exceeds F_STALL.
+
+    From there to 90 deg the coefficient is CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2),
+    with a the true angle of attack and CN_s the linear law's coefficient at the stall: the form of Viterna and Corrigan
+    (1982) for the normal force. The linear force is taken back with its inflow, wherever a model holds that."""
     stall, forward = params[F_STALL + k], abs(along)
     speed2 = along * along + wn * wn
+    if speed2 == 0.0:
+        return 0.0
     turned = angle if along >= 0.0 else -angle
-    if speed2 == 0.0 or abs(forward * turned - wn) <= stall * forward:
-        return force
     sine, cosine = sin_cos(turned)
     across = forward * sine - wn * cosine
     slope = turned - stall if forward * turned > wn else turned + stall  # w_n/u at the stall
@@ -255,37 +266,40 @@ def _stalled(params: Floats, k: int, force: float, angle: float, along: float, w
     plate = params[F_PLATE + k]
     ahead = params[F_SLOPE + k] * stall / square - plate * s_stall
     spread = (1.0 - s * s) * s_stall / (s * max(1.0 - s_stall * s_stall, 1e-9))
-    pressure = params[F_LIFT + k] / params[F_SLOPE + k] * speed2
-    size = pressure * (plate * s + ahead * spread)
-    # what a <lift> matrix holds of an attached fin's inflow is taken back
-    held = params[F_LIFT + k] * forward * wn * (1.0 - params[F_INFLOW + k])
-    return (size if across >= 0.0 else -size) + held
+    size = params[F_LIFT + k] / params[F_SLOPE + k] * speed2 * (plate * s + ahead * spread)
+    return (size if across >= 0.0 else -size) - params[F_LIFT + k] * forward * (along * angle - wn)
 
 
 @inlined
-def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal; beyond the stall that of a plate."""
+def stall(block: Floats, params: Floats, work: Floats, count: int) -> None:
+    """Fins by the linear law that are beyond their stall; the others keep their bits."""
     for k in range(count):
+        if params[F_STALL + k] == 0.0:
+            continue
         u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
         along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
-        over = _speed_along(params, F_WRENCH + 6 * k, work)
-        wn, angle = over * broadcast(params, F_INFLOW + k), load(work, ACTUATORS + SLOT_FIN + k)
-        lift = broadcast(params, F_LIFT + k) * abs(along) * (along * angle - wn)
-        if params[F_STALL + k] > 0.0:
-            store(work, TMP, along)
-            store(work, TMP + 1, over)
-            store(work, TMP + 2, lift)
-            for l in range(LANES):
-                work[(TMP + 2) * LANES + l] = _stalled(
+        wn = _speed_along(params, F_WRENCH + 6 * k, work)
+        angle = load(work, ACTUATORS + SLOT_FIN + k)
+        store(work, TMP, abs(along * angle - wn) - broadcast(params, F_STALL + k) * abs(along))
+        most = element(work, TMP, 0)
+        for l in range(1, LANES):
+            most = max(most, element(work, TMP, l))
+        if most <= 0.0:
+            continue
+        store(work, TMP + 1, along)
+        store(work, TMP + 2, wn)
+        for l in range(LANES):
+            if element(work, TMP, l) > 0.0:
+                size = _beyond(
                     params,
                     k,
-                    element(work, TMP + 2, l),
                     element(work, ACTUATORS + SLOT_FIN + k, l),
-                    element(work, TMP, l),
                     element(work, TMP + 1, l),
+                    element(work, TMP + 2, l),
                 )
-            lift = load(work, TMP + 2)
-        _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
+                size *= element(block, A_EFFECT + THRUSTERS + k, l)
+                for i in range(6):
+                    work[(FORCE + i) * LANES + l] += params[F_WRENCH + 6 * k + i] * size
 
 
 @inlined
