@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.parts import inlined
 from wavesim_server.dynamics.lanes import (
     add_to,
     broadcast,
@@ -41,10 +41,7 @@ from wavesim_server.dynamics.rows import (
     F_PER_SQUARE,
     F_PLACE_Y,
     F_PLACE_Z,
-    F_PLATE,
-    F_SLOPE,
     F_SPAN,
-    F_STALL,
     F_WRENCH,
     FADE,
     FADE_RATE,
@@ -128,7 +125,7 @@ from wavesim_server.elementary import atan2, exp, log10, sin_cos
 
 
 @inlined
-def _speed_along(params: Floats, row: int, work: Floats) -> Lanes:
+def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
         broadcast(params, row) * load(work, NUR)
@@ -174,7 +171,7 @@ def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
 def _advance(params: Floats, work: Floats, k: int) -> Lanes:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
     whole = broadcast(params, T_LAW + LAW * k + LAW_WHOLE)
-    along = _speed_along(params, T_WRENCH + 6 * k, work)
+    along = speed_along(params, T_WRENCH + 6 * k, work)
     return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_LAW + LAW * k + LAW_WAKE)
 
 
@@ -240,66 +237,9 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
     for k in range(count):
         u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
         along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
-        wn = _speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
+        wn = speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
         lift = broadcast(params, F_LIFT + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
         _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
-
-
-@part
-def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> float:
-    """What the stall changes of the normal force of fin k, whose linear law's own angle, delta - w_n/u, exceeds F_STALL.
-
-    From there to 90 deg the coefficient is CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2),
-    with a the true angle of attack and CN_s the linear law's coefficient at the stall: the form of Viterna and Corrigan
-    (1982) for the normal force. The linear force is taken back with its inflow, wherever a model holds that."""
-    stall, forward = params[F_STALL + k], abs(along)
-    speed2 = along * along + wn * wn
-    if speed2 == 0.0:
-        return 0.0
-    turned = angle if along >= 0.0 else -angle
-    sine, cosine = sin_cos(turned)
-    across = forward * sine - wn * cosine
-    slope = turned - stall if forward * turned > wn else turned + stall  # w_n/u at the stall
-    square = 1.0 + slope * slope
-    s_stall = min(abs(sine - slope * cosine) / math.sqrt(square), 1.0)
-    s = min(max(abs(across) / math.sqrt(speed2), s_stall), 1.0)
-    plate = params[F_PLATE + k]
-    ahead = params[F_SLOPE + k] * stall / square - plate * s_stall
-    spread = (1.0 - s * s) * s_stall / (s * max(1.0 - s_stall * s_stall, 1e-9))
-    size = params[F_LIFT + k] / params[F_SLOPE + k] * speed2 * (plate * s + ahead * spread)
-    return (size if across >= 0.0 else -size) - params[F_LIFT + k] * forward * (along * angle - wn)
-
-
-@inlined
-def stall(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Fins by the linear law that are beyond their stall; the others keep their bits."""
-    for k in range(count):
-        if params[F_STALL + k] == 0.0:
-            continue
-        u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
-        along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
-        wn = _speed_along(params, F_WRENCH + 6 * k, work)
-        angle = load(work, ACTUATORS + SLOT_FIN + k)
-        store(work, TMP, abs(along * angle - wn) - broadcast(params, F_STALL + k) * abs(along))
-        most = element(work, TMP, 0)
-        for l in range(1, LANES):
-            most = max(most, element(work, TMP, l))
-        if most <= 0.0:
-            continue
-        store(work, TMP + 1, along)
-        store(work, TMP + 2, wn)
-        for l in range(LANES):
-            if element(work, TMP, l) > 0.0:
-                size = _beyond(
-                    params,
-                    k,
-                    element(work, ACTUATORS + SLOT_FIN + k, l),
-                    element(work, TMP + 1, l),
-                    element(work, TMP + 2, l),
-                )
-                size *= element(block, A_EFFECT + THRUSTERS + k, l)
-                for i in range(6):
-                    work[(FORCE + i) * LANES + l] += params[F_WRENCH + 6 * k + i] * size
 
 
 @inlined
@@ -508,9 +448,9 @@ def wing(params: Floats, work: Floats) -> None:
 def without_munk(params: Floats, work: Floats) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = (
-        _speed_along(params, MA_V, work),
-        _speed_along(params, MA_V + 6, work),
-        _speed_along(params, MA_V + 12, work),
+        speed_along(params, MA_V, work),
+        speed_along(params, MA_V + 6, work),
+        speed_along(params, MA_V + 12, work),
     )
     u, v, w, q, r = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2), load(work, NUR + 4), load(work, NUR + 5)
     add_to(work, FORCE, a3 * q * broadcast(params, MUNK) - a2 * r * broadcast(params, MUNK + 1))
