@@ -117,6 +117,22 @@ TERMS = {
             for k in range(8)
         ),
     ),
+    "fins that stall": (
+        "",
+        "".join(
+            f'<fin name="f{k}" position="{-0.9 + 0.5 * k} {0.2 * (k % 3)} {0.1 * k - 0.3} m" normal="{normal}" area="0.02 m2" '
+            f'lift_slope="3" stall="{stall} deg" plate="{1.1 + 0.05 * k}" inflow="{inflow}" limit="30 deg"/>'
+            for k, (normal, stall, inflow) in enumerate(
+                (
+                    ("0 1 0", 3, "yes"),
+                    ("0 0 1", 3, "yes"),
+                    ("0 1 0", 4, "no"),
+                    ("0 0 1", 4, "no"),
+                    ("0 1 0.4", 12, "yes"),
+                )
+            )
+        ),
+    ),
     "eight fins of all laws": (
         "",
         '<derivatives><derivative name="N_u_u_d5" value="6"/><derivative name="Y_u_u_d8" value="-7"/></derivatives>'

@@ -125,7 +125,7 @@ from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 
 @inlined
-def _speed_along(params: Floats, row: int, work: Floats) -> Lanes:
+def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
         broadcast(params, row) * load(work, NUR)
@@ -171,7 +171,7 @@ def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
 def _advance(params: Floats, work: Floats, k: int) -> Lanes:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
     whole = broadcast(params, T_LAW + LAW * k + LAW_WHOLE)
-    along = _speed_along(params, T_WRENCH + 6 * k, work)
+    along = speed_along(params, T_WRENCH + 6 * k, work)
     return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_LAW + LAW * k + LAW_WAKE)
 
 
@@ -237,7 +237,7 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
     for k in range(count):
         u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
         along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
-        wn = _speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
+        wn = speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
         lift = broadcast(params, F_LIFT + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
         _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
 
@@ -453,9 +453,9 @@ def wing(params: Floats, work: Floats) -> None:
 def without_munk(params: Floats, work: Floats) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = (
-        _speed_along(params, MA_V, work),
-        _speed_along(params, MA_V + 6, work),
-        _speed_along(params, MA_V + 12, work),
+        speed_along(params, MA_V, work),
+        speed_along(params, MA_V + 6, work),
+        speed_along(params, MA_V + 12, work),
     )
     u, v, w, q, r = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2), load(work, NUR + 4), load(work, NUR + 5)
     add_to(work, FORCE, a3 * q * broadcast(params, MUNK) - a2 * r * broadcast(params, MUNK + 1))
