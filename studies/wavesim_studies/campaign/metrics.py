@@ -363,10 +363,16 @@ def function(text: str, file: Path) -> Callable[..., Any]:
         raise ConfigError(f"there is no program '{name}'", str(file))
     module = importlib.util.module_from_spec(spec)
     _make_room(path.parent)
+    writes, sys.dont_write_bytecode = (
+        sys.dont_write_bytecode,
+        True,
+    )  # it would be taken for that of a file which changes within the second
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # whatever a user's file does wrong
         raise ConfigError(f"'{name}' cannot be loaded: {type(error).__name__}: {error}", str(file)) from None
+    finally:
+        sys.dont_write_bytecode = writes
     found = getattr(module, which, None)
     if not callable(found):
         known = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]

@@ -14,7 +14,7 @@ from wavesim_sdk.config.load import check_value, read
 from wavesim_sdk.config.schema import Key
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
-from wavesim_studies.campaign import designs, metrics, sources
+from wavesim_studies.campaign import designs, metrics, sources, unused
 from wavesim_studies.campaign.designs import Value
 from wavesim_studies.campaign.expressions import Expression
 from wavesim_studies.campaign.model import Campaign, Factor, Metric
@@ -52,6 +52,7 @@ class Plan:
         self.path = path.resolve()
         self.campaign, self.text = read(path, "campaign", Campaign)
         c = self.campaign
+        unused.check(c, self.text, str(path))
         self.folder = ((out or Path("runs")) / c.name).absolute()
         self.base: Base | None = None
         self.loaded: Loaded | None = None
