@@ -14,7 +14,7 @@ import click
 from wavesim_sdk import __version__, console
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.errors import LogError, WaveSimError
 
 if TYPE_CHECKING:
     from wavesim_sdk.log import Log
@@ -109,7 +109,7 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Read a configuration and say what is wrong with it, or what it holds."""
     from wavesim_sdk import files
-    from wavesim_sdk.config import export, load
+    from wavesim_sdk.config import export, load, suites
 
     if schema:
         click.echo(export.xsd().decode(), nl=False)
@@ -118,13 +118,19 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
     files.check(loaded)
     for entry in entry_points(group="wavesim.checks"):  # what installed packages would refuse to run
         entry.load()(loaded)
-    bodies = loaded.config.fleet.bodies
+    bodies, warnings = loaded.config.fleet.bodies, suites.drowned(loaded)
+    for text in warnings:
+        click.echo(f"wavesim: {config}: {text}", err=True)
     if as_json:
         told = [
             {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.plain for i in loaded.suite(b)]}
             for b in bodies
         ]
-        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": told}, indent=2))
+        click.echo(
+            json.dumps(
+                {"name": loaded.config.name, "digest": loaded.digest, "bodies": told, "warnings": warnings}, indent=2
+            )
+        )
         return
     click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
     for b in bodies:
@@ -237,10 +243,22 @@ def conformance(
         raise BrokerError(f"{broken} of {len(findings)} rules are broken")
 
 
-def warn(log: Log) -> None:
-    """Say so of a log that has been read and is not whole."""
+def given(needs: str, *names: str) -> None:
+    """UsageError for the first of these parameters that stands on the command line, where ``needs`` is missing without which it would
+    be taken and have no effect."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if (
+            parameter.name in names
+            and context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT
+        ):
+            raise click.UsageError(f"{parameter.opts[0]} has no effect without {needs}")
+
+
+def whole(log: Log) -> None:
+    """LogError of a log that is not whole, after all that could be done with it was done: what is missing may be what mattered."""
     if log.lacks:
-        click.echo(f"wavesim: {log.lacks}", err=True)
+        raise LogError(log.lacks)
 
 
 def commands() -> list[click.Command]:

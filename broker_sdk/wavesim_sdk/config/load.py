@@ -23,6 +23,7 @@ from wavesim_sdk import units
 from wavesim_sdk.config import meaning, schedule, xml
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config, Models
+from wavesim_sdk.config.primitives import mounted
 from wavesim_sdk.config.schema import Key, child_elements, keys
 from wavesim_sdk.config.sensors import Instrument, Sensors
 from wavesim_sdk.config.vehicle import Model
@@ -37,7 +38,7 @@ class Loaded:
     """A configuration that passed every check.
 
     ``models`` holds the models that the fleet uses and all of the file's own; ``text`` is the file as
-    it was read and ``digest`` the SHA-256 over everything that can change the run.
+    it was read and ``digest`` the SHA-256 over it and over the models files that it includes.
     """
 
     config: Config
@@ -102,7 +103,7 @@ class Loaded:
                 continue
             if not sensors.inherit:
                 found.clear()
-            found |= {i.name: i for i in sensors.instruments}
+            found |= {i.name: mounted(i, model) for i in sensors.instruments}
         return tuple(found.values())
 
     def data_file(self, name: str) -> Path:

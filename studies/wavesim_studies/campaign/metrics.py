@@ -104,7 +104,7 @@ def _metric(unit: str, better: str) -> Callable[[Function], Function]:
 
 
 def _navigation(result: Result, body: str) -> tuple[Any, Any]:
-    if result.log is None:
+    if result.log is None or body not in result.log.names:  # it never came
         return np.zeros(0), np.zeros(0)
     _, nav, dead = result.log.navigation_errors(body)
     return nav, dead
@@ -152,7 +152,7 @@ def percent_of_distance(result: Result, body: str) -> float:
 @_metric("", "lower")
 def nees(result: Result, body: str) -> float:
     """Mean of the squared horizontal error over its own variance, for two axes: 2 if the filter knows how good it is."""
-    if result.log is None:
+    if result.log is None or body not in result.log.names:
         return math.nan
     from wavesim_sdk.tables import ESTIMATE
 
@@ -224,7 +224,7 @@ def time_to_complete(result: Result, body: str) -> float:
 @_metric("J", "lower")
 def propulsion(result: Result, body: str) -> float:
     """Energy that the commanded thrust of a trial put into the water: the sum of thrust (N) times speed through the water."""
-    if result.log is None:
+    if result.log is None or body not in result.log.names:
         return math.nan
     series, state = result.log.get(f"/actuation/{body}", ACTUATION), result.log.get(f"/state/{body}", STATE)
     model = result.loaded.model(result.body(body).model)
