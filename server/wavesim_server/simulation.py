@@ -385,6 +385,8 @@ class Simulation:
 
     def take_clipped(self) -> list[tuple[int, str]]:
         """(row, text) of actuators that got a first, tenth, hundredth ... command beyond their range since the last call."""
+        if not self.fleet.clipped:
+            return []
         found, self.fleet.clipped = self.fleet.clipped, {}
         return [
             (row, clipped_text(self.occupants[row].actuators[position], value, count))
