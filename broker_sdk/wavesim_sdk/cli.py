@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from wavesim_sdk import __version__, console
 from wavesim_sdk.cli_commands import address_options
@@ -84,6 +85,8 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
     from wavesim_sdk import metrics
     from wavesim_sdk.commander import Commander
 
+    if prometheus:
+        unused("with --prometheus", "as_json")
     with Commander(server) as commander:
         data = commander.send("status").data
     if prometheus:
@@ -112,6 +115,7 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
     from wavesim_sdk.config import export, load, suites
 
     if schema:
+        unused("with --schema", "config", "as_json")
         click.echo(export.xsd().decode(), nl=False)
         return
     loaded = load(config)
@@ -178,6 +182,8 @@ def mailbox(
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox
 
+    if not signal_name:
+        unused("without --signal", "pid")
     with Mailbox(queue, signal_name, pid) as box, Broker(name, server, model=model, lockstep=lockstep) as broker:
         box.run(broker)
 
@@ -225,6 +231,12 @@ def conformance(
                 f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
             )
 
+    if server is not None:
+        unused("with --at: a server is checked", "sensor", "step")
+    elif not sensor:
+        unused("without --sensor: an emulator's tick", "step")
+    if server is None:
+        unused("without --at", "body")
     checker: Checks
     if server is not None:
         host, _, port = server.rpartition(":")
@@ -243,16 +255,13 @@ def conformance(
         raise BrokerError(f"{broken} of {len(findings)} rules are broken")
 
 
-def given(needs: str, *names: str) -> None:
-    """UsageError for the first of these parameters that stands on the command line, where ``needs`` is missing without which it would
-    be taken and have no effect."""
+def unused(why: str, *names: str) -> None:
+    """UsageError for the first of these parameters that stands on the command line, where it would be taken and have no effect;
+    ``why`` is such as ``without --mosaic``."""
     context = click.get_current_context()
     for parameter in context.command.params:
-        if (
-            parameter.name in names
-            and context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT
-        ):
-            raise click.UsageError(f"{parameter.opts[0]} has no effect without {needs}")
+        if parameter.name in names and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"{parameter.opts[0]} has no effect {why}")
 
 
 def whole(log: Log) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_sdk.cli import given, json_option, whole
+from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.errors import CommanderError
 from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
@@ -171,7 +171,7 @@ def export(
             "name what to write: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"
         )
     if side_scan is None and soundings is None and ros is None:
-        given("--xtf, --kmall or --ros", "vehicle", "sonar")
+        unused("without --xtf, --kmall or --ros", "vehicle", "sonar")
     log = file if all(out is None for out in (dataset, *(out for out, _ in writers))) else read(file)
     for out, write in writers:
         for name, rows in write(log, out) if out is not None else ():

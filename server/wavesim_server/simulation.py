@@ -281,7 +281,9 @@ class Simulation:
             raise ValueError(f"'{name}' is in the simulation already")
         row = self.row_for(name) if row is None else row
         if row is None:
-            raise ValueError(f"all {self.capacity} rows are taken")
+            raise ValueError(
+                f'all {self.capacity} rows are taken; <shared vehicles="N"/> in the configuration makes room for more bodies'
+            )
         if not isinstance(row, int) or not 0 <= row < self.capacity:
             raise ValueError(f"there is no row {shown(row, 20)}; they are 0 to {self.capacity - 1}")
         if row in self.occupants:

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from wavesim_sdk import endings
-from wavesim_sdk.cli import given, server_option, whole
+from wavesim_sdk.cli import server_option, unused, whole
 from wavesim_sdk.errors import ConfigError, WaveSimError
 
 PORT = 9780
@@ -56,7 +56,7 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
             click.echo(line)
         whole(read(log))
         return
-    given("--mosaic", "cell", "geotiff")
+    unused("without --mosaic", "cell", "geotiff")
     run = Run(log)
     for path in draw(run, out or log.parent, processes=min(2, len(os.sched_getaffinity(0)))):
         click.echo(path)

@@ -121,6 +121,10 @@ def load(path: str | Path) -> Loaded:
     """Read and check a configuration file."""
     path = Path(path)
     root, text = _parse(path)
+    return _checked(root, text, path)
+
+
+def _checked(root: Any, text: str, path: Path) -> Loaded:
     config = _root(root, "wavesim", Config, path)
     models, texts = _models(config.models, path, {})
     digest = hashlib.sha256("\0".join([text, *texts]).encode()).hexdigest()
@@ -132,10 +136,14 @@ def load(path: str | Path) -> Loaded:
     return loaded
 
 
-def load_text(text: str) -> Loaded:
-    """Read and check a configuration that stands in no file; what it names besides cannot be found by relative paths."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "config.xml"
+def load_text(text: str, folder: str | Path | None = None) -> Loaded:
+    """Read and check a configuration that stands in no file; relative files that it names are looked for in ``folder``. ConfigError for
+    them without one."""
+    if folder is not None:
+        path = Path(folder) / "configuration"
+        return _checked(xml.parse(text.encode(), str(path)), text, path)
+    with tempfile.TemporaryDirectory() as empty:
+        path = Path(empty) / "config.xml"
         path.write_text(text)
         return load(path)
 
