@@ -37,7 +37,7 @@ def check(campaign: Campaign, text: str, file: str) -> None:
 def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
     """Each (element, its keys that have no effect; none: all of it, why)."""
     kind, nothing = campaign.run.kind, 'kind="function" simulates nothing'
-    if kind == "function":
+    if kind == "function" and campaign.config:
         yield root, ("config",), nothing
     for run in root.findall("run"):
         if kind == "function":
