@@ -120,6 +120,9 @@ class Sea:
     def live_signals(self, table: Any) -> int:
         return 0
 
+    def take_clipped(self) -> list[tuple[int, str]]:
+        return []
+
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
         found, self.broken = self.broken, []
         return found
