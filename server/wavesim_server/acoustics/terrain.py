@@ -492,10 +492,14 @@ def _between(
 
 
 @part
-def loss(legs: Array, bottom: int, density: float, speed: float, attenuation: float) -> tuple[float, float]:
-    """(loss in dB of all bounces off the bed, mean sine there) of the ray of ``legs``; see :func:`paths.bottom_loss`."""
-    total = sines = 0.0
+def loss(
+    legs: Array, bottom: int, density: float, speed: float, attenuation: float, phases: bool
+) -> tuple[float, float]:
+    """(loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
+    :func:`paths.bottom_loss` and :func:`paths.bottom_phase`."""
+    total = turned = 0.0
     for k in range(min(bottom, LEGS)):
-        sines += legs[k, SINE]
         total += paths.bottom_loss(legs[k, SINE], density, speed, attenuation)
-    return total, sines / max(bottom, 1)
+        if phases:
+            turned += paths.bottom_phase(legs[k, SINE], density, speed, attenuation)
+    return total, turned
