@@ -431,7 +431,9 @@ def _paths_to_a_node(m: Medium) -> int:
     """Most candidates that a signal has to one node."""
     if m.water[0].mode == a.ISO:
         return int(1 + 2 * m.water[0].order)
-    return int(m.water[0].paths) if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
+    return (
+        int(m.water[0].paths) if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
+    )
 
 
 @part

@@ -16,8 +16,8 @@ import numpy as np
 
 from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
 from wavesim_server import pointers
-from wavesim_server.acoustics.rays import EIGENRAY, FAN, RAY, fan_size
-from wavesim_server.acoustics.terrain import FANS, LEGS, SHOT
+from wavesim_server.acoustics.rays import EIGENRAY, FAN, RAY, REVERSALS, fan_size
+from wavesim_server.acoustics.terrain import COLUMNS, FANS, LEGS, SHOT
 from wavesim_server.acoustics.types import Array, Ints, Records
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
@@ -364,8 +364,8 @@ class Medium(NamedTuple):
     eigenrays: Records = _rows(EIGENRAY, FOUND)
     ray: Records = _rows(RAY, 1)
     shot: Records = _rows(SHOT, 1)
-    legs: Array = _rows(np.float64, FANS * LEGS, 4)  #: of rays over a bed that is not level
-    points: Array = _rows(np.float64, 256, 3)  #: of a path, W, m
+    legs: Array = _rows(np.float64, FANS * LEGS, COLUMNS)  #: of rays over a bed that is not level
+    points: Array = _rows(np.float64, "points", 3)  #: of a path, W, m
     none: Array = _rows(np.float64, 0, 2)
     sent: Records = _rows(_with_handle(), "sent")
     receptions: Records = _rows(RECEPTION, "receptions")
@@ -387,7 +387,8 @@ def record(of: Table) -> Records:
 def allocated(**lengths: int) -> Medium:
     """An empty medium: all records free, no node."""
     new: dict[str, Any] = {}
-    lengths["fan"] = fan_size(lengths["profile"])
+    knots = lengths["profile"]
+    lengths["fan"], lengths["points"] = fan_size(knots), max(256, (REVERSALS + 2) * (knots + 2))
     for name, a in DECLARED.items():
         shape = [n if isinstance(n, int) else lengths[n] for n in a.lengths]
         array = np.full(shape, a.fill, a.dtype) if a.fill else np.zeros(shape, a.dtype)

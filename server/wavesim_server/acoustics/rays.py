@@ -50,7 +50,9 @@ FAN = Table(
         integer("bounces", "", "1 if it bounces off the surface, 2 off the bottom, added."),
         value("upper_slope", "m2/s", "Derivative of upper_x by the invariant."),
         value("lower_slope", "m2/s", "Of lower_x."),
-        value("way", "m", "Range from the source to the receiver at hand, negative if that lies above; NaN = not there."),
+        value(
+            "way", "m", "Range from the source to the receiver at hand, negative if that lies above; NaN = not there."
+        ),
         value("way_slope", "m2/s", "Derivative of it by the invariant."),
     ),
 )
@@ -337,9 +339,7 @@ def fan_size(knots: int) -> int:
 
 
 @part
-def excursion(
-    z: Array, c: Array, p: float, start: float, down: bool, stop: float
-) -> tuple[float, float, float, int]:
+def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: float) -> tuple[float, float, float, int]:
     """(range, its derivative by the invariant as in :mod:`tubes`, depth reached, how) of a ray until ``stop``, a turn or a
     boundary: :func:`march` without time and length."""
     x = slope = 0.0
@@ -515,9 +515,7 @@ def _side(
             left += max(int(min(max(r1, r2), 1e9)) - max(r, int(min(min(r1, r2), 1e9)) + 1) + 1, 0)
             break
         if r > 0 or (receiver > source) == down:
-            count, left = _pair(
-                z, c, source, receiver, distance, fan, n, i, k, down, r, found, count, left, none, out
-            )
+            count, left = _pair(z, c, source, receiver, distance, fan, n, i, k, down, r, found, count, left, none, out)
         r += 1
     return count, left
 

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from wavesim_sdk.parts import inlined, part
+from wavesim_server.acoustics import fans, paths, rays, slopes, terrain, tubes
 from wavesim_server.acoustics import memory as a
-from wavesim_server.acoustics import paths, rays, slopes, terrain, tubes
 from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.paths import Scene
 from wavesim_server.elementary import cos
@@ -77,7 +77,7 @@ def over_bed(m: Medium, scene: Scene, s: int, x: float, y: float, z: float, foun
     signal, w = m.signals[s], m.water[0]
     ground = terrain.ground(scene, w.order, signal.x, signal.y, x, y)
     zs, zr, _ = rays.within(m.profile_z, signal.z, z, 0.0)
-    return terrain.scan(
+    return fans.scan(
         m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, x, y, zr, m.eigenrays, found, terrain.legs_of(m.legs), m.none, m.shot[0]
     )  # fmt: skip
 
@@ -242,9 +242,7 @@ def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
         if bottom:
             taken = bottom * paths.bottom_loss(ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation)
             if w.summing == a.COHERENT:
-                turned = bottom * paths.bottom_phase(
-                    ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation
-                )
+                turned = bottom * paths.bottom_phase(ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation)
     cs, cr = math.sqrt(max(1.0 - sz * sz, 0.0)), math.sqrt(max(1.0 - rz * rz, 0.0))
     return Way(
         ray.length, cs * hx, cs * hy, sz, cr * hx, cr * hy, rz, c_source, c_here, surface, bottom, caustics,
@@ -312,13 +310,14 @@ def _bend(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: flo
         here, level = 0.0, min(max(signal.z, 0.0), deep)
         invariant = cos(angle) / rays.speed(m.profile_z, m.profile_c, level)
         down = path % 2 == 1
-        track = m.points[128:, :2]
+        room = p.shape[0] - m.profile_z.shape[0] - 2  # each knot once between two reversals
+        track = p[room:, :2]
         for r in range(path // 2 + 1):
             last = r == path // 2
             stop = z if last else (deep + 1.0 if down else -1.0)
             way, _, _, end, _, count = rays.march(m.profile_z, m.profile_c, invariant, level, down, stop, track)
             for i in range(count):
-                if n < 120:
+                if n < room:
                     k = (here + track[i, 0]) / across if across > 0.0 else 0.0
                     p[n, 0], p[n, 1], p[n, 2] = signal.x + k * dx, signal.y + k * dy, track[i, 1]
                     n += 1
