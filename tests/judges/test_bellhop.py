@@ -110,13 +110,65 @@ def test_a_pekeris_waveguide_coherently(config: Make, tmp_path: Path, judge: Jud
     assert found["level"][0] == pytest.approx(wanted, abs=0.03)
 
 
-@pytest.mark.parametrize("receiver", [400.0, 900.0, 1400.0, 2000.0])
+@pytest.mark.parametrize("receiver", [850.0, 950.0, 1100.0])
 def test_caustics_coherently(config: Make, tmp_path: Path, judge: Judge, receiver: float) -> None:
-    """Rays that turn in the water, with none to many caustics: their phases to each other."""
-    source, distance, frequency = 1000.0, 30e3, 100.0
-    (arrivals,) = judge(case(frequency, MUNK, source, receiver, distance, 13.0, 20001))
+    """Two rays of the deep sea, one of which has passed a caustic; the opposite phase there would change their sum by decibels."""
+    source, distance, frequency = 1000.0, 40e3, 100.0
+    (arrivals,) = judge(case(frequency, MUNK, source, receiver, distance, 20.0, 6000, step=40.0))
     some = [a for a in arrivals if a["top_bounces"] + a["bottom_bounces"] == 0]
+    assert sorted(round(a["phase_radians"] / (0.5 * math.pi), 3) for a in some) == [0.0, 1.0]
     wanted = 200.0 + 20.0 * math.log10(abs(pressure(some, frequency)))
+    wrong = 200.0 + 20.0 * math.log10(
+        abs(pressure([{**a, "phase_radians": -a["phase_radians"]} for a in some], frequency))
+    )
     found = ours(config, tmp_path, frequency, MUNK, source, receiver, distance, 0, '<bed depth="5000 m"/>', "coherent")
-    print(receiver, len(some), wanted, found["level"])
-    assert found["level"][0] == pytest.approx(wanted, abs=0.5)
+    assert abs(wrong - wanted) > 1.5
+    assert found["level"][0] == pytest.approx(wanted, abs=0.2)
+
+
+def plane(depth: float, slope: float, distance: float) -> tuple[str, list[tuple[float, float]]]:
+    bed = [(x, depth + slope * x) for x in (0.0, 0.5 * distance, 1.1 * distance)]
+    return f'<bed depth="{depth} m" slope_north="{slope}"/>', bed
+
+
+def ridge(depth: float, slope: float, height: float, at: float, width: float, distance: float) -> Any:
+    """The bed, and itself at each metre."""
+    x = np.arange(0.0, 1.1 * distance, 1.0)
+    bed = depth + slope * x + height * np.exp(-((width * (x - at)) ** 2))
+    bump = f'<bump height="{height} m" north="{at} m" east="0 m" alpha="{width} 1/m" beta="1e-9 1/m"/>'
+    return f'<bed depth="{depth} m" slope_north="{slope}">{bump}</bed>', list(
+        zip(x.tolist(), bed.tolist(), strict=True)
+    )
+
+
+#: knots, source and receiver depth, distance, order, the bed, launch angles in deg
+SCENES: dict[str, Any] = {
+    "channel": (CHANNEL, 60.5, 62.0, 2e3, 4, ('<bed depth="80 m"/>', []), 30.0),
+    "duct": (DUCT, 20.0, 40.0, 16e3, 6, ('<bed depth="200 m"/>', []), 20.0),
+    "wedge": (SUMMER, 30.0, 60.0, 1500.0, 6, plane(45.0, 0.03, 1500.0), 60.0),
+    "ridge": (SUMMER, 12.0, 30.0, 700.0, 3, ridge(55.0, 0.02, -7.0, 260.0, 0.011, 700.0), 60.0),
+    "hollow": (SUMMER, 12.0, 40.0, 900.0, 3, ridge(55.0, 0.0, 6.0, 400.0, 0.006, 900.0), 60.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_every_strong_arrival(config: Make, tmp_path: Path, judge: Judge, scene: str) -> None:
+    """What BELLHOP has within 15 dB of the strongest, there are here too, at the same time; and both carry the same power."""
+    knots, source, receiver, distance, order, (world, bed), angles = SCENES[scene]
+    (arrivals,) = judge(
+        case(10e3, knots, source, receiver, distance, angles, 5000 if len(bed) > 9 else 12000, bed, step=distance / 800)
+    )
+    theirs = [a for a in arrivals if a["top_bounces"] + a["bottom_bounces"] <= order]
+    mine = ours(config, tmp_path, 10e3, knots, source, receiver, distance, order, world)
+    strongest = max(a["amplitude"] for a in theirs)
+    lacking = []
+    for a in theirs:
+        key = a["top_bounces"], a["bottom_bounces"]
+        times = mine["arrival_ns"][(mine["surface"] == key[0]) & (mine["bottom"] == key[1])] * 1e-9
+        if a["amplitude"] > strongest * 10 ** (-15.0 / 20.0) and not np.any(np.abs(times - a["travel_time_s"]) < 2e-5):
+            lacking.append((*key, a["travel_time_s"], -20.0 * math.log10(a["amplitude"])))
+    power = 10.0 * math.log10(sum(a["amplitude"] ** 2 for a in theirs))
+    here = 10.0 * math.log10(float(np.sum(10.0 ** (0.1 * (mine["level"] - 200.0)))))
+    print(scene, len(theirs), len(mine), lacking, power, here)
+    assert not lacking
+    assert here == pytest.approx(power, abs=1.0)

@@ -45,6 +45,7 @@ def receptions(
     return np.sort(found[found["receiver"] == hearer], order="arrival_ns"), sim.paths_dropped
 
 
+@pytest.mark.compiled
 def test_a_higher_order_never_gives_fewer_echoes(config: Make, tmp_path: Path) -> None:
     a, b = np.array([0.0, 0.0, 30.0]), np.array([1500.0, 0.0, 60.0])
     before: list[Any] = []
@@ -60,6 +61,7 @@ def test_a_higher_order_never_gives_fewer_echoes(config: Make, tmp_path: Path) -
     assert sum(n[:2] == (1, 2) for n in before) == 3
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("most", [1, 4, 9])
 def test_the_strongest_are_followed_and_the_others_counted(config: Make, tmp_path: Path, most: int) -> None:
     a, b = np.array([0.0, 0.0, 30.0]), np.array([1500.0, 0.0, 60.0])
@@ -373,6 +375,7 @@ def test_a_pekeris_waveguide_coherently(config: Make, tmp_path: Path, mode: str)
     assert found["level"][0] == pytest.approx(wanted, abs=0.01)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("mode", ["constant", "file"])
 def test_each_bounce_in_a_wedge_has_its_own_phase(config: Make, tmp_path: Path, mode: str) -> None:
     slope = (-0.12, 0.1)
