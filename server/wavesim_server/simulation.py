@@ -682,6 +682,11 @@ class Simulation:
         return int(self._touch.counters[touch.N_LOST])
 
     @property
+    def paths_dropped(self) -> int:
+        """Paths of sound left out since the start: weaker than those that are followed, or with too many reversals."""
+        return int(self.channel.medium.counters[0].paths_dropped)
+
+    @property
     def counters(self) -> tuple[int, int, int]:
         """(signals sent, receptions heard, signals live)."""
         return self.channel.counters

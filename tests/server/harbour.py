@@ -45,7 +45,7 @@ class Sea:
         self.faults: list[str] = []
         self.counters = (0, 0, 0)
         self.climate = Calm()
-        self.contacts_dropped = 0
+        self.contacts_dropped = self.paths_dropped = 0
         self.breaks: set[str] = set()  #: names of methods that fail as nobody expects
 
     @property

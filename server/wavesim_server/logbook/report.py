@@ -18,6 +18,7 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 #: counters of a run that should be 0 -> what is said otherwise
 TROUBLES = {
     "contacts_dropped": "contacts of bodies were left out, because there were too many at once",
+    "paths_dropped": "paths of sound were left out: weaker than those followed to their node (<acoustics paths>), or with too many turns",
     "events_dropped": "records are not in the log, because the front did not keep up",
     "sensors_late": "times an emulator missed its time limit",
 }
