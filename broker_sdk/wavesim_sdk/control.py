@@ -117,6 +117,13 @@ class LineOfSight:
         """The waypoint ahead."""
         return self.waypoints[self._next]
 
+    @property
+    def ahead(self) -> tuple[tuple[float, float], ...]:
+        """Where the present leg begins, its waypoint, and the one after that (north, east; m)."""
+        after = self.waypoints[(self._next + 1) % len(self.waypoints)]
+        ends = [self.target, after] if len(self.waypoints) > 1 else [self.target]
+        return self._from, *((w.north, w.east) for w in ends)
+
     def course(self, north: float, east: float) -> float:
         """Desired course over ground in rad."""
         if self._arc is not None and self._arc.passed(north, east):

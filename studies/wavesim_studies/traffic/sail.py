@@ -98,7 +98,7 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
                 found[name].append((m.north, m.east, *m.velocity))
             if avoid:
                 targets = [Target(k, (m.north, m.east), m.velocity, length) for k, m in enumerate(seen.values())]
-                order = avoider.order((now.north, now.east), now.velocity, pilot.wanted(now), targets)
+                order = avoider.order((now.north, now.east), now.velocity, pilot.wanted(now), targets, pilot.way)
         sim.command(row, pilot.act(now, period, order))
         sim.advance(round(period / step))
     times = np.arange(len(found["own"]), dtype=float)
