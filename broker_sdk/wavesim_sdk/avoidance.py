@@ -31,13 +31,13 @@ Place = tuple[float, float]
 
 TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90) for sign in (1, -1)))
 SPEEDS = (1.0, 0.5, 0.25, 0.0)
-HOLD = (5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 60.0, 90.0)  #: lengths of way for which a plan may hold its course
+HOLD = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0, 90.0)  #: lengths of way for which a plan may hold its course
 PARALLEL = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0)  #: and for which it may sail parallel to its leg
 RULES = {Role.HEAD_ON, Role.GIVE_WAY}  #: in which she does not turn to port
 HOLDS = {Role.STAND_ON, Role.OVERTAKEN}
 # prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice, of
-# being a horizon later back on her way
-TURN, SLOW, PORT, AHEAD, CHANGE, DELAY = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0
+# being a horizon later back on her way, of cutting off a waypoint
+TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0, 2.5
 PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
 DANGER = 20.0  #: of a conflict that is about to happen
 MARGIN = 0.3  #: of a plan that passes at ``clear`` without a margin
@@ -47,6 +47,7 @@ RESUME, KEEP = (
     1.1,
     0.8,
 )  #: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
+LAG = 2.5  #: lengths of way before a turn has begun to count
 FIXED = 3.0  #: lengths at which she passes what stands on the chart
 SLOW_TARGET = 0.1  #: of own speed: who is slower than that cannot be the one that gives way
 FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
@@ -56,9 +57,9 @@ class Plans:
     """Ways that a vessel may go from ``place``, all at once, as straight segments: hold a turn off the leg at a share of its speed, go
     parallel to the leg, return at :data:`RETURN`, go on along ``way``: where the leg begins, its waypoint, and the next one."""
 
-    def __init__(self, place: Place, way: Sequence[Place], speed: float) -> None:
+    def __init__(self, place: Place, velocity: Place, way: Sequence[Place], speed: float, lag: float) -> None:
         (an, ae), (bn, be) = way[0], way[1]
-        self.place, self.speed = place, speed
+        self.place, self.velocity, self.speed, self.lag = place, velocity, speed, lag
         self.long = float(hypot(bn - an, be - ae))
         self.course = float(atan2(be - ae, bn - an))
         self.begin, self.corner = (an, ae), (bn, be)
@@ -76,7 +77,8 @@ class Plans:
         u, (c, s) = self.speed, self.ahead
         st, ct = sin_cos(self.course + turn)
         zero = np.zeros(len(turn))
-        n0, e0 = zero + self.place[0], zero + self.place[1]
+        n, e = zero + self.place[0], zero + self.place[1]
+        n0, e0 = n + self.velocity[0] * self.lag, e + self.velocity[1] * self.lag
         v1n, v1e = u * share * ct, u * share * st
         n1, e1 = n0 + v1n * hold, e0 + v1e * hold
         n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
@@ -100,22 +102,22 @@ class Plans:
         n4, e4 = np.where(beyond, n3, cn), np.where(beyond, e3, cs)
         if self.next is None:
             n4, e4 = n3, e3
-        starts = np.stack([n0, n1, n2, n3, n4]), np.stack([e0, e1, e2, e3, e4])
+        starts = np.stack([n, n0, n1, n2, n3, n4]), np.stack([e, e0, e1, e2, e3, e4])
         speeds = (
-            np.stack([v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
-            np.stack([v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
+            np.stack([zero + self.velocity[0], v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
+            np.stack([zero + self.velocity[1], v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
         )
-        lasts = np.stack([hold, parallel, back, leg, zero + math.inf])
-        times = np.stack([zero, hold, hold + parallel, hold + parallel + back, hold + parallel + back + leg])
+        lasts = np.stack([zero + self.lag, hold, parallel, back, leg, zero + math.inf])
+        times = np.concatenate([np.zeros((1, len(turn))), np.cumsum(lasts[:-1], axis=0)])
         begun = (self.place[0] - self.begin[0]) * c + (self.place[1] - self.begin[1]) * s
-        late = np.maximum(times[3] - (gone - begun) / u, 0.0)
-        left = times[4] + (np.where(beyond, long - joins2, long) / u if self.next is not None else math.inf)
-        return Paths(starts, speeds, times, lasts, times[3], late, left)
+        late = np.maximum(times[4] - (gone - begun) / u, 0.0)
+        left = times[5] + (np.where(beyond, long - joins2, long) / u if self.next is not None else math.inf)
+        return Paths(starts, speeds, times, lasts, times[4], late, left, beyond)
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Plans as segments (5, K): starts and velocities (north, east), when each begins and how long it lasts (s); when the vessel is back
+    """Plans as segments (6, K): starts and velocities (north, east), when each begins and how long it lasts (s); when the vessel is back
     on its way (K), how much later it is there than without a manoeuvre (K), and when the known way ends (K), s."""
 
     starts: tuple[Array, Array]
@@ -125,6 +127,7 @@ class Paths:
     back: Array
     late: Array
     ends: Array
+    cut: Array  #: those that cut off the waypoint ahead (K)
 
     def nearest(self, t: Target, until: Array) -> tuple[Array, Array, Array]:
         """(least distance, when, how far ahead of the target then) of each plan before a time of it, if the target goes on."""
@@ -193,7 +196,7 @@ class Avoider:
         if len(way) < 2:
             s, c = sin_cos(wanted[0])
             way = place, (place[0] + float(c), place[1] + float(s))
-        plans = Plans(place, way, wanted[1])
+        plans = Plans(place, velocity, way, wanted[1], LAG * self.length / self.speed)
         on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # go on, or return
         own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
         for t in targets:
@@ -293,7 +296,7 @@ class Avoider:
         """Take the plan of least price."""
         turn, share, hold, parallel = self._all
         paths = plans.sail(turn, share, hold, parallel)
-        price = TURN * np.abs(turn) + SLOW * (1.0 - share) + DELAY * paths.late / self.horizon
+        price = TURN * np.abs(turn) + SLOW * (1.0 - share) + DELAY * paths.late / self.horizon + CUT * paths.cut
         if any(self.roles[t.who] in RULES | HOLDS for t in acting):  # 14, 15, 17c
             price = price + np.where(turn < 0.0, PORT, 0.0)
         if self.chosen is not None:
