@@ -171,6 +171,8 @@ class Avoider:
     returning: bool = False  #: to the leg, after a manoeuvre
     turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
     _unseen: dict[int, float] = field(default_factory=dict)
+    _busy: float = 0.0  #: s (calls) since the manoeuvre began
+    _until_back: float = 0.0  #: when it is to be over
 
     def __post_init__(self) -> None:
         self.clear = self.clear or domain(self.length)[1]
@@ -211,10 +213,12 @@ class Avoider:
             self.chosen, self.returning = None, True
             return self._back(plans, wanted)
         else:
+            self._busy += 1.0
             straight = plans.course, wanted[1]
-            if self.chosen != straight and self._stays(plans, straight, place, targets, RESUME):
+            if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME)) < math.inf:
                 self.chosen = straight
-            if self._stays(plans, self.chosen, place, targets, KEEP):
+                self._allow(back)
+            if self._ends(plans, self.chosen, place, targets, KEEP) < self._until_back - self._busy:
                 return self.chosen
         self._choose(plans, place, targets, acting)
         return self.chosen if self.chosen is not None else self._back(plans, wanted)
@@ -283,20 +287,30 @@ class Avoider:
         )
         return np.maximum(paths.back + after * self.horizon if after else self.horizon, np.minimum(far, paths.ends))
 
-    def _stays(
+    def _ends(
         self, plans: Plans, order: tuple[float, float], place: Place, targets: Sequence[Target], share: float
-    ) -> bool:
-        """Whether a plan that begins with an order is free."""
+    ) -> float:
+        """When the first free plan that begins with an order is back on the way, s; infinite without one."""
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
         hold, parallel = self._all[2:, np.abs(self._all[0] - TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
         paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)
-        return bool(self._free(paths, place, targets, share, 1.0).any())
+        return float(np.where(self._free(paths, place, targets, share, 1.0), paths.back, math.inf).min())
+
+    def _allow(self, back: float) -> None:
+        """A manoeuvre that is not over when it was to be is chosen anew: others may keep pace with her for ever."""
+        self._until_back = self._busy + 1.25 * back + 0.5 * self.horizon
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
         """Take the plan of least price."""
+        if self.chosen is None:
+            self._busy = 0.0
         turn, share, hold, parallel = self._all
         paths = plans.sail(turn, share, hold, parallel)
-        price = TURN * np.abs(turn) + SLOW * (1.0 - share) + DELAY * paths.late / self.horizon + CUT * paths.cut
+        price = TURN * np.abs(turn) + SLOW * (1.0 - share) + CUT * paths.cut
+        delay = DELAY * (
+            1.0 + max(0.0, self._busy / self.horizon - 1.0)
+        )  # the longer it has lasted, the sooner it is to end
+        price = price + delay * paths.late / self.horizon
         if any(self.roles[t.who] in RULES | HOLDS for t in acting):  # 14, 15, 17c
             price = price + np.where(turn < 0.0, PORT, 0.0)
         if self.chosen is not None:
@@ -306,6 +320,7 @@ class Avoider:
         for t in targets:
             price = price + self._risk(paths, t)
         k = int(np.argmin(price))
+        self._allow(float(paths.back[k]))
         self.turns.append(float(turn[k]))
         self.chosen = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
 

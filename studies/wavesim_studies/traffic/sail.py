@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from wavesim_sdk.helm import Motion, Pilot
 from wavesim_sdk.targets import Target
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, resting_depth
-from wavesim_studies.traffic.encounters import Encounter
+from wavesim_studies.traffic.encounters import Encounter, Start
 from wavesim_studies.traffic.score import Score, Track, judge
 
 #: speed in m/s and time in s to the meeting that suit a model
@@ -67,8 +68,9 @@ def _pace(length: float) -> tuple[float, float]:
     return (0.1, 1.0) if length > LARGE else (0.02, 0.2)
 
 
-def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float = 0.9) -> Sailed:
-    """Sail an encounter, until ``beyond`` times the time to the meeting has passed after it. ``avoid``: with the avoider."""
+def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None) -> Sailed:
+    """Sail an encounter until own ship has passed her goal, or for twice the time that takes; or until ``beyond`` times the time to the
+    meeting has passed after it. ``avoid``: with the avoider."""
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0
     step, period = _pace(length)
@@ -90,8 +92,12 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *rows)}
     order = None
     turns = round(1.0 / period)
-    for n in range(round((1.0 + beyond) * encounter.meeting) * turns):
+    long = math.hypot(goal.north - o.north, goal.east - o.east)
+    last = 2.0 * long / o.speed if beyond is None else (1.0 + beyond) * encounter.meeting
+    for n in range(round(last) * turns):
         now = _motion(sim, row)
+        if beyond is None and n % turns == 0 and _passed(now, o, goal, length):
+            break
         if n % turns == 0:  # once a second
             seen = {name: _motion(sim, r) for name, r in rows.items()}
             for name, m in ("own", now), *seen.items():
@@ -105,6 +111,12 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     rows_of = {name: np.array(v, float) for name, v in found.items()}
     tracks = {name: Track(times, v[:, :2], v[:, 2:]) for name, v in rows_of.items()}
     roles = {t.name: (encounter.role(k), tracks[t.name]) for k, t in enumerate(encounter.others)}
-    return Sailed(
-        encounter, tracks, judge(tracks["own"], roles, length), (min([0.0, *avoider.turns]), max([0.0, *avoider.turns]))
-    )
+    score = judge(tracks["own"], roles, length, encounter.goal if beyond is None else None)
+    return Sailed(encounter, tracks, score, (min([0.0, *avoider.turns]), max([0.0, *avoider.turns])))
+
+
+def _passed(now: Motion, start: Start, goal: Waypoint, length: float) -> bool:
+    """Within two lengths of the goal, or abeam of it."""
+    left = goal.north - now.north, goal.east - now.east
+    leg = goal.north - start.north, goal.east - start.east
+    return math.hypot(*left) < 2.0 * length or left[0] * leg[0] + left[1] * leg[1] < 0.0
