@@ -43,11 +43,11 @@ DANGER = 20.0  #: of a conflict that is about to happen
 MARGIN = 0.3  #: of a plan that passes at ``clear`` without a margin
 RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
-RESUME, KEEP = (
-    1.1,
-    0.8,
-)  #: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
-LAG = 2.5  #: lengths of way before a turn has begun to count
+#: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
+RESUME, KEEP = 1.1, 0.9
+ANSWER, RADIUS = 1.0, 3.0  #: lengths of way before a helm is answered, and those of the radius of a turn
+GATHER = 6.0  #: lengths in which she gathers or loses all way
+SHARPEST = math.radians(120.0)
 FIXED = 3.0  #: lengths at which she passes what stands on the chart
 SLOW_TARGET = 0.1  #: of own speed: who is slower than that cannot be the one that gives way
 FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
@@ -57,9 +57,9 @@ class Plans:
     """Ways that a vessel may go from ``place``, all at once, as straight segments: hold a turn off the leg at a share of its speed, go
     parallel to the leg, return at :data:`RETURN`, go on along ``way``: where the leg begins, its waypoint, and the next one."""
 
-    def __init__(self, place: Place, velocity: Place, way: Sequence[Place], speed: float, lag: float) -> None:
+    def __init__(self, place: Place, velocity: Place, way: Sequence[Place], speed: float, length: float) -> None:
         (an, ae), (bn, be) = way[0], way[1]
-        self.place, self.velocity, self.speed, self.lag = place, velocity, speed, lag
+        self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
         self.long = float(hypot(bn - an, be - ae))
         self.course = float(atan2(be - ae, bn - an))
         self.begin, self.corner = (an, ae), (bn, be)
@@ -72,13 +72,27 @@ class Plans:
             if long > 0.0:
                 self.next = (dn / long, de / long), long
 
+    def _lag(self, turn: Array, share: Array) -> Array:
+        """How long the vessel seems to go on before it turns off the leg by so much (NaN: back to it), s: it answers its helm late, the
+        corner that stands for an arc lies that far ahead, and way is gathered and lost slowly."""
+        _, across = _along(*(np.array([v]) for v in self.place), self.begin, self.ahead)
+        home = -RETURN * float(np.clip(across[0] / (4.0 * self.length), -1.0, 1.0))
+        speed = hypot(*self.velocity)
+        now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
+        off = np.abs(np.where(np.isnan(turn), home, turn) - wrap(now))
+        half = 0.5 * np.minimum(np.minimum(off, 2.0 * math.pi - off), SHARPEST)
+        s, c = sin_cos(half)
+        gather = GATHER * np.abs(share - speed / self.speed)
+        return np.asarray((ANSWER + RADIUS * s / c + gather) * self.length / self.speed)
+
     def sail(self, turn: Array, share: Array, hold: Array, parallel: Array) -> Paths:
         """The plans of these turns (rad) and shares of speed, held for so long (s), and then so long parallel to the leg."""
         u, (c, s) = self.speed, self.ahead
         st, ct = sin_cos(self.course + turn)
         zero = np.zeros(len(turn))
         n, e = zero + self.place[0], zero + self.place[1]
-        n0, e0 = n + self.velocity[0] * self.lag, e + self.velocity[1] * self.lag
+        lag = self._lag(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
+        n0, e0 = n + self.velocity[0] * lag, e + self.velocity[1] * lag
         v1n, v1e = u * share * ct, u * share * st
         n1, e1 = n0 + v1n * hold, e0 + v1e * hold
         n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
@@ -107,7 +121,7 @@ class Plans:
             np.stack([zero + self.velocity[0], v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
             np.stack([zero + self.velocity[1], v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
         )
-        lasts = np.stack([zero + self.lag, hold, parallel, back, leg, zero + math.inf])
+        lasts = np.stack([lag, hold, parallel, back, leg, zero + math.inf])
         times = np.concatenate([np.zeros((1, len(turn))), np.cumsum(lasts[:-1], axis=0)])
         begun = (self.place[0] - self.begin[0]) * c + (self.place[1] - self.begin[1]) * s
         late = np.maximum(times[4] - (gone - begun) / u, 0.0)
@@ -198,7 +212,7 @@ class Avoider:
         if len(way) < 2:
             s, c = sin_cos(wanted[0])
             way = place, (place[0] + float(c), place[1] + float(s))
-        plans = Plans(place, velocity, way, wanted[1], LAG * self.length / self.speed)
+        plans = Plans(place, velocity, way, wanted[1], self.length)
         on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # go on, or return
         own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
         for t in targets:
@@ -207,7 +221,7 @@ class Avoider:
         here = [t for t in targets if t.who in self.roles]
         acting = [t for t in here if self._acts_for(t, place, velocity)]
         if self.chosen is None:
-            if not acting or self._free(on, place, acting, 1.0)[0]:
+            if not acting or self._free(on, place, acting, KEEP if self.returning else 1.0)[0]:
                 return self._back(plans, wanted)
         elif not acting or self._free(on, place, targets, RESUME, 1.5)[0]:
             self.chosen, self.returning = None, True
