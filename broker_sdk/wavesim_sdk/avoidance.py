@@ -45,6 +45,7 @@ RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg a
 COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
 #: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
 RESUME, KEEP = 1.1, 0.9
+ABORTED = 0.25  #: how much more the next return needs after one that was given up
 ANSWER, RADIUS = 1.0, 3.0  #: lengths of way before a helm is answered, and those of the radius of a turn
 GATHER = 6.0  #: lengths in which she gathers or loses all way
 SHARPEST = math.radians(120.0)
@@ -185,7 +186,8 @@ class Avoider:
     returning: bool = False  #: to the leg, after a manoeuvre
     turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
     _unseen: dict[int, float] = field(default_factory=dict)
-    _busy: float = 0.0  #: s (calls) since the manoeuvre began
+    _busy: float = 0.0  #: s (calls) since she left her leg
+    _aborted: float = 0.0  #: how often a return to the leg was given up since then
     _until_back: float = 0.0  #: when it is to be over
 
     def __post_init__(self) -> None:
@@ -220,14 +222,14 @@ class Avoider:
         self._forget(targets)
         here = [t for t in targets if t.who in self.roles]
         acting = [t for t in here if self._acts_for(t, place, velocity)]
+        self._busy += 1.0
         if self.chosen is None:
             if not acting or self._free(on, place, acting, KEEP if self.returning else 1.0)[0]:
                 return self._back(plans, wanted)
-        elif not acting or self._free(on, place, targets, RESUME, 1.5)[0]:
+        elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, 1.5)[0]:
             self.chosen, self.returning = None, True
             return self._back(plans, wanted)
         else:
-            self._busy += 1.0
             straight = plans.course, wanted[1]
             if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME)) < math.inf:
                 self.chosen = straight
@@ -316,8 +318,10 @@ class Avoider:
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
         """Take the plan of least price."""
-        if self.chosen is None:
-            self._busy = 0.0
+        if self.chosen is None and not self.returning:
+            self._busy = self._aborted = 0.0
+        elif self.chosen is None:
+            self._aborted += 1.0
         turn, share, hold, parallel = self._all
         paths = plans.sail(turn, share, hold, parallel)
         price = TURN * np.abs(turn) + SLOW * (1.0 - share) + CUT * paths.cut
