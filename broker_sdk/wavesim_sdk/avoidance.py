@@ -45,6 +45,10 @@ RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg a
 COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
 #: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
 RESUME, KEEP = 1.1, 0.9
+LONGEST, STOP = (
+    4.0,
+    0.3,
+)  #: horizons after which a manoeuvre ends by taking all way off, if others keep a share of ``clear``
 ABORTED = 0.25  #: how much more the next return needs after one that was given up
 ANSWER, RADIUS = 1.0, 3.0  #: lengths of way before a helm is answered, and those of the radius of a turn
 GATHER = 6.0  #: lengths in which she gathers or loses all way
@@ -234,6 +238,11 @@ class Avoider:
             if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME)) < math.inf:
                 self.chosen = straight
                 self._allow(back)
+            if self.chosen != straight and self._busy > LONGEST * self.horizon:
+                stop = plans.sail(*(np.array([v]) for v in (0.0, 0.0, self.horizon, 0.0)))
+                if self._free(stop, place, targets, STOP)[0]:  # 8e: let her go who keeps pace
+                    self.chosen = self.chosen[0], 0.0
+                    return self.chosen
             if self._ends(plans, self.chosen, place, targets, KEEP) < self._until_back - self._busy:
                 return self.chosen
         self._choose(plans, place, targets, acting)
@@ -290,9 +299,12 @@ class Avoider:
         manoeuvre, so many horizons beyond its end."""
         free = np.ones(len(paths.back), bool)
         for t in targets:
-            now = float(hypot(t.place[0] - place[0], t.place[1] - place[1])) - 0.5 * t.length
+            now = self._apart(place, t)
             free &= paths.nearest(t, self._until(paths, t, after))[0] >= min(share * self._clear(t), now) - 1e-6
         return free
+
+    def _apart(self, place: Place, t: Target) -> float:
+        return float(hypot(t.place[0] - place[0], t.place[1] - place[1])) - 0.5 * t.length
 
     def _until(self, paths: Paths, t: Target, after: float) -> Array:
         """How far ahead a target counts; whom she overtakes, until she is finally past and clear (13d)."""
@@ -336,16 +348,18 @@ class Avoider:
             off = np.minimum(off, 2.0 * math.pi - off)
             price = price + CHANGE * (off + np.abs(share - self.chosen[1] / plans.speed))
         for t in targets:
-            price = price + self._risk(paths, t)
+            price = price + self._risk(paths, place, t)
         k = int(np.argmin(price))
         self._allow(float(paths.back[k]))
         self.turns.append(float(turn[k]))
         self.chosen = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
 
-    def _risk(self, paths: Paths, t: Target) -> Array:
+    def _risk(self, paths: Paths, place: Place, t: Target) -> Array:
         approach, time, ahead = paths.nearest(t, self._until(paths, t, 1.0))
         kept = np.maximum(approach, 0.0) / self._clear(t)
-        price = DANGER * np.maximum(1.0 - kept, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon))
+        lack, now = np.maximum(1.0 - kept, 0.0), max(0.0, 1.0 - max(self._apart(place, t), 0.0) / self._clear(t))
+        # that she is too near already is no reason for a plan that only stays so near
+        price = DANGER * (now + np.maximum(lack - now, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon)))
         price = price + MARGIN * np.clip((RESUME - kept) / (RESUME - 1.0), 0.0, 1.0)
         if self.roles.get(t.who) is Role.GIVE_WAY:
             price = price + np.where((ahead > 0.0) & (approach < 3.0 * self.clear), AHEAD, 0.0)
