@@ -22,7 +22,7 @@ from wavesim_studies.traffic.score import Score, Track, judge
 
 #: speed in m/s and time in s to the meeting that suit a model
 SUITED = {"otter": (3.0, 300.0), "jolner": (2.5, 300.0), "odin": (5.0, 300.0), "supply": (6.1733, 1800.0)}
-RUN_IN = 20.0  #: lengths of way before an encounter begins
+RUN_IN = 200.0  #: lengths of way before an encounter begins
 LARGE = 30.0  #: m: a vessel longer than that is stepped and steered more slowly
 
 
@@ -81,8 +81,8 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
         "own", position=(o.north, o.east, resting_depth(own, 1025.0)), attitude=(0, 0, o.course), variant=own
     )
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
-    pilot = Pilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust_at(model, o.speed))
-    _run_in(sim, row, own, o, period)
+    thrust = _run_in(sim, row, own, o, period)
+    pilot = Pilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust)
     other = kinematic(own)
     rows = {}
     for t in encounter.others:
@@ -116,14 +116,16 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     return Sailed(encounter, tracks, score, (min([0.0, *avoider.turns]), max([0.0, *avoider.turns])))
 
 
-def _run_in(sim: Simulation, row: int, own: Model, start: Start, period: float) -> None:
-    """Let her shafts come to their speed before the encounter begins: way lost to that is no action of hers."""
+def _run_in(sim: Simulation, row: int, own: Model, start: Start, period: float) -> float:
+    """Let her shafts come to their speed before the encounter begins: way lost to that is no action of hers. Returns what
+    holds her speed, N."""
     sim.set_pose(row, velocity=(start.speed, *[0.0] * 5))
     straight = Pilot(own, (start.north, start.east), course=start.course, speed=start.speed, thrust=thrust_at(own.name, start.speed))  # fmt: skip
     for _ in range(round(RUN_IN * straight.length / start.speed / period)):
         sim.command(row, straight.act(_motion(sim, row), period))
         sim.advance(round(period * 1e9) // sim.step_ns)
     sim.set_pose(row, (start.north, start.east, float(sim.state()[row]["p_WB_W"][2])))
+    return straight.helm.speed.steady
 
 
 def _passed(now: Motion, start: Start, goal: Waypoint, length: float) -> bool:
