@@ -80,8 +80,9 @@ class Plans:
     def _lag(self, turn: Array, share: Array) -> Array:
         """How long the vessel seems to go on before it turns off the leg by so much (NaN: back to it), s: it answers its helm late, the
         corner that stands for an arc lies that far ahead, and way is gathered and lost slowly."""
-        _, across = _along(*(np.array([v]) for v in self.place), self.begin, self.ahead)
-        home = -RETURN * float(np.clip(across[0] / (4.0 * self.length), -1.0, 1.0))
+        n, e = self.place[0] - self.begin[0], self.place[1] - self.begin[1]
+        across = e * self.ahead[0] - n * self.ahead[1]
+        home = -RETURN * max(-1.0, min(1.0, across / (4.0 * self.length)))
         speed = hypot(*self.velocity)
         now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
         off = np.abs(np.where(np.isnan(turn), home, turn) - wrap(now))
@@ -146,7 +147,7 @@ class Paths:
     back: Array
     late: Array
     ends: Array
-    cut: Array  #: those that cut off the waypoint ahead (K)
+    cut: Any  #: those that cut off the waypoint ahead (K)
 
     def nearest(self, t: Target, until: Array) -> tuple[Array, Array, Array]:
         """(least distance, when, how far ahead of the target then) of each plan before a time of it, if the target goes on."""

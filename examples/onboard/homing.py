@@ -16,7 +16,10 @@ from wavesim_sdk.config import Body, Loaded
 from wavesim_sdk.elementary import atan2, hypot
 
 NEAR = 25.0  #: m from the dock at which it slows down
-DOCKED, LOST = 3.0, 10.0  #: m at which it stops, and at which it goes on, if it drifts away or was wrong about where it is
+DOCKED, LOST = (
+    3.0,
+    10.0,
+)  #: m at which it stops, and at which it goes on, if it drifts away or was wrong about where it is
 GUESS = 30.0, -40.0  #: m that its first belief is off
 ANGLE = math.radians(1.0)  #: of the head
 
