@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 ORACLES := .venv-oracles
 MHKIT := .venv-mhkit
+BELLHOP := .venv-bellhop
 NAVIGATORS := .venv-navigators
 MUTANTS := .venv-mutants
 AUDIT := .venv-audit
@@ -31,7 +32,7 @@ SOURCES := broker_sdk server emulators viz bridges studies examples tests benchm
 # more than the usual two cores: tests wait for other processes a third of their time (four were no faster)
 WORKERS ?= 3
 
-.PHONY: help trial compiled web wheels test test-long test-uncompiled coverage test-mhkit test-navigators test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
+.PHONY: help trial compiled web wheels test test-long test-uncompiled coverage test-mhkit test-bellhop test-navigators test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock audit clean
 
 help:
 	@echo "make trial     set up, run the demonstration trial, draw its pictures into runs/demo"
@@ -39,7 +40,7 @@ help:
 	@echo "make test      set up, run the tests"
 	@echo "make wheels    build the wheels of all distributions into dist"
 	@echo "make test-long run the long ones: shipped trials, tutorials, studies, one hash on a busy machine"
-	@echo "make lint types imports docs-check test-uncompiled test-mhkit test-navigators test-wheels    the other checks of CI"
+	@echo "make lint types imports docs-check test-uncompiled test-mhkit test-bellhop test-navigators test-wheels    the other checks of CI"
 	@echo "make coverage  which lines the tests run: kernels uncompiled, all else as far as it is in the tests' own process"
 	@echo "make docs      write the generated pages and tables of docs/ anew"
 	@echo "make site      the documents as a site with search, for a browser without a network"
@@ -75,7 +76,7 @@ test-uncompiled: $(VENV)/.tools  # the kernels as plain Python: the same results
 		--cov-branch --cov-report=term:skip-covered --durations=10 tests/physics
 
 coverage: test-uncompiled  # and of all else, as far as tests run it in their own process
-	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not system and not long and not mhkit and not navigators and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) \
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not system and not long and not mhkit and not bellhop and not navigators and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) \
 		--cov-report=term:skip-covered tests/sdk tests/protocol tests/server tests/world tests/emulators tests/studies tests/viz tests/bridges
 
 test-wheels: $(VENV)/.tools wheels  # in an environment that knows nothing of this folder
@@ -83,6 +84,9 @@ test-wheels: $(VENV)/.tools wheels  # in an environment that knows nothing of th
 
 test-mhkit: $(VENV)/.tools $(VENV)/.mhkit  # a large judge of our Doppler logs
 	@$(BIN)/python -m pytest -q -m mhkit $(JUDGES)
+
+test-bellhop: $(VENV)/.tools $(VENV)/.bellhop  # a judge of echoes: their paths, times, levels and phases
+	@$(BIN)/python -m pytest -q -m bellhop $(JUDGES)
 
 test-navigators: $(VENV)/.tools $(VENV)/.navigators  # judges of navigation: errors of tracks, smoother
 	@$(BIN)/python -m pytest -q -m navigators $(JUDGES)
@@ -140,6 +144,11 @@ $(VENV)/.mutants: locked/mutants.txt $(PROJECTS) | $(VENV)/.installed
 $(VENV)/.mhkit: locked/mhkit.txt | $(VENV)/.tools
 	@echo "installing mhkit into $(MHKIT) (once)"
 	@$(PYTHON) -m venv $(MHKIT) && $(MHKIT)/bin/python $(INSTALL) $(LOCKED) -r locked/mhkit.txt || $(ABSENT)
+	@touch $@
+
+$(VENV)/.bellhop: locked/bellhop.txt | $(VENV)/.tools
+	@echo "installing pelagic into $(BELLHOP) (once)"
+	@$(PYTHON) -m venv $(BELLHOP) && $(BELLHOP)/bin/python $(INSTALL) $(LOCKED) -r locked/bellhop.txt || $(ABSENT)
 	@touch $@
 
 $(VENV)/.navigators: locked/navigators.txt | $(VENV)/.tools
@@ -203,4 +212,4 @@ pictures: $(VENV)/.tools $(PAGE)  # runs the trials that they show where runs/ h
 	@$(BIN)/python docs/pictures.py
 
 clean:
-	rm -rf dist site $(DOCS) $(VENV) $(ORACLES) $(MUTANTS) $(MHKIT) $(AUDIT) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf dist site $(DOCS) $(VENV) $(ORACLES) $(MUTANTS) $(MHKIT) $(BELLHOP) $(AUDIT) $(WEB)/node_modules viz/wavesim_viz/static runs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -102,14 +102,14 @@ def ours(case: Case, steps: int = STEPS) -> tuple[list[float], list[bool]]:
     z, c, none = case.z, case.c, np.zeros((0, 2))
     fan, found, out = (
         np.zeros(n, t.dtype).view(np.recarray)
-        for t, n in ((rays.FAN, rays.ANGLES + 8), (rays.EIGENRAY, 256), (rays.RAY, 1))
+        for t, n in ((rays.FAN, rays.fan_size(len(z))), (rays.EIGENRAY, 256), (rays.RAY, 1))
     )
-    count = rays.launch(z, c, case.source, fan, none)
+    count = rays.launch(z, c, case.source, fan)
     losses, marked = [], []
     for depth, middle, w in case.receivers:
         total, bounded = 0.0, False
         for x in np.linspace(middle - w, middle + w, steps):
-            some = rays.search(z, c, case.source, depth, x, BOUNCES, fan, count, found, none, out[0])
+            some, _ = rays.search(z, c, case.source, depth, x, BOUNCES, fan, count, found, none, out[0])
             for angle, down, reversals, *_ in found[:some].tolist():
                 if math.degrees(angle) > case.angles or not rays.ray(
                     z, c, case.source, depth, angle, down > 0, reversals, none, out[0]

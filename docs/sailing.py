@@ -1,9 +1,10 @@
-"""Sail every model of the library and write the table of docs/models.md and its picture (`python docs/sailing.py`)."""
+"""Sail every model of the library and write the tables of docs/models.md and their picture (`python docs/sailing.py`)."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
@@ -15,8 +16,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from generate import ROOT, between
 
-from wavesim_sdk.config import library
+from wavesim_sdk.config import Model, library
+from wavesim_sdk.config.vehicle import Performance
 from wavesim_server.dynamics.kind import shape_of
+from wavesim_server.manoeuvres import STABLE, Trial, trials
 from wavesim_server.sailing import Run, afloat, sail
 
 DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
@@ -25,9 +28,9 @@ DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
 def table(runs: list[Run]) -> str:
     """One row for each model: speeds, turning circle, greatest tilts."""
     lines = [
-        "| model | meant for | full ahead m/s | full astern m/s | turning circle m | rate deg/s | greatest tilt in calm, deg | Hs m: "
+        "| model | meant for | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | greatest tilt in calm, deg | Hs m: "
         "greatest tilt adrift / full ahead, deg |",
-        "|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for model in library().values():
         mine = {run.manoeuvre: run for run in runs if run.model == model.name}
@@ -43,9 +46,47 @@ def table(runs: list[Run]) -> str:
         circle = [f"{turn.turning[0]:.1f}", f"{math.degrees(turn.turning[1]):.1f}"] if turn else ["-", "-"]
         calm = tilt(*(n for n in mine if n not in ("waves", "seaway")))
         lines.append(
-            f"| `{model.name}` | {model.valid_speed:g} m/s | {speed('ahead')} | {speed('astern')} | {circle[0]} | {circle[1]} | "
+            f"| `{model.name}` | {model.valid_speed:g} m/s | {speed('ahead')} | {published(model)} | {speed('astern')} | {circle[0]} | {circle[1]} | "
             f"{calm} | {model.valid_sea:g}: {tilt('waves')} / {tilt('seaway')} |"
         )
+    return "\n".join(lines)
+
+
+def published(model: Model) -> str:
+    """Speed and rate of turn of the vehicle itself."""
+    p = model.performance or Performance(source="")
+    figures = [f"{p.speed:g}" if p.speed else "-"] + ([f"{math.degrees(p.turn_rate):g}"] if p.turn_rate else [])
+    return ", ".join(figures)
+
+
+def manoeuvre_table(found: list[Trial]) -> str:
+    """One row for each model: speeds, what a push leaves behind, spiral, overshoots, turning circle, the vehicle itself."""
+    lines = [
+        "| model | m/s | yaw rate left by a push, deg/s | stable: model / vehicle | spiral: amidships differ by, deg/s | overshoots 10/10, deg "
+        "| 20/20, deg | turning diameter, lengths | way left in it |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for model in library().values():
+        mine = [t for t in found if t.model == model.name]
+
+        def of(manoeuvre: str, value: Callable[[Trial], str], mine: list[Trial] = mine) -> str:
+            return " / ".join(value(t) for t in mine if t.manoeuvre == manoeuvre) or "-"
+
+        if not mine:
+            continue
+        stable = all(t.residual < STABLE for t in mine if t.manoeuvre == "push")
+        real = model.performance.stable if model.performance is not None else "unknown"
+        cells = (
+            of("push", lambda t: f"{math.hypot(*t.before[:2]):.2f}"),
+            of("push", lambda t: f"{math.degrees(t.residual):.2f}"),
+            f"{'yes' if stable else 'no'} / {real}",
+            of("spiral", lambda t: f"{math.degrees(t.loop):.1f}"),
+            of("zig-zag 10/10", lambda t: ", ".join(f"{math.degrees(a):.0f}" for a in t.overshoots)),
+            of("zig-zag 20/20", lambda t: ", ".join(f"{math.degrees(a):.0f}" for a in t.overshoots)),
+            of("circle", lambda t: f"{t.circle[0]:.1f}"),
+            of("circle", lambda t: f"{t.circle[2]:.2f}"),
+        )
+        lines.append(f"| `{model.name}` | " + " | ".join(cells).replace("inf", "-") + " |")
     return "\n".join(lines)
 
 
@@ -78,6 +119,7 @@ def main() -> None:
     runs = sail(library().values())
     page = ROOT / "docs/models.md"
     page.write_text(between(page.read_text(), "sailing", table(runs)))
+    page.write_text(between(page.read_text(), "manoeuvres", manoeuvre_table(trials(library().values()))))
     picture(runs, ROOT / "docs/images/sailing.png")
     print(f"{len(runs)} runs; all finite: {bool(np.all([run.finite for run in runs]))}")
 

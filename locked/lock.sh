@@ -29,6 +29,7 @@ lock mutants $in requirements-mutants.txt -c constraints.txt $wheels
 lock node requirements-node.txt $wheels
 lock audit requirements-audit.txt $wheels
 lock mhkit requirements-mhkit.txt $wheels
+lock bellhop requirements-bellhop.txt $wheels
 lock navigators requirements-navigators.txt $wheels
 lock docs requirements-docs.txt $wheels
 grep -h '^setuptools==' constraints.txt | cat requirements-oracles.txt - > $in

@@ -100,6 +100,16 @@ def _thruster(t: Thruster, number: int) -> Actuator:
     return Actuator(t.name, ActuatorKind.THRUSTER, unit, t.minimum, t.maximum, number, actual)
 
 
+CLIPPED = "command beyond its range: "  #: so begins the notice of a command that was clipped
+
+
+def clipped_text(actuator: Actuator, value: float, count: int) -> str:
+    """What is said of a command beyond an actuator's range; ``count``: how many there were by then."""
+    low, high, unit = actuator.minimum, actuator.maximum, f" {actuator.unit}" if actuator.unit else ""
+    times = f", for the {count}th time" if count > 1 else ""
+    return f"{CLIPPED}{actuator.name} takes {low:.6g} to {high:.6g}{unit}, and {value:.6g} as {high if value > high else low:.6g}{times}"
+
+
 _FLOATS = frozenset({float})
 #: what may be wrong with an actuator: it stays where it is (for ever, or for a time), has no force or a share of it, has the
 #: wrong sign, or is whole

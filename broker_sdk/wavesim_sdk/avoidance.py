@@ -1,12 +1,15 @@
-"""A reference avoider: velocity obstacles over course and speed, with the rules of the road as prices (COLREG 8, 13 to 17).
+"""A reference avoider: plans over course and speed, priced by the rules of the road (COLREG 8, 13 to 17).
 
     avoider = Avoider(length=2.0, speed=3.0)
-    order = avoider.order(time, place, velocity, wanted, targets)       # (course, speed), or None: go on
+    order = avoider.order(place, velocity, wanted, targets, way)       # (course, speed), or None: follow the mission
 
-Asked about once a second.  It knows of others what a target list tells: no intentions.  It sees a conflict where, both going on,
-they pass nearer than ``clear`` within ``horizon``; as the one that gives way it takes the cheapest of some large changes of
-course or speed that is free of conflicts (small ones cannot be seen by others), and keeps it until its own way is free.  As the
-one that stands on it holds, until the other has done nothing for too long.
+Call it once a second. It knows what a target list tells: places and velocities, no intentions.
+
+A *plan* (:class:`Plans`) is a whole manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the leg,
+and go on along it. A plan is free if no other comes nearer than ``clear`` before the vessel is back and a horizon after that. The
+vessel acts when the plan "go on" is not free within ``horizon``; it takes the plan of least price (large changes only: others
+cannot see small ones) and keeps its course until it can sail parallel to the leg, and that until it can return. Both ask for a
+margin that keeping them does not ask for. As the stand-on vessel it holds, until the other has done nothing for too long.
 """
 
 from __future__ import annotations
@@ -14,20 +17,164 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.encounters import Role, domain, role
 from wavesim_sdk.frames import wrap
 from wavesim_sdk.targets import Target
 
-TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90, 110) for sign in (1, -1)))
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Place = tuple[float, float]
+
+TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90) for sign in (1, -1)))
 SPEEDS = (1.0, 0.5, 0.25, 0.0)
+HOLD = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0, 90.0)  #: lengths of way for which a plan may hold its course
+PARALLEL = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0)  #: and for which it may sail parallel to its leg
 RULES = {Role.HEAD_ON, Role.GIVE_WAY}  #: in which she does not turn to port
 HOLDS = {Role.STAND_ON, Role.OVERTAKEN}
-# prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice
-TURN, SLOW, PORT, AHEAD, CHANGE = 1.0, 2.5, 6.0, 2.0, 0.4
+# prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice, of
+# being a horizon later back on her way, of cutting off a waypoint
+TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0, 2.5
 PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
 DANGER = 20.0  #: of a conflict that is about to happen
+MARGIN = 0.3  #: of a plan that passes at ``clear`` without a margin
+RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg after a manoeuvre
+COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
+#: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
+RESUME, KEEP = 1.1, 0.9
+LONGEST, STOP = (
+    4.0,
+    0.3,
+)  #: horizons after which a manoeuvre ends by taking all way off, if others keep a share of ``clear``
+ABORTED = 0.25  #: how much more the next return needs after one that was given up
+ANSWER, RADIUS = 1.0, 3.0  #: lengths of way before a helm is answered, and those of the radius of a turn
+GATHER = 6.0  #: lengths in which she gathers or loses all way
+SHARPEST = math.radians(120.0)
+FIXED = 3.0  #: lengths at which she passes what stands on the chart
+SLOW_TARGET = 0.1  #: of own speed: who is slower than that cannot be the one that gives way
+FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
+
+
+class Plans:
+    """Ways that a vessel may go from ``place``, all at once, as straight segments: hold a turn off the leg at a share of its speed, go
+    parallel to the leg, return at :data:`RETURN`, go on along ``way``: where the leg begins, its waypoint, and the next one."""
+
+    def __init__(self, place: Place, velocity: Place, way: Sequence[Place], speed: float, length: float) -> None:
+        (an, ae), (bn, be) = way[0], way[1]
+        self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
+        self.long = float(hypot(bn - an, be - ae))
+        self.course = float(atan2(be - ae, bn - an))
+        self.begin, self.corner = (an, ae), (bn, be)
+        s, c = sin_cos(self.course)
+        self.ahead = float(c), float(s)
+        self.next: tuple[Place, float] | None = None  # direction and length of the next leg
+        if len(way) > 2 and self.long > 0.0:
+            dn, de = way[2][0] - bn, way[2][1] - be
+            long = float(hypot(dn, de))
+            if long > 0.0:
+                self.next = (dn / long, de / long), long
+
+    def _lag(self, turn: Array, share: Array) -> Array:
+        """How long the vessel seems to go on before it turns off the leg by so much (NaN: back to it), s: it answers its helm late, the
+        corner that stands for an arc lies that far ahead, and way is gathered and lost slowly."""
+        n, e = self.place[0] - self.begin[0], self.place[1] - self.begin[1]
+        across = e * self.ahead[0] - n * self.ahead[1]
+        home = -RETURN * max(-1.0, min(1.0, across / (4.0 * self.length)))
+        speed = hypot(*self.velocity)
+        now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
+        off = np.abs(np.where(np.isnan(turn), home, turn) - wrap(now))
+        half = 0.5 * np.minimum(np.minimum(off, 2.0 * math.pi - off), SHARPEST)
+        s, c = sin_cos(half)
+        gather = GATHER * np.abs(share - speed / self.speed)
+        return np.asarray((ANSWER + RADIUS * s / c + gather) * self.length / self.speed)
+
+    def sail(self, turn: Array, share: Array, hold: Array, parallel: Array) -> Paths:
+        """The plans of these turns (rad) and shares of speed, held for so long (s), and then so long parallel to the leg."""
+        u, (c, s) = self.speed, self.ahead
+        st, ct = sin_cos(self.course + turn)
+        zero = np.zeros(len(turn))
+        n, e = zero + self.place[0], zero + self.place[1]
+        lag = self._lag(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
+        n0, e0 = n + self.velocity[0] * lag, e + self.velocity[1] * lag
+        v1n, v1e = u * share * ct, u * share * st
+        n1, e1 = n0 + v1n * hold, e0 + v1e * hold
+        n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
+        along, across = _along(n2, e2, self.begin, self.ahead)
+        joins = along + COTANGENT * np.abs(across)
+        n3, e3 = self.begin[0] + joins * c, self.begin[1] + joins * s
+        cn, cs = self.corner
+        beyond = zero > 1.0
+        v5n, v5e, gone = zero + u * c, zero + u * s, joins.copy()
+        if self.next is not None:
+            (c2, s2), long = self.next
+            beyond = joins > self.long
+            along2, across2 = _along(n2, e2, self.corner, self.next[0])
+            joins2 = np.clip(along2 + COTANGENT * np.abs(across2), 0.0, long)
+            n3, e3 = np.where(beyond, cn + joins2 * c2, n3), np.where(beyond, cs + joins2 * s2, e3)
+            gone = np.where(beyond, self.long + joins2, joins)
+            v5n, v5e = zero + u * c2, zero + u * s2
+        back = _root(n3 - n2, e3 - e2) / u
+        some = np.where(back > 0.0, back, 1.0)
+        leg = np.where(beyond, 0.0, (self.long - joins) / u) if self.next is not None else zero
+        n4, e4 = np.where(beyond, n3, cn), np.where(beyond, e3, cs)
+        if self.next is None:
+            n4, e4 = n3, e3
+        starts = np.stack([n, n0, n1, n2, n3, n4]), np.stack([e, e0, e1, e2, e3, e4])
+        speeds = (
+            np.stack([zero + self.velocity[0], v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
+            np.stack([zero + self.velocity[1], v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
+        )
+        lasts = np.stack([lag, hold, parallel, back, leg, zero + math.inf])
+        times = np.concatenate([np.zeros((1, len(turn))), np.cumsum(lasts[:-1], axis=0)])
+        begun = (self.place[0] - self.begin[0]) * c + (self.place[1] - self.begin[1]) * s
+        late = np.maximum(times[4] - (gone - begun) / u, 0.0)
+        left = times[5] + (np.where(beyond, long - joins2, long) / u if self.next is not None else math.inf)
+        return Paths(starts, speeds, times, lasts, times[4], late, left, beyond)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Plans as segments (6, K): starts and velocities (north, east), when each begins and how long it lasts (s); when the vessel is back
+    on its way (K), how much later it is there than without a manoeuvre (K), and when the known way ends (K), s."""
+
+    starts: tuple[Array, Array]
+    velocities: tuple[Array, Array]
+    times: Array
+    lasts: Array
+    back: Array
+    late: Array
+    ends: Array
+    cut: Any  #: those that cut off the waypoint ahead (K)
+
+    def nearest(self, t: Target, until: Array) -> tuple[Array, Array, Array]:
+        """(least distance, when, how far ahead of the target then) of each plan before a time of it, if the target goes on."""
+        vn, ve = t.velocity
+        dn = self.starts[0] - (t.place[0] + vn * self.times)
+        de = self.starts[1] - (t.place[1] + ve * self.times)
+        wn, we = self.velocities[0] - vn, self.velocities[1] - ve
+        square = wn * wn + we * we
+        lasts = np.minimum(self.lasts, np.maximum(until - self.times, 0.0))
+        after = np.clip(-(dn * wn + de * we) / np.where(square > 1e-6, square, 1.0), 0.0, lasts)
+        dn, de = dn + wn * after, de + we * after
+        away = np.where(self.times <= until, _root(dn, de), math.inf)
+        k = np.argmin(away, axis=0)
+        of = k, np.arange(len(k))
+        along = float(hypot(vn, ve))
+        ahead = (dn[of] * vn + de[of] * ve) / along if along > 1e-3 else np.zeros(len(k))
+        return away[of] - 0.5 * t.length, (self.times + after)[of], ahead
+
+
+def _along(n: Array, e: Array, begin: Place, ahead: Place) -> tuple[Array, Array]:
+    """(along, across) a leg."""
+    n, e = n - begin[0], e - begin[1]
+    return n * ahead[0] + e * ahead[1], e * ahead[0] - n * ahead[1]
+
+
+def _root(n: Array, e: Array) -> Array:
+    return np.asarray(np.sqrt(n * n + e * e))
 
 
 @dataclass
@@ -41,120 +188,180 @@ class Avoider:
     patience: float = 0.0  #: TCPA at which the one that stands on acts: 35 lengths of way
     roles: dict[int, Role] = field(default_factory=dict)  #: towards whom there was a conflict
     chosen: tuple[float, float] | None = None  #: course and speed that it holds now
-    turns: list[float] = field(default_factory=list)  #: off the wanted course, rad, of each choice so far
+    returning: bool = False  #: to the leg, after a manoeuvre
+    turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
+    _unseen: dict[int, float] = field(default_factory=dict)
+    _busy: float = 0.0  #: s (calls) since she left her leg
+    _aborted: float = 0.0  #: how often a return to the leg was given up since then
+    _until_back: float = 0.0  #: when it is to be over
 
     def __post_init__(self) -> None:
         self.clear = self.clear or domain(self.length)[1]
         self.horizon = self.horizon or 60.0 * self.length / self.speed
         self.patience = self.patience or PATIENCE * self.length / self.speed
+        way = self.length / self.speed  # s
+        grid = [(0.0, 1.0, 0.0, p) for p in PARALLEL[1:]]
+        grid += [(a, k, h, p) for a in TURNS for k in SPEEDS for h in HOLD for p in PARALLEL if (a, k) != (0.0, 1.0)]
+        self._all = np.array(grid).T * np.array([1.0, 1.0, way, way])[:, None]
 
     def order(
         self,
-        place: tuple[float, float],
-        velocity: tuple[float, float],
+        place: Place,
+        velocity: Place,
         wanted: tuple[float, float],
         targets: Sequence[Target],
+        way: Sequence[Place] = (),
     ) -> tuple[float, float] | None:
-        """(course, speed) to take now, or None to go on as ``wanted`` (course, speed)."""
+        """(course, speed) to take now, or None to follow the mission, which wants ``wanted`` (course, speed). ``way``: where its leg
+        begins, the waypoint ahead and the one after that; without, it is the wanted course."""
+        if wanted[1] <= 0.0:
+            return None  # a vessel that is to stop is out of the game
+        if len(way) < 2:
+            s, c = sin_cos(wanted[0])
+            way = place, (place[0] + float(c), place[1] + float(s))
+        plans = Plans(place, velocity, way, wanted[1], self.length)
+        on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # go on, or return
         own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
         for t in targets:
-            self._judge(t, place, own, wanted)
+            self._judge(t, on, place, velocity, own)
+        self._forget(targets)
         here = [t for t in targets if t.who in self.roles]
         acting = [t for t in here if self._acts_for(t, place, velocity)]
-        if not acting:
-            self.chosen = None
-            return None
-        if self.chosen is not None:
-            if self._free(wanted, place, here, 1.1):
-                self.chosen = None
-                return None
-            if self._free(self.chosen, place, here, 0.8):
+        self._busy += 1.0
+        if self.chosen is None:
+            if not acting or self._free(on, place, acting, KEEP if self.returning else 1.0)[0]:
+                return self._back(plans, wanted)
+        elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, 1.5)[0]:
+            self.chosen, self.returning = None, True
+            return self._back(plans, wanted)
+        else:
+            straight = plans.course, wanted[1]
+            if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME)) < math.inf:
+                self.chosen = straight
+                self._allow(back)
+            if self.chosen != straight and self._busy > LONGEST * self.horizon:
+                stop = plans.sail(*(np.array([v]) for v in (0.0, 0.0, self.horizon, 0.0)))
+                if self._free(stop, place, targets, STOP)[0]:  # 8e: let her go who keeps pace
+                    self.chosen = self.chosen[0], 0.0
+                    return self.chosen
+            if self._ends(plans, self.chosen, place, targets, KEEP) < self._until_back - self._busy:
                 return self.chosen
-        elif self._free(wanted, place, acting, 1.0):
-            return None
-        self.chosen = self._cheapest(place, wanted, here, acting)
-        return self.chosen
+        self._choose(plans, place, targets, acting)
+        return self.chosen if self.chosen is not None else self._back(plans, wanted)
 
-    def _judge(self, t: Target, place: tuple[float, float], own: float, wanted: tuple[float, float]) -> None:
+    def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
+        """The mission, and after a manoeuvre an acute angle towards its leg."""
+        off = wrap(wanted[0] - plans.course)
+        if not self.returning or abs(off) <= RETURN:
+            self.returning = False
+            return None
+        return wrap(plans.course + math.copysign(RETURN, off)), wanted[1]
+
+    def _clear(self, t: Target) -> float:
+        return min(self.clear, FIXED * self.length) if t.fixed else self.clear
+
+    def _judge(self, t: Target, on: Paths, place: Place, velocity: Place, own: float) -> None:
         """Note the role towards a target when its conflict begins; forget it when it is past and clear."""
-        approach, time, _ = self._pass(wanted, place, t)
+        away = t.place[0] - place[0], t.place[1] - place[1]
+        approach, _, _ = on.nearest(t, np.maximum(self._until(on, t, 0.0), 2.0 * self.horizon))
+        near = approach[0] < 1.2 * self._clear(t)
+        closing = away[0] * (t.velocity[0] - velocity[0]) + away[1] * (t.velocity[1] - velocity[1]) < 0.0
         if t.who not in self.roles:
-            if 0.0 < time < 2.0 * self.horizon and approach < 1.2 * self.clear:
-                away = t.place[0] - place[0], t.place[1] - place[1]
+            if near and (closing or approach[0] < hypot(*away) - 0.5 * t.length - 1e-6):
                 course, speed = float(atan2(t.velocity[1], t.velocity[0])), float(hypot(*t.velocity))
-                self.roles[t.who] = role(away, own, course, self.speed, speed)
-        elif time <= 0.0 and hypot(t.place[0] - place[0], t.place[1] - place[1]) > self.clear:
+                part = role(away, own, course, self.speed, speed)
+                slow = speed < SLOW_TARGET * self.speed
+                self.roles[t.who] = Role.OVERTAKING if slow and part in HOLDS else part
+        elif not closing and not near and hypot(*away) > self._clear(t):
             del self.roles[t.who]
 
-    def _acts_for(self, t: Target, place: tuple[float, float], velocity: tuple[float, float]) -> bool:
+    def _forget(self, targets: Sequence[Target]) -> None:
+        """Roles of those who are seen no more: their numbers may come again."""
+        seen = {t.who for t in targets}
+        for who in list(self.roles):
+            self._unseen[who] = 0.0 if who in seen else self._unseen.get(who, 0.0) + 1.0
+            if self._unseen[who] > FORGET:
+                del self.roles[who]
+        self._unseen = {who: n for who, n in self._unseen.items() if who in self.roles}
+
+    def _acts_for(self, t: Target, place: Place, velocity: Place) -> bool:
         """Whether she has to do something about a target."""
         if self.roles[t.who] not in HOLDS or self.chosen is not None:
             return True
-        approach, time, _ = self._meet(velocity, place, t)
-        return time < self.patience and approach < self.clear
-
-    def _meet(self, v: tuple[float, float], place: tuple[float, float], t: Target) -> tuple[float, float, float]:
-        """(DCPA, TCPA, how far ahead of the target she is then) if both go on; a distance that does not change is one now."""
         n, e = t.place[0] - place[0], t.place[1] - place[1]
-        vn, ve = t.velocity[0] - v[0], t.velocity[1] - v[1]
+        vn, ve = t.velocity[0] - velocity[0], t.velocity[1] - velocity[1]
         square = vn * vn + ve * ve
         time = -(n * vn + e * ve) / square if square > 1e-6 else 0.0
         at = max(time, 0.0)
-        dn, de = n + vn * at, e + ve * at
-        along = float(hypot(*t.velocity))
-        ahead = -(dn * t.velocity[0] + de * t.velocity[1]) / along if along > 1e-3 else 0.0
-        return float(hypot(dn, de)) - 0.5 * t.length, time, ahead
+        return time < self.patience and float(hypot(n + vn * at, e + ve * at)) - 0.5 * t.length < self._clear(t)
 
-    def _pass(self, order: tuple[float, float], place: tuple[float, float], t: Target) -> tuple[float, float, float]:
-        s, c = sin_cos(order[0])
-        return self._meet((order[1] * float(c), order[1] * float(s)), place, t)
-
-    def _free(
-        self, order: tuple[float, float], place: tuple[float, float], targets: Sequence[Target], share: float
-    ) -> bool:
-        """Whether no target is passed nearer than a share of ``clear`` within the horizon."""
+    def _free(self, paths: Paths, place: Place, targets: Sequence[Target], share: float, after: float = 0.0) -> Any:
+        """Which plans keep a share of ``clear`` from all targets; who is nearer already comes no nearer. They look a horizon ahead; in a
+        manoeuvre, so many horizons beyond its end."""
+        free = np.ones(len(paths.back), bool)
         for t in targets:
-            approach, time, _ = self._pass(order, place, t)
-            if -1.0 < time < self.horizon * max(1.0, share) and approach < share * self.clear:
-                return False
-        return True
+            now = self._apart(place, t)
+            free &= paths.nearest(t, self._until(paths, t, after))[0] >= min(share * self._clear(t), now) - 1e-6
+        return free
 
-    def _cheapest(
-        self,
-        place: tuple[float, float],
-        wanted: tuple[float, float],
-        here: Sequence[Target],
-        acting: Sequence[Target],
-    ) -> tuple[float, float]:
-        starboard = any(self.roles[t.who] in RULES for t in acting)
-        port_side = any(self.roles[t.who] in HOLDS for t in acting)
-        best, least, side = wanted, math.inf, 0.0
-        for turn in TURNS:
-            for share in SPEEDS:
-                order = wrap(wanted[0] + turn), wanted[1] * share
-                price = TURN * abs(turn) + SLOW * (1.0 - share)
-                if turn < 0.0 and (starboard or port_side):  # 14, 15, 17c
-                    price += PORT
-                if self.chosen is not None:
-                    price += CHANGE * (
-                        abs(wrap(order[0] - self.chosen[0])) + abs(order[1] - self.chosen[1]) / wanted[1]
-                    )
-                for t in here:
-                    price += self._risk(order, place, t)
-                if price < least:
-                    best, least, side = order, price, turn
-        self.turns.append(side)
-        return best
+    def _apart(self, place: Place, t: Target) -> float:
+        return float(hypot(t.place[0] - place[0], t.place[1] - place[1])) - 0.5 * t.length
 
-    def _risk(self, order: tuple[float, float], place: tuple[float, float], t: Target) -> float:
-        approach, time, ahead = self._pass(order, place, t)
-        if not -1.0 < time < 1.5 * self.horizon:
-            return 0.0
-        price = 0.0
-        if approach < self.clear:
-            price += (
-                DANGER * (1.0 - max(approach, 0.0) / self.clear) * (1.0 + self.horizon / (time + 0.1 * self.horizon))
-            )
-        if ahead > 0.0 and approach < 3.0 * self.clear and self.roles[t.who] is Role.GIVE_WAY:
-            price += AHEAD
-        return price
+    def _until(self, paths: Paths, t: Target, after: float) -> Array:
+        """How far ahead a target counts; whom she overtakes, until she is finally past and clear (13d)."""
+        far = (
+            2.0 * PARALLEL[-1] * self.length / self.speed
+            if self.roles.get(t.who) is Role.OVERTAKING and not t.fixed
+            else 0.0
+        )
+        return np.maximum(paths.back + after * self.horizon if after else self.horizon, np.minimum(far, paths.ends))
+
+    def _ends(
+        self, plans: Plans, order: tuple[float, float], place: Place, targets: Sequence[Target], share: float
+    ) -> float:
+        """When the first free plan that begins with an order is back on the way, s; infinite without one."""
+        turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
+        hold, parallel = self._all[2:, np.abs(self._all[0] - TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
+        paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)
+        return float(np.where(self._free(paths, place, targets, share, 1.0), paths.back, math.inf).min())
+
+    def _allow(self, back: float) -> None:
+        """A manoeuvre that is not over when it was to be is chosen anew: others may keep pace with her for ever."""
+        self._until_back = self._busy + 1.25 * back + 0.5 * self.horizon
+
+    def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
+        """Take the plan of least price."""
+        if self.chosen is None and not self.returning:
+            self._busy = self._aborted = 0.0
+        elif self.chosen is None:
+            self._aborted += 1.0
+        turn, share, hold, parallel = self._all
+        paths = plans.sail(turn, share, hold, parallel)
+        price = TURN * np.abs(turn) + SLOW * (1.0 - share) + CUT * paths.cut
+        delay = DELAY * (
+            1.0 + max(0.0, self._busy / self.horizon - 1.0)
+        )  # the longer it has lasted, the sooner it is to end
+        price = price + delay * paths.late / self.horizon
+        if any(self.roles[t.who] in RULES | HOLDS for t in acting):  # 14, 15, 17c
+            price = price + np.where(turn < 0.0, PORT, 0.0)
+        if self.chosen is not None:
+            off = np.abs(turn - wrap(self.chosen[0] - plans.course))
+            off = np.minimum(off, 2.0 * math.pi - off)
+            price = price + CHANGE * (off + np.abs(share - self.chosen[1] / plans.speed))
+        for t in targets:
+            price = price + self._risk(paths, place, t)
+        k = int(np.argmin(price))
+        self._allow(float(paths.back[k]))
+        self.turns.append(float(turn[k]))
+        self.chosen = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
+
+    def _risk(self, paths: Paths, place: Place, t: Target) -> Array:
+        approach, time, ahead = paths.nearest(t, self._until(paths, t, 1.0))
+        kept = np.maximum(approach, 0.0) / self._clear(t)
+        lack, now = np.maximum(1.0 - kept, 0.0), max(0.0, 1.0 - max(self._apart(place, t), 0.0) / self._clear(t))
+        # that she is too near already is no reason for a plan that only stays so near
+        price = DANGER * (now + np.maximum(lack - now, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon)))
+        price = price + MARGIN * np.clip((RESUME - kept) / (RESUME - 1.0), 0.0, 1.0)
+        if self.roles.get(t.who) is Role.GIVE_WAY:
+            price = price + np.where((ahead > 0.0) & (approach < 3.0 * self.clear), AHEAD, 0.0)
+        return np.asarray(price)

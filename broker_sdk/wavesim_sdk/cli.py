@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from wavesim_sdk import __version__, console
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.errors import LogError, WaveSimError
 
 if TYPE_CHECKING:
     from wavesim_sdk.log import Log
@@ -84,6 +85,8 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
     from wavesim_sdk import metrics
     from wavesim_sdk.commander import Commander
 
+    if prometheus:
+        unused("with --prometheus", "as_json")
     with Commander(server) as commander:
         data = commander.send("status").data
     if prometheus:
@@ -114,22 +117,29 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Read a configuration and say what is wrong with it, or what it holds."""
     from wavesim_sdk import files
-    from wavesim_sdk.config import export, load
+    from wavesim_sdk.config import export, load, suites
 
     if schema:
+        unused("with --schema", "config", "as_json")
         click.echo(export.xsd().decode(), nl=False)
         return
     loaded = load(config)
     files.check(loaded)
     for entry in entry_points(group="wavesim.checks"):  # what installed packages would refuse to run
         entry.load()(loaded)
-    bodies = loaded.config.fleet.bodies
+    bodies, warnings = loaded.config.fleet.bodies, suites.drowned(loaded)
+    for text in warnings:
+        click.echo(f"wavesim: {config}: {text}", err=True)
     if as_json:
         told = [
             {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.plain for i in loaded.suite(b)]}
             for b in bodies
         ]
-        click.echo(json.dumps({"name": loaded.config.name, "digest": loaded.digest, "bodies": told}, indent=2))
+        click.echo(
+            json.dumps(
+                {"name": loaded.config.name, "digest": loaded.digest, "bodies": told, "warnings": warnings}, indent=2
+            )
+        )
         return
     click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
     for b in bodies:
@@ -181,6 +191,8 @@ def mailbox(
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox
 
+    if not signal_name:
+        unused("without --signal", "pid")
     with Mailbox(queue, signal_name, pid) as box, Broker(name, server, model=model, lockstep=lockstep) as broker:
         box.run(broker)
 
@@ -228,6 +240,12 @@ def conformance(
                 f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
             )
 
+    if server is not None:
+        unused("with --at: a server is checked", "sensor", "step")
+    elif not sensor:
+        unused("without --sensor: an emulator's tick", "step")
+    if server is None:
+        unused("without --at", "body")
     checker: Checks
     if server is not None:
         host, _, port = server.rpartition(":")
@@ -246,10 +264,19 @@ def conformance(
         raise BrokerError(f"{broken} of {len(findings)} rules are broken")
 
 
-def warn(log: Log) -> None:
-    """Say so of a log that has been read and is not whole."""
+def unused(why: str, *names: str) -> None:
+    """UsageError for the first of these parameters that stands on the command line, where it would be taken and have no effect;
+    ``why`` is such as ``without --mosaic``."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name in names and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"{parameter.opts[0]} has no effect {why}")
+
+
+def whole(log: Log) -> None:
+    """LogError of a log that is not whole, after all that could be done with it was done: what is missing may be what mattered."""
     if log.lacks:
-        click.echo(f"wavesim: {log.lacks}", err=True)
+        raise LogError(log.lacks)
 
 
 def commands() -> list[click.Command]:

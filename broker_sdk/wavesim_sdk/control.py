@@ -90,7 +90,7 @@ class LineOfSight:
 
     ``lookahead`` is the distance ahead on the leg that is aimed at; a waypoint counts as reached within ``acceptance``. With a
     ``radius`` of turning an arc leads from each leg into the next, which begins radius tan(turn/2) before the waypoint, and is
-    followed as the legs are; a vessel that needs so many metres before she turns is told of it by ``lead`` before it begins and ends.
+    followed as the legs are (a vessel more than ``acceptance`` off its leg goes to the waypoint first); a vessel that needs so many metres before she turns is told of it by ``lead`` before it begins and ends.
     """
 
     def __init__(
@@ -116,6 +116,13 @@ class LineOfSight:
     def target(self) -> Waypoint:
         """The waypoint ahead."""
         return self.waypoints[self._next]
+
+    @property
+    def ahead(self) -> tuple[tuple[float, float], ...]:
+        """Where the present leg begins, its waypoint, and the one after that (north, east; m)."""
+        after = self.waypoints[(self._next + 1) % len(self.waypoints)]
+        ends = [self.target, after] if len(self.waypoints) > 1 else [self.target]
+        return self._from, *((w.north, w.east) for w in ends)
 
     def course(self, north: float, east: float) -> float:
         """Desired course over ground in rad."""
@@ -145,7 +152,7 @@ class LineOfSight:
         dn, de = north - self._from[0], east - self._from[1]
         s, c = sin_cos(along)
         self.cross_track = -dn * s + de * c
-        arc = self._into_next() if self.lead else None
+        arc = self._into_next() if self.lead and abs(self.cross_track) < self.acceptance else None
         if arc is not None:
             left = (self.target.north - north) * c + (self.target.east - east) * s - arc.before
             if left < self.lead:
@@ -156,7 +163,7 @@ class LineOfSight:
         target = self.target
         ln, le = target.north - self._from[0], target.east - self._from[1]
         left = ln * (target.north - north) + le * (target.east - east)
-        if self.radius:
+        if self.radius and abs(self.cross_track) < self.acceptance:  # off its leg, it goes to the waypoint first
             return bool(left < self._before()[0] * hypot(ln, le))
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 

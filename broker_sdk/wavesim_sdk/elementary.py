@@ -5,9 +5,8 @@ Those of a C library or of NumPy differ in the last bit from one processor to an
 same source gives the same numbers for a float, for an array, and compiled (``wavesim_server.elementary``) for a number
 or for a vector of lanes.
 
-Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath.  Arguments
-are finite; sums and products formed on the way must not overflow, so that numbers of the size of squares of
-physical quantities are no trouble, but 1e300 is.
+Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath, for every finite
+argument: zeros of either sign, subnormal and huge numbers included.  Where a result is too large to be a float it is infinite.
 
 Methods: reduction by constants that are split so that their products are exact (Cody & Waite 1980), error-free sums and
 products (Knuth; Veltkamp & Dekker 1971), minimax polynomials (Remez) computed with 60 digits for this module.  See
@@ -27,7 +26,9 @@ _ARRAYS = (np.ndarray, list, tuple)
 _SMALL = 16  #: arrays up to this size go number by number, which is faster
 _NEAREST = 6755399441055744.0  #: 1.5 2^52: added and taken away again, it rounds to an integer
 _SPLIT = 134217729.0  #: 2^27 + 1
-_TINY = 2.2250738585072014e-308
+_NORMAL = 2.2250738585072014e-308  #: the least normal number; below it are subnormals
+#: size below which states, actuators and filters of the simulation become zero, see :func:`flush`
+LEAST = 1e-60
 
 # ------------------------------------------------------------------ what the compiler has its own ways for
 
@@ -76,6 +77,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
     """x = n pi/2 + y + tail; pi/2 in three parts of 33 bits and the rest, so products are exact up to n = 2^20."""
+    x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # from 2^50 on, neighbours lie a quarter of a radian apart
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
     r, e = _sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
     r, f = _sum(r, -(n * 2.0222662487111665e-21))
@@ -134,15 +136,22 @@ def _scaled(x: Any, n: Any) -> Any:
     return x * _power(half) * _power(n - half)
 
 
-def _split(x: Any) -> tuple[Any, Any]:
-    """x = (1 + f) 2^e with 1 + f from sqrt(1/2) to sqrt(2), of positive normal numbers."""
-    m, e = _mantissa(x), _exponent(x)
+def _normal(x: Any) -> tuple[Any, Any]:
+    """A positive number as a normal one times 2^-shift; 1 for others."""
+    small = x < _NORMAL
+    return _where(x > 0.0, x * _where(small, 18014398509481984.0, 1.0), 1.0), _where(small, 54.0, 0.0)
+
+
+def _split(x: Any, shift: Any) -> tuple[Any, Any]:
+    """x 2^-shift = (1 + f) 2^e with 1 + f from sqrt(1/2) to sqrt(2), x a positive normal number."""
+    m, e = _mantissa(x), _exponent(x) - shift
     low = m < 0.7071067811865476
     return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
 
 
-def _logarithm(x: Any) -> Any:
-    f, e = _split(x)
+def _logarithm(x: Any, shift: Any) -> Any:
+    """Of x 2^-shift."""
+    f, e = _split(x, shift)
     s = f / (2.0 + f)
     z = s * s
     zz = z * z
@@ -157,9 +166,9 @@ def _logarithm(x: Any) -> Any:
     return e * 0.6931471805598903 - ((h - (s * (h + r) + e * 5.497923018708371e-14)) - f)
 
 
-def _wide_logarithm(x: Any) -> tuple[Any, Any]:
-    """log x as a sum of two numbers, to 2^-65: 2 s + 2/3 s^3 + ..., s = f/(2 + f), the first two terms with their errors."""
-    f, e = _split(x)
+def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
+    """log(x 2^-shift) as a sum of two numbers, to 2^-65: 2 s + 2/3 s^3 + ..., s = f/(2 + f), the first two terms with their errors."""
+    f, e = _split(x, shift)
     d, d_low = _sum(2.0 + 0.0 * f, f)
     inverse = 1.0 / d
     s = f * inverse
@@ -189,13 +198,14 @@ def _wide_logarithm(x: Any) -> tuple[Any, Any]:
     return b + low, (b - (b + low)) + low
 
 
-def _angle(y: Any, y_low: Any, x: Any, x_low: Any) -> Any:
-    """The angle of (x + x_low, y + y_low): arc tangent of a quotient below tan(pi/8), added to a multiple of pi/4."""
+def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
+    """The angle of (x + x_low, y + y_low), whose sizes are multiplied by ``level``, a power of two: arc tangent of a quotient below tan(pi/8), added to a multiple of pi/4."""
     ax, ay = abs(x), abs(y)
     ax_low, ay_low = _where(x < 0.0, -x_low, x_low), _where(y < 0.0, -y_low, y_low)
     steep = ay > ax
     a, b = _where(steep, ax, ay), _where(steep, ay, ax)
     a_low, b_low = _where(steep, ax_low, ay_low), _where(steep, ay_low, ax_low)
+    a, b, a_low, b_low = level * a, level * b, level * a_low, level * b_low
     far = a > 0.41421356237309503 * b
     less, less_low = _sum(a, -b)
     more, more_low = _sum(a, b)
@@ -262,7 +272,8 @@ def _everywhere(f: Callable[..., Any]) -> Any:
 
 @_everywhere
 def sin_cos(x: Any) -> tuple[Any, Any]:
-    """(sin x, cos x), abs(x) below 1e6; beyond, the error grows to that of half a unit in the last place of x."""
+    """(sin x, cos x), abs(x) below 1e6; beyond, the error grows to that of half a unit in the last place of x; from 2^50 on,
+    where that unit is a part of a turn, they are those of 0."""
     return _sine_cosine(x)
 
 
@@ -287,48 +298,55 @@ def exp(x: Any) -> Any:
 
 @_everywhere
 def expm1(x: Any) -> Any:
-    """e^x - 1, x below 700."""
+    """e^x - 1."""
     e, n = _grown(x, 0.0 * x)
-    return _where(abs(n) < 0.5, e, _scaled(e, n) + (_scaled(1.0 + 0.0 * e, n) - 1.0))
+    return _where(abs(n) < 0.5, e, 2.0 * (_scaled(e, n - 1.0) + (_scaled(1.0 + 0.0 * e, n - 1.0) - 0.5)))
 
 
 @_everywhere
 def log(x: Any) -> Any:
-    """Natural logarithm of positive normal numbers; NaN of others."""
-    good = x >= _TINY
-    return _where(good, _logarithm(_where(good, x, 1.0)), math.nan)
+    """Natural logarithm of positive numbers; NaN of others."""
+    y, shift = _normal(x)
+    return _where(x > 0.0, _logarithm(y, shift), math.nan)
 
 
 @_everywhere
 def log10(x: Any) -> Any:
     """Logarithm to base 10, below 2 units in the last place."""
-    good = x >= _TINY
-    return _where(good, 0.4342944819032518 * _logarithm(_where(good, x, 1.0)), math.nan)
+    y, shift = _normal(x)
+    return _where(x > 0.0, 0.4342944819032518 * _logarithm(y, shift), math.nan)
 
 
 @_everywhere
 def asinh(x: Any) -> Any:
     """Inverse hyperbolic sine, below 2 units in the last place."""
     a = abs(x)
-    h, low = _sum(1.0 + 0.0 * a, a + a * a / (1.0 + _root(1.0 + a * a)))
-    y = _logarithm(h) + low / h
+    large = a > 1e9  # log 2a
+    b = _where(large, 1.0, a)
+    h, low = _sum(1.0 + 0.0 * b, b + b * b / (1.0 + _root(1.0 + b * b)))
+    y = _logarithm(_where(large, a, h), 0.0) + _where(large, 0.6931471805599453, low / h)
     return _where(x < 0.0, -y, y)
 
 
 @_everywhere
 def power(x: Any, y: Any) -> Any:
     """x^y of x >= 0; 0 to any power is 0."""
-    good = x >= _TINY
-    high, low = _wide_logarithm(_where(good, x, 1.0))
+    good = x > 0.0
+    y = _where(y > 1e19, 1e19, _where(y < -1e19, -1e19, y))  # which is 0 or infinite already, but of 1
+    z, shift = _normal(x)
+    high, low = _wide_logarithm(z, shift)
     p, p_low = _product(y, high)
-    e, n = _grown(p, p_low + y * low)
+    e, n = _grown(p, _where(abs(p) < 1000.0, p_low + y * low, 0.0))
     return _where(good, _scaled(1.0 + e, n), _where(x >= 0.0, 0.0, math.nan))
 
 
 @_everywhere
 def atan2(y: Any, x: Any) -> Any:
     """Angle of (x, y) in rad, -pi < angle <= pi; zeros count as positive, and the angle of (0, 0) is 0."""
-    return _angle(y, 0.0 * y, x, 0.0 * x)
+    size = _where(abs(y) > abs(x), abs(y), abs(x))
+    # 2^600, 2^-100: no product on the way is subnormal, or too large
+    level = _where(size < 1e100, 4.149515568880993e180, _where(size > 1e290, 7.888609052210118e-31, 1.0))
+    return _angle(y, 0.0 * y, x, 0.0 * x, level)
 
 
 @_everywhere
@@ -336,7 +354,7 @@ def asin(x: Any) -> Any:
     """Arc sine in rad; beyond +-1 that of +-1."""
     x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
     c, c_low = _beside(x)
-    return _angle(x, 0.0 * x, c, c_low)
+    return _angle(x, 0.0 * x, c, c_low, 1.0)
 
 
 @_everywhere
@@ -344,15 +362,27 @@ def acos(x: Any) -> Any:
     """Arc cosine in rad; beyond +-1 that of +-1."""
     x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
     c, c_low = _beside(x)
-    return _angle(c, c_low, x, 0.0 * x)
+    return _angle(c, c_low, x, 0.0 * x, 1.0)
 
 
 @_everywhere
 def hypot(x: Any, y: Any) -> Any:
     """sqrt(x^2 + y^2), below 2 units in the last place."""
-    return _root(x * x + y * y)
+    size = _where(abs(x) > abs(y), abs(x), abs(y))
+    large, small = size > 1e150, size < 1e-140
+    level = _where(large, 2.409919865102884e-181, _where(small, 4.149515568880993e180, 1.0))  # 2^-600, 2^600
+    x, y = level * x, level * y
+    return _root(x * x + y * y) * _where(large, 4.149515568880993e180, _where(small, 2.409919865102884e-181, 1.0))
+
+
+@_everywhere
+def flush(x: Any) -> Any:
+    """0 where abs(x) is below LEAST, else x; so that what fades (a body that comes to rest) ends at zero and not among the
+    subnormal numbers, whose inverses overflow and with which processors are slow. Sums of flushed numbers and products of up to
+    four of them are never subnormal."""
+    return _where(abs(x) < LEAST, 0.0, x)
 
 
 #: what a compiler must know besides what it has its own ways for
-PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _split, _logarithm, _wide_logarithm, _angle, _beside)
-FUNCTIONS = (sin_cos, sin, cos, exp, expm1, log, log10, asinh, power, atan2, asin, acos, hypot)
+PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _normal, _split, _logarithm, _wide_logarithm, _angle, _beside)
+FUNCTIONS = (sin_cos, sin, cos, exp, expm1, log, log10, asinh, power, atan2, asin, acos, hypot, flush)

@@ -235,6 +235,11 @@ class Pilot:
         course = self.guidance.course(now.north, now.east)
         return course, self.guidance.target.speed
 
+    @property
+    def way(self) -> tuple[tuple[float, float], ...]:
+        """The mission's leg and the waypoint after it (:attr:`LineOfSight.ahead`); empty without a mission."""
+        return self.guidance.ahead if self.guidance is not None else ()
+
     def act(self, now: Motion, dt: float, order: tuple[float, float] | None = None) -> dict[str, float]:
         """Commands for the mission, or for an ``order`` (course, speed) that goes before it."""
         course, speed = order or self.wanted(now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import struct
@@ -17,15 +18,18 @@ import numpy as np
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.logfile import METADATA, records
 from wavesim_sdk.logtexts import LATEST_NS, is_text, possible, possible_frame, sound, well_formed
+from wavesim_sdk.names import nearest
 from wavesim_sdk.sensors import known
 from wavesim_sdk.sonars.frames import FRAME, Frame
-from wavesim_sdk.tables import ESTIMATE, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
+from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
 TABLES: dict[str, Table] = {t.message: t.told for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *known().values())}
+#: kinds of topics that have the name of a body as their second part
+OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
 
@@ -93,13 +97,28 @@ class Log:
             found.append(next((name for since, name in reversed(there) if since <= t), there[0][1] if there else ""))
         return found
 
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all bodies that were there, and of those that any topic is about."""
+        told = [str(b["name"]) for _, b in self.json.get("/bodies", [])]
+        parts = (topic.split("/")[1:] for topic in self.series)
+        return tuple(dict.fromkeys([*told, *(p[1] for p in parts if len(p) > 1 and p[0] in OWNED)]))
+
+    def _body(self, name: str) -> str:
+        """A name of :attr:`names`; LogError says which there are."""
+        if name not in self.names:
+            raise LogError(f"{self.path} has no body '{name}'{nearest(name, self.names) or '; it has none'}")
+        return name
+
     def sensors(self, body: str) -> dict[str, Series]:
-        """The values of a body's instruments, by their names."""
-        prefix = f"/sensor/{body}/"
+        """The values of a body's instruments, by their names. LogError where the log has no such body."""
+        prefix = f"/sensor/{self._body(body)}/"
         return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
 
     def of_type(self, type_: str) -> dict[tuple[str, str], Series]:
-        """The values of all instruments of a type, by body and instrument."""
+        """The values of all instruments of a type, by body and instrument. LogError where no type is called so."""
+        if type_ not in known():
+            raise LogError(f"there is no sensor type '{type_}'{nearest(type_, known())}")
         found = {}
         for topic, series in self.series.items():
             if topic.startswith("/sensor/") and series.type == type_:
@@ -108,7 +127,9 @@ class Log:
         return found
 
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
-        """(times s, horizontal error m of what a vehicle's navigator believed, that of dead reckoning) where both are known."""
+        """(times s, horizontal error m of what a vehicle's navigator believed, that of dead reckoning) where both are known; empty for a
+        vehicle that told no estimate. LogError where the log has no such body."""
+        self._body(name)
         estimate, state = self.get(f"/estimate/{name}", ESTIMATE), self.get(f"/state/{name}", STATE)
         both, i, k = np.intersect1d(estimate.time_ns, state.time_ns, return_indices=True)
         believed, true = estimate.records[i], state.records["p_WB_W"][k][:, :2]
@@ -118,8 +139,21 @@ class Log:
         return both[good] * 1e-9, nav, dead
 
     def get(self, topic: str, table: Table) -> Series:
-        """A topic's series; empty if there was none."""
-        return self.series.get(topic) or Series(np.zeros(0, np.int64), np.zeros(0, table.told.dtype), table.name)
+        """A topic's series; empty if there was none. LogError for a topic that this log cannot have: of no such kind, or of a body or an
+        instrument that it has not."""
+        if (found := self.series.get(topic)) is not None:
+            return found
+        _, kind, *who = topic.split("/") if topic.startswith("/") else ("", topic)
+        if kind not in (*OWNED, "acoustics", "lines"):
+            raise LogError(f"no log has a topic '{topic}'{nearest(kind, (*OWNED, 'acoustics', 'lines'))}")
+        if kind in OWNED:
+            body = self._body(who[0] if who else "")
+            if kind == "sensor":
+                carried = self.sensors(body)
+                raise LogError(f"'{body}' has no instrument '{who[-1]}'{nearest(who[-1], carried) or '; it has none'}")
+        elif kind == "acoustics" and who not in (["sent"], ["reception"]):
+            raise LogError(f"no log has a topic '{topic}'{nearest(''.join(who), ('sent', 'reception'))}")
+        return Series(np.zeros(0, np.int64), np.zeros(0, table.told.dtype), table.name)
 
 
 def read(path: str | Path | Log) -> Log:

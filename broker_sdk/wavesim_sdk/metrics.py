@@ -6,7 +6,7 @@ from typing import Any
 
 #: counters of the status; every other number is a gauge
 COUNTERS = (
-    "tick", "ticks_late", "slipped_ns", "signals_sent", "receptions", "events_dropped", "sensors_late", "contacts_dropped", "queue_dropped", "commander_bad", "commander_unread",
+    "tick", "ticks_late", "slipped_ns", "signals_sent", "receptions", "events_dropped", "sensors_late", "contacts_dropped", "paths_dropped", "queue_dropped", "commander_bad", "commander_unread",
 )  # fmt: skip
 #: maps of the status -> (metric, label)
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}

@@ -165,6 +165,11 @@ CLOCK = Table(
         integer("events_dropped", "", "Records lost because the front did not keep up (real time only)."),
         integer("sensors_late", "", "Times a synchronous emulator missed its time limit."),
         integer("contacts_dropped", "", "Contacts left out because there were too many at once."),
+        integer(
+            "paths_dropped",
+            "",
+            "Paths of sound left out: weaker than the `paths` followed to their node, or with more than 31 reversals.",
+        ),
     ),
 )
 

@@ -21,6 +21,7 @@ class Target:
     place: tuple[float, float]
     velocity: tuple[float, float]
     length: float = 0.0  #: m; 0 = unknown
+    fixed: bool = False  #: stands on the chart: no vessel
 
 
 def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:

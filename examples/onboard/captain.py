@@ -42,7 +42,8 @@ class Captain:
         self.after, self.instruments = options.after, options.avoid
         piers = world.obstacles.pier if options.charted else ()
         self.charted = [
-            Target(-1 - k, (p.position[0], p.position[1]), (0.0, 0.0), 2.0 * p.radius) for k, p in enumerate(piers)
+            Target(-1 - k, (p.position[0], p.position[1]), (0.0, 0.0), 2.0 * p.radius, fixed=True)
+            for k, p in enumerate(piers)
         ]
         self.order: tuple[float, float] | None = None
         self._looked = self._time = -1.0
@@ -58,7 +59,8 @@ class Captain:
         if (self.instruments or self.charted) and step.time >= self.after and step.time - self._looked > 1.0 - 1e-6:
             self._looked = step.time
             place = now.north, now.east
-            self.order = self.avoider.order(place, now.velocity, wanted, [*self._targets(step, place), *self.charted])
+            seen = [*self._targets(step, place), *self.charted]
+            self.order = self.avoider.order(place, now.velocity, wanted, seen, self.pilot.way)
         return self.pilot.act(now, dt, self.order), None
 
     def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:

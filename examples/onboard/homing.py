@@ -16,7 +16,10 @@ from wavesim_sdk.config import Body, Loaded
 from wavesim_sdk.elementary import atan2, hypot
 
 NEAR = 25.0  #: m from the dock at which it slows down
-DOCKED = 3.0  #: m at which it stops
+DOCKED, LOST = (
+    3.0,
+    10.0,
+)  #: m at which it stops, and at which it goes on, if it drifts away or was wrong about where it is
 GUESS = 30.0, -40.0  #: m that its first belief is off
 ANGLE = math.radians(1.0)  #: of the head
 
@@ -46,8 +49,7 @@ class Homer(Auv):
         n = self.navigator
         north, east = self.dock.position[0] - n.place[0], self.dock.position[1] - n.place[1]
         far = float(hypot(north, east))
-        if far < DOCKED:
-            self.docked = True
+        self.docked = far < (LOST if self.docked else DOCKED)
         if self.docked:
             return self._commands(0.0, 0.0, 0.0)
         wanted = self.crab.heading(atan2(east, north), heading, surge, sway, n.current, dt)

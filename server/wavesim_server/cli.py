@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_sdk.cli import json_option, warn
+from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.errors import CommanderError
 from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 def _ready(config: Path, threads: int = 1) -> Loaded:
     """A configuration, read and checked with the files that it names; the kernels are compiled by then."""
     from wavesim_sdk import files
-    from wavesim_sdk.config import load
+    from wavesim_sdk.config import load, suites
 
     loaded = load(config)
     files.check(loaded)
+    for text in suites.drowned(loaded):
+        click.echo(f"wavesim: {config}: {text}", err=True)
     cache.warm(threads=threads)
     return loaded
 
@@ -120,18 +122,16 @@ def info(file: Path, as_json: bool) -> None:
         "topics": {t: len(s.records) for t, s in sorted(found.series.items())}
         | {t: len(v) for t, v in found.json.items()},
     }
-    if as_json:
-        click.echo(json.dumps(data, indent=2))
-        return
-    for key, value in data.items():
+    for key, value in data.items() if not as_json else ():
         if isinstance(value, dict):
             click.echo(f"{key}:")
             for k, v in value.items():
                 click.echo(f"  {k:34} {v}")
         else:
             click.echo(f"{key:20} {value}")
-    if found.lacks:
-        click.echo(found.lacks, err=True)
+    if as_json:
+        click.echo(json.dumps(data, indent=2))
+    whole(found)
 
 
 @log.command()
@@ -156,7 +156,7 @@ def export(
     dataset: Path | None, side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str, sonar: str,
 ) -> None:  # fmt: skip
     """Write the tables of a log for other tools, or the frames of a sonar as a file for survey software."""
-    from wavesim_sdk.log import Log, read
+    from wavesim_sdk.log import read
     from wavesim_sdk.sonars import kmall, xtf
     from wavesim_server.logbook import bag as rosbags
     from wavesim_server.logbook import datasets, rosbag
@@ -170,6 +170,8 @@ def export(
         raise click.UsageError(
             "name what to write: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"
         )
+    if side_scan is None and soundings is None and ros is None:
+        unused("without --xtf, --kmall or --ros", "vehicle", "sonar")
     log = file if all(out is None for out in (dataset, *(out for out, _ in writers))) else read(file)
     for out, write in writers:
         for name, rows in write(log, out) if out is not None else ():
@@ -182,8 +184,7 @@ def export(
             click.echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
     if ros is not None:
         click.echo(f"{ros}: {rosbag.write(file, ros, vehicle, sonar)} messages")
-    if isinstance(log, Log):
-        warn(log)
+    whole(read(log))
 
 
 @log.command()
@@ -193,9 +194,12 @@ def export(
 @click.option("--sensor", default="", help="Which CTD, by its name, if the vehicle has several.")
 def ctd(file: Path, vehicle: str, out: Path, sensor: str) -> None:
     """Write what VEHICLE's CTD measured as a Sea-Bird CTD file (.cnv)."""
+    from wavesim_sdk.log import read
     from wavesim_server.logbook.export import write_cnv
 
-    click.echo(f"{out}: {write_cnv(file, vehicle, out, sensor)} samples")
+    log = read(file)
+    click.echo(f"{out}: {write_cnv(log, vehicle, out, sensor)} samples")
+    whole(log)
 
 
 @log.command()
@@ -209,7 +213,7 @@ def report(file: Path, as_json: bool) -> None:
     found = read(file)
     table = reports.make(found)
     click.echo(reports.as_json(table) if as_json else reports.text(table))
-    warn(found)
+    whole(found)
 
 
 @click.command()
@@ -240,14 +244,14 @@ def trial(
     quiet: bool,
 ) -> None:
     """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
-    from wavesim_server.trial import Damaged, Trial, Unbounded
+    from wavesim_server.trial import Damaged, Diverged, Trial
 
     loaded = _ready(config)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))
     if trial.frozen:
-        raise Unbounded(
-            f"motion grew beyond all numbers: {', '.join(trial.frozen)}; what the table says of it means nothing"
+        raise Diverged(
+            f"the state diverged (NaN or infinity): {', '.join(trial.frozen)}; the table's figures for it are meaningless"
         )
     if trial.damage:
         raise Damaged(f"the trial is damaged: {'; '.join(trial.damage)}")

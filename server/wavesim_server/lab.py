@@ -98,10 +98,16 @@ def _offered() -> dict[str, EntryPoint]:
 
 
 class Lab(Simulation):
-    """A simulation with instruments. ``configuration``: a file, its text (``<wavesim>...``), or what was loaded."""
+    """A simulation with instruments. ``configuration``: a file, its text (``<wavesim>...``), or what was loaded. ``folder``: where the
+    files are that a text names."""
 
-    def __init__(self, configuration: str | Path | Loaded = "<wavesim/>", seed: int | None = None) -> None:
-        loaded = configuration if isinstance(configuration, Loaded) else _loaded(configuration)
+    def __init__(
+        self,
+        configuration: str | Path | Loaded = "<wavesim/>",
+        seed: int | None = None,
+        folder: str | Path | None = None,
+    ) -> None:
+        loaded = _loaded(configuration, folder)
         self._entered: list[dict[str, Any]] = []
         self.instruments = Instruments(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
         super().__init__(loaded, seed)
@@ -223,7 +229,8 @@ class Lab(Simulation):
         return States(self.names, self.state()[self.rows])
 
     def sensors(self, name: str) -> Sensors:
-        """The newest values of a body's instruments, by name: ``lab.sensors("lauv").ctd.temperature``."""
+        """The newest values of a body's instruments, by name: ``lab.sensors("lauv").ctd.temperature``. Before the first :meth:`advance`
+        there are none; ``advance(0)`` makes those of the beginning, which a broker gets with its first state."""
         found: dict[str, Value] = {}
         for k, entry in enumerate(self.instruments.suite(self.row(name))):
             instrument = entry.instrument
@@ -299,7 +306,9 @@ class Lab(Simulation):
             self._stations[name].compute(view, self.tick)
 
 
-def _loaded(configuration: str | Path) -> Loaded:
+def _loaded(configuration: str | Path | Loaded, folder: str | Path | None) -> Loaded:
     if isinstance(configuration, str) and configuration.lstrip().startswith("<"):
-        return load_text(configuration)
-    return load(configuration)
+        return load_text(configuration, folder)
+    if folder is not None:
+        raise ValueError("`folder` belongs to a configuration that is given as text; a file has its own")
+    return configuration if isinstance(configuration, Loaded) else load(configuration)

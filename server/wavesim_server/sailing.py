@@ -162,7 +162,7 @@ def _sail(pairs: list[tuple[Model, str]], seconds: float, world: str) -> list[Ru
         commands = astern(model) if manoeuvre == "astern" else driven(model) if manoeuvre in (*AHEAD, "seaway") else {}
         side = {"port": -1.0, "starboard": 1.0, "zig-zag": 1.0}.get(manoeuvre, 0.0)
         helms.append(side)
-        _command(sim, rows[k], model, commands | (helm(model, side) if side else {}))
+        order(sim, rows[k], model, commands | (helm(model, side) if side else {}))
     tracks = np.zeros((round(seconds / EVERY) + 1, len(rows), r.RIGID_ROWS))
     for n in range(len(tracks)):
         tracks[n] = [sim.fleet.body(row)[: r.RIGID_ROWS] for row in rows]
@@ -171,7 +171,7 @@ def _sail(pairs: list[tuple[Model, str]], seconds: float, world: str) -> list[Ru
                 heading = frames.euler(tracks[n, k, 3:7])[2]
                 if heading * helms[k] > ZIG:
                     helms[k] = -helms[k]
-                    _command(sim, rows[k], model, driven(model) | helm(model, helms[k]))
+                    order(sim, rows[k], model, driven(model) | helm(model, helms[k]))
             elif manoeuvre == "push" and n in (0, round(PUSH / EVERY)):
                 _push(sim, rows[k], n == 0)
         if n + 1 < len(tracks):
@@ -180,7 +180,8 @@ def _sail(pairs: list[tuple[Model, str]], seconds: float, world: str) -> list[Ru
     return [Run(m.name, name, tracks[:, k], finite[k]) for k, (m, name) in enumerate(pairs)]
 
 
-def _command(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -> None:
+def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -> None:
+    """Command actuators by name; nothing where there are none."""
     if commands:
         sim.command(row, {position(model, name): value for name, value in commands.items()})
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import Actuator, arranged, fault_amount, position_of
+from wavesim_sdk.actuators import Actuator, arranged, clipped_text, fault_amount, position_of
 from wavesim_sdk.algebra import turned
 from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
 from wavesim_sdk.config.plausible import at
@@ -281,7 +281,9 @@ class Simulation:
             raise ValueError(f"'{name}' is in the simulation already")
         row = self.row_for(name) if row is None else row
         if row is None:
-            raise ValueError(f"all {self.capacity} rows are taken")
+            raise ValueError(
+                f'all {self.capacity} rows are taken; <shared vehicles="N"/> in the configuration makes room for more bodies'
+            )
         if not isinstance(row, int) or not 0 <= row < self.capacity:
             raise ValueError(f"there is no row {shown(row, 20)}; they are 0 to {self.capacity - 1}")
         if row in self.occupants:
@@ -377,6 +379,22 @@ class Simulation:
         none of them is taken."""
         occupant = self._occupant(row)
         self.fleet.command(row, arranged(occupant.actuators, values))
+
+    def clipped(self, row: int) -> dict[str, int]:
+        """How many commands each actuator of a body got beyond its range, which were taken as the end of it; none that got none."""
+        counts = self.fleet.clipped_of(row)
+        return {a.name: n for a, n in zip(self._occupant(row).actuators, counts, strict=True) if n}
+
+    def take_clipped(self) -> list[tuple[int, str]]:
+        """(row, text) of actuators that got a first, tenth, hundredth ... command beyond their range since the last call."""
+        if not self.fleet.clipped:
+            return []
+        found, self.fleet.clipped = self.fleet.clipped, {}
+        return [
+            (row, clipped_text(self.occupants[row].actuators[position], value, count))
+            for (row, position), (value, count) in found.items()
+            if row in self.occupants
+        ]
 
     def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
         """A fault of an actuator (name or position): ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the
@@ -502,7 +520,7 @@ class Simulation:
                 self.channel.grow()
             self.channel.collect()
         if self.contacts != contacts or self.config.fleet.line:
-            self._hold_unbounded()
+            self._hold_diverged()
 
     def _whole(self) -> tuple[tick.Whole, Any]:
         """All that a tick works on and its table for the kernels; made anew when one of the arrays has been replaced."""
@@ -542,8 +560,8 @@ class Simulation:
         """The kernel of a tick's sound."""
         self._hearing(self._whole()[1])
 
-    def _hold_unbounded(self) -> None:
-        """A contact can throw a body beyond all numbers. The tick looks for such bodies before contacts only, the next one would
+    def _hold_diverged(self) -> None:
+        """A contact can make a state diverge (NaN or infinity). The tick looks for such bodies before contacts only, the next one would
         hold it; but nobody shall see it as it is meanwhile."""
         if np.isfinite(self.fleet.blocks[:, : r.STATE_ROWS * r.LANES].sum()):
             return
@@ -662,6 +680,11 @@ class Simulation:
     def contacts_dropped(self) -> int:
         """Contacts, and pairs that might have met, left out for lack of room since the start."""
         return int(self._touch.counters[touch.N_LOST])
+
+    @property
+    def paths_dropped(self) -> int:
+        """Paths of sound left out since the start: weaker than those that are followed, or with too many reversals."""
+        return int(self.channel.medium.counters[0].paths_dropped)
 
     @property
     def counters(self) -> tuple[int, int, int]:

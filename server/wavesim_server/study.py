@@ -100,7 +100,7 @@ def batch(
     """Run variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
 
     Each variant is computed in a block of its own. Returns tracks, shape (models, times, len(TRACK)), the
-    first time 0; NaN from where a motion grew beyond all numbers. They do not touch each other: each starts 1 km from
+    first time 0; NaN from where a state diverged. They do not touch each other: each starts 1 km from
     the next, at ``depth`` (m) or, without, where it belongs: an underwater vehicle in 1000 m, others afloat.
     """
     sim = empty_sea(len(models), step, world)

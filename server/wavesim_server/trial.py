@@ -42,8 +42,8 @@ class Damaged(WaveSimError):
     exit_code = 12
 
 
-class Unbounded(WaveSimError):
-    """The trial came to its end, but a body of it was frozen: its motion grew beyond all numbers, so it shows nothing."""
+class Diverged(WaveSimError):
+    """The trial came to its end, but a body was frozen because its state diverged (NaN or infinity): it shows nothing."""
 
     exit_code = 13
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.elementary import LEAST
 from wavesim_sdk.names import shown
 from wavesim_server.acoustics.memory import MAX_SPEED
 
@@ -24,7 +25,7 @@ def motion(values: Any) -> Array:
 
 
 def numbers(what: str, values: Any, count: int, most: float, shape: tuple[int, ...] = ()) -> Array:
-    """So many finite numbers, none greater than ``most``; ValueError otherwise."""
+    """So many finite numbers, none greater than ``most``, those below LEAST as zero; ValueError otherwise."""
     try:
         array = np.asarray(values)
     except (ValueError, TypeError, RecursionError):  # ragged, or nested beyond measure
@@ -34,4 +35,5 @@ def numbers(what: str, values: Any, count: int, most: float, shape: tuple[int, .
     found: Array = array.astype(float)
     if not (np.abs(found) <= most).all():
         raise ValueError(f"{what} of {shown(values, 60)} is out of range (at most {most:g} to either side)")
+    found[np.abs(found) < LEAST] = 0.0
     return found

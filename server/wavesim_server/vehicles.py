@@ -10,7 +10,8 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.primitives import shape_of
-from wavesim_server import sailing
+from wavesim_sdk.config.vehicle import Performance
+from wavesim_server import manoeuvres, sailing
 from wavesim_server.dynamics import hulls
 from wavesim_server.dynamics import rows as r
 from wavesim_server.simulation import Simulation
@@ -27,7 +28,8 @@ def derived(model: Model) -> dict[str, Any]:
     in a lightly damped free decay of floating primitives; roll and pitch by the righting moment of submerged bodies).
     `full_speed_m_s` is that over ground after ten minutes with all thrusters that push forward at their limits and the
     helm amidships; `turning_diameter_m` with the fins, nozzles or one side's thrusters hard over: the model as it is,
-    nothing trimmed or held (:mod:`wavesim_server.sailing`).
+    nothing trimmed or held (:mod:`wavesim_server.sailing`). `straight_line_stable` says whether a push in yaw dies out
+    under thrust, at three speeds, in the horizontal plane where nothing steers (:mod:`wavesim_server.manoeuvres`).
     """
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}
@@ -42,6 +44,13 @@ def derived(model: Model) -> dict[str, Any]:
         found["natural_periods_s"] = _periods(model)
     if sailing.forward(model):
         found |= _driven(model)
+    if under_way := manoeuvres.trials([model], ("push",)):
+        found["straight_line_stable"] = {
+            f"at {np.hypot(*trial.before[:2]):.2f} m/s": "yes"
+            if trial.residual < manoeuvres.STABLE
+            else f"no: a push leaves {math.degrees(trial.residual):.1f} deg/s"
+            for trial in under_way
+        }
     return found
 
 
@@ -126,6 +135,17 @@ def _driven(model: Model) -> dict[str, Any]:
     return found
 
 
+def published(model: Model) -> dict[str, Any]:
+    """Figures of the vehicle itself, as far as they are published."""
+    p = model.performance or Performance(source="")
+    found: dict[str, Any] = {"straight_line_stable": p.stable}
+    if p.speed:
+        found["speed_m_s"] = p.speed
+    if p.turn_rate:
+        found["turning_rate_deg_s"] = round(math.degrees(p.turn_rate), 1)
+    return found | {k: v for k, v in (("source", p.source), ("remark", p.remark)) if v}
+
+
 def describe(model: Model) -> dict[str, Any]:
     """A model as plain data: identity, geometry, actuators, derived properties."""
     size = shape_of(model).size
@@ -143,5 +163,6 @@ def describe(model: Model) -> dict[str, Any]:
         "validated": model.validated,
         "valid_speed_m_s": model.valid_speed or None,
         "valid_sea_m": model.valid_sea or None,
+        "published": published(model),
         "derived": derived(model),
     }

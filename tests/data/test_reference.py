@@ -66,7 +66,7 @@ def remus(same: bool) -> Model:
 
 
 def otter(same: bool) -> Model:
-    model = library()["otter"]
+    model = library()["otter-fossen"]
     assert model.cross_flow is not None
     return dataclasses.replace(model, cross_flow=dataclasses.replace(model.cross_flow, strips=21 if same else 0))
 

@@ -297,7 +297,7 @@ def test_time_does_not_run_before_the_emulators_are_ready(tmp_path: Path) -> Non
 
 
 def test_a_trial_with_a_frozen_body_says_so(tmp_path: Path) -> None:
-    """A buoy on a line that is far too stiff for the step: its motion grows beyond all numbers."""
+    """A buoy on a line that is far too stiff for the step: its state diverges."""
     name = f"frozen{os.getpid()}"
     path = tmp_path / "config.xml"
     path.write_text(
@@ -313,7 +313,8 @@ def test_a_trial_with_a_frozen_body_says_so(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 13, done.stderr
-    assert "wild at " in done.stderr and "tame" not in done.stderr and "Traceback" not in done.stderr
+    assert "the state diverged (NaN or infinity): wild at " in done.stderr
+    assert "tame" not in done.stderr and "Traceback" not in done.stderr
     assert "wild         FROZEN" in done.stdout and "nan" not in done.stdout
     table = json.loads((tmp_path / name / "table.json").read_text())
     assert [v["distance_m"] is None for v in table["vehicles"]] == [True, False]

@@ -62,6 +62,7 @@ def test_what_is_required_is_locked() -> None:
     needed += [(Requirement(r), "mutants.txt") for r in lines("requirements-mutants.txt")]
     needed += [(Requirement(r), "audit.txt") for r in lines("requirements-audit.txt")]
     needed += [(Requirement(r), "mhkit.txt") for r in lines("requirements-mhkit.txt")]
+    needed += [(Requirement(r), "bellhop.txt") for r in lines("requirements-bellhop.txt")]
     for name in PROJECTS:
         declared = project(name)["project"]
         needed += [(Requirement(r), "run.txt") for r in declared["dependencies"]]

@@ -154,13 +154,13 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
         profile
     ]
     fan, found, out, none = (
-        records(rays.FAN, rays.ANGLES + 8),
+        records(rays.FAN, rays.fan_size(len(z))),
         records(rays.EIGENRAY, 32),
         records(rays.RAY, 1)[0],
         np.zeros((0, 2)),
     )
-    n = rays.launch(z, c, source, fan, none)
-    count = rays.search(z, c, source, receiver, x, 2, fan, n, found, none, out)
+    n = rays.launch(z, c, source, fan)
+    count, _ = rays.search(z, c, source, receiver, x, 2, fan, n, found, none, out)
     assert count >= 3
     for theta, down, reversals, seconds, *_ in found[:count].tolist():
         end, depth, time, length = integrate(

@@ -49,7 +49,8 @@ def test_the_lanes_are_used(function: Any, signature: tuple[object, ...], operat
     found = re.findall(r"v(?:add|sub|mul|div|and|max|min)pd\s.*([yz])mm", code)
     wide = found.count("z") + 0.5 * found.count("y")
     narrow = len(re.findall(r"v?(?:add|sub|mul|div)sd\s", code))
-    assert wide > 8 and wide > 10 * narrow, f"{wide} operations on all lanes, {narrow} on one"
+    # one number on its own is a parameter that all lanes share, once in each copy of an unrolled loop
+    assert wide > 8 and wide >= 10 * narrow, f"{wide} operations on all lanes, {narrow} on one"
     assert 0.8 * operations <= wide <= 1.25 * operations, f"{wide} operations on all lanes, {operations} before"
 
 

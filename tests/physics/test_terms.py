@@ -117,6 +117,22 @@ TERMS = {
             for k in range(8)
         ),
     ),
+    "fins that stall": (
+        "",
+        "".join(
+            f'<fin name="f{k}" position="{-0.9 + 0.5 * k} {0.2 * (k % 3)} {0.1 * k - 0.3} m" normal="{normal}" area="0.02 m2" '
+            f'lift_slope="3" stall="{stall} deg" plate="{1.1 + 0.05 * k}" inflow="{inflow}" limit="30 deg"/>'
+            for k, (normal, stall, inflow) in enumerate(
+                (
+                    ("0 1 0", 3, "yes"),
+                    ("0 0 1", 3, "yes"),
+                    ("0 1 0", 4, "no"),
+                    ("0 0 1", 4, "no"),
+                    ("0 1 0.4", 12, "yes"),
+                )
+            )
+        ),
+    ),
     "eight fins of all laws": (
         "",
         '<derivatives><derivative name="N_u_u_d5" value="6"/><derivative name="Y_u_u_d8" value="-7"/></derivatives>'
@@ -479,6 +495,10 @@ def test_functions_on_all_lanes_one_by_one_and_not_compiled() -> None:
         if k == 0:
             x[:] = [0.0, math.pi, -math.pi, math.pi / 2, -math.pi / 2, math.pi / 4, 3 * math.pi / 4, -0.0]
         z = 10 ** rng.uniform(-9, 9, LANES)
+        if k >= 100:
+            sizes = [0.0, 5e-324, 1e-310, 5e-309, 1e-300, 1e-160, 1e-20, 0.5, 1e9, 1e17, 1e151, 1e291, 1.7e308]
+            x, y = rng.choice([-1.0, 1.0], (2, LANES)) * rng.choice(sizes, (2, LANES))
+            z = rng.choice(sizes, LANES)
         found = np.zeros((2, 6 * LANES))
         for function, out in zip((_on_lanes, _one_by_one), found, strict=True):
             function(np.concatenate([x, y, z]), out)

@@ -9,6 +9,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model, matrix
+from wavesim_sdk.config.vehicle import Fin
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import PLANE, factors_of, mass_matrices
 
@@ -67,6 +68,8 @@ class Twin:
             force = (
                 0.5 * self.density * f.area * f.lift_slope * abs(v[0]) * (v[0] * self.commands[r.SLOT_FIN + k] - inflow)
             )
+            if f.stall:
+                force = self.stalled(f, self.commands[r.SLOT_FIN + k], v[0], float(normal @ v), force)
             tau += np.concatenate([normal * force, np.cross(at, normal * force)])
         down = R.T @ np.array([0.0, 0.0, 1.0])
         tau[:3] += (self.W - self.B) * down
@@ -87,6 +90,22 @@ class Twin:
             ]
         )
         return np.concatenate([R @ nu[:3], dq, self.Minv @ tau])
+
+    def stalled(self, f: Fin, angle: float, along: float, over: float, linear: float) -> float:
+        """By angles: the linear law to the stall, then Viterna and Corrigan's form for the normal force."""
+        angle, along = angle * np.copysign(1.0, along), abs(along)
+        if abs(angle * along - over) <= f.stall * along:
+            return linear
+        attack = angle - np.arctan2(over, along)
+        flow = angle - np.copysign(f.stall, attack)  # tangent of the flow's angle at the stall
+        begin = abs(angle - np.arctan(flow))
+        attached = f.lift_slope * f.stall * np.cos(np.arctan(flow)) ** 2
+        a = min(abs(attack), np.pi - begin)
+        shape = (np.cos(a) ** 2 / np.sin(a)) / (np.cos(begin) ** 2 / np.sin(begin))
+        cn = f.plate * np.sin(a) + (attached - f.plate * np.sin(begin)) * shape
+        q = 0.5 * self.density * f.area
+        matrix_holds = 0.0 if f.inflow else q * f.lift_slope * along * over
+        return float(np.copysign(q * cn * (along**2 + over**2), attack) + matrix_holds)
 
     def thrusters(self, nu_r: Array) -> Array:
         """Every law, azimuth and deflector, one thruster after the other."""

@@ -50,6 +50,56 @@ def test_error_in_the_last_place(name: str, arguments: tuple[Any, ...], limit: f
     assert np.array(alone).tobytes() == found.tobytes(), "one by one, and all at once"
 
 
+#: zero, subnormal numbers, the least normal ones, those whose squares or inverses are no normal numbers, huge ones
+SIZES = (
+    0.0, 5e-324, 1e-320, 1e-310, 5e-309, 2.2e-308, 2.3e-308, 1e-300, 1e-280, 1e-201, 1e-160, 1e-141, 1e-139, 1e-100, 1e-20, 1e-3,
+    0.7, 1.0, 3.0, 700.0, 709.5, 1e9, 1.1e9, 1e20, 1e99, 1e101, 1e149, 1e151, 1e200, 1e289, 1e291, 1e305, 1.7e308,
+)  # fmt: skip
+ALL = (*SIZES, *(-x for x in SIZES[1:]))
+PAIRS = tuple((x, y) for x in ALL for y in ALL)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "limit"),
+    [
+        ("atan2", PAIRS, 1.0), ("hypot", PAIRS, 2.0), ("power", [p for p in PAIRS if p[0] > 0.0], 1.0),
+        ("sin", [(x,) for x in ALL if abs(x) <= 1e3], 1.0), ("cos", [(x,) for x in ALL if abs(x) <= 1e3], 1.0),
+        ("asin", [(x,) for x in ALL if abs(x) <= 1.0], 1.0), ("acos", [(x,) for x in ALL if abs(x) <= 1.0], 1.0),
+        ("asinh", [(x,) for x in ALL], 2.0), ("exp", [(x,) for x in ALL if abs(x) < 1e4], 1.0),
+        ("expm1", [(x,) for x in ALL if abs(x) < 1e4], 2.0), ("log", [(x,) for x in SIZES[1:]], 1.0),
+        ("log10", [(x,) for x in SIZES[1:]], 2.0),
+    ],
+)  # fmt: skip
+def test_numbers_of_any_size(name: str, arguments: list[tuple[float, ...]], limit: float) -> None:
+    """atan2(0, 1e-309) was NaN, hypot(1e-308, 1e-308) 0, asinh(1e200) NaN."""
+    function, exact = getattr(el, name), getattr(mpmath, name)
+    with np.errstate(over="ignore"):
+        together = function(*np.array(arguments).T)
+    with mpmath.workprec(3000):  # of 1.7e308 + 5e-324
+        for x, value in zip(arguments, together.tolist(), strict=True):
+            true = exact(*map(mpmath.mpf, x))
+            assert function(*x) == value, (x, "one by one, and all at once")
+            if math.isinf(float(true)):
+                assert value == float(true), x
+            else:
+                assert abs(mpmath.mpf(value) - true) < limit * math.ulp(float(true)), (x, value)
+
+
+def test_angles_of_any_size() -> None:
+    """Beyond 2^50 rad an angle has no digits left that say where in a turn it is; its sine was infinite."""
+    for x in (1e10, 1e15, 1e16, 1e300, 1.7e308):
+        sines, cosines = el.sin_cos(np.array([x, -x] * 20))
+        assert (np.abs(sines * sines + cosines * cosines - 1.0) < 1e-15).all()
+        assert (sines[1], cosines[1]) == el.sin_cos(-x)
+
+
+def test_flush() -> None:
+    x = np.array([0.0, 5e-324, -1e-310, 0.99 * el.LEAST, -el.LEAST, 1.0, -math.inf, math.nan] * 3)
+    found = el.flush(x)
+    assert not found[:4].any() and np.array_equal(found[4:8], x[4:8], equal_nan=True)
+    assert [el.flush(v) for v in x[:7]] == found[:7].tolist()
+
+
 def test_special_places() -> None:
     assert el.atan2(0.0, 0.0) == 0.0 and el.atan2(0.0, -1.0) == math.pi == el.atan2(-0.0, -1.0)
     assert el.atan2(-1.0, 0.0) == -math.pi / 2 and el.acos(-1.0) == math.pi and el.acos(1.5) == 0.0

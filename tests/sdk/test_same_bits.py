@@ -45,6 +45,7 @@ EXCEPTIONS = {
     "server/wavesim_server/logbook/datasets.py": "exported from a log",
     "server/wavesim_server/logbook/report.py": "after a run",
     "server/wavesim_server/logbook/rosbag.py": "exported from a log",
+    "server/wavesim_server/manoeuvres.py": "tables about models",
     "server/wavesim_server/sailing.py": "tables about models",
     "server/wavesim_server/study.py": "after a run",
     "server/wavesim_server/vehicles.py": "tables about models",

@@ -45,7 +45,7 @@ class Sea:
         self.faults: list[str] = []
         self.counters = (0, 0, 0)
         self.climate = Calm()
-        self.contacts_dropped = 0
+        self.contacts_dropped = self.paths_dropped = 0
         self.breaks: set[str] = set()  #: names of methods that fail as nobody expects
 
     @property
@@ -119,6 +119,9 @@ class Sea:
 
     def live_signals(self, table: Any) -> int:
         return 0
+
+    def take_clipped(self) -> list[tuple[int, str]]:
+        return []
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
         found, self.broken = self.broken, []

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_server import Lab
 
@@ -103,3 +104,39 @@ def test_what_a_notebook_shows(lab: Lab, tmp_path: Path) -> None:
     assert chart.height > 0.9 * depths.height and chart.width > 0.9 * depths.width, (
         "no blank bands beside a straight way"
     )
+
+
+def test_a_text_finds_its_files_in_a_folder(tmp_path: Path) -> None:
+    """Also programs, which a Lab does not start; the same text without a folder is refused."""
+    (tmp_path / "bed.txt").write_text("0 0 40\n100 0 40\n0 100 40\n")
+    (tmp_path / "program.py").write_text("")
+    text = (
+        '<wavesim><world><bed depth="30 m"/><soundings file="bed.txt"/></world><fleet><vehicle name="a" model="lauv" '
+        'position="10 10 5 m" client="optional"><program run="program.py"/></vehicle></fleet></wavesim>'
+    )
+    (tmp_path / "config.xml").write_text(text)
+    lab, same = Lab(text, folder=tmp_path), Lab(tmp_path / "config.xml")
+    assert lab.loaded.digest == same.loaded.digest
+    assert lab.loaded.data_file("bed.txt").read_text() == same.loaded.data_file("bed.txt").read_text()
+    with pytest.raises(ConfigError, match=r"the file '.*' does not exist"):
+        Lab(text)
+    with pytest.raises(ConfigError, match=r"the file '.*' does not exist"):
+        Lab(text, folder=tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="given as text"):
+        Lab(tmp_path / "config.xml", folder=tmp_path)
+
+
+def test_a_full_lab_says_where_to_make_room() -> None:
+    lab = Lab('<wavesim><shared vehicles="1"/></wavesim>')
+    lab.enter("a", "lauv", (0.0, 0.0, 5.0))
+    with pytest.raises(ValueError, match='all 1 rows are taken; <shared vehicles="N"/>'):
+        lab.enter("b", "lauv", (0.0, 9.0, 5.0))
+
+
+def test_instruments_have_no_value_before_they_are_asked() -> None:
+    lab = Lab(
+        '<wavesim><fleet><sensors><ctd/></sensors><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet></wavesim>'
+    )
+    assert "ctd" not in lab.sensors("a")
+    lab.advance(0)
+    assert lab.sensors("a").ctd.temperature and lab.time_ns == 0

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 from tests.readers import READERS, compare
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import Loaded, load
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import cdr_text, read, text_of
 from wavesim_sdk.sensors import SENSORS
-from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, VEHICLE_TABLES
+from wavesim_sdk.tables import ACTUATION, EFFORT, RECEPTION, SENT, STATE, VEHICLE_TABLES
 from wavesim_server import cli
 from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.writer import LogWriter
@@ -172,21 +172,66 @@ def test_a_torn_file_is_readable_up_to_its_last_chunk(tmp_path: Path, loaded: Lo
     assert best > 0.8 * full
 
 
-def test_commands_say_that_a_log_is_not_whole(tmp_path: Path, loaded: Loaded) -> None:
-    whole, torn = tmp_path / "a.mcap", tmp_path / "torn.mcap"
-    write(whole, loaded, states=400)
-    torn.write_bytes(whole.read_bytes()[: 3 * whole.stat().st_size // 4])
-    for asked in (
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["info"],
+        ["info", "--json"],
         ["report"],
         ["report", "--json"],
-        ["export", "--tum", str(tmp_path / "t"), "--csv", str(tmp_path / "c")],
-    ):
-        for path, said in ((whole, False), (torn, True)):
-            done = CliRunner().invoke(cli.log, [asked[0], str(path), *asked[1:]])
-            assert done.exit_code == 0, done.output
-            assert ("torn.mcap is cut or damaged: it was read up to" in done.stderr) == said and bool(
-                done.stderr
-            ) == said
+        ["export", "--tum", "t", "--csv", "c"],
+        ["ctd", "b", "c.cnv"],
+    ],
+    ids=" ".join,
+)
+def test_commands_do_what_they_can_with_a_log_that_is_not_whole_and_end_with_a_code_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    from wavesim_sdk.cli import _Group
+
+    write(tmp_path / "a.mcap", with_ctd(tmp_path), states=400)
+    (tmp_path / "torn.mcap").write_bytes(
+        (tmp_path / "a.mcap").read_bytes()[: 3 * (tmp_path / "a.mcap").stat().st_size // 4]
+    )
+    monkeypatch.chdir(tmp_path)
+    said = {}
+    for name in ("a", "torn"):
+        done = CliRunner().invoke(_Group(commands={"log": cli.log}), ["log", asked[0], f"{name}.mcap", *asked[1:]])
+        said[name] = done.exit_code, done.stderr
+        assert done.stdout, "what there is of it"
+        if "--json" in asked:
+            assert json.loads(done.stdout)["complete"] == (name == "a")
+    assert said["a"] == (0, "") and said["torn"][0] == 6
+    assert said["torn"][1].startswith("wavesim: torn.mcap is cut or damaged: it was read up to")
+
+
+def with_ctd(folder: Path) -> Loaded:
+    """The configuration of a buoy with a CTD in its first place."""
+    (folder / "c.xml").write_text(
+        '<wavesim><fleet><buoy name="b" model="buoy" position="0 0 0 m"><sensors><ctd/></sensors></buoy></fleet></wavesim>'
+    )
+    return load(folder / "c.xml")
+
+
+def test_whoever_asks_for_what_a_log_has_not_is_told(tmp_path: Path) -> None:
+    """Misspelt names: no empty answer, of which one would believe that nothing happened. What may be absent is empty."""
+    write(tmp_path / "a.mcap", with_ctd(tmp_path))
+    log = read(tmp_path / "a.mcap")
+    asked: list[tuple[Callable[[], object], str]] = [
+        (lambda: log.navigation_errors("buoy"), "no body 'buoy'.*allowed are: b, a"),
+        (lambda: log.sensors("bb"), "no body 'bb'; did you mean 'b'"),
+        (lambda: log.of_type("cdt"), "no sensor type 'cdt'; did you mean 'ctd'"),
+        (lambda: log.get("/state/c", STATE), "no body 'c'"),
+        (lambda: log.get("/states/b", STATE), "no log has a topic '/states/b'; did you mean 'state'"),
+        (lambda: log.get("/acoustics/receptions", RECEPTION), "did you mean 'reception'"),
+        (lambda: log.get("/sensor/b/cdt", SENSORS["ctd"]), "'b' has no instrument 'cdt'; did you mean 'ctd'"),
+        (lambda: log.get("state/b", STATE), "no log has a topic 'state/b'"),
+    ]
+    for call, said in asked:
+        with pytest.raises(LogError, match=said):
+            call()
+    assert len(log.navigation_errors("b")[0]) == 0, "it is there, and no navigator of it told anything"
+    assert log.of_type("gps") == {} and len(log.get("/effort/b", EFFORT).records) == 0 and "ctd" in log.sensors("b")
 
 
 def test_foreign_bytes_in_the_middle(tmp_path: Path, loaded: Loaded) -> None:

@@ -17,7 +17,7 @@ from wavesim_sdk.tables import CLOCK, RECEPTION, SENT, STATE, Outcome, SignalKin
 from wavesim_server import cli
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import HEALTH, LogWriter
-from wavesim_server.trial import Trial, Unbounded
+from wavesim_server.trial import Diverged, Trial
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> No
     assert [v.get("frozen_at_s") for v in table["vehicles"]] == [None, 0.25]
     assert [v["distance_m"] for v in table["vehicles"]] == [0.0, None], "where it was thrown is no distance"
     assert "c            FROZEN     0" in report.text(table)
-    assert "c         FROZEN at 0.250 s: its state was no longer finite" in report.text(table).splitlines()
+    assert "c         FROZEN at 0.250 s: its state diverged (NaN or infinity)" in report.text(table).splitlines()
 
 
 def test_a_trial_with_a_frozen_body_has_an_exit_code_of_its_own(
@@ -106,7 +106,7 @@ def test_a_trial_with_a_frozen_body_has_an_exit_code_of_its_own(
     monkeypatch.setattr(cli.cache, "warm", lambda **_: None)
     arguments = [str(loaded.path), "--out", str(tmp_path), "--duration", "1", "--no-plots", "--quiet"]
     done = CliRunner().invoke(cli.trial, arguments)
-    assert isinstance(done.exception, Unbounded) and done.exception.exit_code == 13
+    assert isinstance(done.exception, Diverged) and done.exception.exit_code == 13
     assert "c at 0.250 s" in str(done.exception) and "c         FROZEN" in done.stdout
 
 

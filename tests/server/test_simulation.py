@@ -134,7 +134,7 @@ def image(sim: Simulation) -> tuple[Any, ...]:
 
 
 def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(config: Callable[..., Loaded]) -> None:
-    """The LAUV bears steps of 100 ms up to 2 m/s; in 10 m/s it flew beyond all numbers, as its drag grows with the flow."""
+    """The LAUV bears steps of 100 ms up to 2 m/s; in 10 m/s its state diverged, as its drag grows with the flow."""
 
     def stream(step: float, flow: str) -> Simulation:
         sim = Simulation(config(f'<time step="{step} ms"/><world><current {flow}/><bed depth="100 m"/></world>'))

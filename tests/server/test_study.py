@@ -1,4 +1,4 @@
-"""Studies: each model starts where it belongs; a motion that grows beyond all numbers is no number."""
+"""Studies: each model starts where it belongs; a state that diverges is NaN."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_each_model_starts_where_it_belongs() -> None:
     assert batch(models[:1], {}, 1.0, depth=7.0)[0, 0, TRACK.index("down")] == 7.0
 
 
-def test_a_motion_beyond_all_numbers_is_no_number() -> None:
+def test_a_state_that_diverges_is_nan() -> None:
     """A force that grows with the cube of the speed, along it."""
     wild = varied("lauv", derivatives=Derivatives(derivative=(Derivative(name="X_uuu", value=1e3),)))
     (lost,) = batch([wild], {}, 4.0, velocity=[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])

@@ -23,7 +23,7 @@ from lxml import etree
 from tests.conftest import CLI, wavesim
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_studies.campaign import client, designs, executors, statistics
+from wavesim_studies.campaign import client, clusters, designs, statistics
 from wavesim_studies.campaign.cli import campaign
 from wavesim_studies.campaign.journal import Journal
 from wavesim_studies.campaign.model import Workers
@@ -261,10 +261,10 @@ def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> 
             made.append(("scale", count))
 
     stand = types.SimpleNamespace(SSHCluster=Stand("ssh"), SLURMCluster=Stand("slurm"), KubeCluster=Stand("kubernetes"))
-    monkeypatch.setattr(executors.importlib, "import_module", lambda name: stand)
-    executors._cluster(Workers(kind="ssh", hosts="a b", options="connect_options=None"), 5)
-    executors._cluster(Workers(kind="slurm", options="queue=short; memory=2GB; job_cpu=2"), 3)
-    executors._cluster(Workers(kind="kubernetes", options="quiet=True"), 4)
+    monkeypatch.setattr(clusters.importlib, "import_module", lambda name: stand)
+    clusters.made(Workers(kind="ssh", hosts="a b", options="connect_options=None"), 5)
+    clusters.made(Workers(kind="slurm", options="queue=short; memory=2GB; job_cpu=2"), 3)
+    clusters.made(Workers(kind="kubernetes", options="quiet=True"), 4)
     assert made == [
         ("ssh", ["a", "a", "b"], {"worker_options": {"nthreads": 1, "n_workers": 3}, "connect_options": None}),
         ("slurm", {"cores": 1, "processes": 1, "queue": "short", "memory": "2GB", "job_cpu": 2}),
@@ -273,14 +273,14 @@ def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> 
         ("scale", 4),
     ]
     with pytest.raises(ConfigError, match='"memory 2GB" is not NAME=VALUE'):
-        executors._cluster(Workers(kind="slurm", options="queue=short; memory 2GB"), 1)
+        clusters.made(Workers(kind="slurm", options="queue=short; memory 2GB"), 1)
     with pytest.raises(ConfigError, match="needs hosts"):
-        executors._cluster(Workers(kind="ssh"), 1)
+        clusters.check(Workers(kind="ssh"))
 
 
 def test_a_cluster_that_is_not_installed_is_named() -> None:
     with pytest.raises(WaveSimError, match='<workers kind="slurm"> needs the package dask_jobqueue'):
-        executors._cluster(Workers(kind="slurm"), 1)
+        clusters.made(Workers(kind="slurm"), 1)
 
 
 def test_who_changes_a_program_or_the_configuration_gets_new_runs(folder: Path) -> None:

@@ -165,7 +165,7 @@ def test_it_moves_as_the_engine_does() -> None:
     core.begin()
     b = core.fleet.blocks[0].reshape(-1, 8)[:, 0]
     sim = empty_sea(1, 0.05)
-    row = sim.enter("v", "bluerov2", (0.0, 0.0, 20.0))
+    row = sim.enter("v", "bluerov2-marinegym", (0.0, 0.0, 20.0))
     sim.fleet.body(row)[:13] = b[:13]
     for a in actions(1, 100, 4):
         core.step(a)

@@ -234,7 +234,13 @@ def test_a_situation_that_begins_at_its_origin_is_sailed_to_its_end() -> None:
     own, other = Start("own", 0.0, 0.0, 0.0, 3.0), Start("t", 90.0, 0.0, math.pi, 3.0)
     encounter = Encounter("short", own, (90.0, 0.0), (other,), "here")
     assert encounter.meeting == pytest.approx(15.0)
-    assert len(sail(encounter, "otter", avoid=False).tracks["own"].times) == 28
+    assert len(sail(encounter, "otter", avoid=False, beyond=0.9).tracks["own"].times) == 28
+    aside = Encounter("whole", own, (90.0, 0.0), (Start("t", 90.0, 60.0, math.pi, 3.0),), "here")
+    found = sail(aside, "otter", avoid=False)
+    assert (
+        len(found.tracks["own"].times) == pytest.approx((90.0 - 4.0) / 3.0, abs=2.0)
+        and found.score.economy["mission"] == 1.0
+    )
     away = Start("t", 90.0, 0.0, 0.0, 3.0)
     assert Encounter("behind all", own, (90.0, 0.0), (away,), "here").meeting == 60.0
     for speed, time in ((-1.0, 300.0), (0.0, 300.0), (3.0, 0.0), (3.0, math.nan)):

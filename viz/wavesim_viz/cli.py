@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from wavesim_sdk import endings
-from wavesim_sdk.cli import server_option
+from wavesim_sdk.cli import server_option, unused, whole
 from wavesim_sdk.errors import ConfigError, WaveSimError
 
 PORT = 9780
@@ -46,6 +46,7 @@ class PortTaken(WaveSimError):
 @click.option("--geotiff", is_flag=True, help="With --mosaic: mosaics and depths as GeoTIFF too.")
 def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) -> None:
     """Draw the pictures of a run from its LOG."""
+    from wavesim_sdk.log import read
     from wavesim_viz.plots import Run, draw
 
     if mosaic:
@@ -53,12 +54,13 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
 
         for line in mosaics.draw(log, out or log.parent, cell, geotiff):
             click.echo(line)
+        whole(read(log))
         return
+    unused("without --mosaic", "cell", "geotiff")
     run = Run(log)
-    if run.log.lacks:
-        click.echo(f"wavesim plot: {run.log.lacks}", err=True)
     for path in draw(run, out or log.parent, processes=min(2, len(os.sched_getaffinity(0)))):
         click.echo(path)
+    whole(run.log)
 
 
 def _web_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -62,6 +62,8 @@ class LogLines:
     def line(self, body: str, key: str, actuators: Sequence[str]) -> Line:
         """A line of a body; nothing where the log has none."""
         kind, _, rest = key.partition(".")
+        if body not in self.log.names:
+            return NOTHING
         match kind:
             case "motion":
                 s = self.log.get(f"/state/{body}", STATE)

@@ -77,6 +77,14 @@ class Acoustics:
         ("first", "incoherent", "coherent"),
         "first",
     )
+    paths: int = key(
+        "Most paths of a signal to a node under a profile: the first and the strongest others; those left out are counted "
+        "(`clock.paths_dropped`).",
+        default=32,
+        low=1,
+        high=256,
+        integer=True,
+    )
     noise_model: str = choice(
         "constant: ambient_noise in any band. wenz: by frequency, shipping and the mean wind of the world (Coates).",
         ("constant", "wenz"),

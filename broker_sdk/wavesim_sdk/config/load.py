@@ -23,6 +23,7 @@ from wavesim_sdk import units
 from wavesim_sdk.config import meaning, schedule, xml
 from wavesim_sdk.config.acoustics import Transducer
 from wavesim_sdk.config.model import Body, Config, Models
+from wavesim_sdk.config.primitives import mounted
 from wavesim_sdk.config.schema import Key, child_elements, keys
 from wavesim_sdk.config.sensors import Instrument, Sensors
 from wavesim_sdk.config.vehicle import Model
@@ -37,7 +38,7 @@ class Loaded:
     """A configuration that passed every check.
 
     ``models`` holds the models that the fleet uses and all of the file's own; ``text`` is the file as
-    it was read and ``digest`` the SHA-256 over everything that can change the run.
+    it was read and ``digest`` the SHA-256 over it and over the models files that it includes.
     """
 
     config: Config
@@ -102,7 +103,7 @@ class Loaded:
                 continue
             if not sensors.inherit:
                 found.clear()
-            found |= {i.name: i for i in sensors.instruments}
+            found |= {i.name: mounted(i, model) for i in sensors.instruments}
         return tuple(found.values())
 
     def data_file(self, name: str) -> Path:
@@ -120,6 +121,10 @@ def load(path: str | Path) -> Loaded:
     """Read and check a configuration file."""
     path = Path(path)
     root, text = _parse(path)
+    return _checked(root, text, path)
+
+
+def _checked(root: Any, text: str, path: Path) -> Loaded:
     config = _root(root, "wavesim", Config, path)
     models, texts = _models(config.models, path, {})
     digest = hashlib.sha256("\0".join([text, *texts]).encode()).hexdigest()
@@ -131,10 +136,14 @@ def load(path: str | Path) -> Loaded:
     return loaded
 
 
-def load_text(text: str) -> Loaded:
-    """Read and check a configuration that stands in no file; what it names besides cannot be found by relative paths."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "config.xml"
+def load_text(text: str, folder: str | Path | None = None) -> Loaded:
+    """Read and check a configuration that stands in no file; relative files that it names are looked for in ``folder``. ConfigError for
+    them without one."""
+    if folder is not None:
+        path = Path(folder) / "configuration"
+        return _checked(xml.parse(text.encode(), str(path)), text, path)
+    with tempfile.TemporaryDirectory() as empty:
+        path = Path(empty) / "config.xml"
         path.write_text(text)
         return load(path)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wavesim_sdk.algebra import norm
+from wavesim_sdk.config.sensors import MAST, MAST_M, Instrument
 from wavesim_sdk.config.vehicle import Model
 
 
@@ -40,3 +41,12 @@ def shape_of(model: Model) -> Shape:
     assert model.sphere is not None
     d = model.sphere.diameter
     return Shape(2, (d / 2, d / 2, d / 2), d / 2, math.pi / 6 * (d * d * d), (d, d, d))
+
+
+def mounted(instrument: Instrument, model: Model) -> Instrument:
+    """An instrument on a body of a model: its place is in numbers."""
+    place: object = instrument.parameters.position
+    if place != MAST:
+        return instrument
+    top = shape_of(model).half[2] + MAST_M[model.type]
+    return replace(instrument, parameters=replace(instrument.parameters, position=(0.0, 0.0, -top)))

@@ -67,9 +67,11 @@ def key(
     return _field(Key(name, kind, doc, quantity, count, default, low, high), default)
 
 
-def key_or(word: str, doc: str, quantity: str, default: Any, *, low: float | None = None, name: str = "") -> Any:
-    """A number in an attribute, or a word in its place."""
-    return _field(Key(name, "number", doc, quantity, 1, default, low, words=(word,)), default)
+def key_or(
+    word: str, doc: str, quantity: str, default: Any, *, low: float | None = None, name: str = "", count: int = 1
+) -> Any:
+    """A number (or ``count`` of them) in an attribute, or a word in its place."""
+    return _field(Key(name, "number", doc, quantity, count, default, low, words=(word,)), default)
 
 
 def text(doc: str, default: Any = REQUIRED) -> Any:

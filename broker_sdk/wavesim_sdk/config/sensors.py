@@ -8,7 +8,7 @@ from typing import Any
 
 from wavesim_sdk.config.currents import Adcp
 from wavesim_sdk.config.magnetic import Magnetometer
-from wavesim_sdk.config.schema import Vector, children, choice, flag, key, place, text
+from wavesim_sdk.config.schema import Vector, children, choice, flag, key, key_or, place, text
 from wavesim_sdk.config.sensor import Sensor as Sensor
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.sensors import table_of
@@ -212,10 +212,26 @@ IMU_GRADES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+#: length of the mast of a model that has no other place for what must be above the water, by the model's type
+MAST_M = {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}
+MAST = "mast"  #: stands for the place at its top
+
+
+def aerial(what: str) -> Any:
+    """The place of an instrument that works above the water alone."""
+    return key_or(
+        MAST,
+        f"{what} on the body. `{MAST}`: over the middle of the hull, on a mast upon its highest point, "
+        f"{MAST_M['surface']:g} m long on a surface vessel, {MAST_M['buoy']:g} m on a buoy, {MAST_M['underwater']:g} m on an underwater vehicle.",
+        "length", MAST, count=3,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Gps(Sensor):
     """Fix while the antenna is above the water."""
 
+    position: Any = aerial("Where its antenna is")
     hacc: float = key("Standard deviation of the horizontal position.", "length", 2.0, low=0.0)
     vacc: float = key("Of the height.", "length", 3.0, low=0.0)
     speed_sigma: float = key("Of each component of the velocity.", "speed", 0.05, low=0.0)
@@ -228,6 +244,7 @@ class Gps(Sensor):
 class Uwb(Sensor):
     """Position above water from a local network."""
 
+    position: Any = aerial("Where its antenna is")
     sigma: float = key("Standard deviation of each coordinate.", "length", 0.1, low=0.0)
 
 
@@ -271,6 +288,7 @@ class Leak(Sensor):
 class Anemometer(Sensor):
     """Apparent wind at its height."""
 
+    position: Any = aerial("Where it is")
     speed_sigma: float = key("Standard deviation of the speed.", "speed", 0.2, low=0.0)
     angle_sigma: float = key("Standard deviation of the angle.", "angle", 0.035, low=0.0)
 

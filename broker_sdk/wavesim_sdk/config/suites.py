@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sensors import BEAMS, COMPARTMENTS, DVL_BEAMS, RANGERS, table_of
 
+if TYPE_CHECKING:
+    from wavesim_sdk.config.load import Loaded
+
+AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: types that work above the water alone
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -46,6 +50,23 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:
         at(everybody.place, "<sensors> of the fleet: there is nothing that it could inherit")
+
+
+def drowned(loaded: Loaded) -> list[str]:
+    """What has to be said of instruments that work above the water alone, and are mounted at or below the waterline of a body that
+    floats there."""
+    found = []
+    for body in loaded.config.fleet.bodies:
+        if loaded.model(body.model).type == "underwater":
+            continue
+        for instrument in loaded.suite(body):
+            z = float(instrument.parameters.position[2])
+            if instrument.type in AERIALS and z >= 0.0:
+                found.append(
+                    f"'{body.name}': '{instrument.name}' is at {z:g} m, at or below the waterline (z points down): it has no value "
+                    "while it is under water; leave out `position`, or give it a negative z"
+                )
+    return found
 
 
 def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str, Sensors]]:

@@ -172,7 +172,7 @@ class Fin:
     """A lifting surface on a turning shaft; its command is the angle in rad.
 
     law linear: normal force = 1/2 rho A CL_a abs(u) (u d - w_n), u the water speed along x and w_n the
-    speed of the fin along its normal. law coefficients: six forces and torques, each k1 s d + k2 s d^2,
+    speed of the fin along its normal, up to the angle `stall`. law coefficients: six forces and torques, each k1 s d + k2 s d^2,
     with s the square of the speed across the span (or of the whole speed). law aerofoil: lift and drag
     from a table at the local angle of attack. law derivatives: it only turns; its force is in <derivatives>."""
 
@@ -187,6 +187,20 @@ class Fin:
     )
     area: float = key("Planform area (linear, aerofoil).", "area", 0.0, low=0.0)
     lift_slope: float = key("Slope of the lift coefficient, 1/rad (linear).", default=0.0, low=0.0)
+    stall: float = key(
+        "Angle of attack at which the fin stalls (linear): beyond it the force is that of a plate, after Viterna and "
+        "Corrigan (1982). Fins of aspect ratio 2 stall at 24 deg, of 3 at 20 deg (Whicker and Fehlner 1958). 0 = never.",
+        "angle",
+        0.0,
+        low=0.0,
+        high=1.0471976,
+    )
+    plate: float = key(
+        "Normal-force coefficient of the stalled fin square to the flow (linear, aerofoil); 1.2 for plates of aspect "
+        "ratio 1 to 5 (Hoerner 1965).",
+        default=1.2,
+        low=0.0,
+    )
     per_angle: Vector = key("k1: X Y Z K M N per speed squared and rad.", default=(0.0,) * 6, count=6)
     per_square: Vector = key("k2: X Y Z K M N per speed squared and rad squared.", default=(0.0,) * 6, count=6)
     speed: str = choice("Speed for k1, k2: without its part along the span, or the whole.", ("plane", "total"), "plane")
@@ -438,6 +452,21 @@ class Rao:
 
 
 @dataclass(frozen=True)
+class Performance:
+    """Published figures of the vehicle itself, which stand beside those of the model (docs/models.md). They act on nothing."""
+
+    speed: float = key("Greatest speed of the vehicle; 0 = not published.", "speed", 0.0, low=0.0)
+    turn_rate: float = key("Greatest rate of turn; 0 = not published.", "angular rate", 0.0, low=0.0)
+    stable: str = choice(
+        "Whether the vehicle itself keeps a straight course with its helm amidships.",
+        ("yes", "no", "unknown"),
+        "unknown",
+    )
+    source: str = text("Where the figures come from.")
+    remark: str = text("Why the model differs, where it does.", "")
+
+
+@dataclass(frozen=True)
 class Model:
     """A kind of body: geometry, masses, hydrodynamic coefficients, actuators."""
 
@@ -505,4 +534,5 @@ class Model:
     )
     transducer: Transducer | None = child(Transducer, "The acoustic transducer, if it has one.")
     sensors: Sensors | None = child(Sensors, "Its instruments.")
+    performance: Performance | None = child(Performance, "Published figures of the vehicle itself.")
     place: str = place()

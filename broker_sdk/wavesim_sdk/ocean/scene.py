@@ -64,7 +64,7 @@ class Scene:
         o, d = origin.reshape(-1, 3), direction.reshape(-1, 3)
         found = np.minimum(self._bottom(o, d, maximum), self._solid(o, d))
         if surface:
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 depth = o[:, 2] + level
                 up = np.where((d[:, 2] < 0.0) & (depth >= 0.0), -depth / d[:, 2], np.inf)
             found = np.minimum(found, up)
@@ -83,7 +83,10 @@ class Scene:
             clear = self.bed(p[:, 0], p[:, 1]) - p[:, 2]
             hit = clear <= CLOSE
             result[active[hit]] = t[active[hit]]
-            step = np.where(np.isfinite(clear), np.maximum(clear, CLOSE) / fall[active], 5.0)  # no bed beyond soundings
+            with np.errstate(over="ignore"):  # all but parallel: never
+                step = np.where(
+                    np.isfinite(clear), np.maximum(clear, CLOSE) / fall[active], 5.0
+                )  # no bed beyond soundings
             t[active] += step
             active = active[~hit & (t[active] <= maximum)]
         return np.where(result <= maximum, result, np.inf)
@@ -116,7 +119,7 @@ def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array
 
 def slab(p: Array, v: Array, half: Array) -> Array:
     """First meeting of rays with a box around the origin; 0 from inside."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         near, far = (-half - p) / v, (half - p) / v
     low, high = np.minimum(near, far), np.maximum(near, far)
     parallel, inside = np.abs(v) < 1e-12, np.abs(p) <= half
@@ -130,7 +133,7 @@ def post(p: Array, v: Array, radius: Any, half: Any) -> Array:
     a = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1]
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]
     c = p[:, 0] * p[:, 0] + p[:, 1] * p[:, 1] - radius * radius
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         root = np.sqrt(b * b - a * c)
         low, high = (-b - root) / a, (-b + root) / a
         upright = a < 1e-24

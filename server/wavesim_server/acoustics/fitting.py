@@ -38,7 +38,7 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
     if mode == memory.ISO and a.multipath:
         many += 2 * a.multipath.order
     elif mode == memory.RAYS and each:
-        many = memory.PATHS
+        many = a.paths
     m = memory.allocated(
         nodes=capacity, signals=signals, emissions=capacity + 64, candidates=capacity * many * 2 + signals,
         hearings=4 * capacity + 64, events=8 * capacity + 1024, profile=len(z), sent=256,
@@ -48,6 +48,7 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
     w = m.water[0]
     w.mode, w.speed, w.gradient, w.fastest = mode, c[0] if mode != memory.ISO else a.sound_speed, a.gradient, c.max()
     w.spreading, w.bottom, w.order = a.spreading, bottom, a.multipath.order if a.multipath else 0
+    w.paths = a.paths
     if a.multipath is not None:
         b = a.multipath
         w.surface_loss, w.density_ratio, w.attenuation = b.surface_loss, b.bottom_density, b.bottom_attenuation

@@ -110,7 +110,7 @@ def _hearing(m: Medium, j: int, number: int) -> int:
 
 
 @part
-def _level(m: Medium, s: int, j: int, way: Way, tick: Tick, time: float) -> float:
+def level_of(m: Medium, s: int, j: int, way: Way, tick: Tick, time: float) -> float:
     """Level of a signal at a node: by spreading, absorption, bounces and beams."""
     signal, node, w = m.signals[s], m.nodes[j], m.water[0]
     extra = way.taken
@@ -173,7 +173,7 @@ def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
             return -1
         path = a.row(candidate.path)  # it may have become another
         way = mirrored(m, s, z) if candidate.bed else bent(m, s, path, x, y, z)
-    level = _level(m, s, j, way, tick, time)
+    level = level_of(m, s, j, way, tick, time)
     toward = way.rx * vx + way.ry * vy + way.rz * vz
     left = way.sx * signal.vx + way.sy * signal.vy + way.sz * signal.vz
     shift = signal.frequency * ((1.0 - toward / way.c_here) / (1.0 - left / way.c_source) - 1.0)
@@ -221,9 +221,8 @@ def _begin(m: Medium, s: int, j: int, slot: int, path: int, way: Way, outcome: i
     if w.summing != 0:
         phase = 0.0
         if w.summing == a.COHERENT:
-            turns = math.pi * way.surface - 0.5 * math.pi * way.caustics
-            if way.bottom:
-                turns += way.bottom * tubes.bottom_phase(way.sine_bed, w.density_ratio, w.speed_ratio, w.attenuation)
+            # pressures as exp(+i w t): travel takes phase away, a caustic adds to it
+            turns = math.pi * way.surface + 0.5 * math.pi * way.caustics + way.turned
             cycles = signal.frequency * (time - signal.emission)
             phase = turns - 2.0 * math.pi * (cycles - math.floor(cycles))
         _add(m, j, slot, outcome == a.ECHO, m.under[slot].level, phase)

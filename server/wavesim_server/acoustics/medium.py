@@ -20,12 +20,12 @@ from wavesim_sdk.parts import kernel, part
 from wavesim_sdk.tables import SignalKind
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics import paths, rays, tubes
-from wavesim_server.acoustics.hearing import arrive, finish, loss, lost, reach
+from wavesim_server.acoustics.hearing import arrive, finish, level_of, loss, lost, reach
 from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.motion import Tick, clock, where
 from wavesim_server.acoustics.queues import free_candidate, new_candidate, pop, push, schedule
 from wavesim_server.acoustics.types import Record, Records
-from wavesim_server.acoustics.ways import over_bed, source_image, travel_time
+from wavesim_server.acoustics.ways import found_way, over_bed, source_image, travel_time
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
 from wavesim_server.pointers import prefetch
@@ -225,8 +225,7 @@ def _spread(m: Medium, scene: Scene, e: int, node: int, time: float, tick: Tick,
     slack = a.MAX_SPEED * w.step  # places are those at the end of the tick
     angles = 0
     if mode == a.RAYS:
-        deep = m.profile_z[-1]
-        angles = rays.launch(m.profile_z, m.profile_c, min(max(z, 0.0), deep), m.fan, m.none)
+        angles = rays.launch(m.profile_z, m.profile_c, min(max(z, 0.0), m.profile_z[-1]), m.fan)
     within = 0
     after = m.places[tick.number & 1]
     limit = signal.reach * fast / c + slack
@@ -266,18 +265,20 @@ def _spread(m: Medium, scene: Scene, e: int, node: int, time: float, tick: Tick,
 
 @part
 def _find_rays(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick, angles: int) -> None:
-    """Candidates for every eigenray to where a node is now: all of them with echoes, else only the first to arrive."""
+    """Candidates for the eigenrays to where a node is now: the strongest with echoes, else only the first to arrive."""
     x, y, z, _, _, _ = where(m, tick, j, time)
     signal, w = m.signals[s], m.water[0]
     across = hypot(x - signal.x, y - signal.y)
     zs, zr, across = rays.within(m.profile_z, signal.z, z, across)
     level = w.uneven == 0
-    count = rays.search(
+    count, dropped = rays.search(
         m.profile_z, m.profile_c, zs, zr, across, w.order, m.fan, angles, m.eigenrays, m.none, m.ray[0], level
     )
     if not level:
-        count = over_bed(m, scene, s, x, y, z, count)
+        count, more = over_bed(m, scene, s, x, y, z, count)
+        dropped += more
     if count == 0:
+        m.counters[0].paths_dropped += dropped
         far = hypot(across, zr - zs)
         lost(m, s, j, 0, a.SHADOW, time + far / w.fastest, x, y, z)
         return
@@ -285,14 +286,42 @@ def _find_rays(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick,
     for k in range(1, count):
         if m.eigenrays[k].time < m.eigenrays[first].time:
             first = k
+    every = w.order > 0 or w.summing != 0
+    if every:
+        m.counters[0].paths_dropped += dropped + max(count - w.paths, 0)
+        if count > w.paths:
+            _weigh(m, scene, s, j, time, tick, count, first)
     slower = 1.0 - 2.0 * a.MAX_SPEED / w.fastest  # the node may come towards it at full speed
     for k in range(count):
-        if w.order > 0 or k == first or w.summing != 0:
+        if k == first or (every and _among_strongest(m, k, count)):
             found = m.eigenrays[k]
             path = 2 * found.reversals + found.down
             earliest = time + found.time * slower - 2.0 * w.step
             e = _consider(m, s, j, path, k == first, found.angle, found.time, earliest, tick)
             m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
+
+
+@part
+def _weigh(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick, count: int, first: int) -> None:
+    """Give each eigenray the level that its signal would have at a node which stays where it is. The first to arrive, which gives the
+    range, goes before all others."""
+    x, y, z, _, _, _ = where(m, tick, j, time)
+    for k in range(count):
+        there, way = found_way(m, scene, s, k, x, y, z)
+        m.eigenrays[k].level = level_of(m, s, j, way, tick, time) if there else -math.inf
+    m.eigenrays[first].level = math.inf
+
+
+@part
+def _among_strongest(m: Medium, k: int, count: int) -> bool:
+    """Whether an eigenray is one of those that are followed."""
+    if count <= m.water[0].paths:
+        return True
+    mine, stronger = m.eigenrays[k].level, 0
+    for i in range(count):
+        other = m.eigenrays[i].level
+        stronger += 1 if other > mine or (other == mine and i < k) else 0
+    return stronger < m.water[0].paths
 
 
 @part
@@ -402,7 +431,9 @@ def _paths_to_a_node(m: Medium) -> int:
     """Most candidates that a signal has to one node."""
     if m.water[0].mode == a.ISO:
         return int(1 + 2 * m.water[0].order)
-    return a.PATHS if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
+    return (
+        int(m.water[0].paths) if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
+    )
 
 
 @part
@@ -443,7 +474,8 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
             return a.OK
         event = m.events[0]
         time, kind, key, subject, node = event.time, event.kind, event.key, event.subject, event.node
-        records, candidates = (most, most) if kind == a.EMIT else (1, 0)
+        # of what an emission does not reach there is a record for each node
+        records, candidates = (capacity, most) if kind == a.EMIT else (1, 0)
         if counters.receptions + records > m.receptions.shape[0] or counters.sent + 1 > m.sent.shape[0]:
             return a.FLUSH
         if (

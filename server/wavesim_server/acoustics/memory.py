@@ -16,15 +16,15 @@ import numpy as np
 
 from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
 from wavesim_server import pointers
-from wavesim_server.acoustics.rays import ANGLES, EIGENRAY, FAN, RAY
-from wavesim_server.acoustics.terrain import FANS, LEGS, SHOT
+from wavesim_server.acoustics.rays import EIGENRAY, FAN, RAY, REVERSALS, fan_size
+from wavesim_server.acoustics.terrain import COLUMNS, FANS, LEGS, SHOT
 from wavesim_server.acoustics.types import Array, Ints, Records
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 PHONES = 8
 DETECTED = 16  #: signals that a node remembers, to know their echoes
 WHEEL = 4096  #: ticks ahead for which candidates have a place
-PATHS = 16  #: paths to one node in a profile
+FOUND = 512  #: eigenrays to one node, of which the strongest are followed
 DEGREES = 181  #: losses of a beam's pattern, by degrees from its axis
 PINGER = -1  #: the request number of a node that pings by itself
 RETIRE = -1  #: the node of the candidate that ends a signal
@@ -282,6 +282,7 @@ COUNTERS = _record(
     integer("left_candidates", "", ""),
     integer("left_hearings", "", ""),
     integer("nodes", "", "Transducers in the water."),
+    integer("paths_dropped", "", "Paths that were not followed, since the start."),
 )
 
 WATER = _record(
@@ -296,6 +297,7 @@ WATER = _record(
     value("bottom", "m", "Depth of the flat bottom."),
     integer("uneven", "", "1 = echoes off the bottom know its depth and slope where they meet it."),
     integer("order", "", "Most bounces of a path."),
+    integer("paths", "", "Most paths of a signal to a node in a profile: the strongest."),
     value("surface_loss", "dB", "Of each bounce."),
     value("density_ratio", "", "Density of the bottom over the water's."),
     value("speed_ratio", "", "Speed of sound in the water over the bottom's."),
@@ -358,12 +360,12 @@ class Medium(NamedTuple):
     water: Records = _rows(WATER, 1)
     profile_z: Array = _rows(np.float64, "profile")  #: knots of the profile: depth, m
     profile_c: Array = _rows(np.float64, "profile")  #: speed of sound, m/s
-    fan: Records = _rows(FAN, ANGLES + 8)
-    eigenrays: Records = _rows(EIGENRAY, PATHS)
+    fan: Records = _rows(FAN, "fan")
+    eigenrays: Records = _rows(EIGENRAY, FOUND)
     ray: Records = _rows(RAY, 1)
     shot: Records = _rows(SHOT, 1)
-    legs: Array = _rows(np.float64, FANS * LEGS, 4)  #: of rays over a bed that is not level
-    points: Array = _rows(np.float64, 256, 3)  #: of a path, W, m
+    legs: Array = _rows(np.float64, FANS * LEGS, COLUMNS)  #: of rays over a bed that is not level
+    points: Array = _rows(np.float64, "points", 3)  #: of a path, W, m
     none: Array = _rows(np.float64, 0, 2)
     sent: Records = _rows(_with_handle(), "sent")
     receptions: Records = _rows(RECEPTION, "receptions")
@@ -385,6 +387,8 @@ def record(of: Table) -> Records:
 def allocated(**lengths: int) -> Medium:
     """An empty medium: all records free, no node."""
     new: dict[str, Any] = {}
+    knots = lengths["profile"]
+    lengths["fan"], lengths["points"] = fan_size(knots), max(256, (REVERSALS + 2) * (knots + 2))
     for name, a in DECLARED.items():
         shape = [n if isinstance(n, int) else lengths[n] for n in a.lengths]
         array = np.full(shape, a.fill, a.dtype) if a.fill else np.zeros(shape, a.dtype)

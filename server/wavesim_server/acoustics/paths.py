@@ -11,7 +11,7 @@ from typing import NamedTuple
 from wavesim_sdk.parts import part
 from wavesim_server.acoustics.types import Array, Ints
 from wavesim_server.dynamics.shapes import BOX, CODE, CORE, POSE, TRIANGLE, in_prism, normal
-from wavesim_server.elementary import log10
+from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import Bed, Net, bed_depth
 
 ROTATION = POSE + 3  #: R_WB by rows; of a triangle its corners, from its middle
@@ -66,6 +66,15 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
     less, more = density * sine - real, density * sine + real
     r = math.sqrt((less * less + imaginary * imaginary) / (more * more + imaginary * imaginary))
     return float(-20.0 * log10(max(r, 1e-9)))
+
+
+@part
+def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
+    """Phase in rad that the same coefficient gives a bounce where pressures are as exp(+i w t), and so travel as exp(-i w tau): minus the
+    argument of the coefficient by :func:`below`, whose roots are those of exp(-i w t)."""
+    real, imaginary = below(sine, speed, attenuation)
+    less, more = density * sine - real, density * sine + real
+    return float(atan2(imaginary * (less + more), less * more - imaginary * imaginary))
 
 
 @part

@@ -48,6 +48,12 @@ FAN = Table(
         value("upper", "m", "Depth of the upper reversal."),
         value("lower", "m", "Of the lower one."),
         integer("bounces", "", "1 if it bounces off the surface, 2 off the bottom, added."),
+        value("upper_slope", "m2/s", "Derivative of upper_x by the invariant."),
+        value("lower_slope", "m2/s", "Of lower_x."),
+        value(
+            "way", "m", "Range from the source to the receiver at hand, negative if that lies above; NaN = not there."
+        ),
+        value("way_slope", "m2/s", "Derivative of it by the invariant."),
     ),
 )
 EIGENRAY = Table(
@@ -62,10 +68,14 @@ EIGENRAY = Table(
         value("sx", "", "Of one that bounces off a bed which is not level: its direction at the source, W."),
         value("sy", "", ""),
         integer("bed", "", "1 = it is such a one."),
+        value("level", "dB re 1 uPa", "Of its signal at the receiver, where there are more rays than are followed."),
     ),
 )
 FLAT = 1e-5  #: the flattest launch angle of the fan, rad
-ANGLES = 256
+ANGLES = 256  #: of the fan, besides those that graze a knot of the profile
+SPARE = 2  #: records of a fan after its rays: the ray that grazes the receiver, and one to try
+REVERSALS = 31  #: of a path, at most; what turns oftener is counted as left out
+GRAZE = 1e-7  #: share of its angle by which a ray of the fan is steeper or flatter than that which grazes a knot
 #: m, by which an eigenray may miss: where it grazes a knot its end moves by millimetres with the last bit of its angle; its time is
 #: corrected to second order
 MISS = 0.1
@@ -309,59 +319,107 @@ def _insert(fan: Records, n: int, angle: float) -> int:
 
 
 @part
-def _insert_grazing(fan: Records, n: int, source_speed: float, greatest: float) -> int:
-    """Add a ray to each side of that which turns where the speed is the greatest on its way: it divides the fan."""
-    grazing = acos(min(source_speed / greatest, 1.0))
+def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Records, n: int) -> int:
+    """Add a ray to each side of that which turns at a knot. There the derivative of the range jumps, and the range too where the
+    speed falls beyond: between two such angles it is smooth."""
+    if 0 < k < z.shape[0] - 1:
+        above, below = (c[k] - c[k - 1]) / (z[k] - z[k - 1]), (c[k + 1] - c[k]) / (z[k + 1] - z[k])
+        if abs(above - below) <= 1e-9 * (abs(above) + abs(below)):
+            return n
+    grazing = acos(min(source_speed / c[k], 1.0))
     if grazing > FLAT:
-        n = _insert(fan, n, grazing * (1.0 - 1e-7))
-        n = _insert(fan, n, grazing * (1.0 + 1e-7))
+        n = _insert(fan, n, grazing * (1.0 - GRAZE))
+        n = _insert(fan, n, grazing * (1.0 + GRAZE))
     return n
 
 
+def fan_size(knots: int) -> int:
+    """Records that the fan of a profile needs."""
+    return ANGLES + 2 * knots + SPARE
+
+
 @part
-def launch(z: Array, c: Array, source: float, fan: Records, none: Array) -> int:
-    """Fill a fan, records FAN, with rays of many launch angles from one source, for :func:`search`; returns how many.
-    The angles ascend."""
+def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: float) -> tuple[float, float, float, int]:
+    """(range, its derivative by the invariant as in :mod:`tubes`, depth reached, how) of a ray until ``stop``, a turn or a
+    boundary: :func:`march` without time and length."""
+    x = slope = 0.0
+    here, k = start, layer_of(z, start)
+    if not down and k > 0 and start <= z[k]:
+        k -= 1
+    ca = speed(z, c, start)
+    while True:
+        edge = z[k + 1] if down else z[k]
+        target, how = edge, -1
+        if (down and stop <= edge) or (not down and stop >= edge):
+            target, how = stop, REACHED
+        g = (c[k + 1] - c[k]) / (z[k + 1] - z[k])
+        cb = c[k] + g * (target - z[k])
+        if p * cb >= 1.0 and abs(g) > 0.0 and (g > 0.0) == down:
+            cb = 1.0 / p
+            target, how = z[k] + (cb - c[k]) / g, TURNED
+        dz, sa, sb = abs(target - here), sine(p * ca), sine(p * cb)
+        if dz > 0.0 and sa + sb > 0.0:
+            x += p * (ca + cb) / (sa + sb) * dz
+            sa = max(sa, 1e-12)
+            if how == TURNED:
+                slope -= 1.0 / (abs(g) * p * p * sa)
+            else:
+                sb = max(sb, 1e-12)
+                slope += dz * (ca + cb) / (sa * sb * (sa + sb))
+        here, ca = target, cb
+        if how >= 0:
+            return x, slope, here, how
+        k += 1 if down else -1
+        if k < 0 or k > z.shape[0] - 2:
+            return x, slope, here, BOUNDARY
+
+
+@part
+def _leave(z: Array, c: Array, source: float, leaving: Record) -> None:
+    """Fill a record of the fan by its angle."""
+    p = cos(leaving.angle) / speed(z, c, source)
+    ux, us, high, up_how = excursion(z, c, p, source, False, z[0] - 1.0)
+    lx, ls, low, low_how = excursion(z, c, p, source, True, z[-1] + 1.0)
+    leaving.upper_x, leaving.lower_x, leaving.upper_slope, leaving.lower_slope = ux, lx, us, ls
+    leaving.upper, leaving.lower = high, low
+    leaving.bounces = (1 if up_how == BOUNDARY else 0) + (2 if low_how == BOUNDARY else 0)
+
+
+@part
+def launch(z: Array, c: Array, source: float, fan: Records) -> int:
+    """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for :func:`search`; returns how
+    many. The angles ascend."""
     cs = speed(z, c, source)
-    above = below = cs
-    for k in range(z.shape[0]):
-        if z[k] <= source:
-            above = max(above, c[k])
-        if z[k] >= source:
-            below = max(below, c[k])
     ratio = log(1.5706 / FLAT) / (ANGLES - 1)
     for k in range(ANGLES):
         fan[k].angle = FLAT * exp(ratio * k)
-    n = _insert_grazing(fan, ANGLES, cs, above)
-    n = _insert_grazing(fan, n, cs, below)
+    n, greatest = ANGLES, cs
+    for k in range(z.shape[0] - 1, -1, -1):
+        if z[k] <= source and c[k] > greatest:
+            greatest = c[k]
+            n = _insert_grazing(z, c, k, cs, fan, n)
+    greatest = cs
+    for k in range(z.shape[0]):
+        if z[k] >= source and c[k] > greatest:
+            greatest = c[k]
+            n = _insert_grazing(z, c, k, cs, fan, n)
     for k in range(n):
-        leaving = fan[k]
-        p = cos(leaving.angle) / cs
-        ux, _, _, high, up_how, _ = march(z, c, p, source, False, z[0] - 1.0, none)
-        lx, _, _, low, low_how, _ = march(z, c, p, source, True, z[-1] + 1.0, none)
-        leaving.upper_x, leaving.lower_x = ux, lx
-        leaving.upper, leaving.lower = high, low
-        leaving.bounces = (1 if up_how == BOUNDARY else 0) + (2 if low_how == BOUNDARY else 0)
+        _leave(z, c, source, fan[k])
     return n
 
 
 @part
-def _distance(
-    z: Array, c: Array, source: float, receiver: float, leaving: Record, down: bool, reversals: int, none: Array
-) -> float:
-    """Where a ray of the fan reaches the receiver's depth; NaN if it does not."""
+def _pass(z: Array, c: Array, source: float, receiver: float, leaving: Record) -> bool:
+    """Whether a ray of the fan comes to the receiver's depth; fills in the range to there."""
+    leaving.way = math.nan
     if receiver < leaving.upper or receiver > leaving.lower:
-        return math.nan
+        return False
     p = cos(leaving.angle) / speed(z, c, source)
     # between source and receiver the ray of the fan has no turn, since both lie between its reversals
-    between = march(z, c, p, min(source, receiver), True, max(source, receiver), none)[0]
-    if reversals == 0:
-        return between if (receiver > source) == down else math.nan
-    way = between if receiver > source else -between
-    last_down = down == (reversals % 2 == 1)
-    last = leaving.lower_x - way if last_down else leaving.upper_x + way
-    first = leaving.lower_x if down else leaving.upper_x
-    return float(first + (reversals - 1) * (leaving.upper_x + leaving.lower_x) + last)
+    x, slope, _, _ = excursion(z, c, p, min(source, receiver), True, max(source, receiver))
+    sign = 1.0 if receiver > source else -1.0
+    leaving.way, leaving.way_slope = sign * x, sign * slope
+    return True
 
 
 @part
@@ -389,50 +447,155 @@ def search(
     none: Array,
     out: Record,
     bed: bool = True,
-) -> int:
-    """All paths to a receiver with at most so many bounces, by a fan of ``n`` rays; returns how many. ``found``: records
-    EIGENRAY; ``out``: a record RAY; ``bed``: whether they may bounce off the bottom."""
-    count = 0
-    flattest = _flattest(z, c, source, receiver)
-    for reversals in range(bounces + 3):
-        for side in range(2):
-            down = side == 1
-            before, angle, kind = math.nan, 0.0, -1
-            for k in range(-1, n):
-                if k < 0:
-                    theta = flattest
-                    if theta < fan[0].angle or not ray(z, c, source, receiver, theta, down, reversals, none, out):
-                        continue
-                    x, cls = out.x, -1
-                    for i in range(n):
-                        if fan[i].angle > theta:
-                            cls = fan[i].bounces
-                            break
-                else:
-                    theta = fan[k].angle
-                    if theta <= flattest:
-                        continue
-                    cls = fan[k].bounces
-                lower = (reversals + 1) // 2 if down else reversals // 2
-                hits = (lower if cls & 2 else 0) + (reversals - lower if cls & 1 else 0)
-                if hits > bounces or (not bed and cls & 2 and lower > 0):
-                    before = math.nan
-                    continue
-                if k >= 0:
-                    x = _distance(z, c, source, receiver, fan[k], down, reversals, none)
-                if math.isnan(x):
-                    before = math.nan
-                    continue
-                f = x - distance
-                if not math.isnan(before) and cls == kind and before * f <= 0.0 and count < found.shape[0]:
-                    root = solve(z, c, source, receiver, distance, angle, theta, down, reversals, none, out)
-                    if not math.isnan(root):
-                        eigenray = found[count]
-                        eigenray.angle, eigenray.down, eigenray.reversals = root, 1 if down else 0, reversals
-                        eigenray.time, eigenray.bed = out.time, 0
-                        count += 1
-                before, angle, kind = f, theta, cls
-    return count
+) -> tuple[int, int]:
+    """All paths to a receiver with at most so many bounces and ``REVERSALS`` reversals, by a fan of ``n`` rays: (how many, how many
+    more there are, which turn oftener or for which ``found`` has no room). ``found``: records EIGENRAY; ``out``: a record RAY;
+    ``bed``: whether they may bounce off the bottom.
+
+    Between two rays of the fan that bounce off the same the range is smooth: a receiver between their ranges has a path there, and
+    one beyond both has two where the range comes back on the way, for which its derivative has another sign at either end."""
+    count = left = 0
+    flattest, last = _flattest(z, c, source, receiver), -1
+    if flattest >= fan[0].angle:
+        fan[n].angle = flattest
+        _leave(z, c, source, fan[n])
+        if _pass(z, c, source, receiver, fan[n]):
+            last = n
+    for k in range(n):
+        if fan[k].angle <= flattest:
+            continue
+        if not _pass(z, c, source, receiver, fan[k]):
+            last = -1
+            continue
+        if last >= 0 and fan[last].bounces == fan[k].bounces:
+            for side in range(2):
+                count, left = _side(
+                    z, c, source, receiver, distance, bounces, fan, n, last, k, side == 1, found, count, left, none, out, bed
+                )  # fmt: skip
+        last = k
+    return count, left
+
+
+@part
+def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
+    """(range at which a ray of the fan reaches the receiver's depth, its derivative by the invariant)."""
+    if reversals == 0:
+        sign = 1.0 if down else -1.0
+        return sign * leaving.way, sign * leaving.way_slope
+    turns, last_down = reversals - 1, down == (reversals % 2 == 1)
+    upper = turns + (0 if down else 1) + (0 if last_down else 1)
+    lower = turns + (1 if down else 0) + (1 if last_down else 0)
+    sign = -1.0 if last_down else 1.0
+    return (
+        upper * leaving.upper_x + lower * leaving.lower_x + sign * leaving.way,
+        upper * leaving.upper_slope + lower * leaving.lower_slope + sign * leaving.way_slope,
+    )
+
+
+@part
+def _side(
+    z: Array, c: Array, source: float, receiver: float, distance: float, bounces: int, fan: Records, n: int, i: int, k: int,
+    down: bool, found: Records, count: int, left: int, none: Array, out: Record, bed: bool,
+) -> tuple[int, int]:  # fmt: skip
+    """Add the paths between two neighbours of the fan that leave down or up, as :func:`search` does."""
+    one, other = fan[i], fan[k]
+    kind = one.bounces
+    cycle_1, cycle_2 = one.upper_x + one.lower_x, other.upper_x + other.lower_x
+    # how many reversals would lead there, at either end
+    start_1, start_2 = _range(one, down, 1)[0] - cycle_1, _range(other, down, 1)[0] - cycle_2
+    r1, r2 = (distance - start_1) / max(cycle_1, 1e-9), (distance - start_2) / max(cycle_2, 1e-9)
+    first, most = max(math.floor(min(r1, r2)) - 2, 0.0), math.ceil(max(r1, r2)) + 2
+    r = int(min(first, REVERSALS + 1.0))
+    while r <= most:
+        lower = (r + 1) // 2 if down else r // 2
+        hits = (lower if kind & 2 else 0) + (r - lower if kind & 1 else 0)
+        if hits > bounces or (not bed and kind & 2 and lower > 0):
+            break
+        if r > REVERSALS:  # only rays that turn at both ends
+            left += max(int(min(max(r1, r2), 1e9)) - max(r, int(min(min(r1, r2), 1e9)) + 1) + 1, 0)
+            break
+        if r > 0 or (receiver > source) == down:
+            count, left = _pair(z, c, source, receiver, distance, fan, n, i, k, down, r, found, count, left, none, out)
+        r += 1
+    return count, left
+
+
+@part
+def _pair(
+    z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
+    reversals: int, found: Records, count: int, left: int, none: Array, out: Record,
+) -> tuple[int, int]:  # fmt: skip
+    """Add the paths of so many reversals between two neighbours of the fan."""
+    low, high = fan[i].angle, fan[k].angle
+    a, slope_a = _range(fan[i], down, reversals)
+    b, slope_b = _range(fan[k], down, reversals)
+    a, b = a - distance, b - distance
+    if a * b <= 0.0:
+        return _keep(z, c, source, receiver, distance, low, high, down, reversals, found, count, left, none, out)
+    # the invariant falls while the angle rises
+    if a * slope_a > 0.0 and b * slope_b < 0.0:
+        middle = _come_back(z, c, source, receiver, distance, fan, n, i, k, down, reversals)
+        if middle == middle:
+            count, left = _keep(
+                z, c, source, receiver, distance, low, middle, down, reversals, found, count, left, none, out
+            )
+            count, left = _keep(
+                z, c, source, receiver, distance, middle, high, down, reversals, found, count, left, none, out
+            )
+    return count, left
+
+
+@part
+def _keep(
+    z: Array, c: Array, source: float, receiver: float, distance: float, low: float, high: float, down: bool,
+    reversals: int, found: Records, count: int, left: int, none: Array, out: Record,
+) -> tuple[int, int]:  # fmt: skip
+    """Add the path between two angles."""
+    root = solve(z, c, source, receiver, distance, low, high, down, reversals, none, out)
+    if root != root:
+        return count, left
+    if count >= found.shape[0]:
+        return count, left + 1
+    eigenray = found[count]
+    eigenray.angle, eigenray.down, eigenray.reversals = root, 1 if down else 0, reversals
+    eigenray.time, eigenray.bed = out.time, 0
+    return count + 1, left
+
+
+@part
+def _come_back(
+    z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
+    reversals: int,
+) -> float:  # fmt: skip
+    """An angle between two neighbours of the fan whose ray comes to the other side of the receiver than theirs; NaN if none does: by
+    bisection for the extreme of the range, and where the tangents at both ends do not meet beyond the receiver, none can."""
+    cs, tried = speed(z, c, source), fan[n + 1]
+    low, high = fan[i].angle, fan[k].angle
+    a, slope_a = _range(fan[i], down, reversals)
+    b, slope_b = _range(fan[k], down, reversals)
+    a, b = a - distance, b - distance
+    slope_a, slope_b = -slope_a * sin(low) / cs, -slope_b * sin(high) / cs
+    for _ in range(60):
+        if high - low < 1e-13:
+            break
+        meet = (b - a + slope_a * low - slope_b * high) / (slope_a - slope_b)
+        if (a + slope_a * (meet - low)) * a > 0.0:
+            break
+        middle = 0.5 * (low + high)
+        tried.angle = middle
+        _leave(z, c, source, tried)
+        if not _pass(z, c, source, receiver, tried):
+            break
+        f, slope = _range(tried, down, reversals)
+        f -= distance
+        slope = -slope * sin(middle) / cs
+        if f * a <= 0.0:
+            return middle
+        if slope * a < 0.0:
+            low, a, slope_a = middle, f, slope
+        else:
+            high, b, slope_b = middle, f, slope
+    return math.nan
 
 
 @part
@@ -461,8 +624,8 @@ def nearest(
     bed: bool,
 ) -> int:
     """The eigenray whose travel time is nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
-    n = launch(z, c, source, fan, none)
-    count = search(z, c, source, receiver, distance, bounces, fan, n, found, none, out, bed)
+    n = launch(z, c, source, fan)
+    count, _ = search(z, c, source, receiver, distance, bounces, fan, n, found, none, out, bed)
     best, gap = -1, 1e-3
     for k in range(count):
         if abs(found[k].time - travel) < gap:

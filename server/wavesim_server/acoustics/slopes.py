@@ -145,16 +145,20 @@ def sine(points: Array, path: int, k: int) -> float:
 
 
 @part
-def loss(points: Array, path: int, density: float, speed: float, attenuation: float) -> tuple[float, float, float]:
-    """(loss in dB of all bounces off the bed, mean sines of the grazing angles at surface and bed) of a path that
-    :func:`mirrored` has filled in; in a wedge it meets the bed at another angle each time. See :func:`paths.bottom_loss`."""
-    total = surface = bed = 0.0
+def loss(
+    points: Array, path: int, density: float, speed: float, attenuation: float, phases: bool
+) -> tuple[float, float, float]:
+    """(loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of the bounces off the bed
+    if ``phases``) of a path that :func:`mirrored` has filled in; in a wedge it meets the bed at another angle each time. See
+    :func:`paths.bottom_loss` and :func:`paths.bottom_phase`."""
+    total = surface = turned = 0.0
     for k in range(path // 2):
         grazing = sine(points, path, k)
         if (path % 2 == 1) == (k % 2 == 0):
-            bed += grazing
             total += paths.bottom_loss(grazing, density, speed, attenuation)
+            if phases:
+                turned += paths.bottom_phase(grazing, density, speed, attenuation)
         else:
             surface += grazing
-    at_surface, at_bed = paths.bounces(path)
-    return total, surface / max(at_surface, 1), bed / max(at_bed, 1)
+    at_surface, _ = paths.bounces(path)
+    return total, surface / max(at_surface, 1), turned

@@ -2,13 +2,13 @@
 
 A ray is shot, not solved for: from layer to layer as in :mod:`rays`, and where it meets the bed it is mirrored in the plane
 that touches it there, in three dimensions, so that its invariant and its bearing change.  A fan of such rays in the vertical plane
-through source and receiver brackets those that come near; each is then aimed by Newton's method with two neighbours, to the two
-sides and up and down, which are the edges of its tube as well:
+through source and receiver brackets those that come near, and is refined where their range may come back between two of it; each
+is then aimed by Newton's method with two neighbours, to the two sides and up and down, which are the edges of its tube as well:
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
 with d1, d2 what the neighbours move by at the receiver's depth, per rad.  The bed's curvature is in it.
-Left out: diffraction; ways between two rays of the fan that leave together and come together again; a bed finer than a 128th of the way.
+Left out: diffraction; a bed finer than a 128th of the way.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics import paths, rays, slopes
 from wavesim_server.acoustics.paths import Scene
 from wavesim_server.acoustics.tubes import FOCUS_DB
-from wavesim_server.acoustics.types import Array, Record, Records
-from wavesim_server.elementary import cos, exp, hypot, log, log10, sin
+from wavesim_server.acoustics.types import Array, Record
+from wavesim_server.elementary import hypot, log10
 from wavesim_server.seabed import bed_depth
 
 SHOT = Table(
@@ -47,17 +47,19 @@ SHOT = Table(
         integer("caustics", "", "Passed."),
     ),
 )
-LEGS = 10  #: between reversals, at most
-FANS = 7  #: arrays of legs:
-NOW, BEFORE, NEXT, KEPT, BESIDE, TRIED, BEYOND = range(FANS)
-X, Y, KINDS, SINE = range(4)  #: and their columns: where, what has been met till there; sines at the bed, by bounce
-ANGLES, BACK = 112, 12  #: rays of the fan to each side; of them beyond the vertical
-FLAT = 2e-3  #: the flattest of them but one, rad
-TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: digits of what a ray has met
+LEGS = rays.REVERSALS + 1  #: between reversals, at most
+DEEP = 10  #: times that the angle between two rays of the fan is halved
+FANS = 9 + DEEP  #: arrays of legs:
+#: the last and those after it are of angles that are halved
+NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
+#: and their columns: where, what has been met till there, turns in the water and bounces off the bed till there; sines at the bed, by bounce
+X, Y, KINDS, TURNS_MET, BEDS_MET, SINE = range(6)
+COLUMNS = 6
+TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: what a ray has met,
+KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: and how that is told by one number: a remainder, exact in 53 bits
 SIDE = 1e-6  #: rad, between a ray and its neighbours
 NEAR = 1e-3  #: m, by which an aimed ray may miss; its time is corrected to second order
 TURNS = 24
-DIVISIONS = 4  #: changes of kind that are looked for between two rays of the fan
 
 
 class Ground(NamedTuple):
@@ -74,8 +76,15 @@ class Ground(NamedTuple):
 
 @part
 def legs_of(legs: Array) -> Array:
-    """The arrays of legs, (FANS, LEGS, 4), in one of two dimensions."""
-    return legs.reshape(FANS, LEGS, 4)
+    """The arrays of legs, (FANS, LEGS, COLUMNS), in one of two dimensions."""
+    return legs.reshape(FANS, LEGS, COLUMNS)
+
+
+@part
+def _met(kinds: float, what: float) -> float:
+    """Number of what a ray has met, once it has met something more."""
+    kinds = KINDS_OF * kinds + what
+    return float(kinds - KINDS_MOST * math.floor(kinds / KINDS_MOST))
 
 
 @part
@@ -184,10 +193,17 @@ def _mirror(g: Ground, x: float, y: float, qx: float, qy: float, qz: float) -> t
 
 
 @part
-def _copy(legs: Array, to: Array) -> None:
+def _crest(z: Array, c: Array, depth: float) -> float:
+    """1 if a depth is that of a knot of the profile at which the speed is greatest."""
+    k = rays.layer_of(z, depth)
+    return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0
+
+
+@part
+def copy(legs: Array, to: Array) -> None:
     """Number by number: of a row assigned to a row the compiler would make NumPy's error of shapes, a text, too."""
     for k in range(LEGS):
-        for i in range(4):
+        for i in range(COLUMNS):
             to[k, i] = legs[k, i]
 
 
@@ -206,8 +222,8 @@ def trace(
     ca = rays.speed(z, c, here)
     qx, qy = sx / ca, sy / ca
     x0, y0, leg, kinds, n = x, y, 0, 0.0, 1
-    time = length = top = 0.0
-    surface = beds = 0
+    time = length = top = crests = 0.0
+    surface = beds = water = 0
     for _ in range(100_000):  # a ray ends long before
         p = max(hypot(qx, qy), 1e-13)
         hx, hy = qx / p, qy / p
@@ -237,6 +253,7 @@ def trace(
             n += 1
         if crosses:
             legs[leg, X], legs[leg, Y], legs[leg, KINDS] = x, y, kinds
+            legs[leg, TURNS_MET], legs[leg, BEDS_MET] = water, beds
             if leg == last:
                 break
         back = False
@@ -245,13 +262,15 @@ def trace(
             if not sine > 0.0:
                 break
             legs[min(beds, LEGS - 1), SINE] = sine * ca
-            beds, kinds, back = beds + 1, 4.0 * kinds + BED, (qz > 0.0) != down
-        elif turns:
-            kinds, back = 4.0 * kinds + TURNED, True
+            beds, kinds, back = beds + 1, _met(kinds, BED), (qz > 0.0) != down
+        elif turns:  # one beyond a greatest speed has jumped there
+            water, kinds, back = water + 1, _met(kinds, TURNED + 4.0 * crests), True
         elif not down and target == z[0]:
-            surface, top, kinds, back = surface + 1, top + sb, 4.0 * kinds + SURFACE, True
+            surface, top, kinds, back = surface + 1, top + sb, _met(kinds, SURFACE), True
+        else:  # on to the next layer
+            crests += _crest(z, c, target)
         if back:
-            down, leg = not down, leg + 1
+            down, leg, crests = not down, leg + 1, 0.0
         # done, or away, or where no bed is known
         spent = leg > last or beds + surface > g.order
         if spent or not hypot(x - x0, y - y0) < g.limit or here > z[-1] + g.limit:
@@ -263,18 +282,6 @@ def trace(
     out.rx, out.ry, out.rz = qx * ca, qy * ca, (sb if down else -sb)
     out.surface, out.bottom, out.sine_top = surface, beds, top / max(surface, 1)
     return n
-
-
-@part
-def _times(kinds: float, wanted: float) -> int:
-    """How often a ray has met something, by the digits of what it has met."""
-    count = 0
-    while kinds >= 1.0:
-        rest = math.floor(0.25 * kinds)
-        if kinds - 4.0 * rest == wanted:
-            count += 1
-        kinds = rest
-    return count
 
 
 @part
@@ -360,7 +367,7 @@ def _moved(
                 dx, dy = legs[BESIDE, r, X] - legs[NOW, r, X], legs[BESIDE, r, Y] - legs[NOW, r, Y]
                 if dx == dx:
                     ahead = dx * (legs[NOW, r, X] - ax) + dy * (legs[NOW, r, Y] - ay)
-                    if _times(legs[NOW, r, KINDS], TURNED) % 2 == 1:
+                    if legs[NOW, r, TURNS_MET] % 2.0 == 1.0:
                         ahead = -ahead
                     if ahead * before < 0.0:
                         count += 1
@@ -371,131 +378,14 @@ def _moved(
 
 
 @part
-def _angle(k: int) -> float:
-    """Launch angle of a ray of the fan: from level to the vertical and somewhat beyond."""
-    if k == 0:
-        return rays.FLAT
-    if k < ANGLES - BACK:
-        return float(FLAT * exp(log(1.5706 / FLAT) / (ANGLES - BACK - 2) * (k - 1)))
-    return 1.5706 + 0.05 * (k - (ANGLES - BACK) + 1)
-
-
-@part
-def scan(
-    z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
-    count: int, legs: Array, none: Array, out: Record,
-) -> int:  # fmt: skip
-    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` of those found; returns how
-    many there are then."""
-    far = hypot(bx - ax, by - ay)
-    lx, ly = ((bx - ax) / far, (by - ay) / far) if far > 1e-9 else (1.0, 0.0)
-    most = min(g.order + 2, LEGS - 1)
-    for side in range(2):
-        sign = 1.0 if side == 1 else -1.0
-        before = math.nan
-        for k in range(ANGLES):
-            angle = _angle(k)
-            level, rise = cos(angle), sign * sin(angle)
-            trace(z, c, g, ax, ay, az, level * lx, level * ly, rise, bz, most, False, legs[NEXT], none, out)
-            for _ in range(DIVISIONS):
-                if before != before or _alike(g, legs[BEFORE], legs[NEXT], ax, ay):
-                    break
-                # between both the kind of ray changes: as far as it stays, and from there on
-                low, high = before, angle
-                _copy(legs[BEFORE], legs[NOW])
-                _copy(legs[NEXT], legs[BEYOND])
-                while high - low > 1e-6:
-                    middle = 0.5 * (low + high)
-                    level, rise = cos(middle), sign * sin(middle)
-                    trace(z, c, g, ax, ay, az, level * lx, level * ly, rise, bz, most, False, legs[TRIED], none, out)
-                    if _alike(g, legs[BEFORE], legs[TRIED], ax, ay):
-                        low = middle
-                        _copy(legs[TRIED], legs[NOW])
-                    else:
-                        high = middle
-                        _copy(legs[TRIED], legs[BEYOND])
-                count = _between(
-                    z, c, g, ax, ay, az, bx, by, bz, lx, ly, sign, before, low, found, count, legs, none, out
-                )
-                before = high
-                _copy(legs[BEYOND], legs[BEFORE])
-            if before == before:
-                _copy(legs[NEXT], legs[NOW])
-                count = _between(
-                    z, c, g, ax, ay, az, bx, by, bz, lx, ly, sign, before, angle, found, count, legs, none, out
-                )
-            before = angle
-            _copy(legs[NEXT], legs[BEFORE])
-    return count
-
-
-@part
-def _alike(g: Ground, one: Array, other: Array, ax: float, ay: float) -> bool:
-    """Whether two rays have met the same as far as they come near the receiver."""
-    for r in range(LEGS):
-        a, b = hypot(one[r, X] - ax, one[r, Y] - ay), hypot(other[r, X] - ax, other[r, Y] - ay)
-        away = a != a or b != b or one[r, KINDS] != other[r, KINDS]
-        if away and (a < 0.8 * g.limit or b < 0.8 * g.limit):
-            return False
-    return True
-
-
-@part
-def _between(
-    z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, lx: float,
-    ly: float, sign: float, before: float, angle: float, found: Records, count: int, legs: Array, none: Array,
-    out: Record,
-) -> int:  # fmt: skip
-    """Add the rays to b between two of the fan, that of ``legs[BEFORE]`` and that of ``legs[NOW]``."""
-    for r in range(LEGS):
-        kinds = legs[NOW, r, KINDS]
-        if kinds != legs[BEFORE, r, KINDS] or _times(kinds, BED) == 0 or count >= found.shape[0]:
-            continue
-        fa = (legs[BEFORE, r, X] - bx) * lx + (legs[BEFORE, r, Y] - by) * ly
-        fb = (legs[NOW, r, X] - bx) * lx + (legs[NOW, r, Y] - by) * ly
-        if not fa * fb <= 0.0:
-            continue
-        a, b, side, middle = before, angle, 0, 0.5 * (before + angle)
-        good = False
-        for _ in range(40):
-            middle = (a * fb - b * fa) / (fb - fa) if fa != fb else 0.5 * (a + b)
-            level, rise = cos(middle), sign * sin(middle)
-            if not trace(z, c, g, ax, ay, az, level * lx, level * ly, rise, bz, r, False, legs[BESIDE], none, out):
-                break
-            if legs[BESIDE, r, KINDS] != kinds:
-                break
-            f = (out.x - bx) * lx + (out.y - by) * ly
-            good = abs(f) < 1.0 or abs(f) < 1e-3 * g.limit
-            if good:
-                break
-            if f * fb > 0.0:
-                b, fb = middle, f
-                if side == 1:
-                    fa *= 0.5
-                side = 1
-            else:
-                a, fa = middle, f
-                if side == -1:
-                    fb *= 0.5
-                side = -1
-        if not good:
-            continue
-        level, rise = cos(middle), sign * sin(middle)
-        _copy(legs[NOW], legs[KEPT])
-        if aim(z, c, g, ax, ay, az, bx, by, bz, r, level * lx, level * ly, rise, legs, none, out):
-            eigenray = found[count]
-            eigenray.angle, eigenray.down, eigenray.reversals = middle, 1 if out.sz > 0.0 else 0, r
-            eigenray.time, eigenray.sx, eigenray.sy, eigenray.bed = out.time, out.sx, out.sy, 1
-            count += 1
-        _copy(legs[KEPT], legs[NOW])
-    return count
-
-
-@part
-def loss(legs: Array, bottom: int, density: float, speed: float, attenuation: float) -> tuple[float, float]:
-    """(loss in dB of all bounces off the bed, mean sine there) of the ray of ``legs``; see :func:`paths.bottom_loss`."""
-    total = sines = 0.0
+def loss(
+    legs: Array, bottom: int, density: float, speed: float, attenuation: float, phases: bool
+) -> tuple[float, float]:
+    """(loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
+    :func:`paths.bottom_loss` and :func:`paths.bottom_phase`."""
+    total = turned = 0.0
     for k in range(min(bottom, LEGS)):
-        sines += legs[k, SINE]
         total += paths.bottom_loss(legs[k, SINE], density, speed, attenuation)
-    return total, sines / max(bottom, 1)
+        if phases:
+            turned += paths.bottom_phase(legs[k, SINE], density, speed, attenuation)
+    return total, turned

@@ -12,7 +12,7 @@ constant.  Over a part of a layer from speed ca to cb, with sines sa and sb, in 
 
 (its finite part: the place of the turn moves with p).  Where neighbouring rays cross, the formula has no bound: a tube is
 taken to be no narrower than a tenth of one in still water, `FOCUS_DB` of gain at most.  Each such caustic that the ray
-has passed turns its phase by -90 degrees.
+has passed advances its phase by 90 degrees, where travel is exp(-i w tau) (pressure as exp(+i w t)).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from __future__ import annotations
 import math
 
 from wavesim_sdk.parts import part
-from wavesim_server.acoustics import paths, rays
+from wavesim_server.acoustics import rays
 from wavesim_server.acoustics.types import Array, Record
-from wavesim_server.elementary import atan2, log10, power
+from wavesim_server.elementary import log10, power
 
 FOCUS_DB = 20.0  #: most that a ray's level gains over 20 log10 of its length
 SURFACE_MOST = 40.0  #: greatest loss of one bounce off a rough surface, dB
@@ -95,11 +95,3 @@ def surface_loss(sine: float, frequency: float, speed: float, roughness: float, 
     rough = 2.0 * math.pi * frequency / speed * roughness * sine
     foam = bubbles * power(1e-3 * frequency, 0.85) / max(sine, 1e-6)
     return min(17.371779276130073 * rough * rough + foam, SURFACE_MOST)
-
-
-@part
-def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Phase in rad that Rayleigh's coefficient gives a bounce off the bottom (see :func:`paths.bottom_loss`)."""
-    real, imaginary = paths.below(sine, speed, attenuation)
-    less, more = density * sine - real, density * sine + real
-    return float(atan2(-imaginary * (less + more), less * more - imaginary * imaginary))

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from wavesim_sdk.parts import inlined, part
+from wavesim_server.acoustics import fans, paths, rays, slopes, terrain, tubes
 from wavesim_server.acoustics import memory as a
-from wavesim_server.acoustics import paths, rays, slopes, terrain, tubes
 from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.paths import Scene
 from wavesim_server.elementary import cos
@@ -15,8 +15,8 @@ from wavesim_server.elementary import cos
 
 class Way(NamedTuple):
     """How a signal has come: its path's length, unit vectors W along it at both ends, sound speed there, bounces, caustics
-    passed, sines of the grazing angles at surface and bottom, losses in dB by spreading (-1: as of a straight line)
-    and at the bottom."""
+    passed, mean sine of the grazing angles at the surface, losses in dB by spreading (-1: as of a straight line) and of all
+    bounces off the bottom, and the phase of these in rad (0 if nobody asks for it)."""
 
     length: float
     sx: float
@@ -31,9 +31,9 @@ class Way(NamedTuple):
     bottom: int
     caustics: int
     sine_top: float
-    sine_bed: float
     spread: float
     taken: float
+    turned: float
 
 
 @part
@@ -71,14 +71,29 @@ def travel_time(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: 
 
 
 @part
-def over_bed(m: Medium, scene: Scene, s: int, x: float, y: float, z: float, found: int) -> int:
-    """Add to the ``found`` eigenrays of the medium those to a point that bounce off a bed which is not level; how many there are then."""
+def over_bed(m: Medium, scene: Scene, s: int, x: float, y: float, z: float, found: int) -> tuple[int, int]:
+    """Add to the ``found`` eigenrays of the medium those to a point that bounce off a bed which is not level: (how many there are
+    then, how many more there is no room for)."""
     signal, w = m.signals[s], m.water[0]
     ground = terrain.ground(scene, w.order, signal.x, signal.y, x, y)
     zs, zr, _ = rays.within(m.profile_z, signal.z, z, 0.0)
-    return terrain.scan(
+    return fans.scan(
         m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, x, y, zr, m.eigenrays, found, terrain.legs_of(m.legs), m.none, m.shot[0]
     )  # fmt: skip
+
+
+@part
+def found_way(m: Medium, scene: Scene, s: int, k: int, x: float, y: float, z: float) -> tuple[bool, Way]:
+    """(whether it is there, its way) of eigenray ``k`` of those found to a point."""
+    signal, found = m.signals[s], m.eigenrays[k]
+    path = 2 * found.reversals + found.down
+    if found.bed:
+        there = _aimed(m, scene, s, path, found.sx, found.sy, x, y, z)
+        return there, mirrored(m, s, z)
+    dx, dy = x - signal.x, y - signal.y
+    zs, zr, _ = rays.within(m.profile_z, signal.z, z, math.sqrt(dx * dx + dy * dy))
+    rays.ray(m.profile_z, m.profile_c, zs, zr, found.angle, found.down > 0, found.reversals, m.none, m.ray[0])
+    return True, bent(m, s, path, x, y, z)
 
 
 @part
@@ -86,7 +101,8 @@ def _travel_over_bed(m: Medium, scene: Scene, s: int, e: int, x: float, y: float
     """The same of a ray that bounces off a bed which is not level; ``m.shot`` then holds it."""
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
     if not _aimed(m, scene, s, a.row(candidate.path), kept.sx, kept.sy, x, y, z):
-        count, best, gap = over_bed(m, scene, s, x, y, z, 0), -1, 1e-3
+        best, gap = -1, 1e-3
+        count, _ = over_bed(m, scene, s, x, y, z, 0)
         for k in range(count):
             away = abs(m.eigenrays[k].time - kept.travel)
             if away < gap:
@@ -118,14 +134,15 @@ def _aimed(m: Medium, scene: Scene, s: int, path: int, sx: float, sy: float, x: 
 def mirrored(m: Medium, s: int, z: float) -> Way:
     """Of the ray over a bed which is not level that ``m.shot`` holds."""
     signal, w, shot = m.signals[s], m.water[0], m.shot[0]
-    taken, sine_bed = terrain.loss(
-        terrain.legs_of(m.legs)[terrain.NOW], shot.bottom, w.density_ratio, w.speed_ratio, w.attenuation
-    )
+    taken, turned = terrain.loss(
+        terrain.legs_of(m.legs)[terrain.NOW], shot.bottom, w.density_ratio, w.speed_ratio, w.attenuation,
+        w.summing == a.COHERENT,
+    )  # fmt: skip
     spread = shot.spread if w.spreading == 0.0 else -1.0
     c_source, c_here = rays.speed(m.profile_z, m.profile_c, signal.z), rays.speed(m.profile_z, m.profile_c, z)
     return Way(
         shot.length, shot.sx, shot.sy, shot.sz, shot.rx, shot.ry, shot.rz, c_source, c_here, shot.surface, shot.bottom,
-        shot.caustics, shot.sine_top, sine_bed, spread, taken,
+        shot.caustics, shot.sine_top, spread, taken, turned,
     )  # fmt: skip
 
 
@@ -169,9 +186,11 @@ def _over_slopes(m: Medium, scene: Scene, s: int, path: int, x: float, y: float,
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     sx, sy, sz = slopes.direction(m.points, 0)
     rx, ry, rz = slopes.direction(m.points, path // 2)
-    taken, sine_top, sine_bed = slopes.loss(m.points, path, w.density_ratio, w.speed_ratio, w.attenuation)
+    taken, sine_top, turned = slopes.loss(
+        m.points, path, w.density_ratio, w.speed_ratio, w.attenuation, w.summing == a.COHERENT
+    )
     surface, bottom = paths.bounces(path)
-    return Way(length, sx, sy, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine_top, sine_bed, -1.0, taken)
+    return Way(length, sx, sy, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine_top, -1.0, taken, turned)
 
 
 @part
@@ -185,12 +204,13 @@ def straight(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: 
     far = max(length, 1e-9)
     rx, ry, rz = dx / far, dy / far, dz / far
     surface, bottom = paths.bounces(path)
-    taken = 0.0
+    taken = turned = 0.0
     if bottom:
         taken = bottom * paths.bottom_loss(abs(rz), w.density_ratio, w.speed_ratio, w.attenuation)
+        if w.summing == a.COHERENT:
+            turned = bottom * paths.bottom_phase(abs(rz), w.density_ratio, w.speed_ratio, w.attenuation)
     sz = -rz if (surface + bottom) % 2 else rz
-    sine = abs(rz)
-    return Way(length, rx, ry, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine, sine, -1.0, taken)
+    return Way(length, rx, ry, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, abs(rz), -1.0, taken, turned)
 
 
 @part
@@ -201,7 +221,7 @@ def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
     far = math.sqrt(dx * dx + dy * dy)
     hx, hy = (dx / far, dy / far) if far > 1e-9 else (1.0, 0.0)
     surface = bottom = caustics = 0
-    sine_top = sine_bed = taken = 0.0
+    sine_top = taken = turned = 0.0
     spread = -1.0
     if w.mode == a.GRADIENT:
         c_source, c_here = w.speed + w.gradient * signal.z, w.speed + w.gradient * z
@@ -215,16 +235,18 @@ def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
         arrives_down = down == (path // 2 % 2 == 0)
         rz = ray.sin_receiver if arrives_down else -ray.sin_receiver
         surface, bottom = ray.surface, ray.bottom
-        sine_top, sine_bed = rays.sine(ray.invariant * m.profile_c[0]), ray.sin_bottom
+        sine_top = rays.sine(ray.invariant * m.profile_c[0])
         if w.spreading == 0.0:
             zs, zr, _ = rays.within(m.profile_z, signal.z, z, far)
             spread, caustics = tubes.tube(m.profile_z, m.profile_c, zs, zr, down, path // 2, ray)
         if bottom:
             taken = bottom * paths.bottom_loss(ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation)
+            if w.summing == a.COHERENT:
+                turned = bottom * paths.bottom_phase(ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation)
     cs, cr = math.sqrt(max(1.0 - sz * sz, 0.0)), math.sqrt(max(1.0 - rz * rz, 0.0))
     return Way(
         ray.length, cs * hx, cs * hy, sz, cr * hx, cr * hy, rz, c_source, c_here, surface, bottom, caustics,
-        sine_top, sine_bed, spread, taken,
+        sine_top, spread, taken, turned,
     )  # fmt: skip
 
 
@@ -288,13 +310,14 @@ def _bend(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: flo
         here, level = 0.0, min(max(signal.z, 0.0), deep)
         invariant = cos(angle) / rays.speed(m.profile_z, m.profile_c, level)
         down = path % 2 == 1
-        track = m.points[128:, :2]
+        room = p.shape[0] - m.profile_z.shape[0] - 2  # each knot once between two reversals
+        track = p[room:, :2]
         for r in range(path // 2 + 1):
             last = r == path // 2
             stop = z if last else (deep + 1.0 if down else -1.0)
             way, _, _, end, _, count = rays.march(m.profile_z, m.profile_c, invariant, level, down, stop, track)
             for i in range(count):
-                if n < 120:
+                if n < room:
                     k = (here + track[i, 0]) / across if across > 0.0 else 0.0
                     p[n, 0], p[n, 1], p[n, 2] = signal.x + k * dx, signal.y + k * dy, track[i, 1]
                     n += 1

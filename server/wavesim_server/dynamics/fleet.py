@@ -22,6 +22,7 @@ from wavesim_sdk.config.model import Mooring
 from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.world import Current, World
+from wavesim_sdk.elementary import LEAST
 from wavesim_sdk.parts import part
 from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
@@ -76,6 +77,9 @@ class Form:
     shared: bool  #: with other bodies of the model
 
 
+SLACK = 1e-9  #: share of an actuator's range: a limit that was computed is no command beyond it
+
+
 class Helm:
     """What one body has been told, how it understands that, and what is wrong with its actuators."""
 
@@ -85,10 +89,12 @@ class Helm:
         self.law: list[tuple[int, float, float, float, float, float]] = []
         for a in self.actuators:
             (low, high), (offset, gain) = kind.limits[a.slot].tolist(), kind.motor[a.slot].tolist()
-            self.law.append((a.slot, low, high, float(kind.dead[a.slot]), offset, gain))
+            self.law.append((a.slot, low, high, max(float(kind.dead[a.slot]), LEAST), offset, gain))
         self.start = {a.slot: float(kind.start[a.slot]) for a in self.actuators if kind.start[a.slot] > 0.0}
         self.asked = [a.rest for a in self.actuators]
         self.sign = [1.0] * len(self.actuators)
+        self.clipped = [0] * len(self.actuators)  #: how often a command was beyond the limits
+        self.tell = [1] * len(self.actuators)  #: how often it may be so before somebody is told
 
     def setpoint(self, position: int) -> tuple[int, float]:
         """(slot, value it goes to): the command freed of the dead band and put through the motor law."""
@@ -116,6 +122,8 @@ class Fleet:
         self.capacity, self.step, self.world = capacity, step, world
         self.integrator = integrators.numbered(integrator)
         self.slots = np.full(capacity, -1, np.int64)
+        #: (row, position) of an actuator -> (command beyond its limits, how many there were), until somebody is told
+        self.clipped: dict[tuple[int, int], tuple[float, int]] = {}
         self.blocks = np.zeros((0, r.BLOCK))
         self.heads = np.zeros((0, 3), np.int64)
         self.params = np.zeros((0, r.PARAMS))
@@ -230,7 +238,8 @@ class Fleet:
             self._meters[k], self.rings[k] = self._meters[self._metered], self.rings[self._metered]
             self.meters = self._meters[: self._metered]
         self.slots[row] = -1
-        del self._helms[row]
+        for position in range(len(self._helms.pop(row).actuators)):
+            self.clipped.pop((row, position), None)
         if row in self._own:
             self._give_kind(*self._own.pop(row))
 
@@ -330,8 +339,27 @@ class Fleet:
         for k, value in enumerate(values):
             if value is not None:
                 _, low, high, *_ = helm.law[k]
-                helm.asked[k] = min(max(value, low), high)
+                if low <= value <= high:
+                    helm.asked[k] = value
+                else:
+                    helm.asked[k] = min(max(value, low), high)
+                    self._clip(row, k, value)
                 self._set(row, helm, k)
+
+    def clipped_of(self, row: int) -> tuple[int, ...]:
+        """How many commands beyond its limits each actuator of a body got."""
+        return tuple(self._helms[row].clipped)
+
+    def _clip(self, row: int, position: int, value: float) -> None:
+        """Count a command beyond the limits; to be told at the 1st, 10th, 100th ... of an actuator."""
+        helm = self._helms[row]
+        _, low, high, *_ = helm.law[position]
+        if low - SLACK * (high - low) <= value <= high + SLACK * (high - low):
+            return
+        helm.clipped[position] += 1
+        if helm.clipped[position] >= helm.tell[position]:
+            helm.tell[position] *= 10
+            self.clipped[row, position] = value, helm.clipped[position]
 
     def _set(self, row: int, helm: Helm, position: int) -> None:
         slot, value = helm.setpoint(position)

@@ -2,7 +2,8 @@
 Prince's fifth order, and those of other packages.
 
 Lagged actuators are evaluated exactly at the integrator's times, so the order is kept; current, wind and
-waves are held over a step.
+waves are held over a step. All numbers of the state, and the actuators, end a step at zero or with at least LEAST in size, so a
+body that comes to rest does so.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.seams import Integrator
 from wavesim_server.dynamics.types import Floats, Ints
+from wavesim_server.elementary import flush
 
 EULER, RK4, DP5 = 0, 1, 2
 ALL: tuple[Integrator, ...] = (
@@ -95,7 +97,7 @@ for _k, _i in enumerate(ALL):
 def _keep(block: Floats, work: Floats, first: int, last: int) -> None:
     """The actuators of the last stage are those of the next step."""
     for k in range(first, last):
-        store(block, A_NOW + k, load(work, ACTUATORS + k))
+        store(block, A_NOW + k, flush(load(work, ACTUATORS + k)))
 
 
 @inlined
@@ -146,9 +148,11 @@ def step_block(
         )
         for i in range(n):
             total = load(work, k1 + i) + 2.0 * (load(work, k2 + i) + load(work, k3 + i)) + load(work, k4 + i)
-            store(block, i, load(block, i) + h / 6.0 * total)
+            store(block, i, flush(load(block, i) + h / 6.0 * total))
     else:
         _advance(block, work, 0, n, h, _SUM[integrator], stages)
+        for i in range(n):
+            store(block, i, flush(load(block, i)))
     _keep(block, work, 0, kind[KIND_THRUSTERS])
     _keep(block, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS])
     if flags & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):

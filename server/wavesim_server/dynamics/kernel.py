@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from wavesim_sdk.parts import inlined
 from wavesim_server.dynamics import afloat as surface
-from wavesim_server.dynamics import emerging, radiation, registry, rotation, terms
+from wavesim_server.dynamics import emerging, radiation, registry, rotation, stall, terms
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.rows import (
     A_CMD,
@@ -51,6 +51,7 @@ from wavesim_server.dynamics.rows import (
     HAS_OTHER,
     HAS_RADIATION,
     HAS_RESTORING,
+    HAS_STALL,
     HAS_STRIPS,
     HAS_SWIVEL,
     HAS_TERMS,
@@ -343,6 +344,8 @@ def actuators(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
         terms.simple_thrusters(block, params, work, kind[KIND_THRUSTERS])
     if flags & HAS_FIN:
         terms.fins(block, params, work, kind[KIND_FINS])
+        if flags & HAS_STALL:
+            stall.forces(block, params, work, kind[KIND_FINS])
     if flags & HAS_FIN_COEFFICIENTS:
         terms.fin_coefficients(block, params, work, kind[KIND_FINS])
     if flags & HAS_AEROFOIL:

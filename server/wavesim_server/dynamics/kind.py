@@ -474,11 +474,12 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
         kind.limits[slot] = -f.limit, f.limit
         _lag(kind, slot, f.lag, f.rate, timing)
         if f.law == "linear":
-            flags |= r.HAS_FIN
+            flags |= r.HAS_FIN | (r.HAS_STALL if f.stall > 0.0 else 0)
             p[r.F_LIFT + k] = 0.5 * world.density * f.area * f.lift_slope
             p[r.F_WRENCH + 6 * k : r.F_WRENCH + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
             p[r.F_INFLOW + k] = float(f.inflow)
             p[r.F_PLACE_Y + k], p[r.F_PLACE_Z + k] = f.position[1], f.position[2]
+            p[r.F_STALL + k], p[r.F_SLOPE + k], p[r.F_PLATE + k] = f.stall, f.lift_slope, f.plate
         elif f.law == "coefficients":
             flags |= r.HAS_FIN_COEFFICIENTS
             if f.speed == "plane":
@@ -497,16 +498,17 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
             )
             kind.ints[r.KIND_TABLE + k] = len(kind.tables)
             assert f.aerofoil is not None
-            kind.tables.append(aerofoil_table(f.aerofoil))
+            kind.tables.append(aerofoil_table(f.aerofoil, f.plate))
     return flags
 
 
-def aerofoil_table(a: Aerofoil) -> Floats:
-    """(CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate."""
+def aerofoil_table(a: Aerofoil, across: float) -> Floats:
+    """(CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate whose normal force is `across` times
+    the sine of the angle."""
     rows = np.array(a.rows).reshape(-1, 3)
     alpha = np.linspace(-180.0, 180.0, r.TABLE_POINTS)
     rad = np.radians(alpha)
-    plate = np.stack([sin(2 * rad), 2 * sin(rad) * sin(rad)])
+    plate = across * np.stack([0.5 * sin(2 * rad), sin(rad) * sin(rad)])
     given = np.stack([interpolate(alpha, rows[:, 0], rows[:, k]) for k in (1, 2)])
     outside = np.maximum(rows[0, 0] - alpha, alpha - rows[-1, 0])
     blend = np.clip(outside / 10.0, 0.0, 1.0)

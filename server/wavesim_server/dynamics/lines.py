@@ -26,6 +26,7 @@ from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.types import Floats, Ints
+from wavesim_server.elementary import flush
 from wavesim_server.seabed import Bed, Net, bed_depth
 
 PUSHED_OUT = 0.2  #: m/s at which a node that got under the bed comes up
@@ -217,7 +218,7 @@ def _inner(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
             level = math.sqrt(vx1 * vx1 + vy1 * vy1)
             keep = max(1.0 - line[L_FRICTION] * stopped / max(level, 1e-12), 0.0)
             vx1, vy1 = keep * vx1, keep * vy1
-        n[N_V], n[N_V + 1], n[N_V + 2] = vx1, vy1, vz1
+        n[N_V], n[N_V + 1], n[N_V + 2] = flush(vx1), flush(vy1), flush(vz1)
         n[N_P] += dt * vx1
         n[N_P + 1] += dt * vy1
         n[N_P + 2] += dt * vz1

@@ -100,6 +100,9 @@ F_LIFT = _p.take(FINS)  # linear law: 1/2 rho A CL_a
 F_INFLOW = _p.take(FINS)  # share of its inflow angle that the fin feels (0 or 1)
 F_PLACE_Y = _p.take(FINS)  # place of the fin
 F_PLACE_Z = _p.take(FINS)
+F_STALL = _p.take(FINS)  # linear law: angle of stall; 0 = none
+F_SLOPE = _p.take(FINS)  # CL_a
+F_PLATE = _p.take(FINS)  # normal-force coefficient across the flow, of stalled fins
 F_SPAN = _p.take(FINS * 3)  # span axis (coefficients per plane speed)
 F_PER_ANGLE = _p.take(FINS * 6)  # force and torque per speed^2 and angle
 F_PER_SQUARE = _p.take(FINS * 6)  # per speed^2 and angle^2
@@ -192,8 +195,9 @@ WORK = _w.next * LANES
     HAS_BALLAST,
     ON_SURFACE,  # a hull whose heave, roll and pitch are those of seakeeping
     HAS_OTHER,  # actuators of registered types
+    HAS_STALL,  # fins by the linear law that stall
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
-) = (1 << k for k in range(23))
+) = (1 << k for k in range(24))
 
 #: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state,
 #: oscillators and the first of their states

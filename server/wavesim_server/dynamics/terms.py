@@ -121,11 +121,11 @@ from wavesim_server.dynamics.rows import (
     WING_SLOPE,
 )
 from wavesim_server.dynamics.types import Floats, Ints, Lanes
-from wavesim_server.elementary import atan2, exp, log10, sin_cos
+from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 
 @inlined
-def _speed_along(params: Floats, row: int, work: Floats) -> Lanes:
+def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
         broadcast(params, row) * load(work, NUR)
@@ -171,7 +171,7 @@ def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
 def _advance(params: Floats, work: Floats, k: int) -> Lanes:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
     whole = broadcast(params, T_LAW + LAW * k + LAW_WHOLE)
-    along = _speed_along(params, T_WRENCH + 6 * k, work)
+    along = speed_along(params, T_WRENCH + 6 * k, work)
     return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_LAW + LAW * k + LAW_WAKE)
 
 
@@ -206,9 +206,9 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tab
         store(work, TMP, (advance_ratio - broadcast(params, o + LAW_LEAST_J)) * broadcast(params, o + LAW_PER_J))
         for l in range(LANES):
             place = element(work, TMP, l)
-            if element(work, ACTUATORS + k, l) == 0.0:
+            if element(work, ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN has no place in a table
                 place = 0.0
-            place = min(max(place, 0.0), TABLE_POINTS - 1.000001)
+            place = min(place, TABLE_POINTS - 1.000001)
             i = int(place)
             kt = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             work[TMP * LANES + l] = kt
@@ -237,7 +237,7 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
     for k in range(count):
         u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
         along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
-        wn = _speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
+        wn = speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
         lift = broadcast(params, F_LIFT + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
         _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
 
@@ -282,6 +282,9 @@ def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
             along, across = u * cx + v * cy + h * cz, u * nx + v * ny + h * nz
             speed2 = along * along + across * across
             if speed2 == 0.0:
+                continue
+            if not speed2 < math.inf:  # the state has diverged; NaN has no place in a table
+                work[FORCE * LANES + l] = math.nan
                 continue
             attack = element(work, ACTUATORS + SLOT_FIN + k, l) - atan2(across, along)
             turns = attack / (2.0 * math.pi)
@@ -367,7 +370,9 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
     """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
     low, high = v - r * h, v + r * h
     sign = select(v < 0.0, -1.0, 1.0)
-    turns = abs(r) * h > abs(v)  # the flow changes sides along the hull
+    turns = abs(r) * h > maximum(
+        abs(v), LEAST
+    )  # the flow changes sides along the hull; the fourth power of r is a normal number
     by = 1.0 / select(turns, r, 1.0)
     al, ah = abs(low), abs(high)
     cubes = (ah * ah * ah - al * al * al) / 3.0
@@ -448,9 +453,9 @@ def wing(params: Floats, work: Floats) -> None:
 def without_munk(params: Floats, work: Floats) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = (
-        _speed_along(params, MA_V, work),
-        _speed_along(params, MA_V + 6, work),
-        _speed_along(params, MA_V + 12, work),
+        speed_along(params, MA_V, work),
+        speed_along(params, MA_V + 6, work),
+        speed_along(params, MA_V + 12, work),
     )
     u, v, w, q, r = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2), load(work, NUR + 4), load(work, NUR + 5)
     add_to(work, FORCE, a3 * q * broadcast(params, MUNK) - a2 * r * broadcast(params, MUNK + 1))

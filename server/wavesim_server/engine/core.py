@@ -154,6 +154,8 @@ class Engine:
 
     def _advance(self, ticks: int) -> None:
         frozen = len(self.sim.faults)
+        for row, text in self.sim.take_clipped():
+            self.emit(Notice(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.generation(row)))
         self.sim.advance(ticks)
         if self.budget is not None:
             self.budget -= ticks

@@ -117,6 +117,6 @@ class Publication:
             self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000, int(state), pace.speed,
             pace.measure(now, self.sim.time_ns), pace.late, pace.lateness_ns, pace.lateness_max_ns, pace.slipped_ns,
             len(self.sim.occupants) - self._buoys, self._buoys, live, sent, heard, self.counts.events_dropped,
-            self.counts.sensors_late, self.sim.contacts_dropped,
+            self.counts.sensors_late, self.sim.contacts_dropped, self.sim.paths_dropped,
         )  # fmt: skip
         table.end(self.sim.tick)

@@ -18,7 +18,7 @@ from wavesim_server.dynamics.lines import N_LEVEL, N_P, N_PULL, N_WATER
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.dynamics.rows import ACCEL, BLOCK, CURRENT, ENV, LANES, LEVEL, NU, PX, PY, PZ, QW, QX, QY, QZ, SLOPE
 from wavesim_server.dynamics.types import Floats, Ints, Keys
-from wavesim_server.elementary import atan2, cos, exp, sin_cos
+from wavesim_server.elementary import atan2, cos, exp, flush, sin_cos
 from wavesim_server.environment.flow import Flow, flow_at, stream
 
 #: state of the weather: slow wind, drift speed and direction (deviations), wind now at 10 m, level of the tide
@@ -348,8 +348,8 @@ def _filter(w: Weather, e: Floats, b: Floats, l: int, row: int, heading: float, 
             continue
         x1, x2 = w.filters[row, k, 0], w.filters[row, k, 1]
         x2 += e[E_GAIN + k] * w.wind[I_HEIGHT] * math.sqrt(h) * normal(w.streams[row], tick, k)
-        w.filters[row, k, 0] = decay * ((c + f * s) * x1 + s / wd * x2)
-        w.filters[row, k, 1] = decay * (-we * we / wd * s * x1 + (c - f * s) * x2)
+        w.filters[row, k, 0] = flush(decay * ((c + f * s) * x1 + s / wd * x2))
+        w.filters[row, k, 1] = flush(decay * (-we * we / wd * s * x1 + (c - f * s) * x2))
         b[(ENV + k) * LANES + l] += w.filters[row, k, 1]
 
 

@@ -37,7 +37,7 @@ def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
         raise LogError(f"cannot write to {folder}: {error.strerror}") from None
 
 
-def write_cnv(log: Path, vehicle: str, out: Path, name: str = "") -> int:
+def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
     """Write the valid values of a body's CTD as a CTD file; returns how many. ``name``: which one, if it has several."""
     found = read(log)
     there = found.of_type("ctd")

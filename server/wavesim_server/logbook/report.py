@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.actuators import CLIPPED
 from wavesim_sdk.encounters import CONTACT, passes
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
@@ -17,11 +18,13 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 #: counters of a run that should be 0 -> what is said otherwise
 TROUBLES = {
     "contacts_dropped": "contacts of bodies were left out, because there were too many at once",
+    "paths_dropped": "paths of sound were left out: weaker than those followed to their node (<acoustics paths>), or with too many turns",
     "events_dropped": "records are not in the log, because the front did not keep up",
     "sensors_late": "times an emulator missed its time limit",
 }
 
 
+LEAST_SHARE = 0.01  #: of measurements without a value, from which on the table for people names an instrument
 MOST = 64  #: vehicles whose passes are compared
 
 
@@ -98,6 +101,10 @@ def make(path: Path | Log) -> dict[str, Any]:
         if name in near:
             other, least, when = near[name]
             entry["closest"] = {"to": other, "distance_m": round(least, 2), "time_s": round(when, 3)}
+        if clipped := _clipped(notices, name):
+            entry["clipped"] = clipped
+        if silent := _without_value(log, body):
+            entry["without_value"] = silent
         if touched := [
             (t * 1e-9, m["text"]) for t, m in notices if m["body"] == name and m["text"].startswith(CONTACT)
         ]:
@@ -139,6 +146,29 @@ def make(path: Path | Log) -> dict[str, Any]:
     }
 
 
+def _clipped(notices: Any, name: str) -> list[str]:
+    """What was said last of each actuator of a body whose commands were clipped."""
+    found = {}
+    for _, m in notices:
+        if m["body"] == name and m["text"].startswith(CLIPPED):
+            text = m["text"].removeprefix(CLIPPED)
+            found[text.partition(" takes ")[0]] = text
+    return list(found.values())
+
+
+def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
+    """Instrument -> share of its measurements that gave no value; 1 where there was no measurement at all. Those that always gave one
+    are left out."""
+    there = log.sensors(body["name"])
+    found = {}
+    for name in dict.fromkeys([*(i["name"] for i in body.get("instruments", ())), *there]):
+        series = there.get(name)
+        share = 1.0 if series is None or not len(series.records) else float(np.mean(series.records["valid"] != 1))
+        if share > 0.0:
+            found[name] = round(share, 4)
+    return found
+
+
 def _passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
     """Who came nearest to each vehicle; nothing for fleets of more than MOST, for all pairs are looked at."""
     names = [b["name"] for _, b in sorted(log.bodies.items()) if b["type"] != "buoy" and b["name"] not in frozen]
@@ -174,6 +204,16 @@ def as_json(table: dict[str, Any]) -> str:
     return json.dumps(plain(table), indent=2, allow_nan=False)
 
 
+def _shortcomings(v: dict[str, Any]) -> list[str]:
+    """Lines on the instruments of a vehicle that gave no values, and on its commands beyond an actuator's range."""
+    # the first values of some instruments have nothing to refer to
+    silent = [
+        f"{name} {100 * share:.0f} %" for name, share in v.get("without_value", {}).items() if share >= LEAST_SHARE
+    ]
+    lines = [f"{v['name']:9} sensors without a value, of the time: {', '.join(silent)}"] if silent else []
+    return lines + [f"{v['name']:9} clipped: {text}" for text in v.get("clipped", ())]
+
+
 def text(table: dict[str, Any]) -> str:
     """The table for people."""
     head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'a min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
@@ -200,7 +240,8 @@ def text(table: dict[str, Any]) -> str:
             lines.append(f"{'':10}lost: {', '.join(parts)}")
     for v in table["vehicles"]:
         if "frozen_at_s" in v:
-            lines.append(f"{v['name']:9} FROZEN at {v['frozen_at_s']:.3f} s: its state was no longer finite")
+            lines.append(f"{v['name']:9} FROZEN at {v['frozen_at_s']:.3f} s: its state diverged (NaN or infinity)")
+    lines += [line for v in table["vehicles"] for line in _shortcomings(v)]
     pairs = set()
     for v in table["vehicles"]:
         if (c := v.get("closest")) and frozenset((v["name"], c["to"])) not in pairs:

@@ -32,7 +32,7 @@ from wavesim_server.logbook.part import Part, Sync, opened
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
 #: columns of the table `clock` that tell how well a run went
 HEALTH = (
-    "realtime_factor", "ticks_late", "lateness_max_ns", "slipped_ns", "events_dropped", "sensors_late", "contacts_dropped",
+    "realtime_factor", "ticks_late", "lateness_max_ns", "slipped_ns", "events_dropped", "sensors_late", "contacts_dropped", "paths_dropped",
 )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ class News:
             case messages.Ended():
                 self._ended(event)
             case messages.Frozen(time_ns, names):
-                self.say(f"faulted and frozen: {', '.join(names)}")
+                self.say(f"frozen, the state diverged (NaN or infinity): {', '.join(names)}")
                 if self.log is not None:
                     self.log.frozen(time_ns, names)
 

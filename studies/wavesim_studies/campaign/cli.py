@@ -63,8 +63,9 @@ def _plan(file: Path, out: Path) -> Plan:
     return Plan(file, out)
 
 
-def _table(plan: Plan, folder: Path | None = None) -> list[dict[str, Any]]:
-    """Rows of the campaign as it stands, also those that older code made; of an earlier campaign all that its folder has."""
+def _table(plan: Plan, folder: Path | None = None, quiet: bool = False) -> list[dict[str, Any]]:
+    """Rows of the campaign as it stands, also those that other files made, which is said unless ``quiet``; of an earlier campaign all
+    that its folder has."""
     from wavesim_studies.campaign.journal import Journal
 
     with Journal(folder or plan.folder) as journal:
@@ -76,11 +77,33 @@ def _table(plan: Plan, folder: Path | None = None) -> list[dict[str, Any]]:
         mine = rows[r["row"]] if r["row"] < len(rows) else None
         if mine is None or mine.seed != r["seed"] or any(r.get(k) != v for k, v in mine.factors.items()):
             continue
-        if r["row"] not in found or r["key"] == mine.key:
+        if r["row"] not in found or found[r["row"]]["key"] != mine.key:  # else the newest
             found[r["row"]] = r
-    if old := sum(r["key"] != rows[n].key for n, r in found.items()):
-        click.echo(f"wavesim: {old} rows were made by other code or files; `run` makes them anew", err=True)
-    return [found[n] for n in sorted(found)]
+    table = [found[n] for n in sorted(found)]
+    if not quiet and (said := _stale(plan, table)):
+        click.echo(f"wavesim: {said}", err=True)
+    return table
+
+
+def _stale(plan: Plan, table: list[dict[str, Any]]) -> str:
+    """What has to be said of rows that are not those of the files as they are; empty if there are none."""
+    old = [r for r in table if r["key"] != plan.rows[r["row"]].key]
+    if not old:
+        return ""
+    return f"{len(old)} of {len(plan.rows)} rows are not of these files ({_changed(plan, old[0]['key'])}); `run` makes them anew"
+
+
+def _changed(plan: Plan, key: str) -> str:
+    """What is other than when a run was made, by name."""
+    from wavesim_studies.campaign.journal import Journal
+    from wavesim_studies.campaign.sources import differences
+
+    with Journal(plan.folder) as journal:
+        files = journal.files(key)
+    if not files:
+        return "nobody kept which they were"
+    found = differences(files, plan.files) or ["what the factors set"]
+    return ", ".join(found[:8]) + (f", and {len(found) - 8} more" if len(found) > 8 else "")
 
 
 def _kept(plan: Plan) -> list[dict[str, Any]]:
@@ -148,7 +171,9 @@ def status(file: Path, out: Path, as_json: bool) -> None:
     table = _table(plan)
     states = Counter(row["status"] for row in table)
     if as_json:
-        click.echo(json.dumps({"runs": len(plan.rows), "done": len(table), "states": states}))
+        current = sum(row["key"] == plan.rows[row["row"]].key for row in table)
+        told = {"runs": len(plan.rows), "done": len(table), "stale": len(table) - current, "states": states}
+        click.echo(json.dumps(told))
         return
     click.echo(_counted(states, len(plan.rows)))
     _reasons(table)
@@ -232,8 +257,15 @@ def _share(value: float) -> str:
 @out_option
 @json_option
 def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
-    """Fail (code 14) if a metric is worse than it was in BEFORE by more than its margin, for certain; code 15: it cannot be told."""
-    found = _differences(_plan(file, out), before)
+    """Fail (code 14) if a metric is worse than it was in BEFORE by more than its margin, for certain; code 15: it cannot be told, or
+    the campaign has not been run with these files."""
+    plan = _plan(file, out)
+    table = _table(plan, quiet=True)
+    if stale := _stale(plan, table):
+        raise Undecided(stale)
+    if len(table) < len(plan.rows):
+        raise Undecided(f"{len(table)} of {len(plan.rows)} runs are finished; `run` does the rest")
+    found = _differences(plan, before)
     _show(found, as_json)
     judged: list[tuple[str, type[WaveSimError], str]] = [
         ("worse", Worse, "worse than allowed"),
@@ -258,7 +290,8 @@ def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
         raise ConfigError(f"there is no run {row}; they are 0 to {len(plan.rows) - 1}")
     asked = plan.rows[row]
     done = perform(plan, asked)
-    known = {r["key"]: r for r in _table(plan)}.get(asked.key) if (plan.folder / "journal.sqlite").is_file() else None
+    table = _table(plan, quiet=True) if (plan.folder / "journal.sqlite").is_file() else []
+    known = next((r for r in table if r["row"] == row), None)
     if as_json:
         click.echo(json.dumps({"row": row, "factors": asked.factors, **done}))
     else:
@@ -272,7 +305,11 @@ def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
         )
         if plan.base is not None:
             click.echo(f"file      {folder_of(plan, asked) / 'config.xml'}")
-    if known is not None and known["hash"] and known["hash"] != done["hash"]:
-        raise Different(
-            f"the campaign's run {row} had the content hash {known['hash'][:16]}, on {known['cpu'] or 'another processor'}"
-        )
+    if known is None or not known["hash"]:
+        return
+    other = "" if known["key"] == asked.key else _changed(plan, known["key"])
+    if known["hash"] != done["hash"]:
+        place = f"; since then: {other}" if other else f", of the same files, on {known['cpu'] or 'another processor'}"
+        raise Different(f"the campaign's run {row} had the content hash {known['hash'][:16]}{place}")
+    if other:
+        click.echo(f"wavesim: the same result, though not of the same files: {other}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import signal
 import sys
@@ -59,6 +60,7 @@ def run(
         journal.note("campaign", plan.text)
         journal.note("file", str(plan.path))
         journal.note("code", code_version())
+        journal.note(f"files {plan.digest}", json.dumps(plan.files))
         with contextlib.suppress(OSError):
             shutil.copy(plan.path, plan.folder / "campaign.xml")
         todo = {row.number: (row, attempts) for row, attempts in open_rows(plan, journal, again)}

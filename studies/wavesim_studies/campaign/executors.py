@@ -6,18 +6,19 @@ a task, and cannot stop one.
 
 from __future__ import annotations
 
-import ast
 import atexit
 import contextlib
 import importlib
 import os
 import queue
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.errors import WaveSimError
+from wavesim_studies.campaign import clusters
 from wavesim_studies.campaign.model import Workers
 from wavesim_studies.campaign.run import KILLED, Outcome, nothing
 from wavesim_studies.campaign.worker import Worker
@@ -82,19 +83,34 @@ class Pool:
             worker.close()
 
 
-_here: dict[tuple[str, str], Worker] = {}
+#: of this process, one of dask's workers: (file, out, thread) -> whose campaign it is, and its process
+_here: dict[tuple[str, str, int], tuple[str, Worker]] = {}
 
 
-def on_dask(row: int, key: str, timeout: float, file: str, out: str) -> Outcome:
-    """A job on one of dask's workers, by a process of its own."""
-    if (file, out) not in _here:
-        _here[file, out] = worker = Worker(Path(file), Path(out))
-        atexit.register(worker.close)
-    return _here[file, out].ask(row, key, timeout)
+def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str) -> Outcome:
+    """A job on one of dask's workers, by a process of its own for each of its threads. ``whose``: of another client the process is ended,
+    for it has read what the files were then."""
+    place = file, out, threading.get_ident()
+    if place in _here and _here[place][0] != whose:
+        _here.pop(place)[1].close()
+    if place not in _here:
+        _here[place] = whose, Worker(Path(file), Path(out))
+    return _here[place][1].ask(row, key, timeout)
+
+
+def end_processes(whose: str = "") -> None:
+    """On a worker of dask that goes on, or at its end: end the processes of a client, or all."""
+    for place, (client, worker) in list(_here.items()):
+        if not whose or client == whose:
+            _here.pop(place, None)
+            worker.close()
+
+
+atexit.register(end_processes)
 
 
 class Dask:
-    """Dask's workers: of this machine, by SSH, of a batch system or of Kubernetes."""
+    """Dask's workers: of a scheduler that runs already, of this machine, by SSH, of a batch system or of Kubernetes."""
 
     def __init__(self, workers: Workers, count: int, file: Path, out: Path) -> None:
         try:
@@ -103,9 +119,17 @@ class Dask:
             raise WaveSimError(
                 "dask is not installed; pip install 'wavesim-studies[dask]', or <workers kind=\"pool\">"
             ) from None
-        self.count, self._file, self._out = count, str(file), str(out)
-        self._cluster = _cluster(workers, count)
-        self._client: Any = distributed.Client(self._cluster)
+        self._file, self._out, self._whose = str(file), str(out), uuid.uuid4().hex
+        self._cluster: Any = None
+        if address := clusters.options_of(workers).get("address"):
+            self._client: Any = clusters.attached(str(address))
+            self.count = count or sum(self._client.nthreads().values())
+            self._most = count or 4 * self.count  # others may use it as well
+        else:
+            self.count = count or _cores()
+            self._most = 4 * self.count
+            self._cluster = clusters.made(workers, self.count)
+            self._client = distributed.Client(self._cluster)
         self._running: Any = distributed.as_completed([], loop=self._client.loop)
         self._rows: dict[str, int] = {}
         self._wait: list[Job] = []
@@ -116,9 +140,9 @@ class Dask:
 
     def _fill(self) -> None:
         """A few jobs for each worker are under way; futures are let go as they end."""
-        while self._wait and len(self._rows) < 4 * self.count:
+        while self._wait and len(self._rows) < self._most:
             job = self._wait.pop(0)
-            future = self._client.submit(on_dask, *job, self._file, self._out, pure=False, retries=0)
+            future = self._client.submit(on_dask, *job, self._file, self._out, self._whose, pure=False, retries=0)
             self._rows[future.key] = job[0]
             self._running.add(future)
 
@@ -133,55 +157,23 @@ class Dask:
             yield row, outcome
 
     def close(self) -> None:
+        """Leave nothing behind: neither a job, nor a process of ours, nor a cluster of ours."""
         with contextlib.suppress(Exception):  # a cluster that is gone already
+            self._client.cancel(list(self._running.futures), force=True)
+        with contextlib.suppress(Exception):
+            self._client.run(end_processes, self._whose, on_error="ignore")
+        with contextlib.suppress(Exception):
             self._client.close(timeout=10)
         with contextlib.suppress(Exception):
-            self._cluster.close(timeout=10)
+            if self._cluster is not None:
+                self._cluster.close(timeout=10)
 
 
-def _options(text: str) -> dict[str, Any]:
-    """NAME=VALUE with ; between: numbers, True, False and None as such, all else as text."""
-    options: dict[str, Any] = {}
-    for piece in filter(None, map(str.strip, text.split(";"))):
-        name, equals, value = (part.strip() for part in piece.partition("="))
-        if not equals or not name.isidentifier():
-            raise ConfigError(f'<workers options="...">: "{piece}" is not NAME=VALUE')
-        try:
-            options[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            options[name] = value
-    return options
-
-
-def _cluster(workers: Workers, count: int) -> Any:
-    """A cluster of the kind that the campaign asks for. What is heavy, or rare, is an installation of the user's."""
-    options = _options(workers.options)
-    page = ":0" if workers.dashboard else None
-    try:
-        if workers.kind == "dask":
-            return importlib.import_module("distributed").LocalCluster(
-                n_workers=count, threads_per_worker=1, host="127.0.0.1", dashboard_address=page
-            )
-        if workers.kind == "ssh":
-            hosts = workers.hosts.split()
-            if not hosts:
-                raise ConfigError('<workers kind="ssh"> needs hosts')
-            each = {"nthreads": 1, "n_workers": -(-count // len(hosts))}
-            distributed = importlib.import_module("distributed")
-            return distributed.SSHCluster([hosts[0], *hosts], worker_options=each, **options)
-        if workers.kind == "slurm":
-            cluster = importlib.import_module("dask_jobqueue").SLURMCluster(cores=1, processes=1, **options)
-        else:
-            cluster = importlib.import_module("dask_kubernetes.operator").KubeCluster(**options)
-        cluster.scale(count)
-        return cluster
-    except TypeError as error:  # an option that it does not know
-        raise ConfigError(f'<workers kind="{workers.kind}">: {error}') from None
-    except ImportError as error:
-        raise WaveSimError(f'<workers kind="{workers.kind}"> needs the package {error.name}') from None
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def executor(workers: Workers, file: Path, out: Path, count: int = 0) -> Executor:
     """What a campaign asks for; ``count`` instead of its own."""
-    count = count or workers.count or len(os.sched_getaffinity(0))
-    return Pool(count, file, out) if workers.kind == "pool" else Dask(workers, count, file, out)
+    count = count or workers.count
+    return Pool(count or _cores(), file, out) if workers.kind == "pool" else Dask(workers, count, file, out)

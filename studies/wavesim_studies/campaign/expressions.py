@@ -27,7 +27,9 @@ class Expression:
         file, _, line = place.rpartition(":")
         self.text = text
         if len(text) > LONGEST:
-            raise ConfigError(f"a comparison of {len(text)} letters is too long: at most {LONGEST}", file, int(line or 0))
+            raise ConfigError(
+                f"a comparison of {len(text)} letters is too long: at most {LONGEST}", file, int(line or 0)
+            )
         try:
             self._body = ast.parse(text, mode="eval").body
             self._check(self._body, names)

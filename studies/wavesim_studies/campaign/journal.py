@@ -62,6 +62,14 @@ class Journal:
         """What :meth:`note` has kept."""
         return dict(self._read("select name, value from about"))
 
+    def files(self, key: str) -> dict[str, str]:
+        """Name and SHA-256 of each file that a run was made of; empty where nobody kept them."""
+        for (outcome,) in self._read("select outcome from runs where key = ?", (key,)):
+            named = (f"files {json.loads(outcome).get('files')}",)
+            for (value,) in self._read("select value from about where name = ?", named):
+                return dict(json.loads(value))
+        return {}
+
     def keep(self, row: Row, attempts: int, outcome: Outcome) -> None:
         """What became of a run, from now on."""
         values = (
@@ -77,9 +85,9 @@ class Journal:
         except sqlite3.Error as error:
             raise self._cannot(error) from None
 
-    def _read(self, query: str) -> list[Any]:
+    def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:
-            return self._base.execute(query).fetchall()
+            return self._base.execute(query, values).fetchall()
         except sqlite3.Error as error:  # has only just begun, or is no journal
             raise WaveSimError(f"there are no results in {self.path}: {error}") from None
 
@@ -91,7 +99,9 @@ class Journal:
         """A dictionary for each run, in the order of their numbers; of these keys only."""
         wanted = None if keys is None else set(keys)
         found = []
-        query = "select key, row, point, replicate, seed, factors, attempts, status, outcome from runs order by row"
+        query = (
+            "select key, row, point, replicate, seed, factors, attempts, status, outcome from runs order by row, rowid"
+        )
         for key, row, point, replicate, seed, factors, attempts, status, outcome in self._read(query):
             if wanted is None or key in wanted:
                 told = json.loads(outcome)

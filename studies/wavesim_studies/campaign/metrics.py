@@ -21,6 +21,7 @@ from wavesim_sdk.log import Log
 from wavesim_sdk.names import nearest
 from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, Outcome
 from wavesim_server.logbook import report
+from wavesim_studies.campaign import sources
 from wavesim_studies.campaign.model import Metric
 
 Record = np.ndarray[Any, np.dtype[np.void]]
@@ -103,7 +104,7 @@ def _metric(unit: str, better: str) -> Callable[[Function], Function]:
 
 
 def _navigation(result: Result, body: str) -> tuple[Any, Any]:
-    if result.log is None:
+    if result.log is None or body not in result.log.names:  # it never came
         return np.zeros(0), np.zeros(0)
     _, nav, dead = result.log.navigation_errors(body)
     return nav, dead
@@ -151,7 +152,7 @@ def percent_of_distance(result: Result, body: str) -> float:
 @_metric("", "lower")
 def nees(result: Result, body: str) -> float:
     """Mean of the squared horizontal error over its own variance, for two axes: 2 if the filter knows how good it is."""
-    if result.log is None:
+    if result.log is None or body not in result.log.names:
         return math.nan
     from wavesim_sdk.tables import ESTIMATE
 
@@ -223,7 +224,7 @@ def time_to_complete(result: Result, body: str) -> float:
 @_metric("J", "lower")
 def propulsion(result: Result, body: str) -> float:
     """Energy that the commanded thrust of a trial put into the water: the sum of thrust (N) times speed through the water."""
-    if result.log is None:
+    if result.log is None or body not in result.log.names:
         return math.nan
     series, state = result.log.get(f"/actuation/{body}", ACTUATION), result.log.get(f"/state/{body}", STATE)
     model = result.loaded.model(result.body(body).model)
@@ -361,15 +362,41 @@ def function(text: str, file: Path) -> Callable[..., Any]:
     if spec is None or spec.loader is None or not path.is_file():
         raise ConfigError(f"there is no program '{name}'", str(file))
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
+    _make_room(path.parent)
+    writes, sys.dont_write_bytecode = (
+        sys.dont_write_bytecode,
+        True,
+    )  # it would be taken for that of a file which changes within the second
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # whatever a user's file does wrong
         raise ConfigError(f"'{name}' cannot be loaded: {type(error).__name__}: {error}", str(file)) from None
     finally:
-        sys.path.remove(str(path.parent))
+        sys.dont_write_bytecode = writes
     found = getattr(module, which, None)
     if not callable(found):
         known = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
         raise ConfigError(f"'{name}' has no function '{which}'{nearest(which, known)}", str(file))
     return found  # type: ignore[no-any-return]  # callable, as we have just seen
+
+
+def _make_room(folder: Path) -> None:
+    """Modules of this folder are what its programs import from now on, also while they run; not those of the same name that a program
+    in another folder has imported."""
+    if (text := str(folder)) in sys.path:
+        sys.path.remove(text)
+    sys.path.insert(0, text)
+    others = set()
+    for name, module in list(sys.modules.items()):
+        mine = (folder / f"{name}.py", folder / name / "__init__.py")
+        place = getattr(module, "__file__", None)
+        if (
+            place
+            and not sources.is_installed(Path(place))
+            and Path(place).resolve() not in mine
+            and any(p.is_file() for p in mine)
+        ):
+            others.add(name)
+    for name in list(sys.modules):
+        if name.partition(".")[0] in others:
+            del sys.modules[name]

@@ -155,10 +155,12 @@ class Workers:
     count: int = key("How many at a time; 0: one for each core.", default=0, low=0, high=10_000, integer=True)
     hosts: str = text("Of ssh: hosts with blanks between, which share the runs; the first has the scheduler, too.", "")
     options: str = text(
-        "Of ssh, slurm and kubernetes: NAME=VALUE of dask's cluster, with ; between (`queue=short; memory=2GB; job_cpu=2`).",
+        "Of dask: `address=tcp://HOST:PORT` of a scheduler that runs already, whose workers have this campaign's folder at the same "
+        "place; `count` limits how many runs it is given at a time. Of ssh, slurm and kubernetes: NAME=VALUE of dask's cluster, with ; "
+        "between (`queue=short; memory=2GB; job_cpu=2`).",
         "",
     )
-    dashboard: bool = flag("Dask's own page, on loopback.", False)
+    dashboard: bool = flag("Of dask: its own page, on loopback.", False)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +14,17 @@ from wavesim_sdk.config.load import check_value, read
 from wavesim_sdk.config.schema import Key
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import nearest
-from wavesim_studies.campaign import designs, metrics
+from wavesim_studies.campaign import designs, metrics, sources, unused
 from wavesim_studies.campaign.designs import Value
 from wavesim_studies.campaign.expressions import Expression
 from wavesim_studies.campaign.model import Campaign, Factor, Metric
 from wavesim_studies.campaign.paths import Base, find
 
 SEED_BITS = 52
-#: packages whose code makes the numbers
-CODE = ("wavesim_sdk", "wavesim_server", "wavesim_emulators", "wavesim_studies")
+#: of the table, beside factors and metrics
+COLUMNS = (
+    "row", "point", "replicate", "seed", "status", "reason", "success", "attempts", "wall", "simulated", "host", "cpu", "hash", "key",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,18 +40,9 @@ class Row:
     key: str  #: SHA-256 of all that can change the result
 
 
-@functools.cache
 def code_version() -> str:
     """The release, and a digest of the code: other code may compute other numbers."""
-    state = hashlib.sha256()
-    for package in CODE:
-        spec = importlib.util.find_spec(package)
-        for folder in (
-            () if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
-        ):
-            for path in sorted(Path(folder).rglob("*.py")):
-                state.update(path.read_bytes())
-    return f"{__version__}+{state.hexdigest()[:12]}"
+    return f"{__version__}+{sources.code()[:12]}"
 
 
 class Plan:
@@ -60,6 +52,7 @@ class Plan:
         self.path = path.resolve()
         self.campaign, self.text = read(path, "campaign", Campaign)
         c = self.campaign
+        unused.check(c, self.text, str(path))
         self.folder = ((out or Path("runs")) / c.name).absolute()
         self.base: Base | None = None
         self.loaded: Loaded | None = None
@@ -71,6 +64,7 @@ class Plan:
             if not self.duration:
                 raise ConfigError("a run needs an end: <run duration=...>, or one in the configuration", str(path))
         self._check_names()
+        self._before = sources.loaded_modules()
         self.metrics = [metrics.named(m, self.path) for m in c.metric]
         self.success = Expression(c.success.where, [m.name for m in c.metric]) if c.success else None
         self.program = metrics.function(c.run.program, self.path) if c.run.program else None
@@ -80,7 +74,9 @@ class Plan:
         if not self._points:
             raise ConfigError("no point is left to run", str(path))
         self._check_keys()
-        self._digest = self._files()
+        #: what its results come from: the name of each file, and a digest of its content
+        self.files = self._files()
+        self.digest = hashlib.sha256(json.dumps(self.files, sort_keys=True).encode()).hexdigest()
 
     def _check_names(self) -> None:
         c = self.campaign
@@ -88,6 +84,8 @@ class Plan:
             for name in names:
                 if not name.isidentifier() or names.count(name) > 1:
                     raise ConfigError(f"{kind} '{name}': names are words, each once", str(self.path))
+            if kept := set(names) & set(COLUMNS):
+                raise ConfigError(f"{kind} '{kept.pop()}': the table has a column of that name already", str(self.path))
         if both := {f.name for f in c.factor} & {m.name for m in c.metric}:
             raise ConfigError(f"'{both.pop()}' is a factor and a metric", str(self.path))
         for f in c.factor:
@@ -128,22 +126,37 @@ class Plan:
                         except ConfigError as error:
                             raise ConfigError(f"factor '{f.name}': {error.message}", file, int(line)) from None
 
-    def _files(self) -> str:
-        """A digest of all files that runs are made of."""
-        state = hashlib.sha256(code_version().encode())
-        c = self.campaign
+    def _files(self) -> sources.Files:
+        """A digest of each file that runs are made of, by its name; of this one, of what runs do."""
+        c, here = self.campaign, self.path.parent
+        measured = [(m.name, m.of, m.body) for m in c.metric]
+        done = repr((c.run.kind, self.duration, c.run.program, measured))
+        files = {
+            "code of WaVeSim": code_version(),
+            "<run> and <metric>": hashlib.sha256(done.encode()).hexdigest(),
+        }
+        named = (c.run.program, *(m.of for m in c.metric))
+        programs = {here / name.rpartition(":")[0] for name in named if ".py:" in name}
         if self.loaded is not None:
-            state.update(self.loaded.digest.encode())
-            for body in self.loaded.config.fleet.bodies if c.run.kind == "trial" else ():
-                if body.program is not None and body.program.run:
-                    for path in sorted(self.loaded.data_file(body.program.run).parent.glob("*.py")):
-                        state.update(path.read_bytes())
-        for name in {n.rpartition(":")[0] for n in (c.run.program, *(m.of for m in c.metric)) if ".py:" in n}:
-            state.update((self.path.parent / name).read_bytes())
-        state.update(
-            repr((c.run.kind, self.duration, c.run.program, [(m.name, m.of, m.body) for m in c.metric])).encode()
-        )
-        return state.hexdigest()
+            set_ = [
+                (t.path.rpartition("/")[2], written(f, t.text, p[f.name]))
+                for f in c.factor
+                for t in f.key
+                for _, p in self._points
+            ]
+            files |= sources.of_configuration(self.loaded, set_, here)
+            if c.run.kind == "trial":
+                bodies = [b.program for b in self.loaded.config.fleet.bodies if b.program is not None]
+                runs = [*(p.run for p in bodies), *(text for key, text in set_ if key == "run")]
+                programs |= {self.loaded.path.parent / run for run in runs if run}
+        return files | sources.of_programs(programs, here, (self.folder,), self._before)
+
+    def check_files(self) -> None:
+        """ConfigError if a run came from other files than its key says: one that has changed meanwhile, or a module that was loaded
+        from where nobody looks."""
+        sources.check_unseen(self.files, self._before)
+        if self.campaign.run.kind != "function" and (changed := sources.differences(self.files, self._files())):
+            raise ConfigError(f"files have changed since the campaign began: {', '.join(changed)}", str(self.path))
 
     @property
     def duration(self) -> float:
@@ -159,7 +172,7 @@ class Plan:
         seeds = [self.seed(k) for k in range(c.design.replicates)]
         for number, point in self._points:
             keys = {t.path.strip("/"): written(f, t.text, point[f.name]) for f, t in targets}
-            said = json.dumps([self._digest, keys, point], sort_keys=True)
+            said = json.dumps([self.digest, keys, point], sort_keys=True)
             for replicate, seed in enumerate(seeds):
                 key = hashlib.sha256(f"{said} {seed}".encode()).hexdigest()
                 rows.append(Row(len(rows), number, replicate, seed, point, keys, key))

@@ -40,17 +40,18 @@ def folder_of(plan: Plan, row: Row) -> Path:
 def perform(plan: Plan, row: Row, folder: Path | None = None) -> Outcome:
     """Do one run, and measure it. What it raises is its failure, not ours."""
     start = time.perf_counter()
-    outcome: Outcome = {"status": OK, "reason": "", "metrics": {}, "simulated": 0.0, "hash": ""}
+    outcome: Outcome = {"status": OK, "reason": "", "metrics": {}, "simulated": 0.0, "hash": "", "files": plan.digest}
     try:
         result, content = _run(plan, row, folder or folder_of(plan, row))
         outcome["hash"] = content
         if isinstance(result, Result):
             outcome["simulated"] = result.seconds
             if result.frozen:
-                raise WaveSimError(f"motion grew beyond all numbers: {', '.join(result.frozen)}")
+                raise WaveSimError(f"the state diverged (NaN or infinity): {', '.join(result.frozen)}")
             outcome["metrics"] = {m.name: _number(m.value(result), m.name) for m in plan.metrics}
         else:
             outcome["metrics"] = {m.name: _number(result.get(m.name), m.name) for m in plan.metrics}
+        plan.check_files()
     except Killed as error:
         outcome |= {"status": KILLED, "reason": str(error)}
     except Unwritable as error:

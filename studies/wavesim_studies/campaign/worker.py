@@ -72,6 +72,7 @@ class Worker:
         self.close()
         command = [sys.executable, "-m", "wavesim_studies.campaign.worker", str(self._file), str(self._out)]
         limits = {f"{n}_NUM_THREADS": "1" for n in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
+        limits["PYTHONDONTWRITEBYTECODE"] = "1"  # it would be taken for that of a file which changes within the second
         with self._lock:
             if self._over:
                 raise WaveSimError("the campaign has ended")

@@ -30,7 +30,7 @@ class Core:
     """
 
     def __init__(
-        self, task: str, copies: int, *, model: str = "bluerov2", dt: float = 0.05, substeps: int = 1, vary: float = 1.0, hulls: float = 0.0,
+        self, task: str, copies: int, *, model: str = "bluerov2-marinegym", dt: float = 0.05, substeps: int = 1, vary: float = 1.0, hulls: float = 0.0,
         noise: float = 1.0, mode: int = kernels.SAME_STEP,
     ) -> None:  # fmt: skip
         if task not in TASKS:

@@ -337,7 +337,7 @@ def _end(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, out: Out
         if not (out.terminated[i] or out.truncated[i]):
             continue
         for k in range(out.last.shape[1]):
-            if not math.isfinite(out.observation[i, k]):  # it was thrown beyond all numbers
+            if not math.isfinite(out.observation[i, k]):  # its state diverged
                 out.observation[i, k] = 0.0
             out.last[i, k] = out.observation[i, k]
         if rules.mode == SAME_STEP:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from wavesim_sdk.cli import json_option, warn
+from wavesim_sdk.cli import json_option, whole
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -43,7 +44,6 @@ def score(
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise click.BadParameter(f"'{picture}' is none of {', '.join(PICTURES)}", param_hint="--picture")
     log = read(file)
-    warn(log)
     names = only or logs.vehicles(log)
     if not names:
         raise LogError(f"{file} has no vehicle with an IMU or an AHRS")
@@ -59,7 +59,13 @@ def score(
         logs.draw(voyages, picture)
     if as_json:
         click.echo(json.dumps(found, indent=2))
-        return
+    else:
+        _show(found)
+    whole(log)
+
+
+def _show(found: dict[str, Any]) -> None:
+    """The scores of vehicles, for people."""
     click.echo(f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of way':>9}{'heading':>10}{'NEES (2)':>10}")
     for name, s in found.items():
         click.echo(

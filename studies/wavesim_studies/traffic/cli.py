@@ -125,6 +125,6 @@ def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
              "score": round(p.score, 3), **{k: round(v, 3) for k, v in p.parts.items()}}
             for p in score.pairs
         ]  # fmt: skip
-        click.echo(json.dumps({"name": encounter.name, "score": round(score.total, 3), "extra_way": round(score.extra, 4), "pairs": pairs}))  # fmt: skip
+        click.echo(json.dumps({"name": encounter.name, "score": round(score.total, 3), "extra_way": round(score.extra, 4), "late_s": round(score.late, 1), "course_changes": score.turns, "economy": {k: round(v, 3) for k, v in score.economy.items()}, "pairs": pairs}))  # fmt: skip
     else:
         click.echo(f"{encounter.name}: {score}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +17,12 @@ from wavesim_sdk.helm import Motion, Pilot
 from wavesim_sdk.targets import Target
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, resting_depth
-from wavesim_studies.traffic.encounters import Encounter
+from wavesim_studies.traffic.encounters import Encounter, Start
 from wavesim_studies.traffic.score import Score, Track, judge
 
 #: speed in m/s and time in s to the meeting that suit a model
 SUITED = {"otter": (3.0, 300.0), "jolner": (2.5, 300.0), "odin": (5.0, 300.0), "supply": (6.1733, 1800.0)}
+RUN_IN = 200.0  #: lengths of way before an encounter begins
 LARGE = 30.0  #: m: a vessel longer than that is stepped and steered more slowly
 
 
@@ -67,8 +69,9 @@ def _pace(length: float) -> tuple[float, float]:
     return (0.1, 1.0) if length > LARGE else (0.02, 0.2)
 
 
-def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float = 0.9) -> Sailed:
-    """Sail an encounter, until ``beyond`` times the time to the meeting has passed after it. ``avoid``: with the avoider."""
+def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None) -> Sailed:
+    """Sail an encounter until own ship has passed her goal, or for twice the time that takes; or until ``beyond`` times the time to the
+    meeting has passed after it. ``avoid``: with the avoider."""
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0
     step, period = _pace(length)
@@ -77,34 +80,56 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     row = sim.enter(
         "own", position=(o.north, o.east, resting_depth(own, 1025.0)), attitude=(0, 0, o.course), variant=own
     )
-    sim.set_pose(row, velocity=(o.speed, *[0.0] * 5))
+    goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
+    thrust = _run_in(sim, row, own, o, period)
+    pilot = Pilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust)
     other = kinematic(own)
     rows = {}
     for t in encounter.others:
         k = rows[t.name] = sim.enter(t.name, position=(t.north, t.east, 0.0), attitude=(0, 0, t.course), variant=other)
         sim.set_pose(k, velocity=(t.speed, *[0.0] * 5))
         sim.command(k, {0: t.speed})
-    goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
-    pilot = Pilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust_at(model, o.speed))
     avoider = Avoider(length, o.speed)
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *rows)}
     order = None
     turns = round(1.0 / period)
-    for n in range(round((1.0 + beyond) * encounter.meeting) * turns):
+    long = math.hypot(goal.north - o.north, goal.east - o.east)
+    last = 2.0 * long / o.speed if beyond is None else (1.0 + beyond) * encounter.meeting
+    for n in range(round(last) * turns):
         now = _motion(sim, row)
+        if beyond is None and n % turns == 0 and _passed(now, o, goal, length):
+            break
         if n % turns == 0:  # once a second
             seen = {name: _motion(sim, r) for name, r in rows.items()}
             for name, m in ("own", now), *seen.items():
                 found[name].append((m.north, m.east, *m.velocity))
             if avoid:
                 targets = [Target(k, (m.north, m.east), m.velocity, length) for k, m in enumerate(seen.values())]
-                order = avoider.order((now.north, now.east), now.velocity, pilot.wanted(now), targets)
+                order = avoider.order((now.north, now.east), now.velocity, pilot.wanted(now), targets, pilot.way)
         sim.command(row, pilot.act(now, period, order))
         sim.advance(round(period / step))
     times = np.arange(len(found["own"]), dtype=float)
     rows_of = {name: np.array(v, float) for name, v in found.items()}
     tracks = {name: Track(times, v[:, :2], v[:, 2:]) for name, v in rows_of.items()}
     roles = {t.name: (encounter.role(k), tracks[t.name]) for k, t in enumerate(encounter.others)}
-    return Sailed(
-        encounter, tracks, judge(tracks["own"], roles, length), (min([0.0, *avoider.turns]), max([0.0, *avoider.turns]))
-    )
+    score = judge(tracks["own"], roles, length, encounter.goal if beyond is None else None)
+    return Sailed(encounter, tracks, score, (min([0.0, *avoider.turns]), max([0.0, *avoider.turns])))
+
+
+def _run_in(sim: Simulation, row: int, own: Model, start: Start, period: float) -> float:
+    """Let her shafts come to their speed before the encounter begins: way lost to that is no action of hers. Returns what
+    holds her speed, N."""
+    sim.set_pose(row, velocity=(start.speed, *[0.0] * 5))
+    straight = Pilot(own, (start.north, start.east), course=start.course, speed=start.speed, thrust=thrust_at(own.name, start.speed))  # fmt: skip
+    for _ in range(round(RUN_IN * straight.length / start.speed / period)):
+        sim.command(row, straight.act(_motion(sim, row), period))
+        sim.advance(round(period * 1e9) // sim.step_ns)
+    sim.set_pose(row, (start.north, start.east, float(sim.state()[row]["p_WB_W"][2])))
+    return straight.helm.speed.steady
+
+
+def _passed(now: Motion, start: Start, goal: Waypoint, length: float) -> bool:
+    """Within two lengths of the goal, or abeam of it."""
+    left = goal.north - now.north, goal.east - now.east
+    leg = goal.north - start.north, goal.east - start.east
+    return math.hypot(*left) < 2.0 * length or left[0] * leg[0] + left[1] * leg[1] < 0.0

@@ -1,6 +1,7 @@
 """How well a vessel kept the rules of the road, by parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
 
-A pair's score is its safety times the mean of its protocol parts, each 0 to 1; a run's score is that of its worst pair.
+A pair's score is its safety times the mean of its protocol parts, each 0 to 1; a run's score is that of its worst pair times the
+worst part of its economy: extra way, lost time, changes of course, and whether the mission was completed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ KNOT = 1852.0 / 3600.0
 LARGE, NOTICED = math.radians(30.0), math.radians(5.0)  #: a change that others see (rule 8b), one that counts at all
 SMALL_SPEED = 0.5 * KNOT
 STEADY = 3.0  #: lengths of way over which a course is a course
+SPARED, WASTED = 30.0, 180.0  #: lengths of extra way, or of way in the time lost, that cost nothing, and everything
+TURN = math.radians(
+    15.0
+)  #: a change of course that counts among those of a manoeuvre; smaller ones are those of `steady`
+TURNS, MORE = (
+    4,
+    2,
+)  #: changes that an encounter may have (out, parallel, back, on), and how many more with each further vessel
+COST = 0.1  #: of each change beyond those
 
 
 @dataclass(frozen=True)
@@ -57,18 +67,25 @@ class Pair:
 
 @dataclass(frozen=True)
 class Score:
-    """Of a run: its pairs, and how much longer the way became."""
+    """Of a run: its pairs, how much longer the way became, and the parts of its economy (0 to 1): way, time, courses, mission."""
 
     pairs: tuple[Pair, ...]
     extra: float  #: distance sailed over the straight one, less 1
+    late: float  #: s lost against the straight way at the first speed
+    turns: int  #: changes of course
+    economy: dict[str, float]
 
     @property
     def total(self) -> float:
-        """That of the worst pair."""
-        return min(p.score for p in self.pairs)
+        """That of the worst pair, times the worst part of the economy."""
+        return min(p.score for p in self.pairs) * min(self.economy.values())
 
     def __str__(self) -> str:
-        lines = [f"score {self.total:.2f}, {100 * self.extra:.1f} % longer way"]
+        parts = ", ".join(f"{k} {v:.2f}" for k, v in self.economy.items())
+        lines = [
+            f"score {self.total:.2f}, {100 * self.extra:.1f} % longer way, {self.late:.0f} s late, "
+            f"{self.turns} changes of course ({parts})"
+        ]
         for p in self.pairs:
             parts = ", ".join(f"{k} {v:.2f}" for k, v in p.parts.items())
             lines.append(f"  {p.other}: {p.role.value}, {p.distance:.0f} m at {p.time:.0f} s: {p.score:.2f} ({parts})")
@@ -105,11 +122,24 @@ def first_action(own: Track, length: float) -> Action | None:
     )
 
 
-def judge(own: Track, others: dict[str, tuple[Role, Track]], length: float) -> Score:
-    """The score of a run. ``length`` of own ship, m: of it follow the good distance and the least."""
+def judge(
+    own: Track, others: dict[str, tuple[Role, Track]], length: float, goal: tuple[float, float] | None = None
+) -> Score:
+    """The score of a run. ``length`` of own ship, m: of it follow the good distance and the least. ``goal``: where the run should have
+    ended, if it is to be judged as a whole mission."""
     least, preferred = domain(length)
-    straight = float(np.hypot(*(own.places[-1] - own.places[0])))
+    first, last, speed = own.places[0], own.places[-1], max(float(own.speeds[0]), 0.1)
+    straight = float(np.hypot(*(last - first)))
     sailed = float(np.hypot(*np.diff(own.places, axis=0).T).sum())
+    late = float(own.times[-1] - own.times[0]) - straight / speed
+    turns = changes(own, length)
+    economy = {
+        "way": _spared((sailed - straight) / length),
+        "time": _spared(late * speed / length),
+        "courses": float(np.clip(1.0 - COST * (turns - TURNS - MORE * (len(others) - 1)), 0.0, 1.0)),
+    }
+    if goal is not None:
+        economy["mission"] = 1.0 if float(np.hypot(*(last - goal))) <= preferred else 0.0
     action = first_action(own, length)
     pairs = []
     duty = any(_threat(own, other, preferred) and part not in HOLDS for part, other in others.values())
@@ -120,7 +150,26 @@ def judge(own: Track, others: dict[str, tuple[Role, Track]], length: float) -> S
         if not (duty and part in HOLDS):  # she has to act for somebody, so she cannot hold for others
             parts |= _protocol(own, other, part, action, length, preferred, distance, time)
         pairs.append(Pair(name, part, distance, time, parts))
-    return Score(tuple(pairs), sailed / straight - 1.0 if straight > 0.0 else math.inf)
+    extra = sailed / straight - 1.0 if straight > 0.0 else math.inf
+    return Score(tuple(pairs), extra, late, turns, economy)
+
+
+def _spared(lengths: float) -> float:
+    return float(np.clip((WASTED - lengths) / (WASTED - SPARED), 0.0, 1.0))
+
+
+def _sampled(own: Track, length: float) -> Array:
+    """Courses, one for each :data:`STEADY` lengths of way."""
+    speed = max(float(own.speeds[0]), 0.1)
+    return own.courses[:: max(1, round(STEADY * length / speed / float(np.median(np.diff(own.times)))))]
+
+
+def changes(own: Track, length: float) -> int:
+    """Changes of course: turns to one side by :data:`TURN` or more without a pause."""
+    turns = np.diff(_sampled(own, length))
+    side = np.where(np.abs(turns) > math.radians(2.0), np.sign(turns), 0.0)
+    begins = np.flatnonzero(np.r_[True, np.diff(side) != 0.0]) if len(side) else np.zeros(0, int)
+    return int((np.abs(np.add.reduceat(turns, begins)) >= TURN).sum()) if len(begins) else 0
 
 
 HOLDS = (Role.STAND_ON, Role.OVERTAKEN)
@@ -167,9 +216,7 @@ def _protocol(
 
 def _steady(own: Track, length: float) -> float:
     """1 without, 0 with ten small changes of course: turns by less than 15 deg that go on and stop again."""
-    window = max(1, round(STEADY * length / max(float(own.speeds[0]), 0.1) / float(np.median(np.diff(own.times)))))
-    courses = own.courses[::window]
-    turns = np.diff(courses)
+    turns = np.diff(_sampled(own, length))
     small = (np.abs(turns) > math.radians(2.0)) & (np.abs(turns) < math.radians(15.0))
     starts = small & ~np.r_[False, np.abs(turns[:-1]) > math.radians(2.0)]
     stops = small & ~np.r_[np.abs(turns[1:]) > math.radians(2.0), False]

@@ -1,0 +1,282 @@
+"""All rays from a source to a receiver that bounce off a bed which is not level, compiled: by a fan that is refined.
+
+A fan of rays in the vertical plane through both brackets those that come near, leg by leg between reversals.  Between two of
+its rays that meet the same on their way (surface, bed, turns, crests of the sound speed) the range is taken to be smooth; where
+what they meet changes, the place of that change is sought.  An interval that comes near the receiver is halved, and halved
+again while the range bends so much that a pair of rays may hide in it.  Each ray is then aimed as in :mod:`terrain`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from wavesim_sdk.parts import part
+from wavesim_server.acoustics import rays, terrain
+from wavesim_server.acoustics.terrain import (
+    BEDS_MET,
+    BEFORE,
+    BEYOND,
+    DEEP,
+    EDGE,
+    HIGH,
+    KINDS,
+    LEGS,
+    LOW,
+    NEXT,
+    TRIED,
+    Ground,
+    X,
+    Y,
+    copy,
+)  # fmt: skip
+from wavesim_server.acoustics.types import Array, Record, Records
+from wavesim_server.elementary import asinh, cos, exp, hypot, sin
+
+ANGLES, BACK = 332, 12  #: rays of the fan to each side; of them beyond the vertical
+FLAT = 2e-2  #: rad, above which their steps grow
+REACH = 0.06  #: of how far rays are followed: within it of the receiver, the fan is looked at once more
+CLOSE = 0.01  #: m, by which a ray of the fan may miss before it is aimed
+ALWAYS = 2  #: times that the angle between two rays of the fan is halved where they come near the receiver
+DIVISIONS = 64  #: changes of kind that are looked for between two rays of the fan
+
+
+class Course(NamedTuple):
+    """What a scan has in hand: the profile and the ground, source and receiver, the horizontal direction from one to the other, and
+    its arrays."""
+
+    z: Array
+    c: Array
+    g: Ground
+    ax: float
+    ay: float
+    az: float
+    bx: float
+    by: float
+    bz: float
+    lx: float
+    ly: float
+    legs: Array
+    none: Array
+    found: Records
+
+
+@part
+def _angle(k: int) -> float:
+    """Launch angle of a ray of the fan: from level, in steps that grow from `FLAT` on, to the vertical and somewhat beyond."""
+    if k >= ANGLES - BACK:
+        return 1.5706 + 0.05 * (k - (ANGLES - BACK) + 1)
+    u = k * asinh(1.5706 / FLAT) / (ANGLES - BACK - 1)
+    return max(0.5 * FLAT * (exp(u) - exp(-u)), rays.FLAT)
+
+
+@part
+def scan(
+    z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
+    count: int, legs: Array, none: Array, out: Record,
+) -> tuple[int, int]:  # fmt: skip
+    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` of those found: (how many
+    there are then, how many more at least: for which there is no room, or that turn too often)."""
+    far = hypot(bx - ax, by - ay)
+    lx, ly = ((bx - ax) / far, (by - ay) / far) if far > 1e-9 else (1.0, 0.0)
+    w = Course(z, c, g, ax, ay, az, bx, by, bz, lx, ly, legs, none, found)
+    left, cut = 0, 0
+    for side in range(2):
+        sign = 1.0 if side == 1 else -1.0
+        before = math.nan
+        for k in range(ANGLES):
+            angle = _angle(k)
+            _shoot(w, sign, angle, NEXT, out)
+            if legs[NEXT, LEGS - 1, BEDS_MET] > 0.0 and _ahead(w, legs[NEXT, LEGS - 1]) < 0.0:
+                cut = 1
+            if before == before:
+                count, left = _interval(w, sign, before, angle, count, left, out)
+            before = angle
+            copy(legs[NEXT], legs[BEFORE])
+    return count, left + cut
+
+
+@part
+def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None:
+    """Follow a ray of the fan; ``legs[slot]`` gets where it comes."""
+    level, rise = cos(angle), sign * sin(angle)
+    terrain.trace(
+        w.z, w.c, w.g, w.ax, w.ay, w.az, level * w.lx, level * w.ly, rise, w.bz, LEGS - 1, False, w.legs[slot], w.none, out
+    )  # fmt: skip
+
+
+@part
+def _ahead(w: Course, leg: Array) -> float:
+    """How far beyond the receiver a leg of a ray comes, m."""
+    return float((leg[X] - w.bx) * w.lx + (leg[Y] - w.by) * w.ly)
+
+
+@part
+def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, out: Record) -> tuple[int, int]:
+    """Add the rays between two of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``: piece by piece of what they have met."""
+    legs, edge = w.legs, False
+    copy(legs[BEFORE], legs[LOW])
+    for division in range(DIVISIONS + 1):
+        if _alike(w.g, legs[LOW], legs[NEXT], w.ax, w.ay):
+            break
+        if division == DIVISIONS:
+            return count, left + 1
+        low, high = a, b
+        copy(legs[LOW], legs[EDGE])
+        copy(legs[NEXT], legs[BEYOND])
+        while high - low > 1e-6:
+            middle = 0.5 * (low + high)
+            _shoot(w, sign, middle, TRIED, out)
+            if _alike(w.g, legs[LOW], legs[TRIED], w.ax, w.ay):
+                low = middle
+                copy(legs[TRIED], legs[EDGE])
+            else:
+                high = middle
+                copy(legs[TRIED], legs[BEYOND])
+        if low > a:
+            copy(legs[EDGE], legs[HIGH])
+            count, left = _refined(w, sign, a, low, True, count, left, out)
+        a, edge = high, True
+        copy(legs[BEYOND], legs[LOW])
+    if a < b:
+        copy(legs[NEXT], legs[HIGH])
+        count, left = _refined(w, sign, a, b, edge, count, left, out)
+    return count, left
+
+
+@part
+def _refined(
+    w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, out: Record
+) -> tuple[int, int]:
+    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]``, from left to right, halving the angle between them where a bend of the
+    range may hide a pair; ``edge``: whether other rays begin at one of them, so that the range may bend up to there."""
+    legs = w.legs
+    depth = i = 0  # part i of 2^depth
+    halve = (
+        (1 << ALWAYS) - 1 if edge or _within_reach(w, legs[LOW], legs[HIGH]) else 0
+    )  # bit k: parts at depth k are halved
+    while True:
+        # where a part ends: at the middle of the last that was halved and of which it lies in the left half
+        ends, bits = HIGH + depth, i
+        while bits & 1:
+            ends, bits = ends - 1, bits >> 1
+        size = (b - a) / (1 << depth)
+        if (halve >> depth) & 1 and depth < DEEP:
+            depth, i = depth + 1, 2 * i
+            _shoot(w, sign, a + (i + 1) * 0.5 * size, HIGH + depth, out)
+            if depth > ALWAYS:
+                halve &= ~(1 << depth)
+            if _bends(w, legs[LOW], legs[HIGH + depth], legs[ends]):
+                halve |= 1 << depth
+            continue
+        count, left = _between(w, sign, a + i * size, a + (i + 1) * size, ends, count, left, out)
+        copy(legs[ends], legs[LOW])
+        while depth > 0 and i & 1:
+            depth, i = depth - 1, i >> 1
+        if depth == 0:
+            return count, left
+        i += 1
+
+
+@part
+def _within_reach(w: Course, low: Array, high: Array) -> bool:
+    """Whether a leg of two rays of the fan comes so near the receiver that others between them may reach it."""
+    for r in range(LEGS):
+        if low[r, KINDS] == high[r, KINDS] and low[r, BEDS_MET] > 0.0:
+            a, b = _ahead(w, low[r]), _ahead(w, high[r])
+            if min(abs(a), abs(b)) < abs(b - a) + REACH * w.g.limit:
+                return True
+    return False
+
+
+@part
+def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
+    """Whether the range of a leg may have an extreme between two rays, by that midway between them, and come to the receiver there."""
+    for r in range(LEGS):
+        kinds = middle[r, KINDS]
+        if low[r, KINDS] == kinds and high[r, KINDS] == kinds and middle[r, BEDS_MET] > 0.0:
+            a, m, b = _ahead(w, low[r]), _ahead(w, middle[r]), _ahead(w, high[r])
+            bow = abs(m - 0.5 * (a + b))  # of a parabola: an extreme if more than a quarter of the difference
+            if bow > 1e-3 and abs(b - a) < 6.0 * bow and min(abs(a), abs(m), abs(b)) < 2.0 * bow:
+                return True
+    return False
+
+
+@part
+def _alike(g: Ground, one: Array, other: Array, ax: float, ay: float) -> bool:
+    """Whether two rays have met the same as far as they come near the receiver."""
+    for r in range(LEGS):
+        a, b = hypot(one[r, X] - ax, one[r, Y] - ay), hypot(other[r, X] - ax, other[r, Y] - ay)
+        away = a != a or b != b or one[r, KINDS] != other[r, KINDS]
+        if away and (a < 0.8 * g.limit or b < 0.8 * g.limit):
+            return False
+    return True
+
+
+@part
+def _between(
+    w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, out: Record
+) -> tuple[int, int]:
+    """Add the rays to the receiver between two angles, of ``legs[LOW]`` and ``legs[end]``, one for each leg that passes it."""
+    low, high = w.legs[LOW], w.legs[end]
+    for r in range(LEGS):
+        kinds = low[r, KINDS]
+        if kinds != high[r, KINDS] or not low[r, BEDS_MET] > 0.0:
+            continue
+        fa, fb = _ahead(w, low[r]), _ahead(w, high[r])
+        if not fa * fb <= 0.0:
+            continue
+        angle = _root(w, sign, a, fa, b, fb, r, kinds, out)
+        if angle != angle:
+            continue
+        level, rise = cos(angle), sign * sin(angle)
+        if not terrain.aim(
+            w.z, w.c, w.g, w.ax, w.ay, w.az, w.bx, w.by, w.bz, r, level * w.lx, level * w.ly, rise, w.legs, w.none, out
+        ) or _known(w, count, r, out):  # fmt: skip
+            continue
+        if count >= w.found.shape[0]:
+            left += 1
+            continue
+        eigenray = w.found[count]
+        eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if out.sz > 0.0 else 0, r
+        eigenray.time, eigenray.sx, eigenray.sy, eigenray.bed = out.time, out.sx, out.sy, 1
+        count += 1
+    return count, left
+
+
+@part
+def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
+    """Whether an aimed ray has been found before: Newton's method can come from one of a pair to the other."""
+    for k in range(count):
+        ray = w.found[k]
+        same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (out.sz > 0.0)
+        if same and hypot(ray.sx - out.sx, ray.sy - out.sy) < 1e-9 and abs(ray.time - out.time) < 1e-9:
+            return True
+    return False
+
+
+@part
+def _root(w: Course, sign: float, a: float, fa: float, b: float, fb: float, r: int, kinds: float, out: Record) -> float:
+    """Angle between two at which a leg passes the receiver (Illinois); NaN where it jumps across."""
+    side, middle, f = 0, a, fa
+    for _ in range(60):
+        middle = (a * fb - b * fa) / (fb - fa) if fa != fb else 0.5 * (a + b)
+        if not a < middle < b:
+            middle = 0.5 * (a + b)
+        _shoot(w, sign, middle, TRIED, out)
+        if w.legs[TRIED, r, KINDS] != kinds:
+            return math.nan
+        f = _ahead(w, w.legs[TRIED, r])
+        if abs(f) < CLOSE or b - a < 1e-14:
+            break
+        if f * fb > 0.0:
+            b, fb = middle, f
+            if side == 1:
+                fa *= 0.5
+            side = 1
+        else:
+            a, fa = middle, f
+            if side == -1:
+                fb *= 0.5
+            side = -1
+    return middle if abs(f) < 10.0 * CLOSE else math.nan

@@ -1,0 +1,89 @@
+"""Fins beyond their stall: what it changes of the linear law's force, lane by lane where a fin stalls."""
+
+from __future__ import annotations
+
+import math
+
+from wavesim_sdk.parts import inlined, part
+from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, splat, store
+from wavesim_server.dynamics.rows import (
+    A_EFFECT,
+    ACTUATORS,
+    F_LIFT,
+    F_PLACE_Y,
+    F_PLACE_Z,
+    F_PLATE,
+    F_SLOPE,
+    F_STALL,
+    F_WRENCH,
+    FORCE,
+    LANES,
+    NUR,
+    SLOT_FIN,
+    THRUSTERS,
+    TMP,
+)
+from wavesim_server.dynamics.terms import speed_along
+from wavesim_server.dynamics.types import Floats
+from wavesim_server.elementary import sin_cos
+
+
+@part
+def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> float:
+    """What the stall changes of the normal force of fin k, whose linear law's own angle, delta - w_n/u, exceeds F_STALL.
+
+    From there to 90 deg the coefficient is CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2),
+    with a the true angle of attack and CN_s the linear law's coefficient at the stall: the form of Viterna and Corrigan
+    (1982) for the normal force. The linear force is taken back with its inflow, wherever a model holds that."""
+    stall, forward = params[F_STALL + k], abs(along)
+    speed2 = along * along + wn * wn
+    if speed2 == 0.0:
+        return 0.0
+    turned = angle if along >= 0.0 else -angle
+    sine, cosine = sin_cos(turned)
+    across = forward * sine - wn * cosine
+    slope = turned - stall if forward * turned > wn else turned + stall  # w_n/u at the stall
+    square = 1.0 + slope * slope
+    s_stall = min(abs(sine - slope * cosine) / math.sqrt(square), 1.0)
+    s = min(max(abs(across) / math.sqrt(speed2), s_stall), 1.0)
+    plate = params[F_PLATE + k]
+    ahead = params[F_SLOPE + k] * stall / square - plate * s_stall
+    spread = (1.0 - s * s) * s_stall / (s * max(1.0 - s_stall * s_stall, 1e-9))
+    size = params[F_LIFT + k] / params[F_SLOPE + k] * speed2 * (plate * s + ahead * spread)
+    return (size if across >= 0.0 else -size) - params[F_LIFT + k] * forward * (along * angle - wn)
+
+
+@part
+def _stall_lane(block: Floats, params: Floats, work: Floats, count: int, l: int) -> None:
+    """Forces of the stalled fins of one lane."""
+    for k in range(count):
+        along = (
+            element(work, NUR, l)
+            + element(work, NUR + 4, l) * params[F_PLACE_Z + k]
+            - element(work, NUR + 5, l) * params[F_PLACE_Y + k]
+        )
+        wn = 0.0
+        for i in range(6):
+            wn += params[F_WRENCH + 6 * k + i] * element(work, NUR + i, l)
+        angle = element(work, ACTUATORS + SLOT_FIN + k, l)
+        if params[F_STALL + k] > 0.0 and abs(along * angle - wn) > params[F_STALL + k] * abs(along):
+            size = _beyond(params, k, angle, along, wn) * element(block, A_EFFECT + THRUSTERS + k, l)
+            for i in range(6):
+                work[(FORCE + i) * LANES + l] += params[F_WRENCH + 6 * k + i] * size
+
+
+@inlined
+def forces(block: Floats, params: Floats, work: Floats, count: int) -> None:
+    """Fins by the linear law that are beyond their stall; the others keep their bits."""
+    worst = splat(0.0)
+    for k in range(count):
+        if params[F_STALL + k] > 0.0:
+            u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
+            along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
+            wn = speed_along(params, F_WRENCH + 6 * k, work)
+            attack = abs(along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
+            worst = maximum(worst, attack - broadcast(params, F_STALL + k) * abs(along))
+    store(work, TMP, worst)
+    for l in range(LANES):
+        if element(work, TMP, l) > 0.0:
+            _stall_lane(block, params, work, count, l)

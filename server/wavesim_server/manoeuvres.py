@@ -1,0 +1,200 @@
+"""Standard manoeuvres under way: push and release, Dieudonne's spiral, zig-zags, turning circle, each at three speeds.
+
+from wavesim_server.manoeuvres import trials
+for trial in trials(library().values()):
+    print(trial.model, trial.manoeuvre, trial.share, trial.residual)
+
+The manoeuvres are those of IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation of calm water.
+Rudders, planes and nozzles turn by degrees; of twin screws the inner one loses as much thrust as 35 deg would be all of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.primitives import shape_of
+from wavesim_server import sailing
+from wavesim_server.dynamics import rows as r
+from wavesim_server.study import empty_sea, resting_depth
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+SPEEDS = 0.35, 0.65, 1.0  #: of the full speed, about: shares of the shaft speed, and squared of the thrust
+STEP, EVERY = 0.02, 0.2  #: s
+RUN_IN, END = 120.0, 480.0  #: s; time to gather way, and end of each manoeuvre
+PUSH = 2.0  #: duration of the push, s
+HARD = math.radians(35.0)  #: full helm of nozzles and twin screws
+SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)  #: shares of full helm, 40 s each
+MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
+STABLE = math.radians(0.1)  #: greatest yaw rate that a push may leave behind, rad/s
+TOWED = {"sookshma": 1.28}  #: force ahead (N) at full speed of models without a thruster
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One manoeuvre of one model."""
+
+    model: str
+    manoeuvre: str
+    share: float  #: of the full speed, about
+    length: float  #: m
+    times: Array
+    track: Array  #: (times, 13): the rigid rows of the state
+    helm: Array  #: share of full helm at each time
+
+    @property
+    def before(self) -> Array:
+        """Velocity (u v w p q r) when the manoeuvre begins."""
+        return np.asarray(self.track[self.times < RUN_IN - 1e-9][-1, 7:13])
+
+    @property
+    def residual(self) -> float:
+        """Mean yaw rate (rad/s) of the last 20 s less that before the push."""
+        before = self.track[(self.times > RUN_IN - 20.0) & (self.times < RUN_IN), 12].mean()
+        return float(abs(self.track[self.times > END - 20.0, 12].mean() - before))
+
+    @property
+    def rates(self) -> Array:
+        """Steady yaw rate of each step of the spiral, rad/s."""
+        step = (END - RUN_IN) / len(SPIRAL)
+        ends = [RUN_IN + step * (k + 1) for k in range(len(SPIRAL))]
+        return np.array([self.track[(self.times > e - 5.0) & (self.times < e), 12].mean() for e in ends])
+
+    @property
+    def loop(self) -> float:
+        """Difference of the yaw rates at helm amidships, coming from either side, rad/s; 0 for stable vehicles."""
+        amidships = [k for k, share in enumerate(SPIRAL) if share == 0.0]
+        return float(abs(self.rates[amidships[0]] - self.rates[amidships[1]]))
+
+    @property
+    def overshoots(self) -> tuple[float, float]:
+        """First and second overshoot angle of a zig-zag, rad; infinite where it does not come back."""
+        heading = np.unwrap(headings(self.track[:, 3:7]))
+        switches = np.flatnonzero(np.diff(np.sign(self.helm)) != 0)
+        found = []
+        for k, here in enumerate(switches[1:3], 1):
+            if k + 1 >= len(switches):
+                found.append(math.inf)
+                continue
+            leg = heading[here : switches[k + 1]]
+            extreme = leg.max() if self.helm[here] > 0.0 else leg.min()
+            found.append(abs(float(extreme - heading[here])))
+        first, second = (*found, math.inf, math.inf)[:2]
+        return first, second
+
+    @property
+    def circle(self) -> tuple[float, float, float]:
+        """Steady turn: (diameter in lengths, yaw rate in rad/s, share of the approach speed that is left)."""
+        speed = np.hypot(self.track[:, 7], self.track[:, 8])
+        before = speed[(self.times > RUN_IN - 10.0) & (self.times < RUN_IN)].mean()
+        late = self.times > END - 60.0
+        rate = float(np.abs(self.track[late, 12]).mean())
+        diameter = 2.0 * float(speed[late].mean()) / rate if rate > 1e-5 else math.inf
+        return diameter / self.length, rate, float(speed[late].mean() / before)
+
+
+def headings(q: Array) -> Array:
+    """Headings of quaternions (n, 4), rad."""
+    return np.arctan2(2.0 * (q[:, 0] * q[:, 3] + q[:, 1] * q[:, 2]), 1.0 - 2.0 * (q[:, 2] ** 2 + q[:, 3] ** 2))
+
+
+def ahead(model: Model, share: float) -> dict[str, float]:
+    """Commands of the thrusters that push ahead, for about this share of the full speed."""
+    found = {}
+    for k in sailing.forward(model):
+        t = model.thruster[k]
+        thrust = t.law == "force" and model.allocation is None
+        found[t.name] = t.maximum * (share * share if thrust else share)
+    return found
+
+
+def steer(model: Model, share: float, helm: float) -> dict[str, float]:
+    """Commands for a share of the full helm (+ to starboard) at a share of the full speed."""
+    commands = ahead(model, share)
+    for name, value in sailing.helm(model, math.copysign(1.0, helm)).items():
+        if name in commands:  # a screw on the inner side
+            commands[name] *= 1.0 - abs(helm)
+        else:
+            commands[name] = value * abs(helm)
+    return commands
+
+
+def degrees(model: Model, angle: float) -> float:
+    """Share of the full helm that is an angle in degrees."""
+    limits = [f.limit for f in model.fin if abs(f.normal[1]) > 0.5]
+    swivels = [min(abs(t.swivel.minimum), HARD) for t in model.thruster if t.swivel is not None]
+    return min(1.0, math.radians(angle) / min([*limits, *swivels, HARD]))
+
+
+def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> list[Trial]:
+    """Sail models through the manoeuvres at each speed; without a helm only the push, in the horizontal plane."""
+    runs: list[tuple[Model, str, float]] = []
+    for model in models:
+        if not sailing.forward(model) and model.name not in TOWED:
+            continue
+        steered = bool(sailing.helm(model, 1.0))
+        if not steered and model.type == "underwater":
+            model = dataclasses.replace(model, active="u v r")
+        runs += [(model, m, s) for m in manoeuvres if steered or m == "push" for s in SPEEDS]
+    if not runs:
+        return []
+    sim = empty_sea(len(runs), STEP, '<bed depth="3000 m"/>', [model for model, _, _ in runs])
+    rows, helm = [], np.zeros(len(runs))
+    for k, (model, _, share) in enumerate(runs):
+        depth = resting_depth(model, sim.config.world.density)
+        rows.append(sim.enter(f"b{k}", model.name, (0.0, sailing.BESIDE * k, depth), variant=model))
+        sim.set_pose(rows[k], velocity=[0.8 * share * model.valid_speed, 0.0, 0.0, 0.0, 0.0, 0.0])
+        if model.name in TOWED:
+            sim.push(rows[k], [TOWED[model.name] * share * share, 0.0, 0.0])
+        sailing.order(sim, rows[k], model, ahead(model, share))
+    count = round(END / EVERY) + 1
+    times, tracks, helms = (
+        EVERY * np.arange(count, dtype=np.float64),
+        np.zeros((count, len(runs), r.RIGID_ROWS)),
+        np.zeros((count, len(runs))),
+    )
+    begin = np.zeros(len(runs))
+    for n in range(count):
+        for k, row in enumerate(rows):
+            tracks[n, k] = sim.fleet.body(row)[: r.RIGID_ROWS]
+        now = headings(tracks[n, :, 3:7])
+        if n == round(RUN_IN / EVERY):
+            begin = now
+        turned = (now - begin + math.pi) % (2.0 * math.pi) - math.pi
+        for k, (model, manoeuvre, share) in enumerate(runs):
+            wanted = _helm(model, manoeuvre, n * EVERY, float(turned[k]), float(helm[k]))
+            if wanted != helm[k]:
+                helm[k] = wanted
+                sailing.order(sim, rows[k], model, steer(model, share, wanted))
+            if manoeuvre == "push" and n in (round(RUN_IN / EVERY), round((RUN_IN + PUSH) / EVERY)):
+                inertia = sim.fleet.coefficients(rows[k])[r.INERTIA + 35]
+                size = 0.1 * inertia if n == round(RUN_IN / EVERY) else 0.0
+                towed = TOWED.get(model.name, 0.0) * share * share
+                sim.push(rows[k], [towed, 0.0, 0.0], [0.0, 0.0, size])
+        helms[n] = helm
+        if n + 1 < count:
+            sim.advance(round(EVERY / STEP))
+    return [
+        Trial(model.name, manoeuvre, share, shape_of(model).size[0], times, tracks[:, k], helms[:, k])
+        for k, (model, manoeuvre, share) in enumerate(runs)
+    ]
+
+
+def _helm(model: Model, manoeuvre: str, time: float, turned: float, now: float) -> float:
+    """Share of the full helm from now on."""
+    if time < RUN_IN - 1e-9 or manoeuvre == "push":
+        return 0.0
+    if manoeuvre == "circle":
+        return 1.0
+    if manoeuvre == "spiral":
+        return SPIRAL[min(int((time - RUN_IN) / (END - RUN_IN) * len(SPIRAL) + 1e-9), len(SPIRAL) - 1)]
+    angle = float(manoeuvre.rpartition("/")[2])
+    if now == 0.0:
+        return degrees(model, angle)
+    return -now if turned * math.copysign(1.0, now) > math.radians(angle) else now

@@ -1,0 +1,246 @@
+"""The files that a campaign's results come from, each with its SHA-256: a run is made anew when one of them changes.
+
+Covered are the installed packages of WaVeSim and of its plugins, the campaign's program and configuration, the data files
+that the configuration names, and of each Python file of the user
+
+- every module in or below its folder, imported or not: what it imports late, or by a name that it computes, is there as well;
+- every module outside of the installation that such a file imports (in PYTHONPATH, in an editable installation), with its package;
+- every module outside of the installation that loading it has loaded, wherever that lies.
+
+A run that loads any other module fails (:func:`unseen`). The versions of other installed packages, and data files that a program
+opens by itself, are not covered.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import hashlib
+import importlib.util
+import os
+import shlex
+import site
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.machinery import all_suffixes
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from wavesim_sdk.config import Loaded, Model
+from wavesim_sdk.config.model import Log, Models
+from wavesim_sdk.errors import ConfigError
+
+#: packages whose code makes the numbers
+CODE = ("wavesim_sdk", "wavesim_server", "wavesim_emulators", "wavesim_studies")
+#: entry points that show numbers and make none
+_SHOWN = ("wavesim.commands", "wavesim.checks", "wavesim.drawings")
+_MODULES = tuple(all_suffixes())
+#: folders that no program imports from
+_SKIPPED = ("__pycache__", "site-packages", "dist-packages", "node_modules")
+Files = dict[str, str]  #: name -> SHA-256
+
+
+def of_file(path: Path) -> str:
+    """The SHA-256 of a file; empty if it cannot be read (whoever needs it says so)."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """Every file in or below a folder, but for hidden folders, virtual environments, and those to ``leave`` out."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            f for f in folders
+            if f not in _SKIPPED and not f.startswith(".") and not Path(here, f, "pyvenv.cfg").exists() and Path(here, f) not in leave
+        )  # fmt: skip
+        yield from (Path(here, name) for name in sorted(names))
+
+
+@functools.cache
+def code() -> str:
+    """A digest of all files of the packages that make the numbers: ours, and those that extend us."""
+    groups = entry_points()
+    offered = {
+        e.module.split(".")[0]
+        for name in groups.groups
+        if name.startswith("wavesim.") and name not in _SHOWN
+        for e in groups.select(group=name)
+    }
+    state = hashlib.sha256()
+    for package in sorted({*CODE, *offered}):
+        for place in _places(package):
+            for path in _below(place) if place.is_dir() else (place,):
+                state.update(f"{package} {path.relative_to(place)} {of_file(path)}\n".encode())
+    return state.hexdigest()
+
+
+def _places(module: str) -> tuple[Path, ...]:
+    """The folders of a package, or the file of a module; nothing where there is none, or it is built in."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):  # __main__ has no spec
+        return ()
+    if spec is None:
+        return ()
+    if spec.submodule_search_locations is not None:
+        return tuple(Path(p).resolve() for p in spec.submodule_search_locations)
+    return (Path(spec.origin).resolve(),) if spec.has_location and spec.origin else ()
+
+
+@functools.cache
+def _installed() -> tuple[Path, ...]:
+    """Folders of the installation: the standard library, installed packages, and our own packages wherever they are."""
+    known = [sysconfig.get_path(n) for n in ("stdlib", "platstdlib", "purelib", "platlib")]
+    known += [*site.getsitepackages(), site.getusersitepackages()]
+    ours = [p for name in (*CODE, "wavesim_viz", "wavesim_bridges") for p in _places(name)]
+    return (*(Path(p).resolve() for p in known), *ours)
+
+
+def is_installed(path: Path) -> bool:
+    """Whether a file belongs to the installation."""
+    path = path.resolve()
+    return any(path.is_relative_to(p) for p in _installed()) or any(s in path.parts for s in _SKIPPED[1:])
+
+
+def _imported(path: Path) -> set[str]:
+    """Top-level names of the modules that a Python file imports anywhere, by name."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # whoever runs it says so
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(a.name for a in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                found.add(node.args[0].value)
+    return {name.split(".")[0] for name in found} - set(sys.stdlib_module_names)
+
+
+@functools.cache
+def _outside(file: str) -> Path | None:
+    """The path of a module that does not belong to the installation."""
+    path = Path(file).resolve()
+    return None if is_installed(path) else path
+
+
+def loaded_modules() -> dict[Path, str]:
+    """Every module from outside of the installation that this process has: its file -> its name."""
+    found = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and (path := _outside(file)) is not None:
+            found[path] = name
+    return found
+
+
+def of_programs(programs: Iterable[Path], here: Path, leave: tuple[Path, ...], before: Mapping[Path, str]) -> Files:
+    """All modules of some Python files; names are relative to the folder ``here``. ``before``: modules that this process had before
+    it loaded them."""
+    found: dict[Path, str] = {}
+    todo: list[Path] = []
+
+    def add(path: Path, name: str) -> None:
+        if path not in found:
+            found[path] = name
+            if path.suffix == ".py":
+                todo.append(path)
+
+    for folder in sorted({p.resolve().parent for p in programs}):
+        for path in _below(folder, leave):
+            if path.name.endswith(_MODULES):
+                add(path, os.path.relpath(path, here))
+    for path, name in loaded_modules().items():
+        if path not in before:
+            package = "/__init__" if path.stem == "__init__" else ""
+            add(path, f"module {name.replace('.', '/')}{package}{path.suffix}")
+    while todo:
+        for name in sorted(_imported(todo.pop())):
+            for place in _places(name):
+                if is_installed(place):
+                    continue
+                for path in _below(place, leave) if place.is_dir() else (place,):
+                    if path.name.endswith(_MODULES):
+                        add(path, f"module {path.name if path == place else Path(name, path.relative_to(place))}")
+    return {name: of_file(path) for path, name in found.items()}
+
+
+def unseen(files: Files, before: Mapping[Path, str]) -> list[str]:
+    """Files of modules from outside of the installation that this process has loaded since, and whose content is none of ``files``."""
+    known = set(files.values())
+    return [str(path) for path in loaded_modules() if path not in before and of_file(path) not in known]
+
+
+def of_configuration(loaded: Loaded, changed: Iterable[tuple[str, str]], here: Path) -> Files:
+    """A configuration, and the data files that it and its models name, or that factors name: ``changed`` has the key and the text of
+    each."""
+    base = loaded.path.parent
+    paths = [*_named(loaded.config, base), *(p for m in loaded.models.values() for p in _named(m, base))]
+    programs = [b.program.options for b in loaded.config.fleet.bodies if b.program is not None]
+    for key, text in (*changed, *(("options", o) for o in programs)):
+        if key == "file" and text:
+            paths.append(base / text)
+        elif key == "options":
+            paths += _options(text, base)
+    paths += [Path(place).resolve() for m in loaded.models.values() if (place := m.place.rpartition(":")[0])]
+    paths.append(loaded.path)
+    return {os.path.relpath(path.resolve(), here): of_file(path) for path in paths if not is_installed(path)}
+
+
+def _options(text: str, base: Path) -> Iterator[Path]:
+    """Files among the words of a program's options."""
+    try:
+        words = shlex.split(text)
+    except ValueError:  # whoever starts it says so
+        return
+    for word in words:
+        path = base / word.rpartition("=")[2]
+        if path.is_file():
+            yield path
+
+
+def _named(value: Any, base: Path) -> Iterator[Path]:
+    """Every file that is read, in the keys ``file`` of a part of a configuration."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _named(item, base)
+    if not dataclasses.is_dataclass(value) or isinstance(value, (Log, Models)):
+        return
+    if isinstance(value, Model) and (place := value.place.rpartition(":")[0]):
+        base = Path(place).resolve().parent
+    for f in dataclasses.fields(value):
+        item = getattr(value, f.name)
+        if f.name == "file" and isinstance(item, str):
+            if item:
+                yield base / item
+        else:
+            yield from _named(item, base)
+
+
+def differences(before: Files, after: Files) -> list[str]:
+    """What has changed between two sets of files, by name."""
+    names = sorted({*before, *after})
+    return [
+        f"{name} ({'new' if name not in before else 'gone' if name not in after else 'changed'})"
+        for name in names
+        if before.get(name) != after.get(name)
+    ]
+
+
+def check_unseen(files: Files, before: Mapping[Path, str]) -> None:
+    """ConfigError if this process has loaded a module whose changes nobody would notice."""
+    if found := unseen(files, before):
+        raise ConfigError(
+            f"the run loaded {', '.join(found)}, outside of the folders that the campaign watches: import it at the top of the "
+            "program, put its folder into PYTHONPATH, or move it beside the program"
+        )
