@@ -68,7 +68,7 @@ def listed(block: Block) -> tuple[str, str] | None:
 
 def is_commands(block: Block) -> bool:
     """Commands alone, of ours, of make, or of programs that are not ours."""
-    first = {line.split()[0] for line in block.text.splitlines() if line.strip()}
+    first = {line.split()[0] for line in block.text.replace("\\\n", " ").splitlines() if line.strip()}
     return block.language in ("", "sh") and first <= {"wavesim", "make", *FOREIGN}
 
 
